@@ -1,0 +1,1 @@
+"""Placewise: where should each array of a CUDA kernel live, on this GPU?"""

@@ -1,0 +1,41 @@
+"""The one kind of error a user sees: what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+
+class PlacewiseError(Exception):
+    """Bad input or an unsupported request; shown to the user as one located message.
+
+    ``where`` names the place (``file:line:column``, an argument, a launch field), ``hint`` what to
+    do. Stages raise subclasses; the command line prints ``str(error)`` and exits with status 2.
+    """
+
+    def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text}\n  hint: {self.hint}" if self.hint else text
+
+
+class CaseError(PlacewiseError):
+    """A case, its launch or its arguments do not fit the kernel."""
+
+
+class CompileError(PlacewiseError):
+    """The CUDA compiler refused the source."""
+
+
+class UnsupportedError(PlacewiseError):
+    """Valid input that this version does not cover, named by instruction or construct and place."""
+
+
+class ExecutionError(PlacewiseError):
+    """The kernel itself went wrong: out of bounds, misaligned, trapped or never ending."""
+
+
+class MachineError(PlacewiseError):
+    """A machine file does not parse or does not make sense."""

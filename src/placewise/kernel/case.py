@@ -1,0 +1,45 @@
+"""A case: a CUDA C++ kernel, how it is compiled, launched, and with which inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from placewise.kernel.launch import Inputs, Launch
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What reaches NVRTC beside the source; ``arch`` such as ``sm_80``."""
+
+    arch: str = "sm_80"
+    defines: tuple[tuple[str, str], ...] = ()
+    include_paths: tuple[Path, ...] = ()
+    std: str = "c++17"
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One kernel launch to advise on. Build it with :func:`make_case` or :func:`load_case`."""
+
+    name: str
+    source: str
+    """CUDA C++ text."""
+    path: Path | None
+    """File the text came from, for messages and relative includes."""
+    kernel: str
+    """Kernel name as in the source, or a template instance such as ``scale<float>``."""
+    launch: Launch
+    inputs: Inputs
+    options: CompileOptions = field(default_factory=CompileOptions)
+    description: str = ""
+
+    @property
+    def filename(self) -> str:
+        return str(self.path) if self.path else f"{self.name}.cu"
+
+
+def define_pairs(defines: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:
+    """Preprocessor defines as sorted string pairs."""
+    return tuple(sorted((k, str(v)) for k, v in (defines or {}).items()))

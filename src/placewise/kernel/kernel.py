@@ -1,0 +1,23 @@
+"""A compiled kernel: PTX of one entry, ready to execute, tied to its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One entry point of a PTX module, as the compiler made it."""
+
+    name: str
+    """Name as the user wrote it."""
+    entry: str
+    """Mangled name of the PTX entry."""
+    ptx: str
+    """Text of the whole PTX module."""
+    arch: str
+    filename: str
+    """Source file name, for messages."""
+    registers: int | None = None
+    """Registers per thread on ``arch``, from the cubin (None where not compiled to machine code)."""
+    static_shared_bytes: int = 0

@@ -1,0 +1,79 @@
+"""Launch shape and the arguments of one kernel launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Grid and block in blocks and threads (x, y, z), dynamic shared memory in bytes."""
+
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        for what, dims in (("grid", self.grid), ("block", self.block)):
+            if len(dims) != 3 or any(d < 1 for d in dims):
+                raise CaseError(f"{what} {dims} must have three dimensions of at least 1", where=what)
+        if self.shared_bytes < 0:
+            raise CaseError("dynamic shared memory must not be negative", where="shared_bytes")
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads_per_block(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def warps_per_block(self) -> int:
+        return -(-self.threads_per_block // 32)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayArgument:
+    """A device array passed by pointer; ``data`` is C-contiguous, its initial content."""
+
+    name: str
+    data: NDArray[np.generic]
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarArgument:
+    """A scalar (or structured scalar) passed by value."""
+
+    name: str
+    value: np.generic
+
+
+@dataclass(frozen=True, eq=False)
+class TextureArgument:
+    """A ``cudaTextureObject_t`` over linear memory holding ``data`` (element reads, no filtering)."""
+
+    name: str
+    data: NDArray[np.generic]
+
+
+Argument = ArrayArgument | ScalarArgument | TextureArgument
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a launch reads: arguments in parameter order, and ``__constant__`` symbols by name."""
+
+    arguments: tuple[Argument, ...]
+    constants: tuple[tuple[str, NDArray[np.generic]], ...] = ()
+
+    @property
+    def arrays(self) -> tuple[ArrayArgument, ...]:
+        return tuple(a for a in self.arguments if isinstance(a, ArrayArgument))

@@ -1,0 +1,106 @@
+"""A machine: what an MSL file says of a GPU, resolved and ready for the models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from placewise.errors import MachineError
+from placewise.space import MemorySpace
+
+if TYPE_CHECKING:
+    from placewise.machine.condition import SerialCondition
+
+
+@dataclass(frozen=True)
+class Processor:
+    """Composition of the die (MSL ``processorSpec``)."""
+
+    tpcs: int
+    sms_per_tpc: int
+    cores_per_sm: int
+
+    @property
+    def sms(self) -> int:
+        return self.tpcs * self.sms_per_tpc
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One MSL ``memSpec`` with inferrable fields filled in; ``None`` stands for ``?`` or ``na``."""
+
+    name: str
+    id: int
+    software_managed: bool
+    readable: bool
+    writable: bool
+    dim: int | None
+    size_bytes: int | None
+    block_bytes: int | None
+    """Size of one transaction or cache block."""
+    banks: int | None
+    latency_cycles: float
+    """Latency of a read transaction served here."""
+    write_latency_cycles: float
+    upper: tuple[str, ...]
+    lower: tuple[str, ...]
+    scope: str
+    """Share scope: core, sm, tpc or die."""
+    concurrency: tuple[float, float] | None
+    """Concurrency factors α for memory- and compute-intensive kernels (None: the model's default)."""
+    condition: SerialCondition
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (field, source) pairs."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Launch limits and resources of one SM; ``None`` where unknown."""
+
+    compute_capability: tuple[int, int]
+    clock_mhz: float | None
+    max_threads_per_block: int
+    max_block: tuple[int, int, int]
+    max_grid: tuple[int, int, int]
+    max_threads_per_sm: int
+    max_blocks_per_sm: int
+    registers_per_sm: int
+    max_registers_per_thread: int
+    shared_bytes_per_block: int
+    """Largest shared memory of a block, opted in where the machine needs that."""
+    shared_bytes_per_sm: int
+    copy_bandwidth_gb_per_s: float | None
+    """Host to device, for the cost of filling constant or texture memory."""
+    dram_bandwidth_gb_per_s: float | None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A GPU as the rest of the program sees it."""
+
+    name: str
+    title: str
+    processor: Processor
+    memories: tuple[Memory, ...]
+    spaces: tuple[MemorySpace, ...]
+    limits: Limits
+    warnings: tuple[str, ...] = field(default=())
+
+    def memory(self, name: str) -> Memory:
+        """Memory called ``name``; raises MachineError if there is none."""
+        for memory in self.memories:
+            if memory.name == name:
+                return memory
+        raise MachineError(f"machine {self.name} has no memory '{name}'")
+
+    def space(self, name: str) -> MemorySpace:
+        """Space called ``name``; raises MachineError if there is none."""
+        for space in self.spaces:
+            if space.name == name:
+                return space
+        known = ", ".join(s.name for s in self.spaces)
+        raise MachineError(f"machine {self.name} has no space '{name}'", hint=f"it has: {known}")
+
+    def levels(self, space: str) -> tuple[Memory, ...]:
+        """Memories an access to ``space`` may reach, nearest first, the home memory last."""
+        return tuple(self.memory(name) for name in self.space(space).levels)

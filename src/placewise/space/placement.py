@@ -1,0 +1,38 @@
+"""A placement: for every array of a kernel, the memory space it lives in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Space name per array, in the order of the kernel's parameters; hashable."""
+
+    spaces: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, spaces: Mapping[str, str]) -> Placement:
+        """Placement from a mapping of array name to space name, keeping its order."""
+        return cls(tuple(spaces.items()))
+
+    @classmethod
+    def uniform(cls, arrays: tuple[str, ...], space: str = "global") -> Placement:
+        """Every array in the same space."""
+        return cls(tuple((array, space) for array in arrays))
+
+    def __getitem__(self, array: str) -> str:
+        """Space of ``array``; raises KeyError for an unknown array."""
+        return dict(self.spaces)[array]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.spaces)
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return tuple(array for array, _ in self.spaces)
+
+    def moved(self, present: Placement) -> tuple[tuple[str, str, str], ...]:
+        """``(array, from, to)`` for every array whose space differs from ``present``."""
+        return tuple((a, present[a], s) for a, s in self.spaces if present[a] != s)

@@ -1,0 +1,42 @@
+"""A memory space: a place an array can live, and the way a kernel reaches it there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Way(StrEnum):
+    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5)."""
+
+    DIRECT = "direct"
+    """Plain indexing of a pointer parameter (global memory)."""
+    INTRINSIC = "intrinsic"
+    """A pointer parameter read through an intrinsic (read-only cache)."""
+    BINDING = "binding"
+    """An object bound on the host, read through an intrinsic (texture)."""
+    HOST_BUFFER = "host_buffer"
+    """A buffer declared at file scope and filled by the host (constant)."""
+    KERNEL_BUFFER = "kernel_buffer"
+    """A per-block buffer declared and filled in the kernel (shared)."""
+
+
+@dataclass(frozen=True)
+class MemorySpace:
+    """One placement choice of a machine, as an entry of its MSL file states it.
+
+    ``levels`` names the machine's memories that an access may reach, nearest to the cores first;
+    the last one is where the data lives and its size is the space's capacity. ``path`` is the data
+    path the traffic takes (the paths of PORPLE's model run concurrently).
+    """
+
+    name: str
+    letter: str
+    way: Way
+    levels: tuple[str, ...]
+    path: str
+    writable: bool
+    declaration: str | None = None
+    """Declaration keyword or type, e.g. ``__constant__``, ``cudaTextureObject_t``."""
+    intrinsic: str | None = None
+    """Function that reads an element, e.g. ``__ldg``, ``tex1Dfetch``."""
