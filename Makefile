@@ -1,0 +1,38 @@
+# `make demo` and `make test` set everything up on a fresh machine with Python 3.11 or later.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CORES ?= auto
+
+.PHONY: demo test test-all lint types setup clean
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Placewise needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+demo: setup
+	$(BIN)/placewise advise spmv --machine A100 --out out/demo
+
+test: setup
+	$(BIN)/python -m pytest -n $(CORES) -m "not slow and not gpu"
+
+test-all: setup
+	$(BIN)/python -m pytest -n $(CORES) -m "not gpu"
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+bench-%: setup
+	$(BIN)/python -m benchmarks.$* $(ARGS)
+
+clean:
+	rm -rf $(VENV) out

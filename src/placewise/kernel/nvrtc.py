@@ -1,0 +1,166 @@
+"""CUDA C++ to PTX and machine-code resources with NVRTC, which needs neither a driver nor a GPU."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import re
+import struct
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cuda.bindings import nvrtc
+from elftools.elf.elffile import ELFFile
+
+from placewise.errors import CaseError, CompileError
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.kernel import Kernel
+
+_LOCATED_ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error[^:]*: (?P<text>.*)$", re.M)
+_REGCOUNT_ATTRIBUTE = b"\x04\x2f\x08\x00"
+"""EIATTR_REGCOUNT in a cubin's ``.nv.info``: then symbol index and registers, 32 bits each."""
+
+
+def compile_kernel(source: str, filename: str, kernel: str, options: CompileOptions) -> Kernel:
+    """Compile ``source`` and pick the entry ``kernel``.
+
+    Raises CompileError with the first error's file and line, CaseError for an unknown kernel or
+    an include path that does not exist.
+    """
+    module = _compile(source, filename, options, kernel)
+    if module is None:
+        entries = _compile(source, filename, options, None)
+        known = re.findall(r"\.entry\s+(\w+)", entries[0] if entries else "")
+        raise CaseError(
+            f"no kernel named '{kernel}'",
+            where=filename,
+            hint=f"kernels in this source: {', '.join(known)}" if known
+            else "the source defines no __global__ function (templates need their arguments: 'name<float>')",
+        )
+    ptx, cubin, entry = module
+    registers, shared = _resources(cubin, entry)
+    return Kernel(
+        name=kernel, entry=entry, ptx=ptx, arch=options.arch, filename=filename,
+        registers=registers, static_shared_bytes=shared,
+    )
+
+
+@cache
+def supported_archs() -> tuple[int, ...]:
+    """Compute capabilities times ten that this NVRTC can compile for."""
+    return tuple(_checked(nvrtc.nvrtcGetSupportedArchs()))
+
+
+@cache
+def header_paths() -> tuple[Path, ...]:
+    """CUDA's own headers, from their wheels."""
+    root = Path(str(importlib.metadata.distribution("nvidia-cuda-runtime").locate_file("nvidia/cu13")))
+    return (root / "include", root / "include" / "cccl")
+
+
+def _compile(
+    source: str, filename: str, options: CompileOptions, kernel: str | None
+) -> tuple[str, bytes, str] | None:
+    """(PTX, cubin, mangled entry), or None where ``kernel`` names nothing in the source."""
+    for path in options.include_paths:
+        if not path.is_dir():
+            raise CaseError(f"include path {path} is not a directory", where="include")
+    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), filename.encode(), 0, None, None))
+    try:
+        if kernel is not None:
+            _checked(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
+        flags = _flags(filename, options)
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [f.encode() for f in flags])
+        log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        if kernel is not None and status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            error, lowered = nvrtc.nvrtcGetLoweredName(program, kernel.encode())
+            if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+                return None
+            entry = lowered.decode()
+        elif status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            if kernel is not None and _only_the_name_is_wrong(source, filename, options, log):
+                return None
+            raise _compile_error(log, filename)
+        else:
+            entry = ""
+        ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+        if entry and f".entry {entry}(" not in ptx:
+            return None
+        return ptx, _bytes(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN), entry
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _only_the_name_is_wrong(source: str, filename: str, options: CompileOptions, log: str) -> bool:
+    """Whether the source itself compiles, so that only the name expression failed."""
+    if "name expression" not in log.lower() and "__nv_" not in log:
+        return False
+    try:
+        _compile(source, filename, options, None)
+    except CompileError:
+        return False
+    return True
+
+
+def _flags(filename: str, options: CompileOptions) -> list[str]:
+    number = options.arch.removeprefix("sm_").rstrip("af")
+    if not number.isdigit() or int(number) not in supported_archs():
+        known = ", ".join(f"sm_{a}" for a in supported_archs())
+        raise CaseError(f"the compiler has no target '{options.arch}'", hint=f"it knows {known}")
+    paths = [*options.include_paths, Path(filename).parent, *header_paths()]
+    return [
+        f"--gpu-architecture={options.arch}",
+        f"--std={options.std}",
+        "--generate-line-info",
+        *(f"--define-macro={name}={value}" for name, value in options.defines),
+        *(f"--include-path={path}" for path in paths),
+    ]
+
+
+def _compile_error(log: str, filename: str) -> CompileError:
+    found = _LOCATED_ERROR.search(log)
+    if found:
+        where = f"{found['file']}:{found['line']}"
+        count = len(_LOCATED_ERROR.findall(log))
+        more = f" (and {count - 1} more errors)" if count > 1 else ""
+        hint = None
+        if "cannot open source file" in found["text"]:
+            hint = "add the header's folder to the case's include paths"
+        return CompileError(f"does not compile: {found['text'].strip()}{more}", where=where, hint=hint)
+    return CompileError(f"does not compile: {log.strip() or 'no message from the compiler'}", where=filename)
+
+
+def _resources(cubin: bytes, entry: str) -> tuple[int | None, int]:
+    """Registers per thread and static shared bytes of ``entry``, as ptxas assigned them."""
+    elf = ELFFile(io.BytesIO(cubin))
+    symbols = elf.get_section_by_name(".symtab")
+    info = elf.get_section_by_name(".nv.info")
+    shared = elf.get_section_by_name(f".nv.shared.{entry}")
+    registers = None
+    if symbols is not None and info is not None:
+        data = info.data()
+        at = data.find(_REGCOUNT_ATTRIBUTE)
+        while at >= 0:
+            symbol, count = struct.unpack_from("<II", data, at + 4)
+            if symbols.get_symbol(symbol).name == entry:
+                registers = count
+            at = data.find(_REGCOUNT_ATTRIBUTE, at + 12)
+    return registers, int(shared["sh_size"]) if shared is not None else 0
+
+
+def _checked(result: tuple[Any, ...]) -> Any:
+    status, *values = result
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileError(f"NVRTC failed with {status.name}")
+    return values[0] if values else None
+
+
+def _bytes(program: Any, size: Any, fill: Any) -> bytes:
+    buffer = b" " * _checked(size(program))
+    _checked(fill(program, buffer))
+    return buffer
+
+
+def _text(program: Any, size: Any, fill: Any) -> str:
+    return _bytes(program, size, fill).rstrip(b"\0").decode(errors="replace")
