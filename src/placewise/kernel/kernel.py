@@ -19,5 +19,5 @@ class Kernel:
     filename: str
     """Source file name, for messages."""
     registers: int | None = None
-    """Registers per thread on ``arch``, from the cubin (None where not compiled to machine code)."""
+    """Registers per thread on ``arch``, from the cubin; None where there is no machine code."""
     static_shared_bytes: int = 0

@@ -23,7 +23,9 @@ class Launch:
     def __post_init__(self) -> None:
         for what, dims in (("grid", self.grid), ("block", self.block)):
             if len(dims) != 3 or any(d < 1 for d in dims):
-                raise CaseError(f"{what} {dims} must have three dimensions of at least 1", where=what)
+                raise CaseError(
+                    f"{what} {dims} must have three dimensions of at least 1", where=what
+                )
         if self.shared_bytes < 0:
             raise CaseError("dynamic shared memory must not be negative", where="shared_bytes")
 
@@ -58,7 +60,7 @@ class ScalarArgument:
 
 @dataclass(frozen=True, eq=False)
 class TextureArgument:
-    """A ``cudaTextureObject_t`` over linear memory holding ``data`` (element reads, no filtering)."""
+    """A ``cudaTextureObject_t`` over linear memory holding ``data``: element reads, unfiltered."""
 
     name: str
     data: NDArray[np.generic]

@@ -17,7 +17,9 @@ from placewise.errors import CaseError, CompileError
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.kernel import Kernel
 
-_LOCATED_ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error[^:]*: (?P<text>.*)$", re.M)
+_LOCATED_ERROR = re.compile(
+    r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error[^:]*: (?P<text>.*)$", re.M
+)
 _REGCOUNT_ATTRIBUTE = b"\x04\x2f\x08\x00"
 """EIATTR_REGCOUNT in a cubin's ``.nv.info``: then symbol index and registers, 32 bits each."""
 
@@ -35,14 +37,20 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
         raise CaseError(
             f"no kernel named '{kernel}'",
             where=filename,
-            hint=f"kernels in this source: {', '.join(known)}" if known
-            else "the source defines no __global__ function (templates need their arguments: 'name<float>')",
+            hint=f"kernels in this source: {', '.join(known)}"
+            if known
+            else "it defines no __global__ function (name a template's instance as 'name<float>')",
         )
     ptx, cubin, entry = module
     registers, shared = _resources(cubin, entry)
     return Kernel(
-        name=kernel, entry=entry, ptx=ptx, arch=options.arch, filename=filename,
-        registers=registers, static_shared_bytes=shared,
+        name=kernel,
+        entry=entry,
+        ptx=ptx,
+        arch=options.arch,
+        filename=filename,
+        registers=registers,
+        static_shared_bytes=shared,
     )
 
 
@@ -55,7 +63,9 @@ def supported_archs() -> tuple[int, ...]:
 @cache
 def header_paths() -> tuple[Path, ...]:
     """CUDA's own headers, from their wheels."""
-    root = Path(str(importlib.metadata.distribution("nvidia-cuda-runtime").locate_file("nvidia/cu13")))
+    root = Path(
+        str(importlib.metadata.distribution("nvidia-cuda-runtime").locate_file("nvidia/cu13"))
+    )
     return (root / "include", root / "include" / "cccl")
 
 
@@ -127,14 +137,18 @@ def _compile_error(log: str, filename: str) -> CompileError:
         hint = None
         if "cannot open source file" in found["text"]:
             hint = "add the header's folder to the case's include paths"
-        return CompileError(f"does not compile: {found['text'].strip()}{more}", where=where, hint=hint)
-    return CompileError(f"does not compile: {log.strip() or 'no message from the compiler'}", where=filename)
+        return CompileError(
+            f"does not compile: {found['text'].strip()}{more}", where=where, hint=hint
+        )
+    return CompileError(
+        f"does not compile: {log.strip() or 'no message from the compiler'}", where=filename
+    )
 
 
 def _resources(cubin: bytes, entry: str) -> tuple[int | None, int]:
     """Registers per thread and static shared bytes of ``entry``, as ptxas assigned them."""
     elf = ELFFile(io.BytesIO(cubin))
-    symbols = elf.get_section_by_name(".symtab")
+    symbols: Any = elf.get_section_by_name(".symtab")
     info = elf.get_section_by_name(".nv.info")
     shared = elf.get_section_by_name(f".nv.shared.{entry}")
     registers = None
@@ -157,7 +171,7 @@ def _checked(result: tuple[Any, ...]) -> Any:
 
 
 def _bytes(program: Any, size: Any, fill: Any) -> bytes:
-    buffer = b" " * _checked(size(program))
+    buffer: bytes = b" " * _checked(size(program))
     _checked(fill(program, buffer))
     return buffer
 

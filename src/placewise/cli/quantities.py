@@ -1,0 +1,25 @@
+"""Quantities that a user types on the command line."""
+
+from __future__ import annotations
+
+import re
+
+from placewise.errors import CaseError
+
+_TIME = re.compile(r"^\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>ns|us|µs|ms|s)\s*$")
+_MS_PER_UNIT = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
+
+
+def parse_time_ms(text: str) -> float:
+    """Milliseconds of a time such as ``1.3ms`` or ``830us``; raises CaseError without a unit."""
+    found = _TIME.match(text)
+    if not found:
+        raise CaseError(
+            f"'{text}' is not a time",
+            where="--measured",
+            hint="give a number and a unit, such as 1.3ms or 830us",
+        )
+    value = float(found["number"]) * _MS_PER_UNIT[found["unit"]]
+    if value <= 0:
+        raise CaseError("a measured time must be positive", where="--measured")
+    return value
