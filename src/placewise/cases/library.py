@@ -1,0 +1,38 @@
+"""Finds a case by name among the bundled ones, or by the path of its file."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from placewise.errors import CaseError
+from placewise.kernel.case import Case
+from placewise.kernel.casefile import read_case_file
+
+_FOLDER = Path(__file__).parent
+_ALIASES = {"convolution": "convolution-rows"}
+
+
+def case_names() -> tuple[str, ...]:
+    """Names of the bundled cases, sorted."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+
+
+def load_case(name_or_path: str | Path) -> Case:
+    """A bundled case by name (``convolution`` is its pass along the rows), or a ``.toml`` file's.
+
+    Raises CaseError, with the nearest names where there is no such case.
+    """
+    name = str(name_or_path)
+    name = _ALIASES.get(name, name)
+    if name in case_names():
+        return read_case_file(_FOLDER / f"{name}.toml")
+    path = Path(name)
+    if path.suffix == ".toml" or path.is_file():
+        return read_case_file(path)
+    near = difflib.get_close_matches(name, [*case_names(), *_ALIASES], n=3, cutoff=0.5)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        hint = f"bundled cases: {', '.join(case_names())}; or give the path of a .toml file"
+    raise CaseError("no such case", where=f"'{name_or_path}'", hint=hint)

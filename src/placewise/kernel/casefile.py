@@ -1,0 +1,271 @@
+"""Reads a declarative case file (TOML) into a case; nothing in it is evaluated as code."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from scipy.sparse import csr_array
+
+from placewise.errors import CaseError
+from placewise.kernel import arrays, casemodel
+from placewise.kernel.case import Case
+from placewise.kernel.casemodel import CaseModel
+from placewise.kernel.finite_element import hexahedra
+from placewise.kernel.make_case import make_case
+
+
+def read_case_file(path: Path) -> Case:
+    """Case that the TOML file ``path`` declares; relative paths in it start from its folder.
+
+    Raises CaseError located at the file and the key.
+    """
+    arrays.require_file(path)
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise CaseError(f"not a TOML file: {error}", where=str(path)) from error
+    return _Reader(path, _validated(document, path)).case()
+
+
+def _validated(document: dict[str, Any], path: Path) -> CaseModel:
+    version = document.get("schema")
+    if version != casemodel.SCHEMA:
+        found = "is missing" if version is None else f"is {version!r}"
+        raise CaseError(
+            f"the schema version {found}",
+            where=f"{path}: schema",
+            hint=f"this program reads schema = {casemodel.SCHEMA}",
+        )
+    try:
+        return CaseModel.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        key = _key(first["loc"], document)
+        more = error.error_count() - 1
+        message = _message(first) + (f" (and {more} more errors)" if more else "")
+        raise CaseError(message, where=f"{path}: {key}" if key else str(path)) from None
+
+
+def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
+    """Dotted key of a pydantic location; an argument is called by its name where it has one."""
+    parts = list(location)
+    if len(parts) > 1 and parts[0] in ("arguments", "constants") and isinstance(parts[1], int):
+        entry = document[parts[0]][parts[1]]
+        named = entry.get("name") if isinstance(entry, dict) else None
+        parts[1] = named if isinstance(named, str) and named else parts[1] + 1
+        del parts[2:3]  # The tag that says which kind of argument this is.
+    elif len(parts) > 1 and parts[0] == "matrices":
+        del parts[2:3]
+    # Where a value may be of several types, pydantic appends the type that it tried.
+    tried = {"int", "str", "float", "bool"}
+    return ".".join(str(p) for p in parts if p not in tried and "constrained" not in str(p))
+
+
+def _message(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "unknown key"
+    if error["type"] == "missing":
+        return "is missing"
+    text: str = error["msg"].removeprefix("Value error, ")
+    text = text[0].lower() + text[1:]
+    given = error["input"]
+    return f"{text}, not {given!r}" if isinstance(given, str | int | float) else text
+
+
+class _Reader:
+    """One case file being read; matrices and images are loaded once, sizes looked up by name."""
+
+    def __init__(self, path: Path, model: CaseModel) -> None:
+        self.path = path
+        self.model = model
+        self.matrices: dict[str, csr_array] = {}
+        self.images: dict[str, NDArray[np.uint8]] = {}
+
+    def case(self) -> Case:
+        model, launch = self.model, self.model.launch
+        self._check_names()
+        problem, grid, per_block = launch.problem, launch.grid, launch.per_block
+        try:
+            return make_case(
+                model.kernel,
+                self._source(),
+                {a.name: self._argument(a, f"arguments.{a.name}") for a in model.arguments},
+                grid=self._extent(grid, "grid") if grid else None,
+                problem=self._extent(problem, "problem") if problem else None,
+                per_block=self._extent(per_block, "per_block") if per_block else None,
+                block=self._extent(launch.block, "block"),
+                shared_bytes=self._size(launch.shared_bytes, "launch.shared_bytes"),
+                defines=_define_texts(model.defines),
+                include_paths=[self._file(p) for p in model.include],
+                std=model.std,
+                constants={
+                    c.name: np.atleast_1d(self._argument(c, f"constants.{c.name}"))
+                    for c in model.constants
+                },
+                name=model.name,
+                description=model.description,
+            )
+        except CaseError as error:
+            if error.where and error.where.startswith(str(self.path.parent)):
+                raise
+            where = f"{self.path}: {error.where}" if error.where else str(self.path)
+            raise CaseError(error.message, where=where, hint=error.hint) from error
+
+    def _check_names(self) -> None:
+        for what, entries in (
+            ("arguments", self.model.arguments),
+            ("constants", self.model.constants),
+        ):
+            seen: set[str] = set()
+            for entry in entries:
+                if entry.name in seen:
+                    self._fail(f"{what}.{entry.name}", "is declared twice")
+                seen.add(entry.name)
+
+    def _source(self) -> str | Path:
+        if self.model.code is not None:
+            # A line break marks it as text, whatever it holds.
+            return self.model.code + "\n"
+        path = self._file(self.model.source or "")
+        if not path.is_file():
+            self._fail("source", f"no such file: {path}")
+        return path
+
+    def _file(self, name: str) -> Path:
+        return self.path.parent / Path(name).expanduser()
+
+    def _fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
+        raise CaseError(message, where=f"{self.path}: {key}", hint=hint)
+
+    def _extent(self, sizes: list[casemodel.Size], what: str) -> list[int]:
+        return [self._size(size, f"launch.{what}") for size in sizes]
+
+    def _shape(self, sizes: list[casemodel.Size], key: str) -> tuple[int, ...]:
+        return tuple(self._size(size, f"{key}.shape") for size in sizes)
+
+    def _size(self, size: casemodel.Size, key: str) -> int:
+        """A number, or what its name stands for."""
+        if isinstance(size, int):
+            return size
+        name, _, part = size.partition(".")
+        if not part and name in self.model.sizes:
+            return self.model.sizes[name]
+        if name in self.model.matrices:
+            matrix = self._matrix(name)
+            known = {"rows": matrix.shape[0], "columns": matrix.shape[1], "nnz": matrix.nnz}
+        elif name in self.model.images:
+            height, width = self._image(name).shape
+            known = {"width": width, "height": height}
+        else:
+            names = ", ".join([*self.model.sizes, *self.model.matrices, *self.model.images])
+            self._fail(key, f"no size is called '{size}'", f"declared: {names or 'none'}")
+        if part not in known:
+            self._fail(key, f"no size is called '{size}'", f"'{name}' has {', '.join(known)}")
+        return int(known[part])
+
+    def _matrix(self, name: str) -> csr_array:
+        if name not in self.matrices:
+            model = self.model.matrices[name]
+            if isinstance(model, casemodel.MatrixFile):
+                self.matrices[name] = arrays.load_matrix(self._file(model.file))
+            else:
+                x, y, z = model.nodes
+                self.matrices[name] = hexahedra((x, y, z), model.distortion, model.seed)
+        return self.matrices[name]
+
+    def _image(self, name: str) -> NDArray[np.uint8]:
+        if name not in self.images:
+            self.images[name] = arrays.load_image(self._file(self.model.images[name].file))
+        return self.images[name]
+
+    def _argument(self, model: Any, key: str) -> np.ndarray[Any, Any] | np.generic:
+        where = f"{self.path}: {key}"
+        match model:
+            case casemodel.ValueArgument():
+                value = model.value
+                if isinstance(value, str):
+                    value = self._size(value, f"{key}.value")
+                given: NDArray[np.generic] = np.array([value])
+                scalar: np.generic = arrays.converted(given, model.dtype, f"{where}.value")[0]
+                return scalar
+            case casemodel.FileArgument():
+                return self._from_file(model, key)
+            case casemodel.MatrixArgument():
+                if model.matrix not in self.model.matrices:
+                    declared = ", ".join(self.model.matrices) or "none"
+                    self._fail(
+                        f"{key}.matrix", f"no matrix '{model.matrix}'", f"declared: {declared}"
+                    )
+                part = getattr(self._matrix(model.matrix), model.part)
+                return arrays.converted(part, model.dtype, where)
+            case casemodel.ImageArgument():
+                if model.image not in self.model.images:
+                    declared = ", ".join(self.model.images) or "none"
+                    self._fail(f"{key}.image", f"no image '{model.image}'", f"declared: {declared}")
+                return self._image(model.image).astype(model.dtype)
+            case casemodel.GaussianArgument():
+                radius = self._size(model.gaussian.radius, f"{key}.gaussian.radius")
+                taps = arrays.gaussian_taps(radius, model.gaussian.sigma)
+                return arrays.converted(taps, model.dtype, where)
+            case casemodel.ValuesArgument():
+                values = arrays.converted(np.array(model.values), model.dtype, f"{where}.values")
+                shape = self._shape(model.shape, key) if model.shape else values.shape
+                if int(np.prod(shape)) != values.size:
+                    self._fail(f"{key}.shape", f"{shape} does not hold {values.size} values")
+                return values.reshape(shape)
+            case _:
+                return self._generated(model, key)
+
+    def _generated(self, model: Any, key: str) -> NDArray[np.generic]:
+        shape = self._shape(model.shape, key)
+        arrays.check_size(shape, model.dtype, f"{self.path}: {key}.shape")
+        where = f"{self.path}: {key}"
+        match model:
+            case casemodel.FillArgument():
+                value = arrays.converted(np.array([model.fill]), model.dtype, f"{where}.fill")
+                return np.full(shape, value[0])
+            case casemodel.UniformArgument(uniform=spec):
+                random = np.random.default_rng(spec.seed)
+                return arrays.converted(
+                    random.uniform(spec.low, spec.high, shape), model.dtype, where
+                )
+            case casemodel.NormalArgument(normal=spec):
+                random = np.random.default_rng(spec.seed)
+                return arrays.converted(
+                    random.normal(spec.mean, spec.deviation, shape), model.dtype, where
+                )
+            case casemodel.IntegersArgument(integers=spec):
+                high = self._size(spec.high, f"{key}.integers.high")
+                if high <= spec.low:
+                    self._fail(f"{key}.integers", f"no whole number is in [{spec.low}, {high})")
+                random = np.random.default_rng(spec.seed)
+                return arrays.converted(random.integers(spec.low, high, shape), model.dtype, where)
+            case _:
+                spec = model.arange
+                count = int(np.prod(shape))
+                values = spec.start + spec.step * np.arange(count)
+                return arrays.converted(values, model.dtype, where).reshape(shape)
+
+    def _from_file(self, model: casemodel.FileArgument, key: str) -> NDArray[np.generic]:
+        path = self._file(model.file)
+        array = arrays.load_array(path, model.member)
+        arrays.check_size(array.shape, array.dtype, str(path))
+        if model.dtype is not None and array.dtype != np.dtype(model.dtype):
+            self._fail(
+                f"{key}.dtype",
+                f"{path} holds {array.dtype}, not {model.dtype}",
+                f"convert it: np.save(path, array.astype(np.{model.dtype}))",
+            )
+        if model.shape is not None and array.shape != (shape := self._shape(model.shape, key)):
+            self._fail(f"{key}.shape", f"{path} has shape {array.shape}, not {shape}")
+        return array
+
+
+def _define_texts(defines: dict[str, str | int | float | bool]) -> dict[str, object]:
+    """Booleans as C++ writes them."""
+    return {k: str(v).lower() if isinstance(v, bool) else v for k, v in defines.items()}

@@ -1,0 +1,251 @@
+"""The shape of a declarative case file: strict models, so that a wrong key is a located error."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+SCHEMA = 1
+"""Version of the case file's schema that this program reads."""
+
+Size = Annotated[int, Field(ge=0)] | str
+"""A number, or the name of one: an entry of ``[sizes]``, ``MATRIX.rows``, ``IMAGE.width`` …"""
+
+DtypeName = Literal[
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+Shape = Annotated[list[Size], Field(min_length=1)]
+Dims = Annotated[list[Size], Field(min_length=1, max_length=3)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+
+
+class Strict(BaseModel):
+    """No coercion, no unknown keys, no change after reading."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Uniform(Strict):
+    """Real numbers in [low, high)."""
+
+    low: float = 0.0
+    high: float = 1.0
+    seed: int
+
+
+class Normal(Strict):
+    mean: float = 0.0
+    deviation: Annotated[float, Field(ge=0)] = 1.0
+    seed: int
+
+
+class Integers(Strict):
+    """Whole numbers in [low, high)."""
+
+    low: int = 0
+    high: Size
+    seed: int
+
+
+class Arange(Strict):
+    start: int | float = 0
+    step: int | float = 1
+
+
+class Gaussian(Strict):
+    """``2 * radius + 1`` taps of a Gaussian that sum to one."""
+
+    radius: Size
+    sigma: Annotated[float, Field(gt=0)]
+
+
+class Argument(Strict):
+    """What all arguments have; the subclasses add one source of values each."""
+
+    name: Name
+    dtype: DtypeName
+
+
+class ValueArgument(Argument):
+    """A scalar; text names a size."""
+
+    value: bool | int | float | str
+
+
+class ValuesArgument(Argument):
+    """A short array written out."""
+
+    values: Annotated[list[int | float], Field(min_length=1)]
+    shape: Shape | None = None
+
+
+class FillArgument(Argument):
+    fill: bool | int | float
+    shape: Shape
+
+
+class UniformArgument(Argument):
+    uniform: Uniform
+    shape: Shape
+
+
+class NormalArgument(Argument):
+    normal: Normal
+    shape: Shape
+
+
+class IntegersArgument(Argument):
+    integers: Integers
+    shape: Shape
+
+
+class ArangeArgument(Argument):
+    arange: Arange
+    shape: Shape
+
+
+class GaussianArgument(Argument):
+    gaussian: Gaussian
+
+
+class FileArgument(Strict):
+    """An array of a ``.npy`` file or a ``member`` of an ``.npz``; dtype and shape are checked."""
+
+    name: Name
+    file: str
+    member: str | None = None
+    dtype: DtypeName | None = None
+    shape: Shape | None = None
+
+
+class MatrixArgument(Argument):
+    """A part of a sparse matrix in CSR form."""
+
+    matrix: str
+    part: Literal["indptr", "indices", "data"]
+
+
+class ImageArgument(Argument):
+    """Grey levels 0 to 255 of an image, (height, width)."""
+
+    image: str
+    dtype: Literal["uint8", "float32"]
+
+
+_SOURCES: dict[str, type[BaseModel]] = {
+    "value": ValueArgument,
+    "values": ValuesArgument,
+    "fill": FillArgument,
+    "uniform": UniformArgument,
+    "normal": NormalArgument,
+    "integers": IntegersArgument,
+    "arange": ArangeArgument,
+    "gaussian": GaussianArgument,
+    "file": FileArgument,
+    "matrix": MatrixArgument,
+    "image": ImageArgument,
+}
+
+
+def _source(value: Any) -> str | None:
+    """The one key that says where an argument's values come from; None where none or several do."""
+    if isinstance(value, BaseModel):
+        keys = [k for k, model in _SOURCES.items() if isinstance(value, model)]
+    else:
+        keys = [k for k in _SOURCES if isinstance(value, dict) and k in value]
+    return keys[0] if len(keys) == 1 else None
+
+
+AnyArgument = Annotated[
+    Annotated[ValueArgument, Tag("value")]
+    | Annotated[ValuesArgument, Tag("values")]
+    | Annotated[FillArgument, Tag("fill")]
+    | Annotated[UniformArgument, Tag("uniform")]
+    | Annotated[NormalArgument, Tag("normal")]
+    | Annotated[IntegersArgument, Tag("integers")]
+    | Annotated[ArangeArgument, Tag("arange")]
+    | Annotated[GaussianArgument, Tag("gaussian")]
+    | Annotated[FileArgument, Tag("file")]
+    | Annotated[MatrixArgument, Tag("matrix")]
+    | Annotated[ImageArgument, Tag("image")],
+    Discriminator(
+        _source,
+        custom_error_type="source",
+        custom_error_message=f"needs exactly one source of values: {', '.join(_SOURCES)}",
+    ),
+]
+
+
+class MatrixFile(Strict):
+    """A Matrix Market file, ``.mtx`` or ``.mtx.gz``."""
+
+    file: str
+
+
+class Hexahedra(Strict):
+    """A finite-element matrix on a distorted mesh of hexahedra, see :func:`hexahedra`."""
+
+    generate: Literal["hexahedra"]
+    nodes: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=3, max_length=3)]
+    distortion: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
+    seed: int = 0
+
+
+AnyMatrix = Annotated[
+    Annotated[MatrixFile, Tag("file")] | Annotated[Hexahedra, Tag("generate")],
+    Discriminator(
+        lambda value: "generate" if isinstance(value, dict) and "generate" in value else "file",
+    ),
+]
+
+
+class ImageFile(Strict):
+    """Any picture that Pillow reads."""
+
+    file: str
+
+
+class LaunchModel(Strict):
+    """Grid or problem size, and block, fastest dimension first."""
+
+    grid: Dims | None = None
+    problem: Dims | None = None
+    per_block: Dims | None = None
+    block: Dims
+    shared_bytes: Size = 0
+
+    @model_validator(mode="after")
+    def _one_extent(self) -> LaunchModel:
+        if (self.grid is None) == (self.problem is None):
+            raise ValueError("needs either grid (in blocks) or problem (in threads)")
+        if self.grid is not None and self.per_block is not None:
+            raise ValueError("per_block goes with problem, not with grid")
+        return self
+
+
+class CaseModel(Strict):
+    """A whole case file."""
+
+    schema_version: Annotated[Literal[1], Field(alias="schema")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+    description: str = ""
+    kernel: str
+    source: str | None = None
+    code: str | None = None
+    std: str = "c++17"
+    include: list[str] = []
+    defines: dict[str, str | int | float | bool] = {}
+    sizes: dict[Name, int] = {}
+    matrices: dict[Name, AnyMatrix] = {}
+    images: dict[Name, ImageFile] = {}
+    launch: LaunchModel
+    arguments: list[AnyArgument]
+    constants: list[AnyArgument] = []
+
+    @model_validator(mode="after")
+    def _one_source(self) -> CaseModel:
+        if (self.source is None) == (self.code is None):
+            raise ValueError("needs either source (a file) or code (the text)")
+        return self

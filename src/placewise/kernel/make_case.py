@@ -1,0 +1,190 @@
+"""Cases from Python: NumPy arrays and scalars, as users of Kernel Tuner pass them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError
+from placewise.kernel.case import Case, CompileOptions, define_pairs
+from placewise.kernel.launch import Argument, ArrayArgument, Dim3, Inputs, Launch, ScalarArgument
+
+Extent = int | Sequence[int]
+Value = np.ndarray[Any, Any] | np.generic
+
+
+def make_case(
+    kernel: str,
+    source: str | Path,
+    arguments: Sequence[Value] | Mapping[str, Value],
+    *,
+    block: Extent,
+    grid: Extent | None = None,
+    problem: Extent | None = None,
+    per_block: Extent | None = None,
+    shared_bytes: int = 0,
+    defines: Mapping[str, object] | None = None,
+    include_paths: Sequence[str | Path] = (),
+    std: str = "c++17",
+    arch: str | None = None,
+    constants: Mapping[str, Value] | None = None,
+    name: str | None = None,
+    description: str = "",
+) -> Case:
+    """One launch of ``kernel`` with these inputs.
+
+    ``source`` is a path, or CUDA C++ text (text if it has a line break or a brace). ``arguments``
+    are arrays (C-contiguous, passed by pointer) and NumPy scalars, in parameter order or by
+    parameter name. Give ``grid`` in blocks, or ``problem`` in elements: the grid is then
+    ceil(problem / per_block), where a block covers ``block`` elements unless ``per_block`` says
+    otherwise. ``constants`` fills ``__constant__`` symbols. Extents are an int or up to three,
+    x first; ``shared_bytes`` is dynamic shared memory.
+
+    The arrays are not copied, and seen read-only through the case. Raises CaseError.
+    """
+    text, path = _source(source)
+    block_dims = dims("block", block)
+    options = CompileOptions(
+        **({} if arch is None else {"arch": arch}),
+        defines=define_pairs(defines),
+        include_paths=tuple(Path(p) for p in include_paths),
+        std=std,
+    )
+    return Case(
+        name=name or (path.stem if path else re.sub(r"\W+", "-", kernel).strip("-")),
+        source=text,
+        path=path,
+        kernel=kernel,
+        launch=Launch(_grid(grid, problem, per_block, block_dims), block_dims, shared_bytes),
+        inputs=Inputs(_arguments(arguments), _constants(constants or {})),
+        options=options,
+        description=description,
+    )
+
+
+def dims(what: str, extent: Extent) -> Dim3:
+    """Three dimensions from one to three; raises CaseError located at ``launch.<what>``."""
+    given = (extent,) if isinstance(extent, int | np.integer) else tuple(extent)
+    if not 1 <= len(given) <= 3 or not all(isinstance(d, int | np.integer) for d in given):
+        raise CaseError(f"{extent!r} is not one to three whole numbers", where=f"launch.{what}")
+    if any(d < 1 for d in given):
+        raise CaseError(f"{given} has a dimension below 1", where=f"launch.{what}")
+    x, y, z = (*(int(d) for d in given), 1, 1)[:3]
+    return x, y, z
+
+
+def _grid(
+    grid: Extent | None, problem: Extent | None, per_block: Extent | None, block: Dim3
+) -> Dim3:
+    if (grid is None) == (problem is None):
+        raise CaseError(
+            "give either the grid or the problem size",
+            where="launch",
+            hint="grid=(blocks_x, …) or problem=(elements_x, …)",
+        )
+    if grid is not None:
+        if per_block is not None:
+            raise CaseError("per_block goes with problem, not with grid", where="launch.per_block")
+        return dims("grid", grid)
+    covered = block if per_block is None else dims("per_block", per_block)
+    sizes = dims("problem", problem) if problem is not None else (1, 1, 1)
+    # A one-dimensional problem in a two-dimensional block still needs one block along y.
+    x, y, z = (-(-size // per) for size, per in zip(sizes, covered, strict=True))
+    return x, y, z
+
+
+def _source(source: str | Path) -> tuple[str, Path | None]:
+    if isinstance(source, str) and ("\n" in source or "{" in source):
+        return source, None
+    path = Path(source)
+    try:
+        return path.read_text(encoding="utf-8"), path
+    except FileNotFoundError:
+        raise CaseError(
+            "no such file", where=str(path), hint="the source is a file's path or CUDA C++ text"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseError(f"cannot be read: {error}", where=str(path)) from error
+
+
+def _arguments(arguments: Sequence[Value] | Mapping[str, Value]) -> tuple[Argument, ...]:
+    if isinstance(arguments, Mapping):
+        return tuple(make_argument(name, value) for name, value in arguments.items())
+    if isinstance(arguments, np.ndarray):
+        raise CaseError(
+            "arguments is one array", where="arguments", hint="pass a list of arguments"
+        )
+    return tuple(make_argument(positional(i), value) for i, value in enumerate(arguments, start=1))
+
+
+def positional(number: int) -> str:
+    """Name of the ``number``-th argument (from 1) until the kernel's parameter names are known."""
+    return f"#{number}"
+
+
+def describe(name: str) -> str:
+    """An argument in an error message."""
+    return f"argument {name[1:]}" if name.startswith("#") else f"argument '{name}'"
+
+
+def make_argument(name: str, value: object) -> Argument:
+    """An array or scalar argument; raises CaseError located at the argument."""
+    where = describe(name)
+    if isinstance(value, np.generic):
+        if value.dtype.hasobject or value.dtype.kind in "SUMm":
+            raise CaseError(
+                f"values of type {value.dtype} cannot be passed to a kernel", where=where
+            )
+        return ScalarArgument(name, value)
+    if isinstance(value, np.ndarray):
+        return ArrayArgument(name, _checked_array(value, where))
+    if isinstance(value, bool | int | float | complex):
+        kind = {bool: "bool_", int: "int32", float: "float32"}.get(type(value), "complex64")
+        raise CaseError(
+            f"a Python {type(value).__name__} has no definite size",
+            where=where,
+            hint=f"use np.{kind}({value}) or another NumPy type that matches the parameter",
+        )
+    raise CaseError(
+        f"expected a NumPy array or scalar, not {type(value).__name__}",
+        where=where,
+        hint="use np.asarray(..., dtype=...)",
+    )
+
+
+def _checked_array(array: np.ndarray[Any, Any], where: str) -> NDArray[np.generic]:
+    if array.dtype.hasobject or array.dtype.kind in "SUMm":
+        raise CaseError(f"arrays of {array.dtype} cannot be passed to a kernel", where=where)
+    if not array.dtype.isnative:
+        hint = "convert with .astype(array.dtype.newbyteorder('='))"
+        raise CaseError(
+            f"the array's byte order ({array.dtype}) is foreign", where=where, hint=hint
+        )
+    if array.size == 0:
+        raise CaseError(f"the array is empty (shape {array.shape})", where=where)
+    if not array.flags.c_contiguous:
+        raise CaseError(
+            f"the array of shape {array.shape} is not contiguous in C order",
+            where=where,
+            hint="pass np.ascontiguousarray(array)",
+        )
+    view = array.view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def _constants(constants: Mapping[str, Value]) -> tuple[tuple[str, NDArray[np.generic]], ...]:
+    made = []
+    for symbol, value in constants.items():
+        where = f"constant '{symbol}'"
+        if isinstance(value, np.generic):
+            value = np.array([value])
+        if not isinstance(value, np.ndarray):
+            raise CaseError("expected a NumPy array or scalar", where=where)
+        made.append((symbol, _checked_array(value, where)))
+    return tuple(made)
