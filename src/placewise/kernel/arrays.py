@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,18 @@ from placewise.errors import CaseError
 
 MAX_BYTES = 2**31
 """Largest array of a case: the executor addresses its device memory with 32-bit offsets."""
+
+_UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    KeyError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy's and SciPy's readers raise on truncated, foreign or lying files."""
 
 
 def load_array(path: Path, member: str | None) -> NDArray[np.generic]:
@@ -32,7 +45,7 @@ def load_array(path: Path, member: str | None) -> NDArray[np.generic]:
             return np.ascontiguousarray(loaded)
         with loaded:
             return np.ascontiguousarray(loaded[_member(path, loaded.files, member)])
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, KeyError) as error:
+    except _UNREADABLE as error:
         raise CaseError(
             f"not a readable NumPy file: {_one_line(error)}",
             where=str(path),
@@ -58,7 +71,7 @@ def load_matrix(path: Path) -> csr_array:
     require_file(path)
     try:
         matrix = mmread(path)
-    except (OSError, EOFError, ValueError, OverflowError) as error:
+    except _UNREADABLE as error:
         raise CaseError(
             f"not a readable Matrix Market file: {_one_line(error)}", where=str(path)
         ) from error
@@ -108,6 +121,8 @@ def check_size(shape: tuple[int, ...], dtype: DTypeLike, where: str) -> None:
 def converted(values: NDArray[Any], dtype: DTypeLike, where: str) -> NDArray[np.generic]:
     """``values`` as ``dtype``; raises CaseError where whole numbers would change."""
     target = np.dtype(dtype)
+    if values.dtype.hasobject:
+        raise CaseError("numbers beyond 64 bits do not fit any type", where=where)
     if target.kind in "iu" and values.dtype.kind in "iu":
         limits = np.iinfo(target)
         if int(values.min()) < limits.min or int(values.max()) > limits.max:

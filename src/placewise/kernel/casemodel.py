@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 SCHEMA = 1
 """Version of the case file's schema that this program reads."""
 
-Size = Annotated[int, Field(ge=0)] | str
+Size = Annotated[int, Field(ge=0, lt=2**63)] | str
 """A number, or the name of one: an entry of ``[sizes]``, ``MATRIX.rows``, ``IMAGE.width`` …"""
 
 DtypeName = Literal[
@@ -18,6 +18,9 @@ DtypeName = Literal[
 ]  # fmt: skip
 Shape = Annotated[list[Size], Field(min_length=1)]
 Dims = Annotated[list[Size], Field(min_length=1, max_length=3)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0)]
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 
 
@@ -30,35 +33,41 @@ class Strict(BaseModel):
 class Uniform(Strict):
     """Real numbers in [low, high)."""
 
-    low: float = 0.0
-    high: float = 1.0
-    seed: int
+    low: Finite = 0.0
+    high: Finite = 1.0
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Uniform:
+        if not self.low < self.high:
+            raise ValueError(f"low {self.low} is not below high {self.high}")
+        return self
 
 
 class Normal(Strict):
-    mean: float = 0.0
-    deviation: Annotated[float, Field(ge=0)] = 1.0
-    seed: int
+    mean: Finite = 0.0
+    deviation: Annotated[Finite, Field(ge=0)] = 1.0
+    seed: Seed
 
 
 class Integers(Strict):
     """Whole numbers in [low, high)."""
 
-    low: int = 0
+    low: Int64 = 0
     high: Size
-    seed: int
+    seed: Seed
 
 
 class Arange(Strict):
-    start: int | float = 0
-    step: int | float = 1
+    start: Int64 | Finite = 0
+    step: Int64 | Finite = 1
 
 
 class Gaussian(Strict):
     """``2 * radius + 1`` taps of a Gaussian that sum to one."""
 
     radius: Size
-    sigma: Annotated[float, Field(gt=0)]
+    sigma: Annotated[Finite, Field(gt=0)]
 
 
 class Argument(Strict):
@@ -190,7 +199,7 @@ class Hexahedra(Strict):
     generate: Literal["hexahedra"]
     nodes: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=3, max_length=3)]
     distortion: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    seed: int = 0
+    seed: Seed = 0
 
 
 AnyMatrix = Annotated[
@@ -237,7 +246,7 @@ class CaseModel(Strict):
     std: str = "c++17"
     include: list[str] = []
     defines: dict[str, str | int | float | bool] = {}
-    sizes: dict[Name, int] = {}
+    sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = {}
     matrices: dict[Name, AnyMatrix] = {}
     images: dict[Name, ImageFile] = {}
     launch: LaunchModel

@@ -112,12 +112,13 @@ def _source(source: str | Path) -> tuple[str, Path | None]:
         raise CaseError(f"cannot be read: {error}", where=str(path)) from error
 
 
-def _arguments(arguments: Sequence[Value] | Mapping[str, Value]) -> tuple[Argument, ...]:
+def _arguments(arguments: object) -> tuple[Argument, ...]:
     if isinstance(arguments, Mapping):
         return tuple(make_argument(name, value) for name, value in arguments.items())
-    if isinstance(arguments, np.ndarray):
+    if not isinstance(arguments, Sequence) or isinstance(arguments, str):
         raise CaseError(
-            "arguments is one array", where="arguments", hint="pass a list of arguments"
+            f"expected the list of the kernel's arguments, not {type(arguments).__name__}",
+            where="arguments",
         )
     return tuple(make_argument(positional(i), value) for i, value in enumerate(arguments, start=1))
 
@@ -127,9 +128,14 @@ def positional(number: int) -> str:
     return f"#{number}"
 
 
+def is_positional(name: str) -> bool:
+    """Whether ``name`` came from :func:`positional`; no C++ identifier does."""
+    return name.startswith("#")
+
+
 def describe(name: str) -> str:
     """An argument in an error message."""
-    return f"argument {name[1:]}" if name.startswith("#") else f"argument '{name}'"
+    return f"argument {name[1:]}" if is_positional(name) else f"argument '{name}'"
 
 
 def make_argument(name: str, value: object) -> Argument:

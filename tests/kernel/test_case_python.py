@@ -1,0 +1,219 @@
+"""make_case, bind_names and check_launch."""
+
+import re
+
+import numpy as np
+import pytest
+
+from placewise.errors import CaseError
+from placewise.kernel.bind_names import bind_names
+from placewise.kernel.check_launch import check_launch
+from placewise.kernel.launch import Launch
+from placewise.kernel.make_case import make_case
+from placewise.kernel.source import Parameter, SourceView
+from placewise.machine.machine import Limits
+
+SOURCE = "__global__ void scale(const float *vals, float *out, float factor, int n) {}"
+VALS = np.arange(6, dtype=np.float32)
+
+
+def parameter(name, element, *, pointer):
+    size = np.dtype(element).itemsize
+    text = {"float32": "float", "int32": "int"}[element]
+    return Parameter(name, f"{text} *" if pointer else text, pointer, text, size, element)
+
+
+VIEW = SourceView(
+    kernel="scale",
+    parameters=(
+        parameter("vals", "float32", pointer=True),
+        parameter("out", "float32", pointer=True),
+        parameter("factor", "float32", pointer=False),
+        parameter("n", "int32", pointer=False),
+    ),
+    arrays=(),
+    body_start=0,
+    body_end=0,
+    signature_start=0,
+)
+
+
+def scale(*arguments, **options):
+    return make_case("scale", SOURCE, list(arguments), block=64, **{"problem": 6, **options})
+
+
+GOOD = (VALS, np.zeros(6, np.float32), np.float32(2), np.int32(6))
+
+
+def error(call, *args, **kwargs):
+    with pytest.raises(CaseError) as caught:
+        call(*args, **kwargs)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("problem", "block", "per_block", "grid"),
+    [
+        (1000, 256, None, (4, 1, 1)),
+        (1024, 256, None, (4, 1, 1)),
+        ((2560, 1600), (32, 8), None, (80, 200, 1)),
+        ((33, 9, 5), (32, 8, 2), None, (2, 2, 3)),
+        (100, (32, 8), None, (4, 1, 1)),
+        (40460, 256, 8, (5058, 1, 1)),
+    ],
+)
+def test_grid_is_problem_over_block_rounded_up(problem, block, per_block, grid):
+    case = make_case("scale", SOURCE, GOOD, problem=problem, block=block, per_block=per_block)
+    assert case.launch.grid == grid
+
+
+def test_text_and_path_give_the_same_case(tmp_path):
+    path = tmp_path / "scale.cu"
+    path.write_text(SOURCE)
+    text, file = scale(*GOOD), make_case("scale", path, GOOD, problem=6, block=64)
+    assert text.source == file.source
+    assert file.path == path
+    assert file.name == "scale"
+    assert text.filename == "scale.cu"
+
+
+def test_options_reach_the_compiler_settings():
+    case = scale(*GOOD, defines={"N": 4}, std="c++20", arch="sm_90", include_paths=["inc"])
+    assert case.options.defines == (("N", "4"),)
+    assert case.options.std == "c++20"
+    assert case.options.arch == "sm_90"
+    assert [str(p) for p in case.options.include_paths] == ["inc"]
+
+
+def test_arrays_are_neither_copied_nor_writable_through_the_case():
+    case = scale(*GOOD)
+    assert np.shares_memory(case.inputs.arrays[0].data, VALS)
+    with pytest.raises(ValueError, match="read-only"):
+        case.inputs.arrays[0].data[0] = 1
+    assert VALS.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (3, ["argument 3", "Python int", "np.int32(3)"]),
+        (2.5, ["argument 3", "np.float32(2.5)"]),
+        ([1.0, 2.0], ["argument 3", "not list", "np.asarray"]),
+        (np.array([object()]), ["argument 3", "object"]),
+        (np.array(["a"]), ["argument 3"]),
+        (np.zeros((4, 4), np.float32).T[::2], ["argument 3", "ascontiguousarray"]),
+        (np.zeros(0, np.float32), ["argument 3", "empty"]),
+        (np.zeros(4, ">f4"), ["argument 3", "byte order"]),
+    ],
+)
+def test_unfit_values_are_refused_with_their_place(bad, words):
+    text = str(error(scale, VALS, VALS, bad, np.int32(6)))
+    assert all(word in text for word in words), text
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        ({"problem": None}, "launch"),
+        ({"grid": 2}, "launch"),
+        ({"problem": (1, 2, 3, 4)}, "launch.problem"),
+        ({"problem": 0}, "launch.problem"),
+        ({"problem": "6"}, "launch.problem"),
+        ({"problem": None, "grid": 1, "per_block": 2}, "launch.per_block"),
+    ],
+)
+def test_bad_launches_are_located(options, where):
+    assert error(scale, *GOOD, **options).where == where
+
+
+def test_missing_source_file_is_named(tmp_path):
+    raised = error(make_case, "k", tmp_path / "none.cu", [], grid=1, block=1)
+    assert raised.where == str(tmp_path / "none.cu")
+
+
+def test_positional_arguments_get_the_parameters_names():
+    bound = bind_names(scale(*GOOD), VIEW)
+    assert [a.name for a in bound.inputs.arguments] == ["vals", "out", "factor", "n"]
+
+
+def test_named_arguments_are_put_in_parameter_order():
+    named = dict(zip(["n", "factor", "out", "vals"], reversed(GOOD), strict=True))
+    bound = bind_names(make_case("scale", SOURCE, named, problem=6, block=64), VIEW)
+    assert [a.name for a in bound.inputs.arguments] == ["vals", "out", "factor", "n"]
+    assert bound.inputs.arrays[0].data is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (
+            (VALS.astype(np.float64), *GOOD[1:]),
+            r"argument 1 \('vals'\): the kernel expects float32 elements, the array has float64"
+            r"\n.*\.astype\(np\.float32\)",
+        ),
+        ((*GOOD[:2], np.float64(2), GOOD[3]), r"argument 3 \('factor'\).*float32.*float64"),
+        ((*GOOD[:3], np.int64(6)), r"argument 4 \('n'\).*int32.*int64"),
+        ((*GOOD[:2], VALS, GOOD[3]), r"argument 3 \('factor'\).*expects a scalar.*an array"),
+        ((np.float32(1), *GOOD[1:]), r"argument 1 \('vals'\).*expects an array.*scalar"),
+        (GOOD[:2], r"missing: float factor, int n"),
+        ((*GOOD, VALS), r"too many: argument 5 \(an array of float32"),
+    ],
+)
+def test_misfits_are_located(arguments, pattern):
+    text = str(error(bind_names, scale(*arguments), VIEW))
+    assert re.search(pattern, text, re.S), text
+
+
+def test_wrong_names_are_told_apart():
+    named = {"vals": GOOD[0], "oout": GOOD[1], "factor": GOOD[2], "n": GOOD[3]}
+    text = str(error(bind_names, make_case("scale", SOURCE, named, problem=6, block=64), VIEW))
+    assert "missing: float *out" in text
+    assert "not a parameter: oout" in text
+    assert "scale(float *vals, float *out, float factor, int n)" in text
+
+
+def test_unsigned_stands_for_signed_of_the_same_size():
+    bind_names(scale(*GOOD[:3], np.uint32(6)), VIEW)
+
+
+def test_struct_elements_are_checked_by_size():
+    pixel = Parameter("p", "float4 *", True, "float4", 16, None)
+    view = SourceView("k", (pixel,), (), 0, 0, 0)
+    make = lambda count: make_case("k", "{", [np.zeros(count, np.float32)], grid=1, block=1)  # noqa: E731
+    bind_names(make(8), view)
+    assert "float4" in str(error(bind_names, make(7), view))
+
+
+LIMITS = Limits(
+    compute_capability=(8, 0),
+    clock_mhz=None,
+    max_threads_per_block=1024,
+    max_block=(1024, 1024, 64),
+    max_grid=(2**31 - 1, 65535, 65535),
+    max_threads_per_sm=2048,
+    max_blocks_per_sm=32,
+    registers_per_sm=65536,
+    max_registers_per_thread=255,
+    shared_bytes_per_block=166912,
+    shared_bytes_per_sm=167936,
+    copy_bandwidth_gb_per_s=None,
+    dram_bandwidth_gb_per_s=None,
+)
+
+
+@pytest.mark.parametrize(
+    ("launch", "static", "where"),
+    [
+        (Launch((1, 1, 1), (2000, 1, 1)), 0, "launch.block"),
+        (Launch((1, 1, 1), (1, 1, 65)), 0, "launch.block"),
+        (Launch((1, 65536, 1), (32, 1, 1)), 0, "launch.grid"),
+        (Launch((1, 1, 1), (32, 1, 1), 166913), 0, "launch.shared_bytes"),
+        (Launch((1, 1, 1), (32, 1, 1), 166912), 4, "launch.shared_bytes"),
+    ],
+)
+def test_launches_beyond_the_machine_are_refused(launch, static, where):
+    assert error(check_launch, launch, LIMITS, static).where == where
+
+
+def test_the_largest_launch_passes():
+    check_launch(Launch((2**31 - 1, 65535, 65535), (1024, 1, 1), 166912), LIMITS)
