@@ -19,6 +19,8 @@ class Processor:
     tpcs: int
     sms_per_tpc: int
     cores_per_sm: int
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (field, source) pairs."""
 
     @property
     def sms(self) -> int:
@@ -36,6 +38,7 @@ class Memory:
     writable: bool
     dim: int | None
     size_bytes: int | None
+    """Capacity; sizes that the file states in elements count 4 bytes for each."""
     block_bytes: int | None
     """Size of one transaction or cache block."""
     banks: int | None
@@ -51,6 +54,8 @@ class Memory:
     condition: SerialCondition
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
+    size_elements: int | None = None
+    """Capacity in elements of any type, where that is how the machine limits it."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ class Limits:
     copy_bandwidth_gb_per_s: float | None
     """Host to device, for the cost of filling constant or texture memory."""
     dram_bandwidth_gb_per_s: float | None
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (field, source) pairs."""
 
 
 @dataclass(frozen=True)

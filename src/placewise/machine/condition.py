@@ -1,0 +1,236 @@
+"""Serialization conditions as a function: how many transactions does a warp access take?
+
+A condition says of two threads' accesses whether they must be served one after the other (Chen et
+al. 2017, section 2). Over the active lanes of a warp access it is a graph, and the access takes as
+many transactions as colours are needed so that no two serialized lanes share one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import MachineError
+from placewise.machine.expression import WORD_BYTES, KeyForm, evaluate, key_form, keywords
+from placewise.machine.tree import Binary, Expression, Floor, Keyword, Number
+
+WARP = 32
+_PAIRWISE_ROWS = 4096
+"""Rows per step of the pairwise path: 32 × 32 × 8 bytes each, 32 MB a temporary."""
+
+
+@dataclass(frozen=True)
+class SerialCondition:
+    """A condition of an MSL file: scope (warp, block or grid) and expression.
+
+    The scope says which threads' accesses can be serialized. A warp's instruction is issued by
+    itself, so transactions are counted warp by warp in every scope.
+    """
+
+    scope: str
+    expression: Expression
+    where: str | None = field(default=None, compare=False)
+    """``file:line:column``, for errors."""
+
+    def transactions(
+        self,
+        addresses: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        *,
+        element_bytes: int,
+        block_bytes: int | None = None,
+        banks: int | None = None,
+    ) -> NDArray[np.int64]:
+        """Serialized transactions of each of ``n`` warp accesses, (n,); 0 where no lane is active.
+
+        ``addresses`` is (n, 32), non-negative bytes from an aligned origin; lanes not set in
+        ``mask`` (n,) may hold anything. ``element_bytes`` is what one lane accesses: 1, 2, 4, 8 or
+        16, naturally aligned.
+
+        Where the condition speaks of words, an access of 8 or 16 bytes per lane is served by half
+        or quarter warps, one after the other, each lane bringing its 2 or 4 words: without
+        conflicts 2 and 4 transactions, as hardware has it (CUDA C++ Programming Guide, "Shared
+        Memory"). Other conditions see the lane's first byte; a block holds a whole element.
+
+        Raises MachineError where the condition uses ``blockSize`` or ``banks`` and the machine does
+        not state it, ValueError for arrays of another shape or element sizes.
+        """
+        addresses = np.ascontiguousarray(addresses, np.int64)
+        mask = np.ascontiguousarray(mask, np.uint32)
+        if addresses.ndim != 2 or addresses.shape[1] != WARP or mask.shape != addresses.shape[:1]:
+            raise ValueError(
+                f"addresses {addresses.shape} and mask {mask.shape} must be (n, 32), (n,)"
+            )
+        if element_bytes not in (1, 2, 4, 8, 16):
+            raise ValueError(f"a lane cannot access {element_bytes} bytes at once")
+        self.check(block_bytes=block_bytes, banks=banks)
+        constants = {"blockSize": block_bytes or 0, "banks": banks or 0}
+        result = np.zeros(len(addresses), np.int64)
+        for part, part_mask in _passes(addresses, mask, element_bytes, self._speaks_of_words):
+            result += self._count(part, part_mask, element_bytes, constants)
+        return result
+
+    def check(self, *, block_bytes: int | None, banks: int | None) -> None:
+        """Raise MachineError where the condition uses a figure that is None."""
+        for keyword, value in (("blockSize", block_bytes), ("banks", banks)):
+            if keyword in self._keywords and value is None:
+                raise MachineError(
+                    f"the serialization condition uses {keyword}, which its memory does not state",
+                    where=self.where,
+                    hint=f"give the memory's {keyword}, or write the figure into the condition",
+                )
+
+    def _count(
+        self,
+        addresses: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        element_bytes: int,
+        constants: dict[str, int],
+    ) -> NDArray[np.int64]:
+        form = self.key_form
+        if form is None:
+            return pairwise_transactions(self.expression, addresses, mask, element_bytes, constants)
+        return keyed_transactions(form, addresses, mask, element_bytes, constants)
+
+    @cached_property
+    def key_form(self) -> KeyForm | None:
+        """The condition as distinct keys per group, None where it has another shape."""
+        return key_form(self.expression)
+
+    @cached_property
+    def _keywords(self) -> frozenset[str]:
+        return keywords(self.expression)
+
+    @property
+    def _speaks_of_words(self) -> bool:
+        return not self._keywords.isdisjoint({"word1", "word2"})
+
+
+def keyed_transactions(
+    form: KeyForm,
+    addresses: NDArray[np.int64],
+    mask: NDArray[np.uint32],
+    element_bytes: int,
+    constants: dict[str, int],
+) -> NDArray[np.int64]:
+    """Largest number of distinct keys in one group, for conditions of that form.
+
+    Lanes of one group and different keys conflict, so the graph is a union of complete
+    multipartite graphs and this is its chromatic number.
+    """
+    from placewise.machine import kernels  # Numba takes longer to import than a machine to load
+
+    key = _quotient(form.key, element_bytes, constants)
+    if key is not None and not form.groups:
+        return kernels.distinct_quotients(addresses, mask, key)
+    if key is not None and len(form.groups) == 1:
+        banks = _modulus(form.groups[0], form.key, constants)
+        if banks is not None:
+            return kernels.worst_bank(addresses, mask, key, banks)
+    active = _active(mask)
+    values = {**constants, **_lane_values(np.where(active, addresses, 0), element_bytes, "1")}
+    shape = addresses.shape
+    keys = np.broadcast_to(evaluate(form.key, values), shape).astype(np.float64)
+    groups = np.empty((*shape, len(form.groups)))
+    for g, group in enumerate(form.groups):
+        groups[..., g] = evaluate(group, values)
+    return kernels.worst_group(keys, groups, mask)
+
+
+def pairwise_transactions(
+    expression: Expression,
+    addresses: NDArray[np.int64],
+    mask: NDArray[np.uint32],
+    element_bytes: int,
+    constants: dict[str, int],
+) -> NDArray[np.int64]:
+    """Colours of the conflict graph, every pair of lanes evaluated.
+
+    Two lanes conflict where the expression holds for them in either order. Greedy colouring in
+    lane order is exact for cographs, which the graphs of key and group conditions are; for other
+    graphs it is an upper bound.
+    """
+    from placewise.machine import kernels  # Numba takes longer to import than a machine to load
+
+    result = np.empty(len(addresses), np.int64)
+    bits = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+    for start in range(0, len(addresses), _PAIRWISE_ROWS):
+        rows = slice(start, start + _PAIRWISE_ROWS)
+        active = _active(mask[rows])
+        part = np.where(active, addresses[rows], 0)
+        values = {
+            **constants,
+            **_lane_values(part[:, :, None], element_bytes, "1"),
+            **_lane_values(part[:, None, :], element_bytes, "2"),
+        }
+        holds = np.broadcast_to(evaluate(expression, values), (len(part), WARP, WARP)) != 0
+        holds = (holds | holds.transpose(0, 2, 1)) & active[:, :, None] & active[:, None, :]
+        holds[:, np.arange(WARP), np.arange(WARP)] = False
+        conflicts = (holds * bits).sum(axis=2, dtype=np.uint32)
+        result[rows] = kernels.colours(conflicts, mask[rows])
+    return result
+
+
+def _passes(
+    addresses: NDArray[np.int64], mask: NDArray[np.uint32], element_bytes: int, by_words: bool
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32]]]:
+    """The access as hardware serves it: half and quarter warps of words where those matter."""
+    words = element_bytes // WORD_BYTES
+    if not by_words or words <= 1:
+        yield addresses, mask
+        return
+    lanes = WARP // words
+    offsets = np.arange(words, dtype=np.int64) * WORD_BYTES
+    for part in range(words):
+        some = addresses[:, part * lanes : (part + 1) * lanes]
+        active = _active(mask)[:, part * lanes : (part + 1) * lanes]
+        bits = np.repeat(active, words, axis=1)
+        weights = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+        yield (
+            (some[:, :, None] + offsets).reshape(len(addresses), WARP),
+            (bits * weights).sum(axis=1, dtype=np.uint32),
+        )
+
+
+def _active(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """(n, 32): which lanes are active."""
+    return (mask[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) != 0
+
+
+def _lane_values(
+    addresses: NDArray[np.int64], element_bytes: int, thread: str
+) -> dict[str, NDArray[np.int64]]:
+    return {
+        f"address{thread}": addresses,
+        f"word{thread}": addresses // WORD_BYTES,
+        f"index{thread}": addresses // element_bytes,
+    }
+
+
+def _quotient(key: Expression, element_bytes: int, constants: dict[str, int]) -> int | None:
+    """d where ``key`` is address // d, else None."""
+    match key:
+        case Keyword("address1"):
+            return 1
+        case Keyword("word1"):
+            return WORD_BYTES
+        case Keyword("index1"):
+            return element_bytes
+        case Floor(Binary("/", inner, (Number() | Keyword("blockSize" | "banks")) as divisor)):
+            outer = _quotient(inner, element_bytes, constants)
+            by = int(evaluate(divisor, constants))
+            return outer * by if outer is not None and by > 0 else None
+    return None
+
+
+def _modulus(group: Expression, key: Expression, constants: dict[str, int]) -> int | None:
+    """m where ``group`` is ``key % m``, else None."""
+    match group:
+        case Binary("%", left, (Number() | Keyword("banks" | "blockSize")) as right) if left == key:
+            modulus = int(evaluate(right, constants))
+            return modulus if modulus > 0 else None
+    return None

@@ -1,0 +1,235 @@
+"""The syntax tree of MSL: one frozen dataclass per construct, with the place it was written at.
+
+Positions do not take part in comparison, so that a tree printed and parsed again equals itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class Position:
+    """Line and column of a construct's first character, both from 1."""
+
+    line: int = 1
+    column: int = 1
+
+
+def _position() -> Position:
+    return field(default=Position(), compare=False, repr=False)
+
+
+class Special(StrEnum):
+    """The notations that may stand in place of a figure (Chen et al. 2017, Fig. 2)."""
+
+    UNKNOWN = "?"
+    NOT_APPLICABLE = "na"
+    OMITTED = "om"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A non-negative integer of a serialization condition."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Keyword:
+    """``address1``, ``word2``, ``banks``, ``blockSize`` …"""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Floor:
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Unary:
+    operator: str
+    """``-`` or ``!``."""
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Binary:
+    operator: str
+    left: Expression
+    right: Expression
+
+
+Expression = Number | Keyword | Floor | Unary | Binary
+
+
+@dataclass(frozen=True)
+class Size:
+    """``count`` times 1024 to the power that ``prefix`` names, of bytes (B) or elements (E)."""
+
+    count: int
+    prefix: str
+    """One of "", K, M, G, T."""
+    unit: str
+    """B, E, or "" where the file names none (tolerated, read as bytes)."""
+    at: Position = _position()
+
+    @property
+    def amount(self) -> int:
+        return self.count * 1024 ** " KMGT".index(self.prefix or " ")
+
+
+@dataclass(frozen=True)
+class Latency:
+    value: Decimal
+    unit: str
+    """clk, ns, us, ms or sec."""
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Level:
+    """A memory named in a level list, by name or id."""
+
+    name: str
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Condition:
+    scope: str
+    expression: Expression
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A source: the name of a ``source`` declaration, a text of its own, or both."""
+
+    name: str | None
+    text: str | None
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Which fields of an entry come from which source."""
+
+    fields: tuple[str, ...]
+    reference: Reference
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Header:
+    name: str
+    title: str | None
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    name: str
+    text: str
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class ProcessorEntry:
+    tpcs: int
+    sms_per_tpc: int
+    cores_per_sm: int
+    provenance: tuple[Provenance, ...] = ()
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number as written, with its unit word if it has one."""
+
+    value: Decimal
+    unit: str | None
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Extent:
+    """``<x y z>``."""
+
+    values: tuple[Decimal, ...]
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class LimitEntry:
+    name: str
+    value: Quantity | Extent | Special
+    reference: Reference | None = None
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class LimitsEntry:
+    limits: tuple[LimitEntry, ...]
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class MemoryEntry:
+    """One ``memSpec``; the fields in the order of Fig. 2."""
+
+    name: str
+    id: int
+    managed: str | Special
+    """Y or N."""
+    rw: str | Special
+    """R, W or RW."""
+    dim: int | Special
+    size: tuple[Size, ...] | Special
+    block_size: tuple[Size, ...] | Special
+    banks: int | Special
+    latency: tuple[Latency, ...] | Special
+    """One latency, or read and write."""
+    upper: tuple[Level, ...] | Special
+    lower: tuple[Level, ...] | Special
+    scope: str | Special
+    concurrency: tuple[Decimal, Decimal] | Special
+    """Factors for memory-intensive and compute-intensive kernels."""
+    condition: Condition | Special
+    provenance: tuple[Provenance, ...] = ()
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class SpaceEntry:
+    """One placement choice: see :class:`placewise.space.MemorySpace`."""
+
+    name: str
+    letter: str
+    way: str
+    levels: tuple[Level, ...]
+    path: str
+    rw: str
+    """R or RW."""
+    declaration: str | None = None
+    intrinsic: str | None = None
+    reference: Reference | None = None
+    at: Position = _position()
+
+
+@dataclass(frozen=True)
+class Specification:
+    """A whole MSL file. ``warnings`` are departures from Fig. 2 that the parser let pass."""
+
+    processor: ProcessorEntry
+    memories: tuple[MemoryEntry, ...]
+    title: str | None = None
+    """The line ``Mem spec of …:`` of Fig. 4."""
+    header: Header | None = None
+    sources: tuple[SourceEntry, ...] = ()
+    limits: LimitsEntry | None = None
+    spaces: tuple[SpaceEntry, ...] = ()
+    warnings: tuple[str, ...] = field(default=(), compare=False)
