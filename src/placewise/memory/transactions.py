@@ -1,0 +1,221 @@
+"""Transactions of an array's accesses in each memory, by the machine's serialization conditions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.kernel.source import Tile
+from placewise.machine.condition import SerialCondition
+from placewise.machine.expression import WORD_BYTES
+from placewise.machine.machine import Machine, Memory
+from placewise.machine.tree import Binary, Expression, Floor, Number, Unary
+from placewise.memory.stream import TAGS, ArrayStream
+
+_LANES = np.arange(32, dtype=np.int64)
+_ROWS_AT_ONCE = 1 << 14
+_LARGEST_PERIOD = 1 << 20
+_ARRAY_ALIGNMENT = 256
+"""Bytes; device allocations start at a multiple of this (CUDA C++ Programming Guide, "Size and
+Alignment Requirement"), so that an offset in the array serves as its address."""
+
+IRREGULAR_ROWS = 1 << 18
+"""Irregular accesses evaluated at most; of more, this many drawn at random stand for all (relative
+standard error of a mean below 0.2 % wherever the spread is no larger than the mean)."""
+
+LANE_SIZES = (16, 8, 4, 2, 1)
+"""Bytes that one lane can access with one instruction."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Different access patterns of a stream, and how often each occurs."""
+
+    addresses: NDArray[np.int64]
+    """(patterns, 32) bytes, not negative."""
+    mask: NDArray[np.uint32]
+    """(patterns,)"""
+    lane_bytes: NDArray[np.int32]
+    """(patterns,)"""
+    weight: NDArray[np.float64]
+    """(patterns, TAGS) accesses of each tag that follow the pattern."""
+
+
+def _numbers(expression: Expression) -> list[int]:
+    match expression:
+        case Number(value):
+            return [value]
+        case Floor(operand) | Unary(_, operand):
+            return _numbers(operand)
+        case Binary(_, left, right):
+            return _numbers(left) + _numbers(right)
+        case _:
+            return []
+
+
+def address_period(machine: Machine) -> int | None:
+    """Shift in bytes under which every condition of the machine gives the same transactions.
+
+    Conditions relate the two threads' addresses by blocks, banks, words and literal numbers; a
+    shift by a common multiple of all these moves both threads alike. None where it is too long to
+    be of use.
+    """
+    period = _ARRAY_ALIGNMENT
+    for memory in machine.memories:
+        literals = [abs(n) * WORD_BYTES for n in _numbers(memory.condition.expression) if n]
+        factors = [memory.block_bytes or 1, (memory.banks or 1) * WORD_BYTES, *literals]
+        period = math.lcm(period, *factors)
+    return period if period <= _LARGEST_PERIOD else None
+
+
+def _thinned(at: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
+    """At most ``IRREGULAR_ROWS`` of the accesses ``at``, and how many each stands for."""
+    if len(at) <= IRREGULAR_ROWS:
+        return at, 1.0
+    drawn = np.random.default_rng(0).choice(len(at), IRREGULAR_ROWS, replace=False)
+    return at[np.sort(drawn)], len(at) / IRREGULAR_ROWS
+
+
+def _one_by_one(
+    stream: ArrayStream, at: NDArray[np.int64], scale: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Addresses and weights of single accesses."""
+    addresses = stream.base[at, None] + stream.stride[at, None].astype(np.int64) * _LANES
+    irregular = stream.row[at] >= 0
+    addresses[irregular] = stream.offsets[stream.row[at[irregular]]]
+    weight = np.zeros((len(at), TAGS))
+    weight[np.arange(len(at)), stream.tag[at]] = scale
+    return addresses, weight
+
+
+def patterns(stream: ArrayStream, period: int | None) -> Patterns:
+    """Patterns of a stream: affine accesses alike up to a shift by ``period`` are one."""
+    affine = np.flatnonzero(stream.row < 0)
+    irregular, scale = _thinned(np.flatnonzero(stream.row >= 0))
+
+    base = stream.base[affine] % period if period else stream.base[affine]
+    keys = [stream.mask[affine], stream.stride[affine], stream.lane_bytes[affine]]
+    code = base - base.min(initial=0)
+    for key in keys:
+        values = np.unique(key)
+        code = code * max(1, len(values)) + np.searchsorted(values, key)
+    code = code * TAGS + stream.tag[affine]
+    # The codes of long arrays stay below 2**63: base < 2**31, and few masks, strides and sizes.
+    _, first, counts = np.unique(code, return_index=True, return_counts=True)
+    base, mask = base[first], stream.mask[affine[first]]
+    regular = base[:, None] + stream.stride[affine[first], None].astype(np.int64) * _LANES
+    weight = np.zeros((len(first), TAGS))
+    weight[np.arange(len(first)), stream.tag[affine[first]]] = counts
+    # A shift by whole periods keeps every address of a negative stride above zero.
+    unit = period or _ARRAY_ALIGNMENT
+    regular += unit * -(np.minimum(regular.min(axis=1, initial=0), 0) // unit)[:, None]
+
+    single, single_weight = _one_by_one(stream, irregular, scale)
+    return Patterns(
+        np.concatenate([regular, single]),
+        np.concatenate([mask, stream.mask[irregular]]),
+        np.concatenate([stream.lane_bytes[affine[first]], stream.lane_bytes[irregular]]),
+        np.concatenate([weight, single_weight]),
+    )
+
+
+def tile_patterns(stream: ArrayStream, tile: Tile, element_bytes: int) -> Patterns:
+    """Patterns of a stream whose array lives in a per-block tile in shared memory.
+
+    An element's place in the tile is its index less a constant of the block where the tile has one
+    row, and ``(index // pitch) * width + index % pitch`` less a constant otherwise; the constant
+    shifts all lanes alike and is left out.
+    """
+    at, scale = _thinned(np.arange(len(stream)))
+    addresses, weight = _one_by_one(stream, at, scale)
+    if tile.pitch > 0 and not tile.whole:
+        addresses = np.maximum(addresses, 0)
+        index, within = addresses // element_bytes, addresses % element_bytes
+        index = (index // tile.pitch) * tile.width + index % tile.pitch
+        addresses = index * element_bytes + within
+    return Patterns(addresses, stream.mask[at], stream.lane_bytes[at], weight)
+
+
+def evaluate(
+    condition: SerialCondition,
+    addresses: NDArray[np.int64],
+    mask: NDArray[np.uint32],
+    lane_bytes: NDArray[np.int32],
+    *,
+    block_bytes: int | None,
+    banks: int | None,
+) -> NDArray[np.int64]:
+    """(n,) transactions of warp accesses of different widths."""
+    result = np.zeros(len(addresses), np.int64)
+    for width in np.unique(lane_bytes).tolist():
+        rows = np.flatnonzero(lane_bytes == width)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[start : start + _ROWS_AT_ONCE]
+            result[some] = condition.transactions(
+                addresses[some],
+                mask[some],
+                element_bytes=width,
+                block_bytes=block_bytes,
+                banks=banks,
+            )
+    return result
+
+
+def count_transactions(found: Patterns, memory: Memory) -> NDArray[np.float64]:
+    """(TAGS,) transactions that all accesses of the patterns together take in ``memory``."""
+    each = evaluate(
+        memory.condition,
+        found.addresses,
+        found.mask,
+        found.lane_bytes,
+        block_bytes=memory.block_bytes,
+        banks=memory.banks,
+    )
+    counted: NDArray[np.float64] = each @ found.weight
+    return counted
+
+
+def fill_addresses(tile: Tile, element_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Addresses at which a block's threads, taking consecutive elements, fill its tile.
+
+    Returns ``(source, target)``, both (accesses, 32) bytes: in the array (from the tile's first
+    element) and in the tile. The last access may run past the tile; :func:`fill_masks` tells.
+    """
+    element = np.arange(-(-tile.elements // 32) * 32, dtype=np.int64).reshape(-1, 32)
+    source = element
+    if tile.pitch > 0 and not tile.whole:
+        source = (element // tile.width) * tile.pitch + element % tile.width
+    return source * element_bytes, element * element_bytes
+
+
+def fill_masks(tile: Tile) -> NDArray[np.uint32]:
+    """(accesses,) active lanes of the accesses that fill a tile."""
+    masks = np.full(-(-tile.elements // 32), 0xFFFFFFFF, np.uint32)
+    if tile.elements % 32:
+        masks[-1] = (1 << (tile.elements % 32)) - 1
+    return masks
+
+
+def fill_transactions(tile: Tile, element_bytes: int, memory: Memory, *, in_tile: bool) -> int:
+    """Transactions in ``memory`` of filling one block's tile once, on the array's side or the
+    tile's. Elements wider than a lane can access go in the widest pieces that divide them."""
+    source, target = fill_addresses(tile, element_bytes)
+    lane = next(size for size in LANE_SIZES if element_bytes % size == 0)
+    masks = fill_masks(tile)
+    total = 0
+    for piece in range(element_bytes // lane):
+        addresses = (target if in_tile else source) + piece * lane
+        total += int(
+            evaluate(
+                memory.condition,
+                addresses,
+                masks,
+                np.full(len(masks), lane, np.int32),
+                block_bytes=memory.block_bytes,
+                banks=memory.banks,
+            ).sum()
+        )
+    return total

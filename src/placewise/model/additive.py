@@ -1,0 +1,114 @@
+"""Models in which every transaction costs a fixed number of cycles: PORPLE's and its ancestor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.counters import ArrayCounters, Counters
+from placewise.memory.staging import LevelCount
+from placewise.model.base import PathTime, Prediction, Term
+from placewise.space import Way
+
+DEFAULT_ALPHA = 0.2
+"""Chen et al. 2017, section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
+CONSTANT_ALPHA = 1.0
+ALPHAS = (0.1, 0.2, 0.5)
+"""Every value that the paper uses for memories other than constant: 0.1 and 0.5 in Fig. 4 for
+memory- and compute-intensive kernels, 0.2 in the experiments."""
+
+
+@dataclass(frozen=True)
+class AdditiveModel:
+    """T(p) = Σ_i Σ_j N_ij · T_j · α_j for every path p, and a way to combine the paths."""
+
+    name: str
+    combine: Literal["max", "sum"]
+    intensity: Literal["memory", "compute"] = "memory"
+    """Which of a memory's two concurrency factors applies."""
+    alpha: float | None = None
+    """Concurrency factor of all memories but constant, in place of the machine file's."""
+    varied: bool = field(default=True)
+    """The concurrency factors are open: ``variants`` spans the values that the paper uses."""
+
+    def concurrency(self, memory: Memory, machine: Machine) -> float:
+        """α of a memory: the machine file's, the experiments' values where that has ``?``."""
+        if self.alpha is not None and not _constant_only(memory, machine):
+            return self.alpha
+        if memory.concurrency is not None:
+            return memory.concurrency[0 if self.intensity == "memory" else 1]
+        return CONSTANT_ALPHA if _constant_only(memory, machine) else DEFAULT_ALPHA
+
+    def weights(self, memory: Memory, machine: Machine) -> tuple[float, float]:
+        """Cycles of one load and one store transaction in ``memory``: T_j · α_j."""
+        alpha = self.concurrency(memory, machine)
+        return memory.latency_cycles * alpha, memory.write_latency_cycles * alpha
+
+    def total(self, paths: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Time from the times of the paths, over the last axis."""
+        combined: Any = paths.max(axis=-1) if self.combine == "max" else paths.sum(axis=-1)
+        return np.asarray(combined, dtype=np.float64)
+
+    def path_times(self, array: ArrayCounters, machine: Machine) -> dict[str, float]:
+        """Cycles that one array adds to each path."""
+        times: dict[str, float] = {}
+        for path, term in self._terms(array, machine):
+            times[path] = times.get(path, 0.0) + term.cycles
+        return times
+
+    def predict(self, counters: Counters, machine: Machine) -> Prediction:
+        """Prediction for ``counters``; its uncertainty spans the variants of the model and the two
+        halves of the block sample."""
+        total, parts = self._evaluate(counters, machine)
+        totals = [total]
+        for model in self.variants():
+            for part in (counters, *counters.halves):
+                totals.append(model._evaluate(part, machine)[0])
+        return Prediction(self.name, total, parts, (min(totals), max(totals)), absolute=False)
+
+    def variants(self) -> tuple[AdditiveModel, ...]:
+        """The model with its own α first, then with each of the paper's."""
+        if not self.varied:
+            return (self,)
+        return (self, *(replace(self, alpha=a, varied=False) for a in ALPHAS))
+
+    def _evaluate(self, counters: Counters, machine: Machine) -> tuple[float, tuple[PathTime, ...]]:
+        by_path: dict[str, list[Term]] = {}
+        for array in counters.arrays:
+            for path, term in self._terms(array, machine):
+                by_path.setdefault(path, []).append(term)
+        parts = [
+            PathTime(path, sum(t.cycles for t in terms), tuple(terms))
+            for path, terms in by_path.items()
+        ]
+        parts.sort(key=lambda part: -part.cycles)
+        if not parts:
+            return 0.0, ()
+        return float(self.total(np.array([part.cycles for part in parts]))), tuple(parts)
+
+    def _terms(self, array: ArrayCounters, machine: Machine) -> list[tuple[str, Term]]:
+        def terms(
+            path: str, levels: tuple[LevelCount, ...], staging: bool
+        ) -> list[tuple[str, Term]]:
+            result = []
+            for level in levels:
+                load, store = self.weights(machine.memory(level.memory), machine)
+                cycles = level.loads * load + level.stores * store
+                if level.transactions:
+                    term = Term(array.array, level.memory, staging, level.transactions, cycles)
+                    result.append((path, term))
+            return result
+
+        return terms(array.path, array.levels, False) + terms(
+            array.staging_path, array.staging, True
+        )
+
+
+def _constant_only(memory: Memory, machine: Machine) -> bool:
+    """Whether only constant placements reach this memory."""
+    ways = {space.way for space in machine.spaces if memory.name in space.levels}
+    return ways == {Way.HOST_BUFFER}

@@ -1,0 +1,23 @@
+"""PORPLE's path-based model (Chen et al. 2017, section 3.1.2).
+
+T = max over paths p of T(p), T(p) = Σ_{i ∈ A(p)} Σ_{j ∈ memHier(i)} N_ij · T_j · α_j.
+
+The paths of a machine carry data at the same time, so the slowest decides. T is a sum of latencies
+over all SMs, thinned by the concurrency factors: a measure to rank placements by. It has no term for
+what placement does not change, computation above all, so a ratio of two T's overstates the change
+in time of a kernel that memory does not bound.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from placewise.model.additive import AdditiveModel
+
+
+def path_model(
+    *, intensity: Literal["memory", "compute"] = "memory", alpha: float | None = None
+) -> AdditiveModel:
+    """The path model. ``intensity`` picks one of a memory's two concurrency factors; ``alpha``
+    replaces the machine file's in all memories but constant."""
+    return AdditiveModel("path", "max", intensity, alpha)
