@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from lark import Token, Tree
@@ -95,8 +97,8 @@ class _Builder:
             title=title,
             header=self.header(entries["machine"][0]) if entries["machine"] else None,
             sources=tuple(
-                SourceEntry(str(node.children[1]), _text(node.children[2]), _at(node))
-                for node in entries["source"]
+                SourceEntry(str(name), _text(text), at=_at(name))
+                for _, name, text in (_tokens(node) for node in entries["source"])
             ),
             processor=self.processor(processors[0]),
             limits=self.limits(entries["limits"][0]) if entries["limits"] else None,
@@ -106,18 +108,20 @@ class _Builder:
         )
 
     def header(self, node: Node) -> Header:
-        _, name, *title = node.children
-        return Header(str(name), _text(title[0]) if title else None, _at(node))
+        _, name, *title = _tokens(node)
+        return Header(str(name), _text(title[0]) if title else None, at=_at(name))
 
     def processor(self, node: Node) -> ProcessorEntry:
-        counts = [c for c in node.children if isinstance(c, Token) and c.type == "COUNT"]
+        counts = [token for token in _tokens(node) if token.type == "COUNT"]
         for count in counts:
             self.positive(int(count), _at(count), "a count of the processor entry")
         tpcs, sms, cores = (int(c) for c in counts)
-        return ProcessorEntry(tpcs, sms, cores, self.provenance(node, PROCESSOR_FIELDS), _at(node))
+        return ProcessorEntry(
+            tpcs, sms, cores, self.provenance(node, PROCESSOR_FIELDS), at=_at(node)
+        )
 
     def limits(self, node: Node) -> LimitsEntry:
-        return LimitsEntry(tuple(self.limit(n) for n in _nodes(node, "limit")), _at(node))
+        return LimitsEntry(tuple(self.limit(n) for n in _nodes(node, "limit")), at=_at(node))
 
     def limit(self, node: Node) -> LimitEntry:
         name, value = node.children[:2]
@@ -125,12 +129,12 @@ class _Builder:
         parsed: Quantity | Extent | Special
         if value.data == "quantity":
             number, *unit = value.children
-            parsed = Quantity(Decimal(str(number)), str(unit[0]) if unit else None, at)
+            parsed = Quantity(Decimal(str(number)), str(unit[0]) if unit else None, at=at)
         elif value.data == "extent":
-            parsed = Extent(tuple(Decimal(str(c)) for c in value.children), at)
+            parsed = Extent(tuple(Decimal(str(c)) for c in value.children), at=at)
         else:
             parsed = Special.UNKNOWN
-        return LimitEntry(str(name), parsed, self.reference(node), _at(name))
+        return LimitEntry(str(name), parsed, self.reference(node), at=_at(name))
 
     def memory(self, node: Node) -> MemoryEntry:
         name = node.children[0]
@@ -145,7 +149,7 @@ class _Builder:
             rw = rw.upper()
         return MemoryEntry(
             name=str(name),
-            id=int(fields["id"].children[0]),
+            id=int(_tokens(fields["id"])[0]),
             managed=self.value(fields["managed"], str),
             rw=rw,
             dim=self.value(fields["dim"], int),
@@ -178,7 +182,7 @@ class _Builder:
 
     def sizes(self, node: Node) -> tuple[Size, ...] | Special:
         special = _special(node.children[0])
-        return special if special is not None else tuple(self.size(t) for t in node.children)
+        return special if special is not None else tuple(self.size(t) for t in _tokens(node))
 
     def size(self, token: Token) -> Size:
         digits = token.rstrip("KMGTEB")
@@ -188,16 +192,16 @@ class _Builder:
         self.positive(int(digits), _at(token), "a size")
         if not unit:
             self.warn(_at(token), f"size {token} has neither E nor B: read as bytes")
-        return Size(int(digits), prefix, unit, _at(token))
+        return Size(int(digits), prefix, unit, at=_at(token))
 
     def latencies(self, node: Node) -> tuple[Latency, ...] | Special:
         special = _special(node.children[0])
         if special is not None:
             return special
         latencies = []
-        for token in node.children:
+        for token in _tokens(node):
             number = token.rstrip("clknsume")
-            latency = Latency(Decimal(number), token[len(number) :], _at(token))
+            latency = Latency(Decimal(number), token[len(number) :], at=_at(token))
             if latency.value <= 0:
                 raise self.error(latency.at, "a latency must be more than 0")
             latencies.append(latency)
@@ -207,7 +211,7 @@ class _Builder:
         special = _special(node.children[0]) if node.children else None
         if special is not None:
             return special
-        return tuple(Level(str(token), _at(token)) for token in node.children)
+        return tuple(Level(str(token), at=_at(token)) for token in node.children)
 
     def concurrency(self, node: Node | None) -> tuple[Decimal, Decimal] | Special:
         if node is None:
@@ -226,16 +230,16 @@ class _Builder:
         if special is not None:
             return special
         scope, expression = node.children
-        return Condition(str(scope), self.expression(expression), _at(node))
+        return Condition(str(scope), self.expression(expression), at=_at(node))
 
     def expression(self, node: Node) -> Expression:
         match node.data:
             case "number":
-                return Number(int(node.children[0]))
+                return Number(int(_tokens(node)[0]))
             case "keyword":
-                return self.keyword(node.children[0])
+                return self.keyword(_tokens(node)[0])
             case "floor":
-                return Floor(self.expression(next(_trees(node))))
+                return Floor(self.expression(next(c for c in node.children if isinstance(c, Tree))))
             case "unary":
                 operator, operand = node.children
                 if operator == "+":
@@ -259,7 +263,7 @@ class _Builder:
         entries = []
         for block in _nodes(node, "from_block"):
             for entry in _nodes(block, "provenance"):
-                names = [c for c in entry.children if isinstance(c, Token) and c.type == "FIELD"]
+                names = [t for t in _tokens(entry) if t.type == "FIELD"]
                 for name in names:
                     if name not in known:
                         raise self.error(
@@ -269,28 +273,30 @@ class _Builder:
                         )
                 reference = self.reference(entry)
                 assert reference is not None, "the grammar gives every provenance a reference"
-                entries.append(Provenance(tuple(str(n) for n in names), reference, _at(entry)))
+                entries.append(Provenance(tuple(str(n) for n in names), reference, at=_at(entry)))
         return tuple(entries)
 
     def reference(self, node: Node) -> Reference | None:
         for child in _nodes(node, "reference"):
-            name = next((str(t) for t in child.children if t.type == "CITATION"), None)
-            text = next((_text(t) for t in child.children if t.type == "STRING"), None)
-            return Reference(name, text, _at(child))
+            tokens = {token.type: token for token in _tokens(child)}
+            name, text = tokens.get("CITATION"), tokens.get("STRING")
+            return Reference(
+                str(name) if name else None, _text(text) if text else None, at=_at(child)
+            )
         return None
 
     def space(self, node: Node) -> SpaceEntry:
-        tokens = {c.type: c for c in node.children if isinstance(c, Token)}
+        tokens = {token.type: token for token in _tokens(node)}
         levels = next(_nodes(node, "space_levels"))
         texts: dict[str, str] = {}
-        for keyword, text in zip(node.children, node.children[1:], strict=False):
-            if isinstance(keyword, Token) and keyword.type in ("DECLARATION", "INTRINSIC"):
+        for keyword, text in pairwise(_tokens(node)):
+            if keyword.type in ("DECLARATION", "INTRINSIC"):
                 texts[keyword.type] = _text(text)
         return SpaceEntry(
             name=str(tokens["SPACE_NAME"]),
             letter=str(tokens["LETTER"]),
             way=str(tokens["WAY"]),
-            levels=tuple(Level(str(t), _at(t)) for t in levels.children),
+            levels=tuple(Level(str(t), at=_at(t)) for t in levels.children),
             path=str(tokens["PATH"]),
             rw=str(tokens["SPACE_RW"]).upper(),
             declaration=texts.get("DECLARATION"),
@@ -325,9 +331,9 @@ def _text(token: Token) -> str:
     return str(token)[1:-1].replace('\\"', '"').replace("\\\\", "\\")
 
 
-def _trees(node: Node) -> Any:
-    return (c for c in node.children if isinstance(c, Tree))
+def _tokens(node: Node) -> list[Token]:
+    return [child for child in node.children if isinstance(child, Token)]
 
 
-def _nodes(node: Node, data: str) -> Any:
+def _nodes(node: Node, data: str) -> Iterator[Node]:
     return (c for c in node.children if isinstance(c, Tree) and c.data == data)

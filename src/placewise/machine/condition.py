@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import MachineError
-from placewise.machine.expression import WORD_BYTES, KeyForm, evaluate, key_form, keywords
+from placewise.machine.expression import WORD_BYTES, KeyForm, Values, evaluate, key_form, keywords
 from placewise.machine.tree import Binary, Expression, Floor, Keyword, Number
 
 WARP = 32
@@ -126,19 +126,25 @@ def keyed_transactions(
 
     key = _quotient(form.key, element_bytes, constants)
     if key is not None and not form.groups:
-        return kernels.distinct_quotients(addresses, mask, key)
+        distinct: NDArray[np.int64] = kernels.distinct_quotients(addresses, mask, key)
+        return distinct
     if key is not None and len(form.groups) == 1:
         banks = _modulus(form.groups[0], form.key, constants)
         if banks is not None:
-            return kernels.worst_bank(addresses, mask, key, banks)
+            worst: NDArray[np.int64] = kernels.worst_bank(addresses, mask, key, banks)
+            return worst
     active = _active(mask)
-    values = {**constants, **_lane_values(np.where(active, addresses, 0), element_bytes, "1")}
+    values: Values = {
+        **constants,
+        **_lane_values(np.where(active, addresses, 0), element_bytes, "1"),
+    }
     shape = addresses.shape
     keys = np.broadcast_to(evaluate(form.key, values), shape).astype(np.float64)
     groups = np.empty((*shape, len(form.groups)))
     for g, group in enumerate(form.groups):
         groups[..., g] = evaluate(group, values)
-    return kernels.worst_group(keys, groups, mask)
+    most: NDArray[np.int64] = kernels.worst_group(keys, groups, mask)
+    return most
 
 
 def pairwise_transactions(
@@ -162,7 +168,7 @@ def pairwise_transactions(
         rows = slice(start, start + _PAIRWISE_ROWS)
         active = _active(mask[rows])
         part = np.where(active, addresses[rows], 0)
-        values = {
+        values: Values = {
             **constants,
             **_lane_values(part[:, :, None], element_bytes, "1"),
             **_lane_values(part[:, None, :], element_bytes, "2"),
@@ -198,7 +204,8 @@ def _passes(
 
 def _active(mask: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """(n, 32): which lanes are active."""
-    return (mask[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) != 0
+    bits: NDArray[np.uint32] = (mask[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1)
+    return bits.astype(np.bool_)
 
 
 def _lane_values(

@@ -22,6 +22,9 @@ from placewise.machine.tree import Binary, Expression, Floor, Keyword, Number, U
 WORD_BYTES = 4
 """A word of shared memory (Chen et al. 2017, section 2: "by default, a word is 4-byte long")."""
 
+Values = Mapping[str, NDArray[np.int64] | int]
+"""Values of keywords; arrays where they differ by access or lane."""
+
 _PAIRED = ("address", "index", "word")
 
 
@@ -45,7 +48,7 @@ def key_form(expression: Expression) -> KeyForm | None:
         side = _same_on_both_sides(conjunct)
         if side is None:
             return None
-        if conjunct.operator == "==":
+        if isinstance(conjunct, Binary) and conjunct.operator == "==":
             groups.append(side)
         elif key is None:
             key = side
@@ -67,7 +70,7 @@ def keywords(expression: Expression) -> frozenset[str]:
             return frozenset()
 
 
-def evaluate(expression: Expression, values: Mapping[str, NDArray[np.int64] | int]) -> Any:
+def evaluate(expression: Expression, values: Values) -> Any:
     """Value of ``expression``, element by element where ``values`` holds arrays.
 
     ``values`` gives every keyword that the expression uses. Division by zero and remainder by zero

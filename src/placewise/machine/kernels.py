@@ -9,43 +9,31 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+_ALL = np.uint32(0xFFFFFFFF)
+_SLOTS = 64
+"""Slots of the hash table of one access's keys: twice as many as keys, so chains stay short."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio (Knuth's multiplicative hashing)."""
+
 
 @njit(cache=True, nogil=True)
 def distinct_quotients(
     addresses: NDArray[np.int64], mask: NDArray[np.uint32], divisor: int
 ) -> NDArray[np.int64]:
-    """Number of distinct ``address // divisor`` over the active lanes of each row; addresses >= 0."""
+    """Number of distinct ``address // divisor`` of each row's active lanes; addresses >= 0."""
     n = addresses.shape[0]
     result = np.empty(n, np.int64)
-    keys = np.empty(32, np.int64)
-    shift = -1
-    for bit in range(62):
-        if divisor == 1 << bit:
-            shift = bit
+    slots = np.empty(_SLOTS, np.int64)
+    owner = np.full(_SLOTS, -1, np.int64)
+    shift = _shift(divisor)
     for row in range(n):
-        active = mask[row]
-        low = np.int64(np.iinfo(np.int64).max)
-        high = np.int64(-1)
-        if active == np.uint32(0xFFFFFFFF):
-            for lane in range(32):
-                address = addresses[row, lane]
-                low = min(low, address)
-                high = max(high, address)
-        else:
-            for lane in range(32):
-                if (active >> np.uint32(lane)) & np.uint32(1):
-                    address = addresses[row, lane]
-                    low = min(low, address)
-                    high = max(high, address)
+        low, high = _range(addresses[row], mask[row])
         if high < 0:
             result[row] = 0
             continue
-        if shift >= 0:
-            low >>= shift
-            high >>= shift
-        else:
-            low //= divisor
-            high //= divisor
+        low = _quotient(low, divisor, shift)
+        high = _quotient(high, divisor, shift)
+        active = mask[row]
         if high == low:
             result[row] = 1
         elif high - low < 64:
@@ -53,23 +41,20 @@ def distinct_quotients(
             seen = np.uint64(0)
             for lane in range(32):
                 if (active >> np.uint32(lane)) & np.uint32(1):
-                    address = addresses[row, lane]
-                    key = address >> shift if shift >= 0 else address // divisor
+                    key = _quotient(addresses[row, lane], divisor, shift)
                     seen |= np.uint64(1) << np.uint64(key - low)
             result[row] = _bits(seen)
         else:
             count = 0
             for lane in range(32):
                 if (active >> np.uint32(lane)) & np.uint32(1):
-                    address = addresses[row, lane]
-                    key = address >> shift if shift >= 0 else address // divisor
-                    fresh = True
-                    for k in range(count):
-                        if keys[k] == key:
-                            fresh = False
-                            break
-                    if fresh:
-                        keys[count] = key
+                    key = _quotient(addresses[row, lane], divisor, shift)
+                    slot = np.int64((np.uint64(key) * _GOLDEN) >> np.uint64(58))
+                    while owner[slot] == row and slots[slot] != key:
+                        slot = (slot + 1) % _SLOTS
+                    if owner[slot] != row:
+                        owner[slot] = row
+                        slots[slot] = key
                         count += 1
             result[row] = count
     return result
@@ -79,7 +64,7 @@ def distinct_quotients(
 def worst_bank(
     addresses: NDArray[np.int64], mask: NDArray[np.uint32], divisor: int, banks: int
 ) -> NDArray[np.int64]:
-    """Largest number of distinct ``address // divisor`` that are equal modulo ``banks``, per row."""
+    """Largest number of distinct ``address // divisor`` equal modulo ``banks``, of each row."""
     n = addresses.shape[0]
     result = np.empty(n, np.int64)
     head = np.full(banks, -1, np.int8)
@@ -87,15 +72,25 @@ def worst_bank(
     link = np.empty(32, np.int8)
     words = np.empty(32, np.int64)
     touched = np.empty(32, np.int64)
+    shift = _shift(divisor)
+    bank_shift = _shift(banks)
     for row in range(n):
+        low, high = _range(addresses[row], mask[row])
+        if high < 0:
+            result[row] = 0
+            continue
+        if _quotient(high, divisor, shift) - _quotient(low, divisor, shift) < banks:
+            # Words closer together than there are banks lie on different ones.
+            result[row] = 1
+            continue
         active = mask[row]
         worst = 0
         count = 0
         for lane in range(32):
             if not (active >> np.uint32(lane)) & np.uint32(1):
                 continue
-            word = addresses[row, lane] // divisor
-            bank = word % banks
+            word = _quotient(addresses[row, lane], divisor, shift)
+            bank = word & (banks - 1) if bank_shift >= 0 else word % banks
             entry = head[bank]
             while entry >= 0 and words[entry] != word:
                 entry = link[entry]
@@ -182,10 +177,41 @@ def colours(conflicts: NDArray[np.uint32], mask: NDArray[np.uint32]) -> NDArray[
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _bits(value: np.uint64) -> int:
+def _bits(value: np.uint64) -> np.int64:
     value = value - ((value >> np.uint64(1)) & np.uint64(0x5555555555555555))
     value = (value & np.uint64(0x3333333333333333)) + (
         (value >> np.uint64(2)) & np.uint64(0x3333333333333333)
     )
     value = (value + (value >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return np.int64((value * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _range(addresses: NDArray[np.int64], active: np.uint32) -> tuple[np.int64, np.int64]:
+    """Smallest and largest address of the active lanes; the largest is -1 where there is none."""
+    low = np.int64(np.iinfo(np.int64).max)
+    high = np.int64(-1)
+    if active == _ALL:  # without a test per lane, this loop is vectorised
+        for lane in range(32):
+            low = min(low, addresses[lane])
+            high = max(high, addresses[lane])
+    else:
+        for lane in range(32):
+            if (active >> np.uint32(lane)) & np.uint32(1):
+                low = min(low, addresses[lane])
+                high = max(high, addresses[lane])
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _shift(divisor: int) -> int:
+    """k where ``divisor`` is 2^k, else -1."""
+    for bit in range(62):
+        if divisor == 1 << bit:
+            return bit
+    return -1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _quotient(address: int, divisor: int, shift: int) -> int:
+    return address >> shift if shift >= 0 else address // divisor

@@ -29,7 +29,8 @@ def read_limits(
     """Limits of a machine file.
 
     A required limit that is missing or ``?`` gets the figure of compute capability 2.0, the
-    machines MSL was published with (CUDA C Programming Guide 5.5, Table 12), and a warning;
+    machines MSL was published with (CUDA C Programming Guide 5.5, Technical
+    Specifications per Compute Capability), and a warning;
     shared memory that of the machine's own shared memory, ``shared_bytes``. Raises MachineError
     for an unknown or repeated limit, a value of the wrong kind or an unknown unit.
     """
@@ -56,12 +57,10 @@ def read_limits(
             values[name] = own.get(name) or kind.default
             assumed.append(name)
     if assumed:
-        warn(
-            f"{filename}: limits not given, assumed as of compute capability 2.0: {', '.join(assumed)}"
-        )
-    return Limits(
-        sources=tuple(sources), **{kind.field: values.get(name) for name, kind in _LIMITS.items()}
-    )
+        names = ", ".join(assumed)
+        warn(f"{filename}: limits not given, assumed as of compute capability 2.0: {names}")
+    fields: dict[str, Any] = {kind.field: values.get(name) for name, kind in _LIMITS.items()}
+    return Limits(sources=tuple(sources), **fields)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class Memory:
     scope: str
     """Share scope: core, sm, tpc or die."""
     concurrency: tuple[float, float] | None
-    """Concurrency factors α for memory- and compute-intensive kernels (None: the model's default)."""
+    """Factors α for memory- and compute-intensive kernels; None: the model's default."""
     condition: SerialCondition
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""

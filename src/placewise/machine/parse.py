@@ -6,7 +6,7 @@ import re
 from functools import cache
 from importlib import resources
 
-from lark import Lark, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from placewise.errors import MachineError
 from placewise.machine.build import build_specification
@@ -88,7 +88,7 @@ _LEXEME = re.compile(r'"[^"\n]*"?|[\w.]+|&&|\|\||[=!<>]=|\S')
 def parse_specification(text: str, filename: str = "<machine>") -> Specification:
     """Syntax tree of an MSL file. Raises MachineError at ``filename:line:column``."""
     try:
-        tree: Tree[object] = _parser().parse(text)
+        tree = _parser().parse(text)
     except UnexpectedInput as error:
         raise _readable_error(error, text, filename) from None
     return build_specification(tree, filename)
@@ -121,15 +121,18 @@ def _readable_error(error: UnexpectedInput, text: str, filename: str) -> Machine
 
 def _found(error: UnexpectedInput, text: str) -> str:
     """The whole word at the error, which may be longer than the token the lexer tried."""
-    position = error.pos_in_stream
-    if position is None or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+    if _at_end(error):
         return ""
-    match = _LEXEME.match(text, position)
+    match = _LEXEME.match(text, error.pos_in_stream or 0)
     return match.group() if match else ""
 
 
+def _at_end(error: UnexpectedInput) -> bool:
+    return isinstance(error, UnexpectedToken) and error.token.type == "$END"
+
+
 def _place(error: UnexpectedInput, text: str) -> Position:
-    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+    if _at_end(error):
         written = text.rstrip()
         return Position(written.count("\n") + 1, len(written) - (written.rfind("\n") + 1) + 1)
     return Position(error.line, error.column)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
 
 from placewise.machine.levels import level_name
 from placewise.machine.located import located
@@ -17,15 +19,25 @@ _DECLARATIONS = {
 }
 _INTRINSICS = {Way.INTRINSIC: "__ldg", Way.BINDING: "tex1Dfetch"}
 
+
+class _Implied(NamedTuple):
+    """A space that a memory implies whose name contains ``part``."""
+
+    part: str
+    name: str
+    letter: str
+    way: Way
+    path: str
+
+
 _IMPLIED = (
-    ("global", "global", "G", Way.DIRECT, "global"),
-    ("readonly", "readonly", "R", Way.INTRINSIC, "texture"),
-    ("tex", "texture", "T", Way.BINDING, "texture"),
-    ("const", "constant", "C", Way.HOST_BUFFER, "constant"),
-    ("shared", "shared", "S", Way.KERNEL_BUFFER, "global"),
+    _Implied("global", "global", "G", Way.DIRECT, "global"),
+    _Implied("readonly", "readonly", "R", Way.INTRINSIC, "texture"),
+    _Implied("tex", "texture", "T", Way.BINDING, "texture"),
+    _Implied("const", "constant", "C", Way.HOST_BUFFER, "constant"),
+    _Implied("shared", "shared", "S", Way.KERNEL_BUFFER, "global"),
 )
-"""What a memory's name implies: a part of it, then name, letter, way and path of the space. The
-paths are the three of Kepler (Chen et al. 2017, section 3.1.2)."""
+"""The paths are the three of Kepler (Chen et al. 2017, section 3.1.2)."""
 
 
 def read_spaces(
@@ -56,7 +68,7 @@ def read_spaces(
                 f"space '{entry.name}' ends in {home.name}, where software can place nothing",
                 "the last level is the memory that holds the data",
             )
-        for nearer, farther, level in zip(names, names[1:], entry.levels[1:], strict=False):
+        for (nearer, farther), level in zip(pairwise(names), entry.levels[1:], strict=True):
             if farther not in by_name[nearer].lower:
                 raise located(
                     filename,
@@ -88,16 +100,16 @@ def read_spaces(
 def infer_spaces(
     memories: tuple[Memory, ...], filename: str, warn: Callable[[str], None]
 ) -> tuple[MemorySpace, ...]:
-    """Spaces that the memories' names imply, for a file without ``space`` entries; warns of each."""
+    """Spaces that the memories' names imply, where no ``space`` entry is; warns of each."""
     spaces: dict[str, MemorySpace] = {}
     for memory in memories:
         folded = memory.name.lower().replace("_", "")
-        implied = next((rest for part, *rest in _IMPLIED if part in folded), None)
+        implied = next((i for i in _IMPLIED if i.part in folded), None)
         if implied is None:
             if memory.software_managed:
                 warn(f"{filename}: {memory.name} has no space entry, and its name implies none")
             continue
-        name, letter, way, path = implied
+        _, name, letter, way, path = implied
         if name in spaces or not (memory.software_managed or way is Way.INTRINSIC):
             continue
         through = memory.lower if way is Way.INTRINSIC else ()

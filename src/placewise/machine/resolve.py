@@ -1,4 +1,4 @@
-"""A syntax tree to a :class:`Machine`: units converted, omitted fields inferred, all names checked."""
+"""A syntax tree to a :class:`Machine`: units converted, omissions inferred, names checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "ms": Decimal("1e-3"),
 
 
 def resolve(specification: Specification, filename: str) -> Machine:
-    """The machine that ``specification`` describes. Raises MachineError, located in ``filename``."""
+    """The machine that ``specification`` describes. Raises MachineError located in ``filename``."""
     return _Resolver(specification, filename).machine()
 
 
@@ -180,7 +180,7 @@ class _Resolver:
         raise located(
             self.filename,
             entry.at,
-            f"{field} of {entry.name} cannot be inferred from other entries",
+            f"{field} of {entry.name} does not follow from other entries",
         )
 
     def _shared_bytes(self) -> int | None:

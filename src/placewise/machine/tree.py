@@ -18,8 +18,14 @@ class Position:
     column: int = 1
 
 
-def _position() -> Position:
-    return field(default=Position(), compare=False, repr=False)
+_START = Position()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """Something written at a place in the file."""
+
+    at: Position = field(default=_START, compare=False, repr=False)
 
 
 class Special(StrEnum):
@@ -67,7 +73,7 @@ Expression = Number | Keyword | Floor | Unary | Binary
 
 
 @dataclass(frozen=True)
-class Size:
+class Size(Placed):
     """``count`` times 1024 to the power that ``prefix`` names, of bytes (B) or elements (E)."""
 
     count: int
@@ -75,110 +81,99 @@ class Size:
     """One of "", K, M, G, T."""
     unit: str
     """B, E, or "" where the file names none (tolerated, read as bytes)."""
-    at: Position = _position()
 
     @property
     def amount(self) -> int:
-        return self.count * 1024 ** " KMGT".index(self.prefix or " ")
+        """Bytes or elements."""
+        power = " KMGT".index(self.prefix or " ")
+        return self.count << 10 * power
 
 
 @dataclass(frozen=True)
-class Latency:
+class Latency(Placed):
     value: Decimal
     unit: str
     """clk, ns, us, ms or sec."""
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(Placed):
     """A memory named in a level list, by name or id."""
 
     name: str
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Condition:
+class Condition(Placed):
     scope: str
     expression: Expression
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Placed):
     """A source: the name of a ``source`` declaration, a text of its own, or both."""
 
     name: str | None
     text: str | None
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Provenance:
+class Provenance(Placed):
     """Which fields of an entry come from which source."""
 
     fields: tuple[str, ...]
     reference: Reference
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Header:
+class Header(Placed):
     name: str
     title: str | None
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class SourceEntry:
+class SourceEntry(Placed):
     name: str
     text: str
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class ProcessorEntry:
+class ProcessorEntry(Placed):
     tpcs: int
     sms_per_tpc: int
     cores_per_sm: int
     provenance: tuple[Provenance, ...] = ()
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(Placed):
     """A number as written, with its unit word if it has one."""
 
     value: Decimal
     unit: str | None
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class Extent:
+class Extent(Placed):
     """``<x y z>``."""
 
     values: tuple[Decimal, ...]
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class LimitEntry:
+class LimitEntry(Placed):
     name: str
     value: Quantity | Extent | Special
     reference: Reference | None = None
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class LimitsEntry:
+class LimitsEntry(Placed):
     limits: tuple[LimitEntry, ...]
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class MemoryEntry:
+class MemoryEntry(Placed):
     """One ``memSpec``; the fields in the order of Fig. 2."""
 
     name: str
@@ -200,11 +195,10 @@ class MemoryEntry:
     """Factors for memory-intensive and compute-intensive kernels."""
     condition: Condition | Special
     provenance: tuple[Provenance, ...] = ()
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
-class SpaceEntry:
+class SpaceEntry(Placed):
     """One placement choice: see :class:`placewise.space.MemorySpace`."""
 
     name: str
@@ -217,7 +211,6 @@ class SpaceEntry:
     declaration: str | None = None
     intrinsic: str | None = None
     reference: Reference | None = None
-    at: Position = _position()
 
 
 @dataclass(frozen=True)
