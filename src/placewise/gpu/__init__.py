@@ -1,1 +1,7 @@
-"""TODO."""
+"""A real GPU, where one is asked for: launch, check, time."""
+
+from placewise.gpu.device import DeviceError
+from placewise.gpu.measure import Options, measure
+from placewise.gpu.record import Measurement, PlacementRecord, Timing
+
+__all__ = ["DeviceError", "Measurement", "Options", "PlacementRecord", "Timing", "measure"]

@@ -54,6 +54,23 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
     )
 
 
+def compile_cubin(
+    source: str, filename: str, kernel: str, options: CompileOptions
+) -> tuple[bytes, str]:
+    """Machine code for ``options.arch`` and the mangled entry of ``kernel``; raises as above."""
+    module = _compile(source, filename, options, kernel)
+    if module is None:
+        raise CaseError(f"no kernel named '{kernel}'", where=filename)
+    return module[1], module[2]
+
+
+@cache
+def compiler_version() -> str:
+    """Version of the NVRTC library in use, such as ``13.5``."""
+    _, major, minor = nvrtc.nvrtcVersion()
+    return f"{major}.{minor}"
+
+
 @cache
 def supported_archs() -> tuple[int, ...]:
     """Compute capabilities times ten that this NVRTC can compile for."""

@@ -1,0 +1,278 @@
+"""Times a case's placements on a real GPU and checks their outputs against the executor's."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError, PlacewiseError
+from placewise.execute.execute import execute
+from placewise.execute.result import Execution
+from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
+from placewise.gpu.compare import OutputCheck, compare
+from placewise.gpu.device import Device, DeviceError, Scope
+from placewise.gpu.record import DeviceInfo, L2State, Measurement, PlacementRecord, Timing
+from placewise.kernel.case import Case
+from placewise.kernel.launch import ArrayArgument, TextureArgument
+from placewise.kernel.nvrtc import compile_cubin, compile_kernel, compiler_version
+from placewise.rewrite.rewritten import Rewritten
+
+
+@dataclass(frozen=True)
+class Options:
+    """How often and in which state of the L2 cache to time."""
+
+    warmup: int = 3
+    """Launches before the timed ones, for each state of L2."""
+    repeats: int = 20
+    l2: tuple[L2State, ...] = ("warm", "flushed")
+    state_limit_s: float = 2.0
+    """Long kernels are repeated less often, so that the launches of one state stay below this."""
+    time_limit_s: float | None = None
+    """No further placement is begun after this time."""
+
+    def __post_init__(self) -> None:
+        if self.warmup < 0 or self.repeats < 1:
+            raise CaseError("needs at least one repeat and no negative warm-up", where="measure")
+
+
+def measure(
+    case: Case,
+    versions: Iterable[Rewritten],
+    *,
+    ordinal: int = 0,
+    options: Options | None = None,
+    expected: Execution | None = None,
+    driver: Any = None,
+    progress: Callable[[PlacementRecord], None] | None = None,
+) -> Measurement:
+    """Every version compiled for GPU ``ordinal``, its outputs checked, its launches timed.
+
+    ``case`` is the original, whose execution on the CPU (``expected``, run here where it is not
+    given) is the truth for all versions. A version that the compiler or the driver refuses is
+    recorded with its error; after a fault that costs the context, what follows is left out.
+    ``driver`` stands in for the driver bindings in tests.
+
+    Raises DeviceError where there is no GPU, and what compiling and executing ``case`` raises.
+    """
+    options = options or Options()
+    start = time.monotonic()
+    with Device(ordinal, driver) as device:
+        arch = device.arch
+        truth = expected if expected is not None else _execution(_for_arch(case, arch))
+        # All that is asked of the device itself is asked first: after a fault it may not answer.
+        clocks = read_clocks if driver is None else _no_clocks
+        bus_id = device.bus_id
+        info = _info(device, clocks(bus_id))
+        records: list[PlacementRecord] = []
+        waiting = list(versions)
+        while waiting and not _over(start, options.time_limit_s):
+            version = waiting.pop(0)
+            record, lost = _measured(device, version, arch, truth, options)
+            records.append(record)
+            if progress is not None:
+                progress(record)
+            if lost:
+                break
+        return Measurement(
+            case=case.name,
+            kernel=case.kernel,
+            source_sha256=hashlib.sha256(case.source.encode()).hexdigest(),
+            grid=case.launch.grid,
+            block=case.launch.block,
+            device=replace(info, clocks_after=clocks(bus_id)),
+            date=datetime.now().astimezone().isoformat(timespec="seconds"),
+            warmup=options.warmup,
+            repeats=options.repeats,
+            records=tuple(records),
+            left_out=len(waiting),
+        )
+
+
+def _over(start: float, limit: float | None) -> bool:
+    return limit is not None and time.monotonic() - start > limit
+
+
+def _no_clocks(_bus_id: str) -> Clocks:
+    return UNKNOWN
+
+
+def _for_arch(case: Case, arch: str) -> Case:
+    return replace(case, options=replace(case.options, arch=arch))
+
+
+def _execution(case: Case) -> Execution:
+    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    return execute(kernel, case.launch, case.inputs)
+
+
+def _info(device: Device, clocks: Clocks) -> DeviceInfo:
+    version = int(device.call("cuDriverGetVersion"))
+    return DeviceInfo(
+        name=device.name,
+        arch=device.arch,
+        sms=device.attribute("MULTIPROCESSOR_COUNT"),
+        l2_bytes=device.attribute("L2_CACHE_SIZE"),
+        cuda_version=f"{version // 1000}.{version % 1000 // 10}",
+        nvrtc_version=compiler_version(),
+        clocks_before=clocks,
+        clocks_after=UNKNOWN,
+    )
+
+
+def _measured(
+    device: Device, version: Rewritten, arch: str, truth: Execution, options: Options
+) -> tuple[PlacementRecord, bool]:
+    """The version's record, and whether the device's context is lost."""
+    record = PlacementRecord(version.placement.spaces)
+    try:
+        case = _for_arch(version.case, arch)
+        cubin, entry = compile_cubin(case.source, case.filename, case.kernel, case.options)
+        with Scope(device) as scope:
+            return _run(scope, case, cubin, entry, truth, options, record), False
+    except DeviceError as error:
+        return replace(record, error=str(error)), _is_lost(device)
+    except PlacewiseError as error:
+        return replace(record, error=str(error)), False
+
+
+def _is_lost(device: Device) -> bool:
+    """A fault inside a kernel makes every later call fail."""
+    try:
+        device.wait()
+    except DeviceError:
+        return True
+    return False
+
+
+def _run(
+    scope: Scope,
+    case: Case,
+    cubin: bytes,
+    entry: str,
+    truth: Execution,
+    options: Options,
+    record: PlacementRecord,
+) -> PlacementRecord:
+    device = scope.device
+    module = scope.module(cubin)
+    function = scope.function(module, entry, case.launch.shared_bytes)
+    for symbol, data in case.inputs.constants:
+        scope.fill_constant(module, symbol, data)
+    parameters, arrays = _parameters(scope, case)
+    launch = scope.launcher(function, case.launch, parameters)
+    # A kernel that updates in place would compute on its own results from the second launch on.
+    updated = [name for name in arrays if name in truth.read and name in truth.written]
+    originals = {name: data for name, (_, data) in arrays.items() if name in updated}
+    copies = {name: scope.upload(data) for name, data in originals.items()}
+
+    def restore() -> None:
+        for name, copy in copies.items():
+            pointer, data = arrays[name]
+            device.call("cuMemcpyDtoDAsync", pointer, copy, data.nbytes, device.stream)
+
+    launch()
+    device.wait()
+    checks = _checked(device, arrays, truth)
+    timings = tuple(_timed(scope, launch, restore, state, options) for state in options.l2)
+    attribute = device.cuda.CUfunction_attribute
+    return replace(
+        record,
+        timings=timings,
+        outputs=checks,
+        registers=device.call("cuFuncGetAttribute", attribute.CU_FUNC_ATTRIBUTE_NUM_REGS, function),
+        local_bytes=device.call(
+            "cuFuncGetAttribute", attribute.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function
+        ),
+        static_shared_bytes=device.call(
+            "cuFuncGetAttribute", attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function
+        ),
+        dynamic_shared_bytes=case.launch.shared_bytes,
+    )
+
+
+_Arrays = dict[str, tuple[Any, NDArray[np.generic]]]
+
+
+def _parameters(scope: Scope, case: Case) -> tuple[list[NDArray[np.generic]], _Arrays]:
+    """Each parameter's value in an array of its own; device pointer and data of each array."""
+    parameters: list[NDArray[np.generic]] = []
+    arrays: _Arrays = {}
+    for argument in case.inputs.arguments:
+        if isinstance(argument, ArrayArgument):
+            pointer = scope.upload(argument.data)
+            arrays[argument.name] = (pointer, argument.data)
+            parameters.append(np.array([int(pointer)], np.uint64))
+        elif isinstance(argument, TextureArgument):
+            parameters.append(np.array([int(scope.texture(argument.data))], np.uint64))
+        else:
+            parameters.append(np.array([argument.value], argument.value.dtype))
+    return parameters, arrays
+
+
+def _checked(device: Device, arrays: _Arrays, truth: Execution) -> tuple[OutputCheck, ...]:
+    checks = []
+    for name, output in truth.outputs:
+        if name not in truth.written:
+            continue
+        if name not in arrays:
+            raise CaseError(f"output '{name}' is not an array of this version", where=name)
+        pointer, data = arrays[name]
+        found = np.empty_like(data)
+        device.call("cuMemcpyDtoH", found.ctypes.data, pointer, found.nbytes)
+        checks.append(compare(name, output, found))
+    return tuple(checks)
+
+
+def _timed(
+    scope: Scope,
+    launch: Callable[[], None],
+    restore: Callable[[], None],
+    state: L2State,
+    options: Options,
+) -> Timing:
+    """Launches queued without waiting in between, so that the GPU never waits for the host."""
+    device = scope.device
+    repeats = _affordable(scope, launch, restore, options)
+    flush_bytes = 2 * device.attribute("L2_CACHE_SIZE") if state == "flushed" else 0
+    flushed = scope.allocate(flush_bytes) if flush_bytes else None
+    pairs = [(scope.event(), scope.event()) for _ in range(repeats)]
+    for count in range(-options.warmup, repeats):
+        restore()
+        if flushed is not None:
+            device.call("cuMemsetD8Async", flushed, count & 0xFF, flush_bytes, device.stream)
+        if count < 0:
+            launch()
+            continue
+        _bracketed(device, launch, *pairs[count])
+    device.wait()
+    times = tuple(float(device.call("cuEventElapsedTime", *pair)) for pair in pairs)
+    low, median, high = (float(q) for q in np.percentile(times, (25, 50, 75)))
+    return Timing(state, times, median, (low, high))
+
+
+def _affordable(
+    scope: Scope, launch: Callable[[], None], restore: Callable[[], None], options: Options
+) -> int:
+    """Repeats within the limit of one state, by the time of one launch; at least one."""
+    begin, end = scope.event(), scope.event()
+    restore()
+    _bracketed(scope.device, launch, begin, end)
+    scope.device.wait()
+    once_ms = float(scope.device.call("cuEventElapsedTime", begin, end))
+    if once_ms <= 0:
+        return options.repeats
+    return max(1, min(options.repeats, int(1000 * options.state_limit_s / once_ms)))
+
+
+def _bracketed(device: Device, launch: Callable[[], None], begin: Any, end: Any) -> None:
+    device.call("cuEventRecord", begin, device.stream)
+    launch()
+    device.call("cuEventRecord", end, device.stream)
