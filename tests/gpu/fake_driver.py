@@ -12,6 +12,7 @@ import itertools
 import re
 
 import numpy as np
+import pytest
 from cuda.bindings import driver as real
 from elftools.elf.elffile import ELFFile
 
@@ -27,6 +28,18 @@ def parameter_count(name):
     return len(inside.split(",")) if inside else 0
 
 
+def error_without_driver():
+    """What the real functions raise here, or None where there is a driver and they would act."""
+    try:
+        real.cuInit(0)
+    except RuntimeError as error:
+        return type(error)
+    return None
+
+
+NO_DRIVER = error_without_driver()
+
+
 class FakeDriver:
     def __init__(self, kernels, *, milliseconds=lambda entry: 1.0, devices=1, version=13000):
         """``kernels``: name to (parameter dtypes, function of the driver and the values)."""
@@ -38,6 +51,7 @@ class FakeDriver:
         self.memory = {}
         self.live = {}
         self.textures = {}
+        self.functions = {}
         self.constants = {}
         self.queue = []
         self.clock = 0.0
@@ -55,6 +69,7 @@ class FakeDriver:
             def checked(*arguments):
                 assert len(arguments) == parameter_count(name), name
                 self.calls.append(name)
+                self.convertible(name, arguments)
                 if self.fault is not None and name != "cuGetErrorString":
                     return (self.fault,)
                 return function(*arguments)
@@ -62,13 +77,25 @@ class FakeDriver:
             return checked
         return getattr(real, name)
 
+    def convertible(self, name, arguments):
+        """The real function takes such arguments: it gets as far as looking for the driver."""
+        if NO_DRIVER is not None:
+            with pytest.raises(NO_DRIVER):
+                getattr(real, name)(*arguments)
+
     def handle(self, kind):
+        """A handle of the real type ``kind``, such as ``CUstream``."""
         number = next(self.numbers)
         self.live[number] = kind
-        return number
+        return getattr(real, kind)(number)
 
-    def release(self, number, kind):
-        assert self.live.pop(number) == kind
+    def alive(self, handle, kind):
+        assert type(handle).__name__ == kind
+        assert self.live[int(handle)] == kind
+        return int(handle)
+
+    def release(self, handle, kind):
+        del self.live[self.alive(handle, kind)]
         return (OK,)
 
     def find(self, address, size):
@@ -98,27 +125,27 @@ class FakeDriver:
         return OK, self.devices
 
     def _cuDeviceGet(self, ordinal):
-        return OK, f"device {ordinal}"
+        return OK, real.CUdevice(ordinal)
 
     def _cuDevicePrimaryCtxRetain(self, device):
-        return OK, self.handle("context")
+        return OK, self.handle("CUcontext")
 
     def _cuDevicePrimaryCtxRelease(self, device):
-        (number,) = [n for n, kind in self.live.items() if kind == "context"]
-        return self.release(number, "context")
+        (number,) = [n for n, kind in self.live.items() if kind == "CUcontext"]
+        return self.release(real.CUcontext(number), "CUcontext")
 
     def _cuCtxSetCurrent(self, context):
-        assert self.live[context] == "context"
+        self.alive(context, "CUcontext")
         return (OK,)
 
     def _cuStreamCreate(self, flags):
-        return OK, self.handle("stream")
+        return OK, self.handle("CUstream")
 
     def _cuStreamDestroy(self, stream):
-        return self.release(stream, "stream")
+        return self.release(stream, "CUstream")
 
     def _cuStreamSynchronize(self, stream):
-        assert self.live[stream] == "stream"
+        self.alive(stream, "CUstream")
         self.run_queue()
         return (OK,) if self.fault is None else (self.fault,)
 
@@ -190,33 +217,36 @@ class FakeDriver:
         program = int.from_bytes(header[32:40], "little")
         end = max(tables, program + 56 * int.from_bytes(header[56:58], "little"))
         elf = ELFFile(io.BytesIO(ctypes.string_at(image, end)))
-        module = self.handle("module")
+        module = self.handle("CUmodule")
         for symbol in elf.get_section_by_name(".symtab").iter_symbols():
             if symbol["st_info"]["type"] == "STT_OBJECT":
                 _, address = self._cuMemAlloc(symbol["st_size"])
-                self.constants[module, symbol.name] = (address, symbol["st_size"])
+                self.constants[int(module), symbol.name] = (address, symbol["st_size"])
         return OK, module
 
     def _cuModuleUnload(self, module):
-        for key in [k for k in self.constants if k[0] == module]:
+        for key in [k for k in self.constants if k[0] == int(module)]:
             address, _ = self.constants.pop(key)
             del self.memory[int(address)]
-        return self.release(module, "module")
+        return self.release(module, "CUmodule")
 
     def _cuModuleGetFunction(self, module, name):
-        assert self.live[module] == "module"
+        self.alive(module, "CUmodule")
         (kernel,) = [k for k in self.kernels if k.encode() in name]
-        return OK, (kernel, module)
+        # Functions live as long as their module and are not given back.
+        function = real.CUfunction(next(self.numbers))
+        self.functions[int(function)] = (kernel, int(module))
+        return OK, function
 
     def _cuModuleGetGlobal(self, module, name):
-        if (module, name.decode()) not in self.constants:
+        if (int(module), name.decode()) not in self.constants:
             return real.CUresult.CUDA_ERROR_NOT_FOUND, None, 0
-        return OK, *self.constants[module, name.decode()]
+        return OK, *self.constants[int(module), name.decode()]
 
     def _cuFuncSetAttribute(self, function, attribute, value):
         dynamic = real.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         assert attribute == dynamic
-        self.shared_limit[function] = value
+        self.shared_limit[int(function)] = value
         return (OK,)
 
     def _cuFuncGetAttribute(self, attribute, function):
@@ -228,43 +258,43 @@ class FakeDriver:
         assert resource.resType == real.CUresourcetype.CU_RESOURCE_TYPE_LINEAR
         linear = resource.res.linear
         self.find(linear.devPtr, linear.sizeInBytes)
-        texture = self.handle("texture")
-        self.textures[texture] = (
+        texture = self.handle("CUtexObject")
+        self.textures[int(texture)] = (
             int(linear.devPtr),
             linear.format,
             linear.numChannels,
             sampling.flags,
         )
-        return OK, real.CUtexObject(texture)
+        return OK, texture
 
     def _cuTexObjectDestroy(self, texture):
-        return self.release(int(texture), "texture")
+        return self.release(texture, "CUtexObject")
 
     def _cuEventCreate(self, flags):
         assert flags == 0
-        return OK, self.handle("event")
+        return OK, self.handle("CUevent")
 
     def _cuEventDestroy(self, event):
-        return self.release(event, "event")
+        return self.release(event, "CUevent")
 
     def _cuEventRecord(self, event, stream):
-        assert self.live[event] == "event"
+        self.alive(event, "CUevent")
 
         def record():
-            self.event_times[event] = self.clock
+            self.event_times[int(event)] = self.clock
 
         self.queue.append(record)
         return (OK,)
 
     def _cuEventElapsedTime(self, begin, end):
         assert not self.queue
-        return OK, self.event_times[end] - self.event_times[begin]
+        return OK, self.event_times[int(end)] - self.event_times[int(begin)]
 
     def _cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, params, extra):
-        assert self.live[stream] == "stream"
+        self.alive(stream, "CUstream")
         assert extra == 0
-        assert shared == self.shared_limit.get(function, 0)
-        kernel, module = function
+        assert shared == self.shared_limit.get(int(function), 0)
+        kernel, module = self.functions[int(function)]
         dtypes, body = self.kernels[kernel]
         pointers = (ctypes.c_void_p * len(dtypes)).from_address(params)
         # As on a device, parameters are read now and the work is done later.
