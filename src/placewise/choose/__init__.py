@@ -1,1 +1,6 @@
-"""TODO."""
+"""Legal placements, and the search for the best of them."""
+
+from placewise.choose.legality import Choice, Legality, legal_spaces
+from placewise.choose.search import Candidate, search
+
+__all__ = ["Candidate", "Choice", "Legality", "legal_spaces", "search"]

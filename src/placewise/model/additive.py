@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +32,7 @@ class AdditiveModel:
     """Which of a memory's two concurrency factors applies."""
     alpha: float | None = None
     """Concurrency factor of all memories but constant, in place of the machine file's."""
-    varied: bool = field(default=True)
+    varied: bool = True
     """The concurrency factors are open: ``variants`` spans the values that the paper uses."""
 
     def concurrency(self, memory: Memory, machine: Machine) -> float:

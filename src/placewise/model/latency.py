@@ -1,9 +1,8 @@
 """The latency-centric model that preceded PORPLE's path model: a reconstruction.
 
 Chen et al. 2017 (section 1) say that the path model "replaces the previous memory latency-centric
-performance model" and that "a light performance model" with the same N_ij underlies both; the
-earlier formula itself is not in that text. Taken here as the sum of all transactions' latencies,
-nothing overlapping between paths: T = Σ_i Σ_j N_ij · T_j · α_j.
+performance model", whose formula is not in that text. It is taken here as the sum of the same
+transactions' latencies without paths that overlap: T = Σ_i Σ_j N_ij · T_j · α_j.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 T = max over paths p of T(p), T(p) = Σ_{i ∈ A(p)} Σ_{j ∈ memHier(i)} N_ij · T_j · α_j.
 
 The paths of a machine carry data at the same time, so the slowest decides. T is a sum of latencies
-over all SMs, thinned by the concurrency factors: a measure to rank placements by. It has no term for
-what placement does not change, computation above all, so a ratio of two T's overstates the change
-in time of a kernel that memory does not bound.
+over all SMs, thinned by the concurrency factors: a measure to rank placements by. It has no term
+for what placement does not change, computation above all, so a ratio of two T's overstates the
+change in time of a kernel that memory does not bound.
 """
 
 from __future__ import annotations

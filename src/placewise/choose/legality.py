@@ -1,0 +1,249 @@
+"""Which spaces each array may live in on a machine, and why not in the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from placewise.execute.result import Execution
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch
+from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
+from placewise.machine.machine import Machine
+from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.space import MemorySpace, Placement, Way
+
+SHARED_ALIGNMENT = 16
+"""Bytes to which each tile is aligned: the widest access of a lane."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One array in one space."""
+
+    array: str
+    space: str
+    reason: str | None
+    """Why it is illegal; None where it is legal."""
+    constant_bytes: int = 0
+    """Constant memory it would take."""
+    shared_bytes: int = 0
+    """Shared memory per block it would take."""
+
+    @property
+    def legal(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True)
+class Legality:
+    """Every choice of every array, and the limits that several arrays share."""
+
+    machine: Machine
+    launch: Launch
+    choices: tuple[Choice, ...]
+    present: Placement
+    """Where the source has the arrays now."""
+    occupancy: Occupancy
+    """Of the kernel as it is."""
+    registers: int | None
+    constant_in_use: int
+    """Bytes of constant memory that the source declares."""
+    shared_in_use: int
+    """Bytes of shared memory per block that the kernel uses."""
+    allow_lower_occupancy: bool
+    _by_key: dict[tuple[str, str], Choice] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        self._by_key.update({(c.array, c.space): c for c in self.choices})
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return self.present.arrays
+
+    @property
+    def illegal(self) -> tuple[Choice, ...]:
+        """Every illegal choice with its reason."""
+        return tuple(c for c in self.choices if not c.legal)
+
+    def choice(self, array: str, space: str) -> Choice:
+        """One choice; raises KeyError for an unknown array or space."""
+        return self._by_key[array, space]
+
+    def spaces(self, array: str) -> tuple[str, ...]:
+        """Legal spaces of ``array``, the present one first."""
+        legal = [c.space for c in self.choices if c.array == array and c.legal]
+        return tuple(sorted(legal, key=lambda space: space != self.present[array]))
+
+    def reason(self, array: str, space: str) -> str | None:
+        """Why ``array`` cannot live in ``space``, or None."""
+        return self._by_key[array, space].reason
+
+    def occupancy_of(self, placement: Placement) -> Occupancy:
+        """Occupancy under ``placement``, its tiles counted."""
+        shared = self._total_shared(placement)
+        return occupancy(self.launch, self.machine, registers=self.registers, shared_bytes=shared)
+
+    def fits(self, placement: Placement) -> str | None:
+        """Why the arrays of ``placement`` do not fit together, or None. Single choices are taken
+        to be legal."""
+        chosen = [self._by_key[pair] for pair in placement]
+        return self.over(sum(c.constant_bytes for c in chosen), sum(c.shared_bytes for c in chosen))
+
+    def over(self, constant_bytes: int, shared_bytes: int) -> str | None:
+        """Why arrays that take so much constant and (per block) shared memory do not fit beside
+        what the kernel uses already, or None."""
+        constant = constant_bytes + self.constant_in_use
+        limit = _constant_limit(self.machine)
+        if constant_bytes and limit is not None and constant > limit:
+            beside = f", {in_words(self.constant_in_use)} in use" if self.constant_in_use else ""
+            return (
+                f"{in_words(constant_bytes)} of constant memory{beside}; it holds {in_words(limit)}"
+            )
+        if not shared_bytes:
+            return None
+        beside = f" beside {in_words(self.shared_in_use)} in use" if self.shared_in_use else ""
+        most = self.machine.limits.shared_bytes_per_block
+        if shared_bytes + self.shared_in_use > most:
+            return f"a tile of {in_words(shared_bytes)}{beside}; a block may have {in_words(most)}"
+        then = occupancy(
+            self.launch,
+            self.machine,
+            registers=self.registers,
+            shared_bytes=shared_bytes + self.shared_in_use,
+        )
+        if then.blocks < self.occupancy.blocks and not self.allow_lower_occupancy:
+            return (
+                f"a tile of {in_words(shared_bytes)}{beside} lowers occupancy from "
+                f"{self.occupancy.blocks} to {then.blocks} blocks per SM"
+            )
+        return None
+
+    def _total_shared(self, placement: Placement) -> int:
+        return self.shared_in_use + sum(self._by_key[pair].shared_bytes for pair in placement)
+
+
+def legal_spaces(
+    view: SourceView,
+    machine: Machine,
+    execution: Execution,
+    inputs: Inputs,
+    launch: Launch,
+    kernel: Kernel | None = None,
+    *,
+    allow_lower_occupancy: bool = False,
+) -> Legality:
+    """Legality of every array that is a pointer argument in every space of ``machine``.
+
+    An array counts as written if the source or the run says so. ``kernel`` gives the registers and
+    the static shared memory; without it only the launch's dynamic shared memory is known. Shared
+    placements that lower occupancy are illegal unless ``allow_lower_occupancy``: PORPLE's Placer,
+    too, "tries to ensure that the size does not lower" it (Chen et al. 2017, section 4).
+    """
+    registers = kernel.registers if kernel else None
+    in_use = launch.shared_bytes + (kernel.static_shared_bytes if kernel else 0)
+    now = occupancy(launch, machine, registers=registers, shared_bytes=in_use)
+    uses = {use.name: use for use in view.arrays}
+    arrays = tuple(a for a in inputs.arrays if a.name in uses)
+    present = Placement(tuple((a.name, _present(uses[a.name], machine)) for a in arrays))
+
+    bare = Legality(
+        machine,
+        launch,
+        (),
+        present,
+        now,
+        registers,
+        view.constant_bytes,
+        in_use,
+        allow_lower_occupancy,
+    )
+    choices = []
+    for argument in arrays:
+        use = uses[argument.name]
+        written = use.written or argument.name in execution.written
+        for space in machine.spaces:
+            constant, shared = _takes(use, argument, space)
+            if space.name == present[argument.name]:
+                reason = None
+            else:
+                reason = _property(view, use, argument, space, machine, written=written)
+                reason = reason or bare.over(constant, shared)
+            choices.append(Choice(argument.name, space.name, reason, constant, shared))
+    return Legality(
+        machine,
+        launch,
+        tuple(choices),
+        present,
+        now,
+        registers,
+        view.constant_bytes,
+        in_use,
+        allow_lower_occupancy,
+    )
+
+
+def in_words(amount: float) -> str:
+    """Bytes as a person says them: 1.2 MB, 64 KB, 12 B (1 KB = 1024 B)."""
+    for unit in ("B", "KB", "MB"):
+        if amount < 1024:
+            return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"
+        amount /= 1024
+    return f"{amount:.3g} GB"
+
+
+def _present(use: ArrayUse, machine: Machine) -> str:
+    """Space that the source has the array in (the direct one where the machine lacks the way)."""
+    ways = {space.way: space.name for space in reversed(machine.spaces)}
+    return ways.get(use.present, ways[Way.DIRECT])
+
+
+def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[int, int]:
+    """Bytes of constant memory, and of shared memory per block, that a choice takes."""
+    if space.way is Way.HOST_BUFFER:
+        return argument.data.nbytes, 0
+    if space.way is Way.KERNEL_BUFFER and use.tile is not None:
+        tile = use.tile.bytes(use.parameter.element_bytes)
+        return 0, -(-tile // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
+    return 0, 0
+
+
+def _property(
+    view: SourceView,
+    use: ArrayUse,
+    argument: ArrayArgument,
+    space: MemorySpace,
+    machine: Machine,
+    *,
+    written: bool,
+) -> str | None:
+    """What about the array or its use rules the space out, other than limits arrays share."""
+    home = machine.levels(space.name)[-1]
+    if written and not (space.writable and home.writable):
+        lines = [a.line for a in use.accesses if a.kind != "load"]
+        place = f" (line {lines[0]})" if lines else ""
+        return f"the kernel writes to it{place}; {space.name} memory is read-only"
+    if use.read and not home.readable:
+        return f"the kernel reads it; {space.name} memory cannot be read"
+    if home.dim not in (None, 1):
+        return f"{space.name} memory is for arrays of {home.dim} dimensions; a pointer has one"
+    obstacle = source_obstacle(view, use.name, space.way)
+    if obstacle:
+        return obstacle
+    elements = argument.data.nbytes // max(1, use.parameter.element_bytes)
+    if home.size_elements is not None and elements > home.size_elements:
+        return f"{elements} elements; {space.name} memory holds {home.size_elements}"
+    size = home.size_bytes
+    limited_apart = (Way.KERNEL_BUFFER, Way.HOST_BUFFER)
+    if size is not None and space.way not in limited_apart and argument.data.nbytes > size:
+        return f"{in_words(argument.data.nbytes)}; {space.name} memory holds {in_words(size)}"
+    return None
+
+
+def _constant_limit(machine: Machine) -> int | None:
+    """Bytes that constant memory holds on ``machine``, None if it has none or does not say."""
+    for space in machine.spaces:
+        if space.way is Way.HOST_BUFFER:
+            return machine.levels(space.name)[-1].size_bytes
+    return None

@@ -1,0 +1,115 @@
+"""Ranked placements: the one door to the searches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.choose.exhaustive import exhaustive, placements, ranked
+from placewise.choose.greedy import greedy
+from placewise.choose.legality import Legality
+from placewise.choose.table import CostTable
+from placewise.machine.machine import Machine
+from placewise.memory.counters import Counters, Reading, counters
+from placewise.memory.occupancy import Occupancy
+from placewise.memory.profile import Profile
+from placewise.model.additive import AdditiveModel
+from placewise.model.base import Prediction
+from placewise.model.uncertainty import Ratio, relative
+from placewise.space import Placement
+
+EXHAUSTIVE_UP_TO = 300_000
+"""Combinations of legal spaces up to which all are judged (about a second)."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One placement and what the model says of it."""
+
+    placement: Placement
+    present: bool
+    """It is the placement that the source has now."""
+    moves: tuple[tuple[str, str, str], ...]
+    """(array, from, to) of every array that moves."""
+    prediction: Prediction
+    ratio: Ratio
+    """Predicted time over that of the present placement."""
+    counters: Counters
+    occupancy: Occupancy
+
+    @property
+    def copy_bytes(self) -> int:
+        """Bytes that the host has to copy before the launch."""
+        return sum(a.copy_bytes for a in self.counters.arrays)
+
+    @property
+    def copy_seconds(self) -> float | None:
+        """Time of those copies; None where the machine file does not tell."""
+        seconds = [a.copy_seconds for a in self.counters.arrays]
+        known = [s for s in seconds if s is not None]
+        return sum(known) if len(known) == len(seconds) else None
+
+    @property
+    def staging_bytes(self) -> float:
+        """Bytes that per-block tiles move in and out."""
+        return sum(a.staging_bytes for a in self.counters.arrays)
+
+
+def search(
+    profile: Profile,
+    legality: Legality,
+    machine: Machine,
+    model: AdditiveModel,
+    *,
+    limit: int = 20,
+    reading: Reading | None = None,
+) -> tuple[Candidate, ...]:
+    """The ``limit`` best placements that are legal and fit, by predicted time, best first; the
+    present one is always among them (behind the others where it is not one of the best).
+
+    Every combination is judged while there are at most ``EXHAUSTIVE_UP_TO``; beyond that the greedy
+    search's placement and all that differ from it in one array. Ties go to fewer moves, then to
+    fewer bytes copied.
+    """
+    table = CostTable(profile, legality, machine, model, reading)
+    table.prepare()
+    if placements(table) <= EXHAUSTIVE_UP_TO:
+        choice, _ = exhaustive(table, limit)
+    else:
+        near = _neighbours(table, greedy(table))
+        choice, _ = ranked(table, near, model.total(table.path_times(near)), limit)
+
+    present = counters(profile, machine, legality.present, reading=reading)
+    chosen = [table.placement(row) for row in choice]
+    if legality.present not in chosen:
+        chosen.append(legality.present)
+    candidates = []
+    for placement in chosen:
+        counted = counters(profile, machine, placement, reading=reading)
+        candidates.append(
+            Candidate(
+                placement,
+                placement == legality.present,
+                placement.moved(legality.present),
+                model.predict(counted, machine),
+                relative(model, counted, present, machine),
+                counted,
+                legality.occupancy_of(placement),
+            )
+        )
+    return tuple(candidates)
+
+
+def _neighbours(table: CostTable, choice: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, arrays) ``choice`` and every fitting placement that differs from it in one array."""
+    rows = [choice]
+    for a, spaces in enumerate(table.options):
+        for o in range(len(spaces)):
+            if o != choice[a]:
+                row = choice.copy()
+                row[a] = o
+                rows.append(row)
+    near = np.array(rows)
+    return near[table.fits(near)]
