@@ -25,14 +25,15 @@ _FORMATS = {
 def texture_descriptors(cuda: Any, pointer: Any, data: NDArray[np.generic]) -> tuple[Any, Any]:
     """Resource and sampling descriptor for element reads of ``data`` at ``pointer``.
 
-    Elements of 8 and 16 bytes have no texel of their own and are read as int2 and int4. Raises
-    UnsupportedError for other element types.
+    Data of shape (n, 2) or (n, 4) holds texels of so many channels. Elements of 8 and 16 bytes
+    have no texel of their own and are read as int2 and int4. Raises UnsupportedError for other
+    element types.
     """
     dtype = data.dtype
-    channels = 1
+    channels = data.shape[1] if data.ndim == 2 and data.shape[1] in (2, 4) else 1
     name = _FORMATS.get(dtype.name)
     if name is None:
-        if dtype.itemsize not in (8, 16):
+        if dtype.itemsize not in (8, 16) or channels > 1:
             raise UnsupportedError(f"no texel type for {dtype}")
         name, channels = "SIGNED_INT32", dtype.itemsize // 4
     resource = cuda.CUDA_RESOURCE_DESC()
