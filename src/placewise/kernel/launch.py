@@ -60,7 +60,11 @@ class ScalarArgument:
 
 @dataclass(frozen=True, eq=False)
 class TextureArgument:
-    """A ``cudaTextureObject_t`` over linear memory holding ``data``: element reads, unfiltered."""
+    """A ``cudaTextureObject_t`` over linear memory holding ``data``: element reads, unfiltered.
+
+    ``data`` is (texels,) numbers, or (texels, lanes) with 2 or 4 lanes for vector texels; a 64-bit
+    number travels as two 32-bit lanes.
+    """
 
     name: str
     data: NDArray[np.generic]

@@ -1,4 +1,7 @@
-"""What the source says of a kernel's arrays: where each is accessed, and how it may be rewritten."""
+"""What the source says of a kernel's arrays: where each is accessed, and how it may be rewritten.
+
+All offsets are half-open byte ranges of the UTF-8 source text.
+"""
 
 from __future__ import annotations
 
@@ -13,28 +16,86 @@ class Parameter:
 
     name: str
     type_text: str
-    """Type as written after template arguments and typedefs are resolved, e.g. ``const float *``."""
+    """Type after template arguments and typedefs are resolved, e.g. ``const float *``."""
     is_pointer: bool
     element_type: str
     """Pointee type without qualifiers (``float``), or the value type of a scalar parameter."""
     element_bytes: int
     element_dtype: str | None
     """NumPy dtype name of the element (``float32``), None for structs and other types."""
+    start: int = 0
+    end: int = 0
+    """The declaration in the parameter list."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """One summand of an index: an expression of the source with its sign."""
+
+    sign: int
+    start: int
+    end: int
+    loose: bool
+    """Its operator binds less tightly than ``*``, so that it needs parentheses as a factor or
+    behind a minus sign."""
+    very_loose: bool = False
+    """Its operator binds less tightly than ``+``: parentheses as a summand, too."""
 
 
 @dataclass(frozen=True)
 class AccessPlace:
-    """One access expression in the source; offsets are half-open byte ranges of the source text."""
+    """One access expression in the source: ``A[i]``, ``*A``, ``row[k]`` …
+
+    The element's index is that of ``pointer`` plus the sum of ``terms``.
+    """
 
     line: int
     column: int
     start: int
     end: int
-    index_start: int
-    index_end: int
-    """The index expression's text; equal offsets for ``*A`` (index 0)."""
     kind: str
     """load, store, update (``A[i] += x``) or atomic."""
+    pointer: str
+    """The parameter, or the alias of it that the access goes through."""
+    terms: tuple[Term, ...]
+    form: str
+    """How it is written: element (``p[i]``), dereference (``*p``) or pointer (``p + i``, ``&p[i]``,
+    the argument of a load function or an atomic)."""
+    outer_start: int
+    outer_end: int
+    """The whole load where it is wrapped already (``__ldg(&A[i])``), else start and end."""
+    intrinsic: str | None
+    """The load function it is wrapped in already."""
+    member_end: int
+    """End of the members read of the element (``A[i].x``), else ``end``."""
+    member_type: str
+    """Type of what is read or written: the element's, or that of its member."""
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A local pointer into an array, ``const float *row = A + i * n;``."""
+
+    name: str
+    pointer: str
+    """The parameter or earlier alias that it starts from."""
+    terms: tuple[Term, ...]
+    line: int
+    start: int
+    end: int
+    """The whole declaration statement."""
+    fixed: bool
+    """Never changed after its declaration."""
+    tokens: tuple[int, ...]
+    """Offsets of its name where it is used."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """An index as row and column: ``row * pitch + column``, each a sum of terms."""
+
+    row: tuple[Term, ...]
+    column: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
@@ -60,6 +121,10 @@ class Tile:
     pitch_text: str
     disjoint: bool
     """No element belongs to two blocks' tiles (so a written tile can be copied back)."""
+    within_rows: bool = True
+    """Accessed columns lie in [0, pitch) in every block."""
+    splits: tuple[Split, ...] = ()
+    """Row and column of every access, in the order of the array's accesses (two dimensions)."""
 
     def bytes(self, element_bytes: int) -> int:
         return self.elements * element_bytes
@@ -78,6 +143,15 @@ class ArrayUse:
     tile: Tile | None
     tile_obstacle: str | None
     """Why there is no per-block tile (index depends on data, ...), where ``tile`` is None."""
+    present: Way = Way.DIRECT
+    """How the source reaches it now: DIRECT, or INTRINSIC where every load is an ``__ldg``."""
+    tokens: tuple[int, ...] = ()
+    """Offsets of the parameter's name where it is used in the body."""
+    aliases: tuple[Alias, ...] = ()
+    reassigned: bool = False
+    """The parameter itself is changed in the body (``A += n``)."""
+    elements: int = 0
+    """Elements of the case's argument."""
 
     @property
     def name(self) -> str:
@@ -101,7 +175,27 @@ class SourceView:
     """Byte range of the kernel's body, braces included."""
     signature_start: int
     """Byte offset where the definition starts (template header and extern "C" included)."""
+    returns_early: int | None = None
+    """Line of the first ``return`` in the body, None if there is none."""
+    has_barrier: bool = False
+    """The body, or a function of the same file that it calls, synchronises the block or a warp."""
+    constant_bytes: int = 0
+    """``__constant__`` memory that the source declares already."""
+    in_namespace: bool = False
 
     def array(self, name: str) -> ArrayUse:
         """Use of array ``name``; raises KeyError for an unknown one."""
         return {a.name: a for a in self.arrays}[name]
+
+
+def source_obstacle(view: SourceView, array: str, way: Way) -> str | None:
+    """Why the source's ``array`` cannot be reached in ``way``, or None where it can.
+
+    Raises KeyError for an unknown array.
+    """
+    use = view.array(array)
+    if way == use.present:
+        return None
+    if way == Way.KERNEL_BUFFER and use.tile is None:
+        return use.obstacle(way) or use.tile_obstacle
+    return use.obstacle(way)

@@ -14,8 +14,10 @@ class Rewritten:
 
     placement: Placement
     case: Case
-    """The rewritten source with its launch (dynamic shared memory) and inputs (textures, constants)."""
+    """The rewritten source, its launch (dynamic shared memory) and inputs (textures, constants)."""
     host: str
     """Host-side CUDA C++ a user needs: constant copies, texture objects, launch configuration."""
     edits: tuple[str, ...]
     """One line per change, for the report."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """(array, its name in the new case) for arrays that are another argument or a constant now."""

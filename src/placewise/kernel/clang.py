@@ -1,0 +1,363 @@
+"""The kernel's syntax tree, as libclang parses the user's CUDA C++.
+
+The tree is copied into small ``Node`` objects: typed, with parents, and with byte offsets of the
+user's own text. NVRTC has judged the source already, so errors here are only recorded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from clang import cindex
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.case import Case
+from placewise.kernel.nvrtc import header_paths
+from placewise.kernel.template import Substitution, base_name, substitute
+
+_PREAMBLE = Path(__file__).with_name("preamble.h")
+_BINARY = (
+    "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=",
+    "&", "^", "|", "&&", "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=",
+    ",",
+)  # fmt: skip
+"""Spelling by libclang's CXBinaryOperatorKind."""
+_UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
+"""Spelling by libclang's CXUnaryOperatorKind; p marks the postfix forms."""
+_CONSTANT_KINDS = frozenset(
+    {
+        "INTEGER_LITERAL",
+        "CHARACTER_LITERAL",
+        "CXX_BOOL_LITERAL_EXPR",
+        "CXX_UNARY_EXPR",
+        "DECL_REF_EXPR",
+        "MEMBER_REF_EXPR",
+    }
+)
+_FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One node of the syntax tree; ``start`` and ``end`` are byte offsets, -1 outside the file."""
+
+    kind: str
+    name: str
+    start: int
+    end: int
+    location: int
+    """Offset of the name in declarations, member references and calls."""
+    line: int
+    column: int
+    type: str
+    """Canonical type."""
+    type_kind: str
+    size: int
+    """Bytes of the type, or of the pointee for pointers; 0 where unknown."""
+    operator: str
+    value: int | None
+    """Value of an integer constant."""
+    id: int
+    """Identity of a declaration."""
+    target: int
+    """Identity of the declaration that an expression refers to, 0 if none."""
+    parent: Node | None
+    children: list[Node] = field(default_factory=list)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, in source order."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedKernel:
+    """The definition of a kernel and what is known of its file."""
+
+    text: bytes
+    function: Node
+    body: Node
+    parameters: tuple[Node, ...]
+    functions: tuple[Node, ...]
+    """Functions with a body in the file, the kernel apart."""
+    errors: tuple[tuple[int, str], ...]
+    """(line, message) of everything clang did not understand in the file itself."""
+    skipped: tuple[tuple[int, int], ...]
+    """Ranges that the preprocessor left out."""
+    signature_start: int
+    redeclared: int | None
+    """Line of another declaration of the kernel."""
+    in_namespace: bool
+    constant_bytes: int
+    identifiers: tuple[tuple[str, int, int], ...]
+    """(identifier, offset, line) for every identifier token of the body."""
+
+
+def parse_kernel(case: Case) -> ParsedKernel:
+    """Parse the case's source and find the definition of its kernel.
+
+    A template instance is parsed with the template's arguments in place of its header. Raises
+    UnsupportedError where there is no definition in the file itself.
+    """
+    text = case.source.encode()
+    unit = _parse(case, text)
+    found = _definition(unit, case)
+    substitution = Substitution.none(text)
+    if found.kind.name == "FUNCTION_TEMPLATE":
+        substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
+        unit = _parse(case, substitution.text)
+        found = _definition(unit, case)
+    return _Reader(case, unit, substitution).kernel(found)
+
+
+def _parse(case: Case, text: bytes) -> Any:
+    folder = case.path.parent if case.path else Path()
+    arguments = [
+        "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-w",
+        f"--cuda-gpu-arch={_known_arch(case.options.arch)}", f"-std={_known_std(case.options.std)}",
+        "-ferror-limit=0", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__NVCC__",
+        "-include", str(_PREAMBLE),
+        *(f"-D{name}={value}" for name, value in case.options.defines),
+        *(f"-I{path}" for path in (*case.options.include_paths, folder, *header_paths())),
+    ]  # fmt: skip
+    try:
+        return cindex.Index.create().parse(
+            case.filename, arguments, unsaved_files=[(case.filename, text.decode())]
+        )
+    except cindex.TranslationUnitLoadError as error:
+        raise UnsupportedError(
+            "libclang cannot read the source", where=case.filename, hint=str(error)
+        ) from error
+
+
+def _known_arch(arch: str) -> str:
+    """The newest architecture that libclang 18 knows, at most ``arch``: syntax is the same."""
+    number = int("".join(c for c in arch if c.isdigit()) or 80)
+    return f"sm_{min(number, 90)}"
+
+
+def _known_std(std: str) -> str:
+    """libclang 18 calls the standard of 2023 and later by its working name."""
+    return {"c++23": "c++2b", "c++26": "c++2b"}.get(std, std)
+
+
+def _definition(unit: Any, case: Case) -> Any:
+    name = base_name(case.kernel)
+    elsewhere = None
+    for cursor in _declarations(unit.cursor):
+        if cursor.kind.name not in _FUNCTIONS or cursor.spelling != name.rsplit("::", 1)[-1]:
+            continue
+        if not cursor.is_definition() or not _qualified(cursor).endswith(name):
+            continue
+        if _in_file(cursor, case.filename):
+            return cursor
+        elsewhere = cursor.location
+    if elsewhere is not None:
+        raise UnsupportedError(
+            f"kernel '{case.kernel}' is defined in an included file",
+            where=f"{elsewhere.file}:{elsewhere.line}",
+            hint="give that file as the case's source",
+        )
+    raise UnsupportedError(
+        f"found no definition of kernel '{case.kernel}'",
+        where=case.filename,
+        hint="a kernel that a macro defines cannot be rewritten",
+    )
+
+
+def _declarations(cursor: Any) -> Iterator[Any]:
+    for child in cursor.get_children():
+        if child.kind.name in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"):
+            yield from _declarations(child)
+        else:
+            yield child
+
+
+def _qualified(cursor: Any) -> str:
+    parts = [cursor.spelling]
+    parent = cursor.semantic_parent
+    while parent is not None and parent.kind.name in ("NAMESPACE", "STRUCT_DECL", "CLASS_DECL"):
+        parts.append(parent.spelling)
+        parent = parent.semantic_parent
+    return "::".join(reversed([p for p in parts if p]))
+
+
+def _in_file(cursor: Any, filename: str) -> bool:
+    return cursor.location.file is not None and cursor.location.file.name == filename
+
+
+class _Reader:
+    """Copies cursors of one translation unit into nodes."""
+
+    def __init__(self, case: Case, unit: Any, substitution: Substitution) -> None:
+        self.case = case
+        self.unit = unit
+        self.substitution = substitution
+
+    def kernel(self, cursor: Any) -> ParsedKernel:
+        function = self.node(cursor, None)
+        body = next(c for c in function.children if c.kind == "COMPOUND_STMT")
+        constants = 0
+        functions = []
+        redeclared = None
+        for other in _declarations(self.unit.cursor):
+            if not _in_file(other, self.case.filename) or other == cursor:
+                continue
+            kind = other.kind.name
+            if kind in _FUNCTIONS:
+                if other.spelling == cursor.spelling and not other.is_definition():
+                    redeclared = other.location.line
+                elif other.is_definition():
+                    functions.append(self.node(other, None))
+            elif kind == "VAR_DECL" and any(
+                c.kind.name == "CUDACONSTANT_ATTR" for c in other.get_children()
+            ):
+                constants += max(0, other.type.get_size())
+        return ParsedKernel(
+            text=self.case.source.encode(),
+            function=function,
+            body=body,
+            parameters=tuple(c for c in function.children if c.kind == "PARM_DECL"),
+            functions=tuple(functions),
+            errors=self.errors(),
+            skipped=self.skipped(),
+            signature_start=self.signature_start(cursor),
+            redeclared=redeclared,
+            in_namespace="::" in _qualified(cursor),
+            constant_bytes=constants,
+            identifiers=self.identifiers(cursor),
+        )
+
+    def node(self, cursor: Any, parent: Node | None) -> Node:
+        kind = cursor.kind.name
+        extent = cursor.extent
+        location = cursor.location
+        inside = location.file is not None and location.file.name == self.case.filename
+        referenced = cursor.referenced if "REF" in kind or kind == "CALL_EXPR" else None
+        canonical = cursor.type.get_canonical()
+        pointee = canonical.get_pointee() if canonical.kind.name == "POINTER" else canonical
+        made = Node(
+            kind=kind,
+            name=cursor.spelling,
+            start=self.offset(extent.start) if inside else -1,
+            end=self.offset(extent.end) if inside else -1,
+            location=self.offset(location) if inside else -1,
+            line=location.line,
+            column=location.column,
+            type=canonical.spelling,
+            type_kind=canonical.kind.name,
+            size=max(0, pointee.get_size()),
+            operator=_operator(cursor, kind),
+            value=_constant(cursor) if kind in _CONSTANT_KINDS else None,
+            id=cursor.hash,
+            target=referenced.hash if referenced is not None else 0,
+            parent=parent,
+        )
+        made.children = [self.node(child, made) for child in cursor.get_children()]
+        return made
+
+    def offset(self, location: Any) -> int:
+        """Offset where the text stands: of a macro's argument in the argument, of what a macro's
+        body contributes at the macro's use."""
+        found = ctypes.c_uint()
+        _library().clang_getFileLocation(location, None, None, None, ctypes.byref(found))
+        return self.substitution.original(found.value)
+
+    def errors(self) -> tuple[tuple[int, str], ...]:
+        return tuple(
+            (d.location.line, d.spelling)
+            for d in self.unit.diagnostics
+            if d.severity >= cindex.Diagnostic.Error
+            and d.location.file is not None
+            and d.location.file.name == self.case.filename
+        )
+
+    def skipped(self) -> tuple[tuple[int, int], ...]:
+        library = _library()
+        file = self.unit.get_file(self.case.filename)
+        ranges = library.clang_getSkippedRanges(self.unit, file)
+        if not ranges:
+            return ()
+        try:
+            found = [ranges.contents.ranges[i] for i in range(ranges.contents.count)]
+            return tuple((self.offset(r.start), self.offset(r.end)) for r in found)
+        finally:
+            library.clang_disposeSourceRangeList(ranges)
+
+    def signature_start(self, cursor: Any) -> int:
+        """Where the definition starts, with its own ``extern "C"`` and template header."""
+        start = cursor.extent.start.offset
+        parent = cursor.lexical_parent
+        if parent is not None and parent.kind.name in ("LINKAGE_SPEC", "UNEXPOSED_DECL"):
+            before = self.substitution.text[parent.extent.start.offset : start]
+            if b"{" not in before:
+                start = parent.extent.start.offset
+        if self.substitution.header_start is not None:
+            return self.substitution.header_start
+        return self.substitution.original(start)
+
+    def identifiers(self, cursor: Any) -> tuple[tuple[str, int, int], ...]:
+        return tuple(
+            (token.spelling, self.offset(token.extent.start), token.location.line)
+            for token in cursor.get_tokens()
+            if token.kind.name == "IDENTIFIER"
+        )
+
+
+def _operator(cursor: Any, kind: str) -> str:
+    if kind in ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR"):
+        return _BINARY[_library().clang_getCursorBinaryOperatorKind(cursor)]
+    if kind == "UNARY_OPERATOR":
+        return _UNARY[_library().clang_getCursorUnaryOperatorKind(cursor)]
+    return ""
+
+
+def _constant(cursor: Any) -> int | None:
+    """Value of an integer constant expression, or None."""
+    library = _library()
+    result = library.clang_Cursor_Evaluate(cursor)
+    if not result:
+        return None
+    try:
+        if library.clang_EvalResult_getKind(result) != 1:  # CXEval_Int
+            return None
+        return int(library.clang_EvalResult_getAsLongLong(result))
+    finally:
+        library.clang_EvalResult_dispose(result)
+
+
+class _RangeList(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
+
+
+@cache
+def _library() -> Any:
+    """libclang with the functions that its Python binding of version 18 leaves out."""
+    library = cindex.conf.lib
+    pointer = ctypes.c_void_p
+    library.clang_getCursorBinaryOperatorKind.argtypes = [cindex.Cursor]
+    library.clang_getCursorUnaryOperatorKind.argtypes = [cindex.Cursor]
+    library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
+    library.clang_Cursor_Evaluate.restype = pointer
+    library.clang_EvalResult_getKind.argtypes = [pointer]
+    library.clang_EvalResult_getAsLongLong.argtypes = [pointer]
+    library.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
+    library.clang_EvalResult_dispose.argtypes = [pointer]
+    library.clang_EvalResult_dispose.restype = None
+    unsigned = ctypes.POINTER(ctypes.c_uint)
+    file = ctypes.POINTER(cindex.c_object_p)
+    library.clang_getFileLocation.argtypes = [
+        cindex.SourceLocation, file, unsigned, unsigned, unsigned
+    ]  # fmt: skip
+    library.clang_getFileLocation.restype = None
+    library.clang_getSkippedRanges.argtypes = [cindex.TranslationUnit, cindex.File]
+    library.clang_getSkippedRanges.restype = ctypes.POINTER(_RangeList)
+    library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
+    library.clang_disposeSourceRangeList.restype = None
+    return library

@@ -1,0 +1,432 @@
+"""Where a pointer parameter goes in a kernel's body: its accesses, its aliases, and what no rewrite
+can follow.
+
+Every use of the parameter, and of local pointers that start from it, is climbed to the expression
+that gives it meaning: a load, a store, an update, an atomic, an alias; anything else is an
+obstacle. Every occurrence of the name in the text must be accounted for, so that a use that the
+parser missed can never be left behind by a rewrite.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from placewise.kernel.clang import Node, ParsedKernel
+from placewise.kernel.source import AccessPlace, Alias, Term
+from placewise.space import Way
+
+LOAD_INTRINSICS = frozenset({"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"})
+MOVES = (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER, Way.KERNEL_BUFFER)
+BY_INDEX = (Way.BINDING, Way.KERNEL_BUFFER)
+"""Ways that need an element's index where a pointer will not do."""
+
+_CASTS = frozenset(
+    {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",
+     "CXX_REINTERPRET_CAST_EXPR"}
+)  # fmt: skip
+_TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+_STEPS = frozenset({"++", "--", "p++", "p--"})
+_STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
+_COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
+_ASSIGNMENT_CALLS = frozenset(
+    f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
+)
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\n", re.S)
+_LITERAL = re.compile(rb"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+
+
+@dataclass(frozen=True)
+class IndexTerm:
+    """A summand of an index as a node, for the analysis of its values."""
+
+    sign: int
+    node: Node
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access with the nodes behind its text."""
+
+    place: AccessPlace
+    node: Node
+    terms: tuple[IndexTerm, ...]
+
+
+@dataclass(eq=False)
+class PointerVariable:
+    """The parameter or an alias of it."""
+
+    name: str
+    id: int
+    declaration: Node
+    base: str | None = None
+    terms: tuple[IndexTerm, ...] = ()
+    places: tuple[Term, ...] = ()
+    changed: int | None = None
+    """Line where it is changed after its declaration."""
+    tokens: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Uses:
+    """All that was found on one parameter."""
+
+    accesses: list[Access]
+    variables: list[PointerVariable]
+    """The parameter first, then its aliases in order."""
+    obstacles: dict[Way, str]
+
+    def aliases(self) -> tuple[Alias, ...]:
+        """The aliases as the view shows them."""
+        return tuple(_alias(v) for v in self.variables[1:])
+
+
+def follow(kernel: ParsedKernel, parameter: Node) -> Uses:
+    """Everything the kernel's body does with ``parameter``."""
+    follower = _Follower(kernel, parameter)
+    follower.run()
+    return Uses(_merged(follower.accesses), list(follower.variables.values()), follower.obstacles)
+
+
+def element_type(node: Node) -> str:
+    """Pointee of a pointer's canonical type, without qualifiers."""
+    text = node.type.strip()
+    if text.endswith("__restrict"):
+        text = text.removesuffix("__restrict").strip()
+    text = re.sub(r"\s*\*\s*(const)?$", "", text)
+    return re.sub(r"\b(const|volatile)\b\s*", "", text).strip()
+
+
+class _Follower:
+    def __init__(self, kernel: ParsedKernel, parameter: Node) -> None:
+        self.kernel = kernel
+        self.text = kernel.text
+        self.element = element_type(parameter)
+        self.variables = {parameter.id: PointerVariable(parameter.name, parameter.id, parameter)}
+        self.pending = [parameter.id]
+        """Variables to follow; it grows as aliases are found."""
+        self.accesses: list[Access] = []
+        self.obstacles: dict[Way, str] = {}
+        if "volatile" in parameter.type:
+            self.obstruct("declared volatile", parameter)
+
+    def run(self) -> None:
+        for identity in self.pending:
+            variable = self.variables[identity]
+            for node in self.kernel.body.walk():
+                if node.kind != "DECL_REF_EXPR" or node.target != identity:
+                    continue
+                if node.parent is not None and node.parent.kind == "LAMBDA_EXPR":
+                    continue  # an implicit capture: its uses inside the lambda follow
+                if self.text[node.start : node.end].decode() != variable.name:
+                    self.obstruct("used inside a macro", node)
+                    continue
+                if node.start not in variable.tokens:
+                    variable.tokens.append(node.start)
+                self.climb(node, variable)
+            if variable.changed:
+                reason = f"the pointer '{variable.name}' moves (line {variable.changed})"
+                for way in BY_INDEX:
+                    self.obstacles.setdefault(way, reason)
+            self.account_for_tokens(variable)
+
+    def obstruct(self, reason: str, node: Node, ways: tuple[Way, ...] = MOVES) -> None:
+        for way in ways:
+            self.obstacles.setdefault(way, f"{reason} (line {node.line})")
+
+    def account_for_tokens(self, variable: PointerVariable) -> None:
+        others = {
+            offset
+            for node in self.kernel.body.walk()
+            if node.name == variable.name and node.target != variable.id
+            for offset in (node.location, node.start)
+        }
+        for name, offset, line in self.kernel.identifiers:
+            if name != variable.name or offset < self.kernel.body.start:
+                continue
+            if offset in variable.tokens or offset in others:
+                continue
+            if any(start <= offset < end for start, end in self.kernel.skipped):
+                continue
+            for way in MOVES:
+                self.obstacles.setdefault(
+                    way, f"the parser could not follow the use of '{name}' (line {line})"
+                )
+
+    def climb(
+        self, node: Node, variable: PointerVariable, given: tuple[IndexTerm, ...] = ()
+    ) -> None:
+        """Follow a pointer's value outwards."""
+        terms = list(given)
+        while (parent := node.parent) is not None:
+            if parent.kind in _TRANSPARENT:
+                if parent.type_kind != "POINTER":
+                    return self.obstruct("used as a truth value", parent)
+            elif parent.kind in _CASTS:
+                if parent.type_kind != "POINTER" or element_type(parent) != self.element:
+                    return self.obstruct(f"reinterpreted as '{parent.type}'", parent)
+            elif parent.kind == "BINARY_OPERATOR" and parent.operator in ("+", "-"):
+                left, right = parent.children
+                other = right if node is left else left
+                if other.type_kind == "POINTER":
+                    return self.obstruct("subtracted from another pointer", parent, BY_INDEX)
+                terms.append(IndexTerm(-1 if parent.operator == "-" else 1, other))
+            elif parent.kind == "ARRAY_SUBSCRIPT_EXPR":
+                if node is not parent.children[0]:
+                    return self.obstruct("used as an index", parent)
+                terms.append(IndexTerm(1, parent.children[1]))
+                return self.element_at(parent, parent, variable, terms)
+            elif parent.kind == "UNARY_OPERATOR" and parent.operator == "*":
+                return self.element_at(parent, parent, variable, terms)
+            elif parent.operator in _STEPS or parent.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
+                if node is not parent.children[0]:
+                    return self.obstruct("used as a pointer", parent)
+                variable.changed = variable.changed or parent.line
+            elif parent.kind == "BINARY_OPERATOR" and parent.operator in _COMPARISONS:
+                return self.obstruct("compared as a pointer", parent, BY_INDEX)
+            elif parent.kind == "VAR_DECL":
+                return self.alias(parent, variable, terms)
+            elif parent.kind == "CALL_EXPR":
+                return self.call(parent, node, variable, terms)
+            elif parent.kind in _STATEMENTS or parent.operator == ",":
+                return None  # a statement of its own, such as ``p += n;``
+            else:
+                return self.obstruct("used as a pointer", parent)
+            node = parent
+        return None
+
+    def alias(self, declaration: Node, variable: PointerVariable, terms: list[IndexTerm]) -> None:
+        if declaration.type_kind != "POINTER" or element_type(declaration) != self.element:
+            return self.obstruct(f"becomes '{declaration.type}'", declaration)
+        places = self.places(terms)
+        statement = declaration.parent
+        if (
+            places is None
+            or statement is None
+            or statement.kind != "DECL_STMT"
+            or len(statement.children) != 1
+        ):
+            self.obstruct(f"'{declaration.name}' is not declared alone", declaration, BY_INDEX)
+        if declaration.id not in self.variables:
+            self.pending.append(declaration.id)
+            self.variables[declaration.id] = PointerVariable(
+                declaration.name,
+                declaration.id,
+                declaration,
+                variable.name,
+                tuple(terms),
+                places or (),
+            )
+        return None
+
+    def call(
+        self, call: Node, argument: Node, variable: PointerVariable, terms: list[IndexTerm]
+    ) -> None:
+        first = len(call.children) > 1 and call.children[1] is argument
+        if first and call.name in LOAD_INTRINSICS:
+            return self.record(argument, argument, variable, terms, "load", "pointer", call)
+        if first and call.name.startswith("atomic"):
+            return self.record(argument, argument, variable, terms, "atomic", "pointer")
+        return self.obstruct(f"passed to function '{call.name}'", call)
+
+    def element_at(
+        self, access: Node, node: Node, variable: PointerVariable, terms: list[IndexTerm]
+    ) -> None:
+        """Follow an element outwards to what is done with it."""
+        member = node
+        while (parent := node.parent) is not None:
+            if parent.kind in _TRANSPARENT or (
+                parent.kind == "ARRAY_SUBSCRIPT_EXPR"
+                and member is not access
+                and node is parent.children[0]
+            ):
+                if parent.kind == "ARRAY_SUBSCRIPT_EXPR":
+                    member = parent
+            elif parent.kind == "MEMBER_REF_EXPR":
+                if parent.type_kind in ("UNEXPOSED", "FUNCTIONPROTO"):
+                    return self.obstruct(f"method '{parent.name}' called on an element", parent)
+                member = parent
+            elif parent.kind == "UNARY_OPERATOR" and parent.operator == "&":
+                return self.address(access, member, parent, variable, terms)
+            else:
+                break
+            node = parent
+        kind = self.kind(node)
+        if kind is not None:
+            self.record(access, member, variable, terms, kind, _form(access))
+        return None
+
+    def kind(self, node: Node) -> str | None:
+        """load, store or update, from the parent of an element's outermost expression; None where
+        an obstacle was recorded."""
+        parent = node.parent
+        if parent is None:
+            return "load"
+        first = bool(parent.children) and node is parent.children[0]
+        if parent.kind == "BINARY_OPERATOR" and parent.operator == "=" and first:
+            return "store"
+        if parent.kind == "COMPOUND_ASSIGNMENT_OPERATOR" and first:
+            return "update"
+        if parent.kind == "UNARY_OPERATOR" and parent.operator in _STEPS:
+            return "update"
+        if parent.kind == "CALL_EXPR" and parent.name in _ASSIGNMENT_CALLS and first:
+            return "store" if parent.name == "operator=" else "update"
+        if "const" in node.type:
+            return "load"
+        bare = node.kind not in _TRANSPARENT or node.kind == "PAREN_EXPR"
+        if parent.kind == "VAR_DECL" and parent.type_kind == "LVALUEREFERENCE" and bare:
+            self.obstruct(f"bound to the reference '{parent.name}'", parent)
+            return None
+        if parent.kind == "CALL_EXPR" and bare:
+            self.obstruct(f"passed by reference to '{parent.name}'", parent)
+            return None
+        return "load"
+
+    def address(
+        self, access: Node, member: Node, node: Node, variable: PointerVariable,
+        terms: list[IndexTerm],
+    ) -> None:  # fmt: skip
+        if member is access:
+            return self.climb(node, variable, tuple(terms))
+        while node.parent is not None and node.parent.kind in _TRANSPARENT:
+            node = node.parent
+        call = node.parent
+        if call is not None and call.kind == "CALL_EXPR" and call.children[1:2] == [node]:
+            if call.name in LOAD_INTRINSICS:
+                return self.record(access, member, variable, terms, "load", _form(access), call)
+            if call.name.startswith("atomic"):
+                return self.record(access, member, variable, terms, "atomic", _form(access))
+        return self.obstruct("address of a member taken", node)
+
+    def record(
+        self, access: Node, member: Node, variable: PointerVariable, terms: list[IndexTerm],
+        kind: str, form: str, outer: Node | None = None,
+    ) -> None:  # fmt: skip
+        """Note an access, provided that its text is what its node says: macros can differ."""
+        places = self.places(terms)
+        whole = outer or access
+        if places is None or not self.reads_as(access, form) or not balanced(self.range(whole)):
+            return self.obstruct("used inside a macro", access)
+        place = AccessPlace(
+            line=access.line,
+            column=access.column,
+            start=access.start,
+            end=access.end,
+            kind=kind,
+            pointer=variable.name,
+            terms=places,
+            form=form,
+            outer_start=whole.start,
+            outer_end=whole.end,
+            intrinsic=outer.name if outer else None,
+            member_end=access.end if form == "pointer" else member.end,
+            member_type=self.element if form == "pointer" else member.type,
+        )
+        self.accesses.append(Access(place, access, tuple(terms)))
+        return None
+
+    def reads_as(self, access: Node, form: str) -> bool:
+        text = self.range(access)
+        if form == "element":
+            return text.endswith(b"]") and balanced(text)
+        return balanced(text) and (form == "pointer" or text.startswith(b"*"))
+
+    def range(self, node: Node) -> bytes:
+        return self.text[node.start : node.end]
+
+    def places(self, terms: list[IndexTerm]) -> tuple[Term, ...] | None:
+        """The terms' ranges in the text, or None where a macro hides them."""
+        places = [term_place(t, self.text) for t in terms]
+        found = [p for p in places if p is not None]
+        return tuple(found) if len(found) == len(terms) else None
+
+
+def term_place(term: IndexTerm, text: bytes) -> Term | None:
+    """Where a term stands in ``text``; None if its text is not an expression of its own."""
+    node = term.node
+    start, end = node.start, node.end
+    subscript = node.parent
+    if subscript is not None and subscript.kind == "ARRAY_SUBSCRIPT_EXPR":
+        # Between the brackets is the index whatever macros it is made of.
+        start, end = _bracketed(subscript, text)
+    if start < 0 or end <= start or not balanced(text[start:end]):
+        return None
+    inner = node
+    while inner.kind == "UNEXPOSED_EXPR" and len(inner.children) == 1:
+        inner = inner.children[0]
+    operator = "?" if inner.kind == "CONDITIONAL_OPERATOR" else inner.operator
+    binary = inner.kind in (
+        "BINARY_OPERATOR",
+        "COMPOUND_ASSIGNMENT_OPERATOR",
+        "CONDITIONAL_OPERATOR",
+    )
+    very_loose = binary and operator not in ("+", "-", "*", "/", "%")
+    return Term(term.sign, start, end, very_loose or (binary and operator in "+-"), very_loose)
+
+
+def _bracketed(subscript: Node, text: bytes) -> tuple[int, int]:
+    base = subscript.children[0]
+    opening = base.end + _blank_length(text[base.end : subscript.end])
+    if text[opening : opening + 1] != b"[" or text[subscript.end - 1 : subscript.end] != b"]":
+        return 0, 0
+    start, end = opening + 1, subscript.end - 1
+    inside = text[start:end]
+    return start + len(inside) - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
+
+
+def _blank_length(text: bytes) -> int:
+    at = 0
+    while at < len(text):
+        comment = _COMMENT.match(text, at)
+        if comment:
+            at = comment.end()
+        elif text[at : at + 1].isspace():
+            at += 1
+        else:
+            break
+    return at
+
+
+def balanced(text: bytes) -> bool:
+    """Whether parentheses and brackets outside comments and literals match."""
+    pairs = {b")": b"(", b"]": b"[", b"}": b"{"}
+    stack: list[bytes] = []
+    stripped = _LITERAL.sub(b"", _COMMENT.sub(b"", text))
+    for at in range(len(stripped)):
+        char = stripped[at : at + 1]
+        if char in pairs.values():
+            stack.append(char)
+        elif char in pairs and (not stack or stack.pop() != pairs[char]):
+            return False
+    return not stack
+
+
+def _form(access: Node) -> str:
+    return "element" if access.kind == "ARRAY_SUBSCRIPT_EXPR" else "dereference"
+
+
+def _alias(variable: PointerVariable) -> Alias:
+    declaration = variable.declaration
+    statement = declaration.parent or declaration
+    return Alias(
+        name=variable.name,
+        pointer=variable.base or "",
+        terms=variable.places,
+        line=declaration.line,
+        start=statement.start,
+        end=statement.end,
+        fixed=variable.changed is None,
+        tokens=tuple(sorted(variable.tokens)),
+    )
+
+
+def _merged(accesses: list[Access]) -> list[Access]:
+    """One access per place: a macro that repeats its argument accesses it in several ways."""
+    merged: dict[tuple[int, int], Access] = {}
+    for access in accesses:
+        key = (access.place.start, access.place.end)
+        earlier = merged.setdefault(key, access)
+        if earlier.place.kind != access.place.kind:
+            merged[key] = replace(earlier, place=replace(earlier.place, kind="update"))
+    return [merged[key] for key in sorted(merged)]

@@ -1,0 +1,172 @@
+"""The view of a case's source that the rest of the pipeline works with."""
+
+from __future__ import annotations
+
+from placewise.kernel.bind_names import bind_names
+from placewise.kernel.case import Case
+from placewise.kernel.clang import Node, ParsedKernel, parse_kernel
+from placewise.kernel.elements import dtype_of, loads_by_intrinsic, texel
+from placewise.kernel.launch import ArrayArgument, Inputs
+from placewise.kernel.pointers import Uses, element_type, follow
+from placewise.kernel.source import AccessPlace, ArrayUse, Parameter, SourceView
+from placewise.space import Way
+
+_READ_ONLY_WAYS = (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER)
+_TEXELS = 1 << 27
+"""Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
+Specifications: 2^27 or 2^28)."""
+_WARP_SYNCHRONOUS = ("__shfl", "__syncwarp", "__ballot_sync", "__all_sync", "__any_sync",
+                     "__match_", "__reduce_", "__activemask")  # fmt: skip
+
+
+def analyse_source(case: Case) -> SourceView:
+    """What the source of ``case`` says of its kernel's arrays.
+
+    Parameters come with the kernel's definition; accesses, obstacles and tiles follow from its
+    body and the case's inputs. The case's arguments may still be positional. Raises
+    UnsupportedError where the definition cannot be found, CaseError where the arguments do not fit
+    the parameters.
+    """
+    kernel = parse_kernel(case)
+    parameters = tuple(_parameter(p) for p in kernel.parameters)
+    inputs = _bound(case, kernel, parameters)
+    arrays = tuple(
+        _array_use(kernel, node, parameter, inputs)
+        for node, parameter in zip(kernel.parameters, parameters, strict=True)
+        if parameter.is_pointer
+    )
+    return _view(case, kernel, parameters, arrays)
+
+
+def _view(
+    case: Case, kernel: ParsedKernel, parameters: tuple[Parameter, ...],
+    arrays: tuple[ArrayUse, ...],
+) -> SourceView:  # fmt: skip
+    return SourceView(
+        kernel=case.kernel,
+        parameters=parameters,
+        arrays=arrays,
+        body_start=kernel.body.start,
+        body_end=kernel.body.end,
+        signature_start=kernel.signature_start,
+        returns_early=_first_return(kernel.body),
+        has_barrier=_synchronises(kernel),
+        constant_bytes=kernel.constant_bytes,
+        in_namespace=kernel.in_namespace,
+    )
+
+
+def _bound(case: Case, kernel: ParsedKernel, parameters: tuple[Parameter, ...]) -> Inputs:
+    """The inputs under the parameters' names."""
+    return bind_names(case, _view(case, kernel, parameters, ())).inputs
+
+
+def _parameter(node: Node) -> Parameter:
+    pointer = node.type_kind == "POINTER"
+    element = element_type(node)
+    return Parameter(
+        name=node.name,
+        type_text=node.type,
+        is_pointer=pointer,
+        element_type=element,
+        element_bytes=node.size,
+        element_dtype=dtype_of(element),
+        start=node.start,
+        end=node.end,
+    )
+
+
+def _array_use(kernel: ParsedKernel, node: Node, parameter: Parameter, inputs: Inputs) -> ArrayUse:
+    uses = follow(kernel, node)
+    places = tuple(a.place for a in uses.accesses)
+    loads = [p for p in places if p.kind == "load"]
+    argument = next((a for a in inputs.arguments if a.name == parameter.name), None)
+    bytes_ = argument.data.nbytes if isinstance(argument, ArrayArgument) else 0
+    elements = bytes_ // max(1, parameter.element_bytes)
+    obstacles = _obstacles(kernel, parameter, uses, places, elements)
+    own_ldg = bool(loads) and all(p.intrinsic == "__ldg" for p in loads)
+    return ArrayUse(
+        parameter=parameter,
+        read=any(p.kind != "store" for p in places),
+        written=any(p.kind != "load" for p in places),
+        accesses=places,
+        obstacles=tuple(obstacles.items()),
+        tile=None,
+        tile_obstacle="tiles are not analysed",
+        present=Way.INTRINSIC if own_ldg else Way.DIRECT,
+        tokens=tuple(sorted(uses.variables[0].tokens)),
+        aliases=uses.aliases(),
+        reassigned=uses.variables[0].changed is not None,
+        elements=elements,
+    )
+
+
+def _obstacles(
+    kernel: ParsedKernel, parameter: Parameter, uses: Uses, places: tuple[AccessPlace, ...],
+    elements: int,
+) -> dict[Way, str]:  # fmt: skip
+    obstacles = dict(uses.obstacles)
+    written = next((p for p in places if p.kind != "load"), None)
+    if written is not None:
+        for way in _READ_ONLY_WAYS:
+            obstacles.setdefault(way, f"written (line {written.line})")
+    if not places:
+        for way in (*_READ_ONLY_WAYS, Way.KERNEL_BUFFER):
+            obstacles.setdefault(way, "never accessed in the kernel's body")
+    for place in places:
+        read = _unqualified(place.member_type)
+        if place.kind == "load" and not loads_by_intrinsic(read):
+            obstacles.setdefault(
+                Way.INTRINSIC, f"no load function for elements of type {read} (line {place.line})"
+            )
+    if texel(parameter.element_type) is None:
+        obstacles.setdefault(Way.BINDING, f"{parameter.element_type} is no texel type")
+    elif elements > _TEXELS:
+        obstacles.setdefault(
+            Way.BINDING, f"{elements} elements, a linear texture holds {_TEXELS} at most"
+        )
+    if kernel.redeclared is not None:
+        for way in (Way.BINDING, Way.HOST_BUFFER):
+            obstacles.setdefault(way, f"the kernel is declared again (line {kernel.redeclared})")
+    if not parameter.name or parameter.start < 0:
+        for way in (Way.BINDING, Way.HOST_BUFFER):
+            obstacles.setdefault(way, "its declaration comes from a macro")
+    return obstacles
+
+
+def _unqualified(type_text: str) -> str:
+    return type_text.replace("const ", "").replace("volatile ", "").strip()
+
+
+def _first_return(body: Node) -> int | None:
+    """Line of the first return of the kernel itself, lambdas inside it apart."""
+    pending = [body]
+    lines = []
+    while pending:
+        node = pending.pop()
+        if node.kind == "RETURN_STMT":
+            lines.append(node.line)
+        if node.kind != "LAMBDA_EXPR":
+            pending.extend(node.children)
+    return min(lines, default=None)
+
+
+def _synchronises(kernel: ParsedKernel) -> bool:
+    """Whether threads of a block or warp wait for one another in the body or in what it calls."""
+    functions = {f.id: f for f in kernel.functions}
+    pending, seen = [kernel.body], set[int]()
+    while pending:
+        for node in pending.pop().walk():
+            if node.kind in ("ASM_STMT", "MS_ASM_STMT"):
+                return True
+            if node.kind == "CALL_EXPR":
+                if (
+                    node.name.startswith(("__syncthreads", *_WARP_SYNCHRONOUS))
+                    or "sync" in node.name
+                ):
+                    return True
+                target = functions.get(node.target)
+                if target is not None and target.id not in seen:
+                    seen.add(target.id)
+                    pending.append(target)
+    return False

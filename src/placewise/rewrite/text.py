@@ -1,0 +1,58 @@
+"""Edits of a text that may nest: a replacement renders the ranges that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+Render = Callable[[int, int], str]
+"""Text of a byte range with all edits inside it applied."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Replace bytes ``start:end`` by what ``make`` returns; it may render ranges inside."""
+
+    start: int
+    end: int
+    make: Callable[[Render], str]
+
+
+@dataclass
+class EditedText:
+    """A source text and the edits to it."""
+
+    text: bytes
+    edits: list[Edit] = field(default_factory=list)
+
+    def replace(self, start: int, end: int, new: str | Callable[[Render], str]) -> None:
+        """Replace a range by a text or by what a function makes of the ranges inside."""
+        self.edits.append(Edit(start, end, new if callable(new) else _fixed(new)))
+
+    def insert(self, at: int, new: str) -> None:
+        """Insert at an offset; insertions at one place keep their order."""
+        self.replace(at, at, new)
+
+    def finish(self) -> str:
+        """The whole text with all edits applied."""
+        self.edits.sort(key=lambda e: (e.start, e.end > e.start, -e.end))
+        return self._render(0, len(self.text))
+
+    def _render(self, start: int, end: int, inside: Edit | None = None) -> str:
+        """Outermost edits within the range, ``inside`` itself excluded."""
+        pieces, at = [], start
+        for edit in self.edits:
+            if edit is inside or edit.start < at or edit.end > end:
+                continue
+            if edit.end == edit.start == end and inside is not None:
+                continue
+            pieces.append(self.text[at : edit.start].decode())
+            pieces.append(edit.make(partial(self._render, inside=edit)))
+            at = edit.end
+        pieces.append(self.text[at:end].decode())
+        return "".join(pieces)
+
+
+def _fixed(text: str) -> Callable[[Render], str]:
+    return lambda _: text
