@@ -18,7 +18,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """``did you mean 'x'?`` for the known name most like ``name``, or the list of known names."""
     names = list(known)
     folded = {candidate.lower(): candidate for candidate in names}
-    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    cutoff = 0.6 if len(name) > 3 else 0.5  # half of a short word is one or two letters
+    matches = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=cutoff)
     if matches:
         return f"did you mean '{folded[matches[0]]}'?"
     return f"known: {', '.join(names)}" if names else None
