@@ -233,7 +233,7 @@ def test_elements_no_lane_can_access():
 
 
 def test_a_memory_added_by_an_entry_in_the_file_alone():
-    """Row by row of a scratchpad that serves one 16-byte row of 8 at a time: invented, not coded."""
+    """An invented scratchpad of 8 banks, each 16 bytes wide: an entry in a file, no code."""
     text = """
         machine X "An invented machine";
         die = 1 tpc; tpc = 4 sm; sm = 64 core;

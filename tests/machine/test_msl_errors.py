@@ -30,8 +30,14 @@ space constant C host_buffer <constantMem> constant R from doc "page 2";
 space shared S kernel_buffer <sharedMem> global RW declaration "__shared__";
 """
 
+# name: (text of the good file, its bad replacement with ^ where the error is, part of the message,
+# part of the hint or None)
 BAD = {
-    "misspelt processor keyword": ("sm; sm = 32 core", "sm; sm = 32 ^cor", "expected 'core'", "core"),
+    "misspelt processor keyword": (
+        "sm; sm = 32 core",
+        "sm; sm = 32 ^cor",
+        "expected 'core'", "core",
+    ),
     "processor without tpc": ("tpc = 2 sm; ", "^", "expected 'tpc'", None),
     "fraction of an SM": ("tpc = 2 sm", "tpc = ^2.5 sm", "a whole number, found '2.5'", None),
     "no SMs": ("tpc = 2 sm", "tpc = ^0 sm", "at least 1", None),
@@ -48,7 +54,11 @@ BAD = {
     "latency without unit": ("80clk", "^80", "a latency such as 48clk", None),
     "unknown unit of latency": ("80clk", "^80cycles", "a latency such as 48clk", None),
     "latency zero": ("80clk", "^0clk", "more than 0", None),
-    "latency unknown": ("L1 9 N RW na 16KB 128B ? 80clk", "^L1 9 N RW na 16KB 128B ? ?", "L1 is", None),
+    "latency unknown": (
+        "L1 9 N RW na 16KB 128B ? 80clk",
+        "^L1 9 N RW na 16KB 128B ? ?",
+        "L1 is", None,
+    ),
     "unknown lower level": ("<globalMem> sm", "<^globlMem> sm", "name 'globlMem'", "globalMem"),
     "unknown upper level": ("<L1> <>", "<^L3> <>", "name 'L3'", "L1"),
     "unknown level id": ("<globalMem> sm", "<^88> sm", "id '88'", "8"),
@@ -58,12 +68,23 @@ BAD = {
     "one concurrency factor": ("<0.2 0.2>", "<0.2^>", "a concurrency factor", None),
     "scope of condition": ("block{", "^blok{", "a serialization condition", "block"),
     "keyword of condition": ("{address1", "{^adress1", "keyword 'adress1'", "address1"),
-    "open bracket": ("floor(address1/blockSize) != floor(address2/blockSize)};\nshared",
-                     "floor(address1/blockSize != floor(address2/blockSize)^};\nshared", "')'", None),
+    "open bracket": (
+        "floor(address1/blockSize) != floor(address2/blockSize)};\nshared",
+        "floor(address1/blockSize != floor(address2/blockSize)^};\nshared",
+        "')'", None,
+    ),
     "assignment for comparison": ("word1 != word2", "word1 ^= word2", "'!='", None),
     "condition needs banks": ("32 <48clk", "? <48clk", "uses banks", "banks"),
-    "condition missing": ("<1 1> warp{address1 != address2};", "<1 1>^;", "condition (warp", None),
-    "semicolon missing": ("core from { tpc doc \"page 1\"; };", 'core from { tpc doc "page 1"; }', "';'", None),
+    "condition missing": (
+        "<1 1> warp{address1 != address2};",
+        "<1 1>^;",
+        "condition (warp", None,
+    ),
+    "semicolon missing": (
+        'core from { tpc doc "page 1"; };',
+        'core from { tpc doc "page 1"; }',
+        "';'", None,
+    ),
     "unknown limit": ("  clock =", "  ^clok =", "unknown limit 'clok'", "clock"),
     "limit twice": ("  max_block =", "  ^clock = 1 GHz;\n  max_block =", "twice", None),
     "unit of a clock": ("1410 MHz", "1410 mhz", "unit 'mhz'", "MHz"),
@@ -75,15 +96,30 @@ BAD = {
     "letter": ("space shared S", "space shared ^s", "letter (one capital)", None),
     "letter twice": ("space shared S", "space ^shared G", "letter G", None),
     "space twice": ("space shared S", "space ^global S", "second space named 'global'", None),
-    "space on unknown memory": ("<constantMem> constant", "<^constMem> constant", "constMem", "constantMem"),
+    "space on unknown memory": (
+        "<constantMem> constant",
+        "<^constMem> constant",
+        "constMem", "constantMem",
+    ),
     "space in a cache": ("<L1 globalMem> global", "<^L1> global", "can place nothing", None),
-    "space through a stranger": ("<constantMem> constant", "<L1 ^constantMem> constant", "below", None),
-    "writable constant": ("space constant C host_buffer <constantMem> constant R",
-                          "space ^constant C host_buffer <constantMem> constant RW", "read-only", None),
+    "space through a stranger": (
+        "<constantMem> constant",
+        "<L1 ^constantMem> constant",
+        "below", None,
+    ),
+    "writable constant": (
+        "space constant C host_buffer <constantMem> constant R",
+        "space ^constant C host_buffer <constantMem> constant RW",
+        "read-only", None,
+    ),
     "unknown entry": ("space shared S", "^spaces shared S", "", None),
     "text without end": ('"A document"', '^"A document', "text in", None),
     "cut off": ('declaration "__shared__";\n', "declaration^", "found the end of the file", None),
-    "two processors": ("space shared S", "^die = 1 tpc; tpc = 2 sm; sm = 3 core;\nspace shared S", "second", None),
+    "two processors": (
+        "space shared S",
+        "^die = 1 tpc; tpc = 2 sm; sm = 3 core;\nspace shared S",
+        "second", None,
+    ),
 }  # fmt: skip
 BAD["levels in a circle"] = ("<L1> <> die", "<L1> <L1> die", "lies above itself", None)
 PLACED_BY_HAND = {

@@ -64,9 +64,7 @@ expressions = st.recursive(
     ),
     max_leaves=12,
 )  # fmt: skip
-references = st.builds(Reference, words, texts | st.none()) | st.builds(
-    Reference, st.none(), texts
-)
+references = st.builds(Reference, words, texts | st.none()) | st.builds(Reference, st.none(), texts)
 
 
 def provenances(fields):

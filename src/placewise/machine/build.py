@@ -82,11 +82,11 @@ class _Builder:
         self.warnings: list[str] = []
 
     def specification(self, tree: Node) -> Specification:
-        title = next((str(c) for c in tree.children if isinstance(c, Token)), None)
-        if title is not None:
-            self.warn(Position(), 'a title line is not part of MSL; write machine NAME "title";')
-            title = title.rstrip(":").split("of", 1)[1].strip()
-        entries = {kind: list(tree.find_data(kind)) for kind in _ENTRIES}
+        title = None
+        for token in _tokens(tree):
+            self.warn(_at(token), 'a title line is not part of MSL; write machine NAME "title";')
+            title = token.rstrip(":").split("of", 1)[1].strip()
+        entries = {kind: list(_nodes(tree, kind)) for kind in _ENTRIES}
         processors = entries["processor"]
         if not processors:
             raise self.error(Position(), "no processor entry", "start with: die = 1 tpc; …")

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import resources
 
 from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from platformdirs import user_cache_path
 
 from placewise.errors import MachineError
 from placewise.machine.build import build_specification
@@ -97,7 +98,24 @@ def parse_specification(text: str, filename: str = "<machine>") -> Specification
 @cache
 def _parser() -> Lark:
     grammar = resources.files("placewise.machine").joinpath("grammar.lark").read_text("utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(
+        grammar,
+        parser="lalr",
+        propagate_positions=True,
+        maybe_placeholders=False,
+        cache=_table_cache() or False,
+    )
+
+
+def _table_cache() -> str | None:
+    """File that keeps the parse tables, whose making takes ten times as long as a machine file's
+    parsing; Lark makes them anew when the grammar changes. None where no file can be kept."""
+    folder = user_cache_path("placewise")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return str(folder / "msl-tables")
 
 
 def _readable_error(error: UnexpectedInput, text: str, filename: str) -> MachineError:
