@@ -1,0 +1,1 @@
+"""Measures the bundled cases on a machine's GPU."""

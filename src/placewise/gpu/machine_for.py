@@ -1,0 +1,26 @@
+"""Which bundled machine describes a GPU at hand."""
+
+from __future__ import annotations
+
+import re
+
+from placewise.machine import Machine, load_machine, machine_names
+
+
+def machine_for(device_name: str, capability: tuple[int, int]) -> Machine:
+    """The machine whose name is a word of the device's (``NVIDIA A100-SXM4-80GB``: A100).
+
+    Failing that, the machine nearest in compute capability: it then stands in for the limits
+    that decide which placements are legal; what the GPU itself refuses is an error of its record.
+    """
+    words = set(re.split(r"[\s-]+", device_name.lower()))
+    machines = [load_machine(name) for name in machine_names()]
+    named = [machine for machine in machines if machine.name.lower() in words]
+    if named:
+        return named[0]
+
+    def distance(machine: Machine) -> int:
+        major, minor = machine.limits.compute_capability
+        return abs(10 * (capability[0] - major) + capability[1] - minor)
+
+    return min(machines, key=distance)

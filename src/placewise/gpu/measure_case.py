@@ -1,0 +1,80 @@
+"""Measures a case in every legal placement of the GPU at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from placewise.choose import Legality, legal_spaces
+from placewise.errors import UnsupportedError
+from placewise.execute.execute import execute
+from placewise.gpu.device import Device
+from placewise.gpu.machine_for import machine_for
+from placewise.gpu.measure import Options, measure
+from placewise.gpu.record import Measurement, PlacementRecord
+from placewise.kernel.bind_names import bind_names
+from placewise.kernel.case import Case
+from placewise.kernel.check_launch import check_launch
+from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.source import SourceView
+from placewise.kernel.view import analyse_source
+from placewise.machine import Machine
+from placewise.rewrite.rewrite import rewrite
+from placewise.rewrite.rewritten import Rewritten
+from placewise.space import Placement
+
+
+def measure_case(
+    case: Case,
+    *,
+    machine: Machine | None = None,
+    ordinal: int = 0,
+    options: Options | None = None,
+    driver: Any = None,
+    progress: Callable[[PlacementRecord], None] | None = None,
+) -> Measurement:
+    """Every placement of ``case`` that is legal on ``machine``, the present one first.
+
+    ``machine`` decides what is legal; left out, it is the bundled one that is nearest to the GPU.
+    Placements that lower occupancy count as legal here: what they cost is to be found out.
+    Raises DeviceError where there is no GPU, and what compiling and executing the case raises.
+    """
+    with Device(ordinal, driver) as device:
+        arch, name = device.arch, device.name
+        major = device.attribute("COMPUTE_CAPABILITY_MAJOR")
+        minor = device.attribute("COMPUTE_CAPABILITY_MINOR")
+    machine = machine or machine_for(name, (major, minor))
+    case = replace(case, options=replace(case.options, arch=arch))
+    view = analyse_source(case)
+    case = bind_names(case, view)
+    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    check_launch(case.launch, machine.limits, kernel.static_shared_bytes)
+    execution = execute(kernel, case.launch, case.inputs)
+    legality = legal_spaces(
+        view, machine, execution, case.inputs, case.launch, kernel, allow_lower_occupancy=True
+    )
+    return measure(
+        case,
+        legal_versions(case, machine, view, legality),
+        ordinal=ordinal,
+        options=options,
+        expected=execution,
+        driver=driver,
+        progress=progress,
+    )
+
+
+def legal_versions(
+    case: Case, machine: Machine, view: SourceView, legality: Legality
+) -> Iterator[Rewritten]:
+    """Every placement that fits, written out; one that cannot be written is left out."""
+    arrays = legality.arrays
+    for spaces in product(*(legality.spaces(array) for array in arrays)):
+        placement = Placement(tuple(zip(arrays, spaces, strict=True)))
+        if legality.fits(placement) is None:
+            try:
+                yield rewrite(case, placement, machine, view)
+            except UnsupportedError:
+                continue

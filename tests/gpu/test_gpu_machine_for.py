@@ -1,0 +1,21 @@
+"""The machine file that stands for a GPU."""
+
+import pytest
+
+from placewise.gpu.machine_for import machine_for
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "machine"),
+    [
+        ("NVIDIA A100-SXM4-80GB", (8, 0), "A100"),
+        ("NVIDIA H200", (9, 0), "H200"),
+        ("NVIDIA H100 80GB HBM3", (9, 0), "H100"),
+        ("Tesla K20c", (3, 5), "K20c"),
+        ("NVIDIA GeForce RTX 3090", (8, 6), "A100"),
+        ("Tesla T4", (7, 5), "A100"),
+        ("Tesla K80", (3, 7), "K20c"),
+    ],
+)
+def test_by_name_then_by_compute_capability(device, capability, machine):
+    assert machine_for(device, capability).name == machine
