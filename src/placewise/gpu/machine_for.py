@@ -10,7 +10,7 @@ from placewise.machine import Machine, load_machine, machine_names
 def machine_for(device_name: str, capability: tuple[int, int]) -> Machine:
     """The machine whose name is a word of the device's (``NVIDIA A100-SXM4-80GB``: A100).
 
-    Failing that, the machine nearest in compute capability: it then stands in for the limits
+    Failing that, the machine nearest in compute capability, the same generation first: it then stands in for the limits
     that decide which placements are legal; what the GPU itself refuses is an error of its record.
     """
     words = set(re.split(r"[\s-]+", device_name.lower()))
@@ -19,8 +19,8 @@ def machine_for(device_name: str, capability: tuple[int, int]) -> Machine:
     if named:
         return named[0]
 
-    def distance(machine: Machine) -> int:
+    def distance(machine: Machine) -> tuple[bool, int]:
         major, minor = machine.limits.compute_capability
-        return abs(10 * (capability[0] - major) + capability[1] - minor)
+        return major != capability[0], abs(10 * (capability[0] - major) + capability[1] - minor)
 
     return min(machines, key=distance)
