@@ -10,8 +10,9 @@ from placewise.machine import Machine, load_machine, machine_names
 def machine_for(device_name: str, capability: tuple[int, int]) -> Machine:
     """The machine whose name is a word of the device's (``NVIDIA A100-SXM4-80GB``: A100).
 
-    Failing that, the machine nearest in compute capability, the same generation first: it then stands in for the limits
-    that decide which placements are legal; what the GPU itself refuses is an error of its record.
+    Failing that, the machine nearest in compute capability, the same generation first: it then
+    stands in for the limits that decide which placements are legal; what the GPU itself refuses
+    is an error of its record.
     """
     words = set(re.split(r"[\s-]+", device_name.lower()))
     machines = [load_machine(name) for name in machine_names()]
