@@ -112,7 +112,7 @@ BAD = {
         "space ^constant C host_buffer <constantMem> constant RW",
         "read-only", None,
     ),
-    "unknown entry": ("space shared S", "^spaces shared S", "", None),
+    "unknown entry": ("space shared S", "spaces shared S", "id (a whole number)", "space"),
     "text without end": ('"A document"', '^"A document', "text in", None),
     "cut off": ('declaration "__shared__";\n', "declaration^", "found the end of the file", None),
     "two processors": (

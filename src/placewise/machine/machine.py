@@ -38,7 +38,8 @@ class Memory:
     writable: bool
     dim: int | None
     size_bytes: int | None
-    """Capacity; sizes that the file states in elements count 4 bytes for each."""
+    """Capacity. Of a size in elements: those of 4 bytes for a cache, None for a memory that holds
+    arrays, whose ``size_elements`` limits each array whatever its elements' size."""
     block_bytes: int | None
     """Size of one transaction or cache block."""
     banks: int | None
@@ -55,7 +56,7 @@ class Memory:
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
     size_elements: int | None = None
-    """Capacity in elements of any type, where that is how the machine limits it."""
+    """Largest number of elements of an array, where that is how the machine limits it."""
 
 
 @dataclass(frozen=True)

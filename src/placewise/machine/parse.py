@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
@@ -82,6 +83,7 @@ _WORDS = {
 """The words a terminal consists of, for hints at misspelt ones."""
 
 _CONSTRUCT_WORDS = ("MACHINE", "SOURCE", "LIMITS", "SPACE", "FROM", "DECLARATION", "INTRINSIC")
+_ENTRY_WORDS = ("machine", "source", "limits", "space", "die")
 _PROCESSOR_WORDS = ("DIE", "TPC", "SM", "CORE")
 _LEXEME = re.compile(r'"[^"\n]*"?|[\w.]+|&&|\|\||[=!<>]=|\S')
 
@@ -126,15 +128,25 @@ def _readable_error(error: UnexpectedInput, text: str, filename: str) -> Machine
         expected = set(error.allowed or ())
     found = _found(error, text)
     at = _place(error, text)
-    hint = None
     candidates = [word for terminal in sorted(expected) for word in _words(terminal)]
-    if re.fullmatch(r"[A-Za-z_]\w*", found) and candidates:
-        close = nearest(found, candidates)
-        hint = close if close and close.startswith("did you mean") else None
+    hint = _misspelt([found], candidates)
+    if expected == {"ID"} and at.column > 1:
+        # A misspelt first word of another construct is taken for the name of a memory.
+        line = text.splitlines()[at.line - 1]
+        hint = _misspelt(line[: at.column - 1].split()[-1:], _ENTRY_WORDS)
     if found.startswith("-") and expected & {"SIZE", "BLOCK_SIZE", "COUNT", "BANKS", "AMOUNT"}:
         hint = "figures are not negative"
     what = f"'{found}'" if found else "the end of the file"
     return located(filename, at, f"expected {_list(expected)}, found {what}", hint)
+
+
+def _misspelt(words: Sequence[str], candidates: Sequence[str]) -> str | None:
+    """``did you mean …?`` where the word is much like a candidate."""
+    for word in words:
+        close = nearest(word, candidates) if re.fullmatch(r"[A-Za-z_]\w*", word) else None
+        if close and close.startswith("did you mean"):
+            return close
+    return None
 
 
 def _found(error: UnexpectedInput, text: str) -> str:

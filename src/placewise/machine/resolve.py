@@ -101,6 +101,7 @@ class _Resolver:
         managed = entry.managed
         if isinstance(managed, Special):
             managed = "N" if levels.lower else "Y"
+        elements = _elements(entry.size) if managed == "Y" else None
         scope = entry.scope
         if isinstance(scope, Special):
             scope = self._unresolved(entry, "shareScope")
@@ -112,7 +113,7 @@ class _Resolver:
             readable="R" in rw,
             writable="W" in rw,
             dim=_or_none(entry.dim),
-            size_bytes=_bytes(entry.size),
+            size_bytes=_bytes(entry.size) if elements is None else None,
             block_bytes=_bytes(entry.block_size),
             banks=_or_none(entry.banks),
             latency_cycles=read,
@@ -127,7 +128,7 @@ class _Resolver:
             ),
             condition=self._condition(entry),
             sources=self._sources(entry.provenance),
-            size_elements=_elements(entry.size),
+            size_elements=elements,
         )
 
     def _home(self, entry: MemoryEntry, levels: Neighbours) -> MemoryEntry:
