@@ -223,6 +223,12 @@ ARG = "[[arguments]]\nname = 'vals'\n"
         ("arguments = []\n[sizes]\nn = 1.5\n", r"sizes.n: "),
         ("arguments = []\n[matrices.M]\ngenerate='tetrahedra'\nnodes=[2,2,2]\n", r"M.generate"),
         ("arguments = []\n[matrices.M]\ngenerate='hexahedra'\nnodes=[2,2]\n", r"matrices.M.nodes"),
+        (ARG + "dtype='float32'\ngaussian={radius=9000000000, sigma=1}", r"gaussian.radius: .*2"),
+        (
+            ARG + "value='M.nnz'\ndtype='int32'\n"
+            "[matrices.M]\ngenerate='hexahedra'\nnodes=[9999,9999,99]\n",
+            r"matrices.M.nodes: .*more than 2",
+        ),
         ("arguments = [\n", r"not a TOML file: .*line"),
     ],
 )  # fmt: skip

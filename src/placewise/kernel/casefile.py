@@ -29,6 +29,11 @@ def read_case_file(path: Path) -> Case:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise CaseError(f"not a TOML file: {error}", where=str(path)) from error
+    return case_from(document, path)
+
+
+def case_from(document: dict[str, Any], path: Path) -> Case:
+    """Case of a parsed document; ``path`` is its name in messages, and its folder."""
     return _Reader(path, _validated(document, path)).case()
 
 
@@ -175,6 +180,9 @@ class _Reader:
                 self.matrices[name] = arrays.load_matrix(self._file(model.file))
             else:
                 x, y, z = model.nodes
+                # Each element has 8 × 8 entries before they are summed.
+                key = f"{self.path}: matrices.{name}.nodes"
+                arrays.check_size((x, y, z, 64), np.float64, key)
                 self.matrices[name] = hexahedra((x, y, z), model.distortion, model.seed)
         return self.matrices[name]
 
@@ -210,6 +218,7 @@ class _Reader:
                 return self._image(model.image).astype(model.dtype)
             case casemodel.GaussianArgument():
                 radius = self._size(model.gaussian.radius, f"{key}.gaussian.radius")
+                arrays.check_size((2 * radius + 1,), np.float64, f"{where}.gaussian.radius")
                 taps = arrays.gaussian_taps(radius, model.gaussian.sigma)
                 return arrays.converted(taps, model.dtype, where)
             case casemodel.ValuesArgument():
