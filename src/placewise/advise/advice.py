@@ -1,0 +1,106 @@
+"""Advice: the ranked placements of a case on a machine, why, at what cost, and how far proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.choose import Choice
+from placewise.kernel.case import Case
+from placewise.machine import Machine
+from placewise.memory.occupancy import Occupancy
+from placewise.model import Prediction
+from placewise.rewrite import Rewritten
+from placewise.space import Placement
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one array gains or loses by its move."""
+
+    array: str
+    source: str
+    """Space it lives in at present."""
+    target: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a move costs beside the kernel's own time: filling, staging, copying back."""
+
+    array: str
+    text: str
+    host_bytes: int
+    """Bytes the host copies per launch sequence (0 where the data stays in global memory)."""
+    host_us: float | None
+    """Time of that copy in microseconds, None where the machine file has no copy bandwidth."""
+    staged_bytes: int
+    """Bytes each launch moves between global and shared memory, all blocks together."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Outcome of compiling and executing the rewritten kernel on the case's own inputs."""
+
+    identical: bool
+    detail: str
+    arrays: tuple[str, ...]
+    """Arrays that were compared bit for bit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One placement with its prediction; times are relative to the present placement's."""
+
+    placement: Placement
+    prediction: Prediction
+    ratio: float
+    """Predicted time over the present placement's predicted time."""
+    low: float
+    high: float
+    """Range of the ratio over the model's own uncertainty."""
+    predicted_ms: float | None
+    """Absolute time, where a measured time of the present placement was given."""
+    reasons: tuple[Reason, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    rewritten: Rewritten | None = None
+    verification: Verification | None = None
+
+    @property
+    def proven(self) -> bool:
+        return self.verification is not None and self.verification.identical
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The traced run behind the advice."""
+
+    arch: str
+    registers: int | None
+    occupancy: Occupancy
+    warp_instructions: int
+    thread_instructions: int
+    traced_accesses: int
+    traced_blocks: int
+    blocks: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """The answer to one question: where should each array of this kernel live on this machine?"""
+
+    case: Case
+    machine: Machine
+    run: RunFacts
+    present: Option
+    options: tuple[Option, ...]
+    """Best first; the present placement is not among them."""
+    recommended: Option | None
+    """The proven option whose gain exceeds the model's uncertainty, or None: keep it as it is."""
+    verdict: str
+    placements: int
+    """Number of legal placements that were compared."""
+    illegal: tuple[Choice, ...]
+    notes: tuple[str, ...]
+    seconds: float

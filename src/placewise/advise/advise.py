@@ -1,0 +1,125 @@
+"""The main job: where should each array of this kernel live on this machine?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from math import prod
+from pathlib import Path
+
+from placewise.advise.advice import Advice, Option, RunFacts
+from placewise.advise.prepare import Prepared, Progress, prepare, silent
+from placewise.advise.verify import verify
+from placewise.advise.why import costs, reasons
+from placewise.cases import load_case
+from placewise.choose import Candidate, search
+from placewise.kernel.case import Case
+from placewise.machine import Machine, load_machine
+from placewise.model import path_model
+from placewise.rewrite import rewrite
+
+FINALISTS = 3
+"""Best-ranked placements that are rewritten and run."""
+
+
+def advise(
+    case: Case | str | Path,
+    machine: Machine | str | Path,
+    *,
+    measured_ms: float | None = None,
+    finalists: int = FINALISTS,
+    progress: Progress = silent,
+) -> Advice:
+    """Rank the legal placements of ``case`` on ``machine``, write out the best, and prove them.
+
+    ``case`` and ``machine`` are values, names of bundled ones, or paths. With ``measured_ms``, a
+    measured time of the case as it is, predictions are given in milliseconds too. ``progress`` is
+    called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
+    """
+    start = time.perf_counter()
+    case = case if isinstance(case, Case) else load_case(str(case))
+    machine = machine if isinstance(machine, Machine) else load_machine(str(machine))
+    prepared = prepare(case, machine, progress)
+    progress("searching placements", 0, 0)
+    candidates = search(prepared.profile, prepared.legality, machine, path_model())
+    now = next(c for c in candidates if c.present)
+    present = _option(now, now, measured_ms)
+    options: list[Option] = []
+    for candidate in (c for c in candidates if not c.present):
+        option = _option(candidate, now, measured_ms)
+        if len(options) < finalists:
+            progress("rewriting and verifying", len(options), finalists)
+            option = _proven(option, prepared)
+        options.append(option)
+    recommended = next((o for o in options if o.proven and o.high < 1.0), None)
+    return Advice(
+        case=prepared.case,
+        machine=machine,
+        run=_facts(prepared),
+        present=present,
+        options=tuple(options),
+        recommended=recommended,
+        verdict=_verdict(recommended, tuple(options), present),
+        placements=prod(len(prepared.legality.spaces(a)) for a in prepared.legality.arrays),
+        illegal=prepared.legality.illegal,
+        notes=prepared.notes,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> Option:
+    ratio = candidate.ratio
+    return Option(
+        placement=candidate.placement,
+        prediction=candidate.prediction,
+        ratio=ratio.ratio,
+        low=ratio.low,
+        high=ratio.high,
+        predicted_ms=None if measured_ms is None else measured_ms * ratio.ratio,
+        reasons=reasons(candidate.counters, now.counters, candidate.prediction, now.prediction),
+        costs=costs(candidate.counters, now.counters),
+    )
+
+
+def _proven(option: Option, prepared: Prepared) -> Option:
+    rewritten = rewrite(prepared.case, option.placement, prepared.machine, prepared.view)
+    return replace(option, rewritten=rewritten, verification=verify(rewritten, prepared.execution))
+
+
+def _facts(prepared: Prepared) -> RunFacts:
+    run = prepared.execution
+    return RunFacts(
+        arch=prepared.kernel.arch,
+        registers=prepared.kernel.registers,
+        occupancy=prepared.occupancy,
+        warp_instructions=run.warp_instructions,
+        thread_instructions=run.thread_instructions,
+        traced_accesses=prepared.profile.sampled_requests,
+        traced_blocks=prepared.traced_blocks,
+        blocks=prepared.case.launch.blocks,
+        seconds=run.seconds,
+    )
+
+
+def _verdict(recommended: Option | None, options: tuple[Option, ...], present: Option) -> str:
+    if not options:
+        return "Keep it as it is: there is no other legal placement on this machine."
+    if recommended is None:
+        best = options[0]
+        if best.verification is not None and not best.verification.identical:
+            return (
+                "Keep it as it is: the best-ranked placement could not be proven to compute the "
+                f"same ({best.verification.detail})."
+            )
+        return (
+            f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
+            f"present time ({best.low:.2f}–{best.high:.2f}), within the model's uncertainty."
+        )
+    moves = ", ".join(
+        f"{array} → {target}" for array, _, target in recommended.placement.moved(present.placement)
+    )
+    return (
+        f"Move {moves}: predicted {recommended.ratio:.2f} of the present memory time "
+        f"({recommended.low:.2f}–{recommended.high:.2f}). The rewritten kernel was compiled and "
+        "run on these inputs; its outputs are bit-identical."
+    )

@@ -1,0 +1,97 @@
+"""The first half of the line: read, compile, run and trace a case on behalf of one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from placewise.choose import Legality, legal_spaces
+from placewise.errors import CaseError
+from placewise.execute.execute import execute
+from placewise.execute.result import Execution
+from placewise.kernel.bind_names import bind_names
+from placewise.kernel.case import Case
+from placewise.kernel.check_launch import check_launch
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.source import SourceView
+from placewise.kernel.target import target_for
+from placewise.kernel.view import analyse_source
+from placewise.machine import Machine
+from placewise.memory import Occupancy, Profile, Profiler, occupancy
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, and how much of how much of it is done (0 of 0: not known)."""
+
+
+def silent(_step: str, _done: int, _total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A case that has been run and traced for a machine."""
+
+    case: Case
+    """With its arguments under the parameters' names and the machine's compiler target."""
+    machine: Machine
+    view: SourceView
+    kernel: Kernel
+    occupancy: Occupancy
+    execution: Execution
+    profile: Profile
+    legality: Legality
+    traced_blocks: int
+    notes: tuple[str, ...]
+
+
+def prepare(case: Case, machine: Machine, progress: Progress = silent) -> Prepared:
+    """Compile and run ``case``, trace a sample of its blocks, and say what may move where.
+
+    Raises PlacewiseError subclasses: CaseError (launch or arguments do not fit the kernel or the
+    machine), CompileError, UnsupportedError, ExecutionError.
+    """
+    check_launch(case.launch, machine.limits)
+    arch, stand_in = target_for(machine.limits.compute_capability)
+    case = replace(case, options=replace(case.options, arch=arch))
+    progress("compiling", 0, 0)
+    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    check_launch(case.launch, machine.limits, kernel.static_shared_bytes)
+    progress("reading the source", 0, 0)
+    view = analyse_source(case)
+    case = bind_names(case, view)
+    resident = _resident(case, kernel, machine)
+
+    profiler = Profiler(case.launch, machine, resident, view, case.inputs)
+    execution = execute(
+        kernel,
+        case.launch,
+        case.inputs,
+        consumer=profiler,
+        trace_blocks=profiler.trace_blocks,
+        progress=lambda done, total: progress("running and tracing", done, total),
+    )
+    progress("reckoning transactions and reuse", 0, 0)
+    profile = profiler.profile(execution)
+    legality = legal_spaces(view, machine, execution, case.inputs, case.launch, kernel)
+    notes = (*machine.warnings, *([stand_in] if stand_in else []))
+    return Prepared(
+        case, machine, view, kernel, resident, execution, profile, legality,
+        int(profiler.trace_blocks.sum()), notes,
+    )  # fmt: skip
+
+
+def _resident(case: Case, kernel: Kernel, machine: Machine) -> Occupancy:
+    found = occupancy(
+        case.launch,
+        machine,
+        registers=kernel.registers,
+        shared_bytes=case.launch.shared_bytes + kernel.static_shared_bytes,
+    )
+    if not found.blocks:
+        raise CaseError(
+            f"not one block fits on an SM of {machine.name}: {' and '.join(found.binding)}",
+            where="launch.block",
+            hint=f"the kernel takes {kernel.registers} registers per thread",
+        )
+    return found

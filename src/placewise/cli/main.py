@@ -1,0 +1,201 @@
+"""The command line: a thin shell over the typed functions."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from placewise.cli.progress import StepProgress
+from placewise.cli.quantities import parse_time_ms
+from placewise.errors import PlacewiseError
+
+BAD_INPUT = 2
+"""Exit status where the input is at fault."""
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Where should each array of a CUDA kernel live, on this GPU? Needs no GPU.",
+    rich_markup_mode="markdown",
+)
+machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
+app.add_typer(machine_app, name="machine")
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+
+
+CaseName = Annotated[
+    str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
+]
+MachineName = Annotated[
+    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "`placewise advise spmv --machine A100`\n\n"
+    "`placewise advise mine.toml -m K20c --measured 1.3ms --out advice/`\n\n"
+    "`placewise advise matmul -m H100 --format json > advice.json`"
+)
+def advise(
+    case: CaseName,
+    machine: MachineName,
+    measured: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Measured time of the kernel as it is, e.g. 1.3ms."),
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="What to print.")] = Format.text,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the report and the verified source there."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
+    from placewise.advise import advise as run_advise
+    from placewise.report import document, render, write_files, written_option
+
+    measured_ms = None if measured is None else parse_time_ms(measured)
+    errors = Console(stderr=True)
+    with StepProgress(errors, quiet=quiet) as progress:
+        advice = run_advise(case, machine, measured_ms=measured_ms, progress=progress.step)
+    files = write_files(advice, out) if out is not None else ()
+    if format_ is Format.json:
+        print(json.dumps(document(advice), indent=2))
+        return
+    console = Console()
+    console.print(render(advice))
+    if files:
+        option = written_option(advice)
+        what = "report" if option is None else "report, verified source and its host code"
+        console.print(f"Written ({what}): {', '.join(map(str, files))}", soft_wrap=True)
+
+
+@app.command(epilog="Example: `placewise measure spmv --out spmv-gpu.json`")
+def measure(
+    case: CaseName,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the data file goes.")
+    ] = None,
+    device: Annotated[int, typer.Option(help="Number of the GPU.")] = 0,
+    repeats: Annotated[int, typer.Option(min=1, help="Timed launches per placement.")] = 20,
+    quiet: Quiet = False,
+) -> None:
+    """Time every legal placement on this machine's GPU, and check its outputs."""
+    from placewise.cases import load_case
+    from placewise.gpu import Options, PlacementRecord
+    from placewise.gpu.measure_case import measure_case
+    from placewise.gpu.record import write_measurements
+
+    path = out or Path(f"{Path(case).stem}-gpu.json")
+    table = Table(box=None)
+    for column in ("placement", "median", "spread", "outputs"):
+        table.add_column(column)
+
+    def show(record: PlacementRecord) -> None:
+        if not quiet:
+            Console(stderr=True).print(f"measured {dict(record.placement)}", highlight=False)
+
+    measurement = measure_case(
+        load_case(case), ordinal=device, options=Options(repeats=repeats), progress=show
+    )
+    write_measurements(path, (measurement,))
+    for record in measurement.records:
+        spaces = ", ".join(f"{array} {space}" for array, space in record.placement)
+        if record.error is not None:
+            table.add_row(spaces, "", "", record.error.splitlines()[0])
+            continue
+        for timing in record.timings:
+            low, high = timing.quartiles_ms
+            table.add_row(
+                spaces,
+                f"{timing.median_ms:.4f} ms (L2 {timing.l2})",
+                f"{low:.4f}–{high:.4f}",
+                "bit-identical" if record.identical else "DIFFERENT",
+            )
+    console = Console()
+    console.print(table)
+    console.print(f"Written: {path}", soft_wrap=True)
+
+
+@app.command("cases")
+def list_cases() -> None:
+    """List the bundled cases."""
+    from placewise.cases import case_names, load_case
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("case", "kernel", "what it is"):
+        table.add_column(column)
+    for name in case_names():
+        case = load_case(name)
+        table.add_row(name, case.kernel, case.description)
+    Console().print(table)
+
+
+@machine_app.command("list")
+def list_machines() -> None:
+    """List the machines that are known."""
+    from placewise.machine import load_machine, machine_names
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "GPU", "SMs", "spaces"):
+        table.add_column(column)
+    for name in machine_names():
+        machine = load_machine(name)
+        spaces = ", ".join(space.name for space in machine.spaces)
+        table.add_row(machine.name, machine.title, str(machine.processor.sms), spaces)
+    Console().print(table)
+
+
+@machine_app.command("check", epilog="Example: `placewise machine check mine.msl`")
+def check_machine(
+    machine: Annotated[
+        str, typer.Argument(metavar="NAME|FILE", help="A known GPU or an MSL file.")
+    ],
+) -> None:
+    """Read a machine file and report its first error, or what it left to defaults."""
+    from placewise.machine import load_machine
+
+    loaded = load_machine(machine)
+    console = Console()
+    for warning in loaded.warnings:
+        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
+    console.print(
+        f"{loaded.name}: {len(loaded.memories)} memories, {len(loaded.spaces)} spaces, "
+        f"{len(loaded.warnings)} warnings",
+        highlight=False,
+    )
+
+
+def main() -> None:
+    """Entry point: one clear message and a status that is not 0 where something is wrong."""
+    try:
+        app()
+    except PlacewiseError as error:
+        Console(stderr=True).print(f"[bold red]error:[/bold red] {_escaped(error)}", soft_wrap=True)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("interrupted")
+        sys.exit(INTERRUPTED)
+
+
+def _escaped(error: PlacewiseError) -> str:
+    from rich.markup import escape
+
+    return escape(str(error))

@@ -1,0 +1,122 @@
+"""Advice as data: the JSON document, with a schema version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placewise.advise.advice import Advice, Option
+from placewise.model import Prediction
+from placewise.space import Placement
+
+SCHEMA_VERSION = 1
+
+
+def document(advice: Advice) -> dict[str, Any]:
+    """Everything the text report says, and what it shortens; only JSON types."""
+    case, run = advice.case, advice.run
+    return {
+        "schema": "placewise-advice",
+        "schema_version": SCHEMA_VERSION,
+        "case": {
+            "name": case.name,
+            "source": case.filename,
+            "kernel": case.kernel,
+            "grid": list(case.launch.grid),
+            "block": list(case.launch.block),
+            "shared_bytes": case.launch.shared_bytes,
+        },
+        "machine": {"name": advice.machine.name, "title": advice.machine.title},
+        "run": {
+            "arch": run.arch,
+            "registers": run.registers,
+            "occupancy": {
+                "blocks_per_sm": run.occupancy.blocks,
+                "warps_per_sm": run.occupancy.warps,
+                "max_warps_per_sm": run.occupancy.max_warps,
+                "bound_by": list(run.occupancy.binding),
+            },
+            "warp_instructions": run.warp_instructions,
+            "thread_instructions": run.thread_instructions,
+            "traced_accesses": run.traced_accesses,
+            "traced_blocks": run.traced_blocks,
+            "blocks": run.blocks,
+            "seconds": run.seconds,
+        },
+        "present": _option(advice.present, advice.present.placement),
+        "options": [_option(o, advice.present.placement) for o in advice.options],
+        "recommended": None
+        if advice.recommended is None
+        else dict(advice.recommended.placement.spaces),
+        "verdict": advice.verdict,
+        "placements_compared": advice.placements,
+        "illegal": [
+            {"array": i.array, "space": i.space, "reason": i.reason} for i in advice.illegal
+        ],
+        "notes": list(advice.notes),
+        "seconds": advice.seconds,
+    }
+
+
+def _option(option: Option, present: Placement) -> dict[str, Any]:
+    verification = option.verification
+    return {
+        "placement": dict(option.placement.spaces),
+        "moves": [
+            {"array": array, "from": source, "to": target}
+            for array, source, target in option.placement.moved(present)
+        ],
+        "ratio": option.ratio,
+        "ratio_low": option.low,
+        "ratio_high": option.high,
+        "predicted_ms": option.predicted_ms,
+        "prediction": _prediction(option.prediction),
+        "reasons": [
+            {"array": r.array, "from": r.source, "to": r.target, "text": r.text}
+            for r in option.reasons
+        ],
+        "costs": [
+            {
+                "array": c.array,
+                "text": c.text,
+                "host_bytes": c.host_bytes,
+                "host_us": c.host_us,
+                "staged_bytes": c.staged_bytes,
+            }
+            for c in option.costs
+        ],
+        "verification": None
+        if verification is None
+        else {
+            "identical": verification.identical,
+            "detail": verification.detail,
+            "arrays": list(verification.arrays),
+        },
+        "source": None if option.rewritten is None else option.rewritten.case.source,
+        "host": None if option.rewritten is None else option.rewritten.host,
+    }
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "model": prediction.model,
+        "cycles": prediction.total,
+        "absolute": prediction.absolute,
+        "binding": prediction.binding,
+        "parts": [
+            {
+                "path": part.path,
+                "cycles": part.cycles,
+                "terms": [
+                    {
+                        "array": term.array,
+                        "memory": term.memory,
+                        "staging": term.staging,
+                        "transactions": term.transactions,
+                        "cycles": term.cycles,
+                    }
+                    for term in part.terms
+                ],
+            }
+            for part in prediction.parts
+        ],
+    }

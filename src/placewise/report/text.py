@@ -1,0 +1,149 @@
+"""Advice as a person reads it: a ranked table, the reasons, the costs, and a plain verdict."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from placewise.advise.advice import Advice, Option
+from placewise.advise.why import count, cycles
+
+SHOWN = 8
+"""Rows of the ranking that are shown; JSON has all that were kept."""
+ILLEGAL_SHOWN = 12
+
+
+def render(advice: Advice) -> RenderableType:
+    """The whole report, for a rich console."""
+    parts: list[RenderableType] = [_heading(advice), Text()]
+    parts += [_ranking(advice), Text()]
+    parts += [Text("Verdict  ", style="bold", end="") + Text(advice.verdict), Text()]
+    best = advice.recommended or (advice.options[0] if advice.options else None)
+    if best is not None and best.reasons:
+        title = "Why" if advice.recommended else "Why the first in the ranking"
+        parts += [Text(title, style="bold"), _why(advice, best), Text()]
+        if best.costs:
+            lines = [Text(cost.text) for cost in best.costs]
+            parts += [Text("It costs", style="bold"), _indented(*lines), Text()]
+    if advice.illegal:
+        parts += [Text("Not possible", style="bold"), _illegal(advice), Text()]
+    if advice.notes:
+        parts += [Text("Notes", style="bold"), _indented(*map(Text, advice.notes)), Text()]
+    return Group(*parts)
+
+
+def _heading(advice: Advice) -> RenderableType:
+    case, run, machine = advice.case, advice.run, advice.machine
+    grid = "×".join(str(d) for d in case.launch.grid)
+    block = "×".join(str(d) for d in case.launch.block)
+    occupancy = run.occupancy
+    sampled = (
+        "all blocks traced"
+        if run.traced_blocks == run.blocks
+        else f"{run.traced_blocks} of {run.blocks} blocks traced, scaled"
+    )
+    registers = "" if run.registers is None else f"{run.registers} registers ({run.arch}), "
+    return Group(
+        Text.from_markup(
+            f"[bold]{escape(case.kernel)}[/bold] of {escape(case.filename)} on "
+            f"[bold]{escape(machine.name)}[/bold] ({escape(machine.title)})"
+        ),
+        Text(
+            f"grid {grid}, block {block}; {registers}{occupancy.blocks} blocks and "
+            f"{occupancy.warps} of {occupancy.max_warps} warps per SM",
+            style="dim",
+        ),
+        Text(
+            f"run on the CPU in {run.seconds:.2g} s: {count(run.thread_instructions)} thread "
+            f"instructions; {count(run.traced_accesses)} warp accesses ({sampled})",
+            style="dim",
+        ),
+    )
+
+
+def _ranking(advice: Advice) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("#", justify="right")
+    table.add_column("placement (what moves)", overflow="fold")
+    table.add_column("time ÷ present", justify="right")
+    table.add_column("range", justify="right")
+    if advice.present.predicted_ms is not None:
+        table.add_column("ms", justify="right")
+    table.add_column("binding path")
+    table.add_column("rewritten and run")
+    rows = [*advice.options[:SHOWN], advice.present]
+    for number, option in enumerate(rows, start=1):
+        is_present = option is advice.present
+        cells = [
+            "–" if is_present else str(number),
+            _moves(option, advice),
+            f"{option.ratio:.2f}",
+            "" if is_present else f"{option.low:.2f}–{option.high:.2f}",
+        ]
+        if advice.present.predicted_ms is not None:
+            cells.append("" if option.predicted_ms is None else f"{option.predicted_ms:.4g}")
+        cells += [option.prediction.binding, _proof(option)]
+        recommended = option is advice.recommended
+        table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
+    hidden = len(advice.options) - SHOWN
+    if hidden > 0 or advice.placements > len(rows):
+        table.caption = f"{advice.placements} legal placements compared"
+        table.caption_justify = "left"
+    return table
+
+
+def _moves(option: Option, advice: Advice) -> str:
+    moved = option.placement.moved(advice.present.placement)
+    if not moved:
+        return "present: " + escape(
+            ", ".join(f"{array} {space}" for array, space in option.placement)
+        )
+    return escape(", ".join(f"{array} → {target}" for array, _, target in moved))
+
+
+def _proof(option: Option) -> str:
+    if option.verification is None:
+        return ""
+    return "bit-identical" if option.verification.identical else option.verification.detail
+
+
+def _why(advice: Advice, option: Option) -> RenderableType:
+    lines = [
+        Text.assemble((f"{r.array}: ", "bold"), f"{r.source} → {r.target}\n    {r.text}")
+        for r in option.reasons
+    ]
+    before = {p.path: p.cycles for p in advice.present.prediction.parts}
+    after = {p.path: p.cycles for p in option.prediction.parts}
+    paths = "; ".join(
+        f"{path} {cycles(before.get(path, 0.0))} → {cycles(after.get(path, 0.0))}"
+        for path in dict.fromkeys([*before, *after])
+    )
+    lines.append(
+        Text(
+            f"paths (cycles in the model's measure): {paths}; binding: "
+            f"{advice.present.prediction.binding} → {option.prediction.binding}"
+        )
+    )
+    return _indented(*lines)
+
+
+def _illegal(advice: Advice) -> RenderableType:
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for illegal in advice.illegal:
+        by_reason.setdefault((illegal.array, illegal.reason or ""), []).append(illegal.space)
+    lines = [
+        Text.assemble((f"{array} ", "bold"), f"in {', '.join(spaces)}: {reason}")
+        for (array, reason), spaces in by_reason.items()
+    ]
+    if len(lines) > ILLEGAL_SHOWN:
+        lines[ILLEGAL_SHOWN:] = [
+            Text(f"and {len(lines) - ILLEGAL_SHOWN} more (in the JSON report)")
+        ]
+    return _indented(*lines)
+
+
+def _indented(*lines: RenderableType) -> Padding:
+    return Padding(Group(*lines), (0, 0, 0, 2))
