@@ -115,6 +115,9 @@ BAD = {
     "unknown entry": ("space shared S", "spaces shared S", "id (a whole number)", "space"),
     "text without end": ('"A document"', '^"A document', "text in", None),
     "cut off": ('declaration "__shared__";\n', "declaration^", "found the end of the file", None),
+    "too many banks": ("? 32 <48clk", "? 99999999 <48clk", "99999999 banks", None),
+    "block beyond all memory": ("16KB 128B", "16KB 2000TB", "blocks of more than 1 TB", None),
+    "number without end": ("16KB", "^9999999999999999999KB", "a size such as", None),
     "two processors": (
         "space shared S",
         "^die = 1 tpc; tpc = 2 sm; sm = 3 core;\nspace shared S",
@@ -123,6 +126,8 @@ BAD = {
 }  # fmt: skip
 BAD["levels in a circle"] = ("<L1> <> die", "<L1> <L1> die", "lies above itself", None)
 PLACED_BY_HAND = {
+    "too many banks": (15, 1),
+    "block beyond all memory": (13, 1),
     "condition needs banks": (16, 3),
     "semicolon missing": (4, 1),
     "unit of a clock": (6, 3),
@@ -195,3 +200,11 @@ def test_unreadable_file(tmp_path):
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(MachineError, match="not UTF-8"):
         load_machine(str(binary))
+
+
+def test_a_condition_nested_beyond_reason():
+    deep = "(" * 3000 + "address1" + ")" * 3000 + " != address2"
+    text = GOOD.replace("address1 != address2", "-" * 3000 + "address1 != address2")
+    for bad in (text, GOOD.replace("address1 != address2", deep + " && " + "!" * 3000 + "banks")):
+        with pytest.raises(MachineError, match="nested too deeply"):
+            parse_machine(bad, "deep.msl")

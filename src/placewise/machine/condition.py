@@ -19,6 +19,8 @@ from placewise.machine.expression import WORD_BYTES, KeyForm, Values, evaluate, 
 from placewise.machine.tree import Binary, Expression, Floor, Keyword, Number
 
 WARP = 32
+MOST_BANKS = 1 << 16
+"""Far more than any memory has; the compiled count keeps a list for each."""
 _PAIRWISE_ROWS = 4096
 """Rows per step of the pairwise path: 32 × 32 × 8 bytes each, 32 MB a temporary."""
 
@@ -239,5 +241,5 @@ def _modulus(group: Expression, key: Expression, constants: dict[str, int]) -> i
     match group:
         case Binary("%", left, (Number() | Keyword("banks" | "blockSize")) as right) if left == key:
             modulus = int(evaluate(right, constants))
-            return modulus if modulus > 0 else None
+            return modulus if 0 < modulus <= MOST_BANKS else None
     return None

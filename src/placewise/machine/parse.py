@@ -94,7 +94,12 @@ def parse_specification(text: str, filename: str = "<machine>") -> Specification
         tree = _parser().parse(text)
     except UnexpectedInput as error:
         raise _readable_error(error, text, filename) from None
-    return build_specification(tree, filename)
+    try:
+        return build_specification(tree, filename)
+    except RecursionError:
+        raise MachineError(
+            "a serialization condition is nested too deeply", where=filename
+        ) from None
 
 
 @cache

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from placewise.errors import MachineError
-from placewise.machine.condition import SerialCondition
+from placewise.machine.condition import MOST_BANKS, SerialCondition
 from placewise.machine.levels import Neighbours, resolve_levels
 from placewise.machine.limits import read_limits
 from placewise.machine.located import located, nearest
@@ -32,6 +32,9 @@ from placewise.machine.tree import (
 
 ELEMENT_BYTES = 4
 """Assumed of an element where a size is given in elements: the word of Chen et al. 2017."""
+
+LARGEST_BLOCK = 1 << 40
+"""Beyond any memory of a GPU; products of two such figures still fit 64 bits with an address."""
 
 _SECONDS = {"ns": Decimal("1e-9"), "us": Decimal("1e-6"), "ms": Decimal("1e-3"), "sec": Decimal(1)}
 
@@ -105,6 +108,11 @@ class _Resolver:
         scope = entry.scope
         if isinstance(scope, Special):
             scope = self._unresolved(entry, "shareScope")
+        if not isinstance(entry.banks, Special) and entry.banks > MOST_BANKS:
+            message = f"{entry.name} has {entry.banks} banks, more than {MOST_BANKS}"
+            raise located(self.filename, entry.at, message)
+        if (_bytes(entry.block_size) or 0) > LARGEST_BLOCK:
+            raise located(self.filename, entry.at, f"{entry.name} has blocks of more than 1 TB")
         read, write = self._latencies(entry, limits)
         return Memory(
             name=entry.name,
