@@ -1,6 +1,7 @@
 """The bundled machines say what their sources say, and Fig. 4 of the paper loads as printed."""
 
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -245,3 +246,12 @@ def test_a_file_of_the_user_s_own(tmp_path):
     machine = load_machine(str(path))
     assert machine.name == "Mine"
     assert machine.spaces == load_machine("A100").spaces
+
+
+def test_the_example_of_the_documentation_loads():
+    documentation = (Path(__file__).parents[2] / "docs" / "msl.md").read_text("utf-8")
+    example = documentation.split("## A whole file")[1].split("```")[1]
+    machine = parse_machine(example, "small.msl")
+    assert machine.processor.sms == 4
+    assert [space.letter for space in machine.spaces] == ["G", "S"]
+    assert dict(machine.memory("globalMem").sources)["size"].endswith("Guide 12, Table 1")
