@@ -150,9 +150,9 @@ class Profile:
         """(TAGS + 2,) miss rates of a cache that gives ``capacity_bytes`` to the array: for each
         tag, then for all loads and all stores. 0 where there is no access.
 
-        A cache on the die sees all SMs. Where the sample has only some of them, distances and first
-        touches are carried over to the whole with the growth exponent that the sample's two halves
-        show, and an array has no more first touches than blocks.
+        A cache on the die sees all SMs. Where the sample has only some of them, distances are
+        carried over to all with the growth exponent that the sample's two halves show; so are first
+        touches, by SMs and by waves, and an array has no more of them than blocks.
         """
         rates = np.zeros(TAGS + 2)
         histogram = self.histogram(name, block_bytes, memory.scope)
@@ -161,11 +161,11 @@ class Profile:
         blocks = capacity_bytes / block_bytes
         first_touches = 1.0
         if memory.scope == "die" and not self.sample.complete:
-            growth = histogram.growth
-            blocks /= self.sample.sm_scale**growth
-            scale = self.sample.block_scale
-            seen = histogram.distinct[0]
-            first_touches = min(histogram.blocks, seen * scale**growth) / (seen * scale)
+            more = self.sample.sm_scale**histogram.growth_by_sms
+            blocks /= more
+            seen = histogram.distinct
+            in_all = seen * more * self.sample.wave_scale**histogram.growth_by_waves
+            first_touches = min(histogram.blocks, in_all) / (seen * self.sample.block_scale)
         missed = histogram.far(blocks) + histogram.cold * first_touches
         touched = histogram.touches
         missed = np.r_[missed, missed[LOAD::2].sum(), missed[STORE::2].sum()]
@@ -248,7 +248,8 @@ class Profiler:
                     ArrayProfile(name, nbytes, element, fixed, tile, None, none, none, (0.0, 0.0))
                 )
                 continue
-            scaled = np.bincount(stream.kind, weights=site_scale[stream.site], minlength=2)
+            by_site = np.bincount(stream.site, minlength=len(site_scale)) * site_scale
+            stores = np.array([s.kind != "load" for s in recorder.sites])
             profiles.append(
                 ArrayProfile(
                     name,
@@ -259,7 +260,7 @@ class Profiler:
                     stream,
                     stream.requests(),
                     stream.lanes(),
-                    (float(scaled[LOAD]), float(scaled[STORE])),
+                    (float(by_site[~stores].sum()), float(by_site[stores].sum())),
                 )
             )
         return Profile(self._machine, self._launch, self._occupancy, sample, tuple(profiles))

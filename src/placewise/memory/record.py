@@ -12,10 +12,10 @@ from placewise.errors import UnsupportedError
 from placewise.execute.trace import Site, TraceChunk
 from placewise.memory.sample import BlockSample, SamplePlan
 
-ACCESS_BUDGET = 6_000_000
+ACCESS_BUDGET = 4_000_000
 """Warp accesses kept at most (about 36 bytes each)."""
 
-ROW_BUDGET = 1_500_000
+ROW_BUDGET = 1_000_000
 """Accesses with their own 32 offsets kept at most (128 bytes each)."""
 
 

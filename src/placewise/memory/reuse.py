@@ -26,8 +26,12 @@ class ReuseHistogram:
     """(TAGS, limit + 1) touches at distance d or more that are not first touches."""
     cold: NDArray[np.int64]
     """(TAGS,) first touches, each cache by itself."""
-    distinct: tuple[int, int, int]
-    """Different blocks touched: by the whole sample, by its first and by its second half."""
+    distinct: int
+    """Different blocks that the sample touches."""
+    growth_by_sms: float
+    """Exponent with which that number grows with the SMs sampled."""
+    growth_by_waves: float
+    """Exponent with which it grows with the part of the launch sampled."""
 
     @property
     def touches(self) -> NDArray[np.int64]:
@@ -41,14 +45,14 @@ class ReuseHistogram:
         at = min(max(0, math.ceil(blocks)), self.beyond.shape[1] - 1)
         return self.beyond[:, at]
 
-    @property
-    def growth(self) -> float:
-        """Exponent γ with which the number of different blocks grows with the sample (0: all
-        share the same blocks, 1: each has its own), from the two halves against the whole."""
-        whole, first, second = self.distinct
-        if not first or not second:
-            return 1.0
-        return min(1.0, max(0.0, math.log2(2 * whole / (first + second))))
+
+def growth(whole: int, first: int, second: int) -> float:
+    """Exponent γ with which the number of different blocks grows with a sample: ``whole`` of both
+    halves against ``first`` and ``second`` of either. 0: all share the same blocks; 1: each has its
+    own, or nothing is known because a half is empty."""
+    if not first or not second:
+        return 1.0
+    return min(1.0, max(0.0, math.log2(2 * whole / (first + second))))
 
 
 def cache_groups(stream: ArrayStream, scope: str, sms_per_tpc: int) -> NDArray[np.int32] | None:
@@ -96,15 +100,24 @@ def reuse_histogram(
         stream.offsets,
         stream.lane_bytes,
         stream.tag,
+        (stream.tag >> 1) + 2 * stream.late,
         block_bytes,
         counts,
         cold,
         seen,
     )
     beyond = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
-    distinct = (
-        int(np.count_nonzero(seen)),
-        int(np.count_nonzero(seen & 1)),
-        int(np.count_nonzero(seen & 2)),
+
+    def touched_by(parts: int) -> int:
+        return int(np.count_nonzero(seen & parts))
+
+    distinct = touched_by(0b1111)
+    return ReuseHistogram(
+        block_bytes,
+        blocks,
+        np.ascontiguousarray(beyond),
+        cold,
+        distinct,
+        growth(distinct, touched_by(0b0101), touched_by(0b1010)),
+        growth(distinct, touched_by(0b0011), touched_by(0b1100)),
     )
-    return ReuseHistogram(block_bytes, blocks, np.ascontiguousarray(beyond), cold, distinct)

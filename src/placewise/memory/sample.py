@@ -38,6 +38,8 @@ class BlockSample:
     """(blocks,) True where a block is traced."""
     sms: NDArray[np.bool_]
     """(SMs,) True where an SM's blocks are traced."""
+    middle: int
+    """First block of the wave in the launch's middle: what parts early blocks from late ones."""
     smallest: bool
     """No smaller sample exists."""
 
@@ -56,6 +58,11 @@ class BlockSample:
         """Number of blocks for each sampled one."""
         return len(self.traced) / int(self.traced.sum())
 
+    @property
+    def wave_scale(self) -> float:
+        """Number of blocks of a sampled SM for each sampled one."""
+        return max(1.0, self.block_scale / self.sm_scale)
+
 
 @dataclass(frozen=True)
 class SamplePlan:
@@ -66,7 +73,7 @@ class SamplePlan:
     run: int
     """Adjacent SMs that are kept or dropped together."""
     resident: int
-    """Resident blocks per SM."""
+    """Resident blocks per SM, at least 1."""
     seed: int
 
     @property
@@ -80,7 +87,7 @@ class SamplePlan:
     @property
     def _waves(self) -> int:
         per_sm = -(-self.blocks // self.sms)
-        return -(-per_sm // max(1, self.resident))
+        return -(-per_sm // self.resident)
 
     @property
     def _wave_levels(self) -> int:
@@ -94,12 +101,12 @@ class SamplePlan:
         sms = np.isin(np.arange(self.sms) // self.run, kept)
 
         block = np.arange(self.blocks)
-        wave = block // self.sms // max(1, self.resident)
+        wave = block // self.sms // self.resident
+        middle = self._waves // 2
         in_wave = np.ones(self.blocks, dtype=np.bool_)
         halvings = level - self._sm_levels
         if halvings > 0:
             window = max(1, self._waves >> (min(halvings, self._wave_levels) + 1))
-            middle = self._waves // 2
             in_wave = (wave < window) | ((wave >= middle) & (wave < middle + window))
         traced = sms[block % self.sms] & in_wave
         if not traced.any():  # a launch of fewer blocks than SMs may miss the chosen ones
@@ -108,7 +115,8 @@ class SamplePlan:
         if halvings > self._wave_levels:
             first = np.flatnonzero(traced)
             traced[first[max(1, len(first) >> (halvings - self._wave_levels)) :]] = False
-        return BlockSample(level, traced, sms, smallest=int(traced.sum()) == 1)
+        start = middle * self.resident * self.sms
+        return BlockSample(level, traced, sms, start, smallest=int(traced.sum()) == 1)
 
     def first(self, warps_per_block: int) -> BlockSample:
         """Largest sample of at most ``WARPS_AT_FIRST`` warps (or the smallest there is)."""

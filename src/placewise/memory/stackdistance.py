@@ -35,7 +35,7 @@ _SCAN_WORDS = 6
 
 @njit(
     "void(int64[::1], int64[::1], int64[::1], int32[::1], uint32[::1], int32[::1], int32[:,::1],"
-    "int32[::1], uint8[::1], int64, int64[:,::1], int64[::1], uint8[::1])",
+    "int32[::1], uint8[::1], uint8[::1], int64, int64[:,::1], int64[::1], uint8[::1])",
     cache=True,
     nogil=True,
 )
@@ -49,6 +49,7 @@ def count_distances(
     offsets: NDArray[np.int32],
     lane_bytes: NDArray[np.int32],
     tag: NDArray[np.uint8],
+    part: NDArray[np.uint8],
     block_bytes: int,
     histogram: NDArray[np.int64],
     cold: NDArray[np.int64],
@@ -60,8 +61,8 @@ def count_distances(
     starts empty. A warp access touches each block (of ``block_bytes`` bytes, counted from the
     array's start) at most once, in lane order. ``histogram[t, d]`` counts touches of tag ``t`` at
     distance ``d``, its last column all distances from there on; ``cold[t]`` first touches.
-    ``seen[block]`` collects one bit for each half of the sample (tag // 2) that touches a block;
-    its size is the array's size in blocks. The other columns are those of an access stream.
+    ``seen[block]`` collects the bit ``part`` of every access that touches a block; its size is the
+    array's size in blocks. The other columns are those of an access stream.
     """
     blocks = seen.size
     far = histogram.shape[1] - 1
@@ -147,7 +148,7 @@ def count_distances(
                         final = right // block_bytes
 
             t = tag[i]
-            half = np.uint8(1 << (t >> 1))
+            bit_of_part = np.uint8(1 << part[i])
             begun = now
             unmoved = -1
             lane = low
@@ -175,7 +176,7 @@ def count_distances(
                     at = last[line]
                     if at >= begun or line == unmoved:
                         continue  # this warp access has touched the block already
-                    seen[line] |= half
+                    seen[line] |= bit_of_part
                     if at < 0:
                         cold[t] += 1
                         live += 1

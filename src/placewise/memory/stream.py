@@ -38,6 +38,8 @@ class ArrayStream:
     """(n,) SM that issues the access."""
     tag: NDArray[np.uint8]
     """(n,) half of the sample and kind of access; atomics count as stores."""
+    late: NDArray[np.uint8]
+    """(n,) 1 where the block belongs to the later part of the launch, else 0."""
 
     def __len__(self) -> int:
         return len(self.base)
@@ -112,6 +114,7 @@ def array_streams(
     lane_bytes = np.array([s.lane_bytes for s in sites], dtype=np.int32)
     half = _halves(sample, run, sm, accesses.block)
     tag = 2 * half + stores[accesses.site]
+    late = (accesses.block >= sample.middle).astype(np.uint8)
     streams = {}
     for array in np.unique(accesses.array).tolist():
         mine = accesses.array[order] == array
@@ -127,5 +130,6 @@ def array_streams(
             site,
             sm_of[mine],
             tag[at],
+            late[at],
         )
     return streams
