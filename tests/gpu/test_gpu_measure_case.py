@@ -1,0 +1,73 @@
+"""A case measured in every legal placement, on a simulated A100."""
+
+import numpy as np
+from fake_driver import FakeDriver
+
+from placewise.gpu.measure import Options
+from placewise.gpu.measure_case import measure_case
+from placewise.kernel.make_case import make_case
+from placewise.machine import load_machine
+
+N = 1000
+SOURCE = """
+__global__ void update(const float *x, const float *table, float *y, float factor, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] += factor * x[i] * table[i % 4];
+}
+"""
+POINTERS = {
+    "updatePKfS0_Pffi": 3,
+    "updateyPKfPffi": 3,
+    "updatePKfyPffi": 3,
+    "updateyyPffi": 3,
+    "updatePKfPffi": 2,
+    "updateyPffi": 2,
+    "updatePffi": 1,
+}
+"""Device pointers and texture objects (y: unsigned long long) by mangled signature."""
+
+
+def run(cuda, module, grid, *values):
+    """The kernel in NumPy, whichever way its arrays come."""
+    *places, y, factor, n = values
+    places = [cuda.textures[p][0] if p in cuda.textures else p for p in places]
+    symbols = {name: where for (m, name), (where, _) in cuda.constants.items() if m == module}
+    arrays = []
+    for name, count in (("x", n), ("table", 4)):
+        symbol = [where for s, where in symbols.items() if s.startswith(name)]
+        arrays.append(cuda.array(symbol[0] if symbol else places.pop(0), np.float32, count))
+    x, table = arrays
+    product = (factor * x).astype(np.float64) * np.tile(table, n // 4)
+    out = cuda.array(y, np.float32, n)
+    out[:] = (out + product).astype(np.float32)
+
+
+def test_every_legal_placement_is_measured_and_correct():
+    rng = np.random.default_rng(0)
+    # Few bits each, so that every product and sum is exact and no rounding matters.
+    x, table, y = (rng.integers(-9, 9, size).astype(np.float32) for size in (N, 4, N))
+    case = make_case(
+        "update", SOURCE, [x, table, y, np.float32(0.5), np.int32(N)], problem=N, block=256
+    )
+    driver = FakeDriver(
+        {k: ((np.uint64,) * count + (np.float32, np.int32), run) for k, count in POINTERS.items()}
+    )
+    shown = []
+    result = measure_case(
+        case,
+        machine=load_machine("A100"),
+        options=Options(warmup=0, repeats=2, l2=("warm",)),
+        driver=driver,
+        progress=shown.append,
+    )
+    assert tuple(shown) == result.records
+    assert [r.error for r in result.records if r.error] == []
+    assert all(r.identical for r in result.records)
+    placements = [r.placement for r in result.records]
+    assert placements[0] == (("x", "global"), ("table", "global"), ("y", "global"))
+    assert len(set(placements)) == len(placements)
+    for space in ("global", "readonly", "texture", "constant"):
+        for other in ("global", "readonly", "texture", "constant"):
+            assert (("x", space), ("table", other), ("y", "global")) in placements
+    assert not driver.live
+    assert not driver.memory
