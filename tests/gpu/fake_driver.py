@@ -171,7 +171,8 @@ class FakeDriver:
         address = self.next_address
         self.next_address += (size + 511) // 256 * 256
         # What was in memory before is unknown: nothing may rely on zeros.
-        self.memory[address] = bytearray(b"\xcd" * size)
+        content = b"\xcd" * size if size < 1 << 20 else size
+        self.memory[address] = bytearray(content)
         return OK, real.CUdeviceptr(address)
 
     def _cuMemFree(self, pointer):
@@ -203,6 +204,11 @@ class FakeDriver:
             self.find(pointer, size)[:] = bytes([value]) * size
 
         self.queue.append(fill)
+        return (OK,)
+
+    def _cuMemsetD32Async(self, pointer, value, count, stream):
+        assert value == 0
+        self.queue.append(lambda: self.find(pointer, 4 * count))
         return (OK,)
 
     def _cuModuleLoadData(self, image):

@@ -185,6 +185,14 @@ def test_l2_is_overwritten_before_each_flushed_launch_only():
     assert tuple(last) == timed
 
 
+def test_many_repeats_come_in_batches_that_each_warm_up():
+    costs = iter(np.arange(1.0, 1000.0))
+    driver = FakeDriver(KERNELS, milliseconds=lambda entry: next(costs) / 1000)
+    (record,) = measured(version(), driver=driver, l2=("warm",), repeats=60).records
+    times = np.round(1000 * np.array(record.timings[0].times_ms))
+    np.testing.assert_array_equal(times, np.r_[5:55, 57:67])
+
+
 def test_updated_arrays_start_anew_before_each_launch():
     seen = []
 
