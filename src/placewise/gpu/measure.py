@@ -24,7 +24,6 @@ from placewise.kernel.launch import ArrayArgument, TextureArgument
 from placewise.kernel.nvrtc import compile_cubin, compile_kernel, compiler_version
 from placewise.rewrite.rewritten import Rewritten
 
-
 _BATCH = 50
 """Launches after which the host waits: few enough to be queued while the GPU is kept busy."""
 _AHEAD_BYTES = 1 << 28
