@@ -57,8 +57,8 @@ def tiny() -> Machine:
 
 @pytest.fixture
 def make_profile(tiny: Machine) -> Callable[..., Profile]:
-    """``make_profile(elements, trace)``: ``trace`` lists (array, kind, block, warp, base, stride) or
-    the same with a list of 32 offsets in place of base and stride; all in bytes."""
+    """``make_profile(elements, trace)``: ``trace`` lists (array, kind, block, warp, base, stride),
+    or a list of 32 offsets in place of base and stride; all in bytes."""
 
     def make(
         elements: dict[str, int],

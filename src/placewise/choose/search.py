@@ -70,15 +70,16 @@ def search(
     present one is always among them (behind the others where it is not one of the best).
 
     Every combination is judged while there are at most ``EXHAUSTIVE_UP_TO``; beyond that the greedy
-    search's placement and all that differ from it in one array. Ties go to fewer moves, then to
-    fewer bytes copied.
+    search's placement, the present one, and all that differ from either in one array. Ties go to
+    fewer moves, then to fewer bytes copied.
     """
     table = CostTable(profile, legality, machine, model, reading)
     table.prepare()
     if placements(table) <= EXHAUSTIVE_UP_TO:
         choice, _ = exhaustive(table, limit)
     else:
-        near = _neighbours(table, greedy(table))
+        starts = np.array([greedy(table), table.present])
+        near = np.unique(np.concatenate([_neighbours(table, row) for row in starts]), axis=0)
         choice, _ = ranked(table, near, model.total(table.path_times(near)), limit)
 
     present = counters(profile, machine, legality.present, reading=reading)

@@ -50,8 +50,8 @@ class BlockSample:
 
     @property
     def sm_scale(self) -> float:
-        """Number of SMs for each sampled one."""
-        return len(self.sms) / int(self.sms.sum())
+        """Number of SMs that have blocks for each sampled one."""
+        return min(len(self.sms), len(self.traced)) / int(self.sms.sum())
 
     @property
     def block_scale(self) -> float:
@@ -78,7 +78,8 @@ class SamplePlan:
 
     @property
     def _runs(self) -> int:
-        return -(-self.sms // self.run)
+        """Runs of SMs that have blocks."""
+        return -(-min(self.sms, self.blocks) // self.run)
 
     @property
     def _sm_levels(self) -> int:
@@ -99,6 +100,7 @@ class SamplePlan:
         order = np.random.default_rng(self.seed).permutation(self._runs)
         kept = order[: max(1, -(-self._runs >> min(level, self._sm_levels)))]
         sms = np.isin(np.arange(self.sms) // self.run, kept)
+        sms[self.blocks :] = False
 
         block = np.arange(self.blocks)
         wave = block // self.sms // self.resident
@@ -109,9 +111,6 @@ class SamplePlan:
             window = max(1, self._waves >> (min(halvings, self._wave_levels) + 1))
             in_wave = (wave < window) | ((wave >= middle) & (wave < middle + window))
         traced = sms[block % self.sms] & in_wave
-        if not traced.any():  # a launch of fewer blocks than SMs may miss the chosen ones
-            traced[0] = True
-            sms[0] = True
         if halvings > self._wave_levels:
             first = np.flatnonzero(traced)
             traced[first[max(1, len(first) >> (halvings - self._wave_levels)) :]] = False
