@@ -220,3 +220,17 @@ def test_arrays_that_the_source_placed_stay_there_and_share(tiny):
     assert counted.array("K").transactions_per_request == 1.0
     assert counted.array("K").copy_bytes == 0  # the program copies it already
     assert cache_sharers(profile, tiny, Placement.of({"A": "constant"})) == {"cL1": 2}
+
+
+def test_traffic_by_instruction(make_profile, tiny):
+    trace = [
+        ("A", 0, 0, 0, 0, 4),
+        ("A", 0, 0, 0, 0, 128),
+        ("A", 1, 0, 0, 0, 8),
+    ]
+    profile = make_profile({"A": 1024}, trace)
+    lines = profile.lines("A", tiny.memory("globalMem"))
+    assert [(line.site.kind, line.requests, line.transactions) for line in lines] == [
+        ("load", 2.0, 33.0),
+        ("store", 1.0, 2.0),
+    ]

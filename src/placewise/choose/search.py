@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,6 +102,11 @@ def search(
             )
         )
     return tuple(candidates)
+
+
+def combinations(legality: Legality) -> int:
+    """Number of placements that single arrays' legality leaves, whether they fit together or not."""
+    return math.prod(len(legality.spaces(array)) for array in legality.arrays)
 
 
 def _neighbours(table: CostTable, choice: NDArray[np.int64]) -> NDArray[np.int64]:

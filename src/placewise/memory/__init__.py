@@ -2,7 +2,7 @@
 
 from placewise.memory.counters import ArrayCounters, Counters, Reading, counters
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.memory.profile import ArrayProfile, Profile, Profiler
+from placewise.memory.profile import ArrayProfile, LineTraffic, Profile, Profiler
 from placewise.memory.staging import LevelCount
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "ArrayProfile",
     "Counters",
     "LevelCount",
+    "LineTraffic",
     "Occupancy",
     "Profile",
     "Profiler",

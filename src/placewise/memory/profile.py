@@ -53,6 +53,21 @@ class ArrayProfile:
     """Requests of the whole launch: loads, stores (atomics among them)."""
 
 
+@dataclass(frozen=True)
+class LineTraffic:
+    """What one memory instruction asks of a memory, for the whole launch."""
+
+    site: Site
+    array: str
+    requests: float
+    lanes_per_request: float
+    transactions_per_request: float
+
+    @property
+    def transactions(self) -> float:
+        return self.requests * self.transactions_per_request
+
+
 class Profile:
     """What a run showed of its arrays; figures per memory are worked out when first asked for.
 
@@ -68,12 +83,16 @@ class Profile:
         occupancy: Occupancy,
         sample: BlockSample,
         arrays: tuple[ArrayProfile, ...],
+        sites: tuple[Site, ...] = (),
+        site_scale: NDArray[np.float64] | None = None,
     ) -> None:
         self.machine = machine
         self.launch = launch
         self.occupancy = occupancy
         self.sample = sample
         self.arrays = arrays
+        self._sites = sites
+        self._site_scale = np.ones(len(sites)) if site_scale is None else site_scale
         self._by_name = {a.name: a for a in arrays}
         self._period = address_period(machine)
         self._patterns: dict[tuple[str, bool], Patterns] = {}
@@ -106,6 +125,27 @@ class Profile:
                 return np.zeros(TAGS)
             self._transactions[key] = count_transactions(self._found(array, in_tile), memory)
         return self._transactions[key]
+
+    def lines(self, name: str, memory: Memory) -> tuple[LineTraffic, ...]:
+        """Traffic of every memory instruction that accesses ``name``, were all of it served by
+        ``memory``; the most transactions first."""
+        stream = self._by_name[name].stream
+        if stream is None:
+            return ()
+        result = []
+        for site in np.unique(stream.site).tolist():
+            part = stream.take(stream.site == site)
+            sampled = len(part)
+            result.append(
+                LineTraffic(
+                    self._sites[site],
+                    name,
+                    float(sampled * self._site_scale[site]),
+                    float(part.lanes().sum() / sampled),
+                    float(count_transactions(patterns(part, self._period), memory).sum() / sampled),
+                )
+            )
+        return tuple(sorted(result, key=lambda line: -line.transactions))
 
     def _found(self, array: ArrayProfile, in_tile: bool) -> Patterns:
         key = (array.name, in_tile)
@@ -263,7 +303,15 @@ class Profiler:
                     (float(by_site[~stores].sum()), float(by_site[stores].sum())),
                 )
             )
-        return Profile(self._machine, self._launch, self._occupancy, sample, tuple(profiles))
+        return Profile(
+            self._machine,
+            self._launch,
+            self._occupancy,
+            sample,
+            tuple(profiles),
+            recorder.sites,
+            site_scale,
+        )
 
     def _described(self) -> Iterable[tuple[str, int, int, str | None, Tile | None]]:
         """Name, bytes, element bytes, fixed space and tile of every array."""

@@ -49,6 +49,21 @@ class ArrayStream:
         """(n,) LOAD or STORE."""
         return np.bitwise_and(self.tag, np.uint8(1))
 
+    def take(self, kept: NDArray[np.bool_]) -> ArrayStream:
+        """The accesses where ``kept``, in the same order."""
+        return ArrayStream(
+            self.base[kept],
+            self.stride[kept],
+            self.mask[kept],
+            self.row[kept],
+            self.offsets,
+            self.lane_bytes[kept],
+            self.site[kept],
+            self.sm[kept],
+            self.tag[kept],
+            self.late[kept],
+        )
+
     def requests(self) -> NDArray[np.int64]:
         """(TAGS,) warp accesses per tag."""
         return np.bincount(self.tag, minlength=TAGS).astype(np.int64)
