@@ -72,6 +72,26 @@ class Option:
 
 
 @dataclass(frozen=True)
+class ArrayFacts:
+    """How the kernel uses one array at present, over the whole launch."""
+
+    array: str
+    space: str
+    bytes: int
+    requests: float
+    """Warp accesses."""
+    lanes_per_request: float
+    transactions_per_request: float
+    served: tuple[tuple[str, float], ...]
+    """(memory, share of the transactions that it serves), nearest to the cores first."""
+    share: float
+    """Share of all model cycles of the present placement."""
+    heaviest_line: int | None
+    """Source line of the instruction with the most transactions."""
+    heaviest_transactions_per_request: float | None
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """The traced run behind the advice."""
 
@@ -93,6 +113,7 @@ class Advice:
     case: Case
     machine: Machine
     run: RunFacts
+    arrays: tuple[ArrayFacts, ...]
     present: Option
     options: tuple[Option, ...]
     """Best first; the present placement is not among them."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from math import prod
 from pathlib import Path
 
 from placewise.advise.advice import Advice, Option, RunFacts
 from placewise.advise.prepare import Prepared, Progress, prepare, silent
 from placewise.advise.verify import verify
-from placewise.advise.why import costs, reasons
+from placewise.advise.why import array_facts, costs, reasons
 from placewise.cases import load_case
-from placewise.choose import Candidate, search
+from placewise.choose import Candidate, combinations, search
 from placewise.kernel.case import Case
 from placewise.machine import Machine, load_machine
 from placewise.model import path_model
@@ -56,11 +55,12 @@ def advise(
         case=prepared.case,
         machine=machine,
         run=_facts(prepared),
+        arrays=array_facts(prepared.profile, now),
         present=present,
         options=tuple(options),
         recommended=recommended,
         verdict=_verdict(recommended, tuple(options), present),
-        placements=prod(len(prepared.legality.spaces(a)) for a in prepared.legality.arrays),
+        placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         notes=prepared.notes,
         seconds=time.perf_counter() - start,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from placewise.advise.advice import Cost, Reason
+from placewise.advise.advice import ArrayFacts, Cost, Reason
+from placewise.choose import Candidate
+from placewise.memory import Profile
 from placewise.memory.counters import ArrayCounters, Counters
 from placewise.model import Prediction
 
@@ -22,10 +24,42 @@ def reasons(
         )
         text = (
             f"{serving(before)} → {serving(after)}; "
-            f"{cycles(cost_before)} → {cycles(cost_after)} cycles ({path})"
+            f"{count(cost_before)} → {count(cost_after)} cycles ({path})"
         )
         found.append((abs(cost_after - cost_before), Reason(array, source, target, text)))
     return tuple(reason for _, reason in sorted(found, key=lambda pair: -pair[0]))
+
+
+def array_facts(profile: Profile, now: Candidate) -> tuple[ArrayFacts, ...]:
+    """What every array asks for at present and who serves it, the most expensive first."""
+    total = sum(part.cycles for part in now.prediction.parts)
+    facts = []
+    for counted in now.counters.arrays:
+        nearest = profile.machine.levels(counted.space)[0]
+        lines = profile.lines(counted.array, nearest)
+        facts.append(
+            ArrayFacts(
+                array=counted.array,
+                space=counted.space,
+                bytes=profile.array(counted.array).bytes,
+                requests=counted.requests,
+                lanes_per_request=counted.lanes_per_request,
+                transactions_per_request=counted.transactions_per_request,
+                served=served(counted),
+                share=array_cycles(now.prediction, counted.array) / total if total else 0.0,
+                heaviest_line=lines[0].site.source_line if lines else None,
+                heaviest_transactions_per_request=lines[0].transactions_per_request
+                if lines
+                else None,
+            )
+        )
+    return tuple(sorted(facts, key=lambda f: -f.share))
+
+
+def served(counters: ArrayCounters) -> tuple[tuple[str, float], ...]:
+    """Which memory serves which share of an array's transactions, nearest first."""
+    total = sum(level.transactions for level in counters.levels)
+    return tuple((level.memory, level.transactions / total) for level in counters.levels if total)
 
 
 def costs(candidate: Counters, present: Counters) -> tuple[Cost, ...]:
@@ -57,21 +91,17 @@ def array_cycles(prediction: Prediction, array: str) -> float:
 
 def serving(counters: ArrayCounters) -> str:
     """Requests, transactions per request, and which memory serves which share of them."""
-    total = sum(level.transactions for level in counters.levels)
-    if not total:
+    parts = served(counters)
+    if not parts:
         return f"{counters.space}: not accessed"
-    shares = ", ".join(
-        f"{level.memory} {level.transactions / total:.0%}"
-        for level in counters.levels
-        if level.transactions >= 0.005 * total
-    )
+    shares = in_shares(parts)
     per_request = f"{counters.transactions_per_request:.3g} transactions/request"
     return f"{counters.space}: {count(counters.requests)} requests, {per_request}, from {shares}"
 
 
-def cycles(value: float) -> str:
-    """Model cycles in engineering notation."""
-    return count(value)
+def in_shares(parts: tuple[tuple[str, float], ...]) -> str:
+    """Shares in percent, those below half a percent left out."""
+    return ", ".join(f"{memory} {share:.0%}" for memory, share in parts if share >= 0.005)
 
 
 def count(value: float) -> str:

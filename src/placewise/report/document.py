@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from placewise.advise.advice import Advice, Option
@@ -42,6 +43,10 @@ def document(advice: Advice) -> dict[str, Any]:
             "blocks": run.blocks,
             "seconds": run.seconds,
         },
+        "arrays": [
+            {**asdict(facts), "served": [list(pair) for pair in facts.served]}
+            for facts in advice.arrays
+        ],
         "present": _option(advice.present, advice.present.placement),
         "options": [_option(o, advice.present.placement) for o in advice.options],
         "recommended": None

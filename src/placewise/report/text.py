@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advise.advice import Advice, Option
-from placewise.advise.why import count, cycles
+from placewise.advise.why import count, in_shares, size
 
 SHOWN = 8
 """Rows of the ranking that are shown; JSON has all that were kept."""
@@ -19,7 +19,7 @@ ILLEGAL_SHOWN = 12
 def render(advice: Advice) -> RenderableType:
     """The whole report, for a rich console."""
     parts: list[RenderableType] = [_heading(advice), Text()]
-    parts += [_ranking(advice), Text()]
+    parts += [_arrays(advice), Text(), _ranking(advice), Text()]
     parts += [Text("Verdict  ", style="bold", end="") + Text(advice.verdict), Text()]
     best = advice.recommended or (advice.options[0] if advice.options else None)
     if best is not None and best.reasons:
@@ -62,6 +62,31 @@ def _heading(advice: Advice) -> RenderableType:
             style="dim",
         ),
     )
+
+
+def _arrays(advice: Advice) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("array now", overflow="fold")
+    table.add_column("size", justify="right")
+    table.add_column("cost", justify="right")
+    table.add_column("requests", justify="right")
+    table.add_column("lanes", justify="right")
+    table.add_column("transactions each", justify="right")
+    table.add_column("served by", overflow="fold")
+    table.add_column("heaviest at", overflow="fold")
+    for facts in advice.arrays:
+        line = "" if facts.heaviest_line is None else f"line {facts.heaviest_line}"
+        table.add_row(
+            f"{escape(facts.array)} ({facts.space})",
+            size(facts.bytes),
+            f"{facts.share:.0%}",
+            count(facts.requests),
+            f"{facts.lanes_per_request:.3g}",
+            f"{facts.transactions_per_request:.3g}",
+            in_shares(facts.served),
+            line,
+        )
+    return table
 
 
 def _ranking(advice: Advice) -> Table:
@@ -118,7 +143,7 @@ def _why(advice: Advice, option: Option) -> RenderableType:
     before = {p.path: p.cycles for p in advice.present.prediction.parts}
     after = {p.path: p.cycles for p in option.prediction.parts}
     paths = "; ".join(
-        f"{path} {cycles(before.get(path, 0.0))} → {cycles(after.get(path, 0.0))}"
+        f"{path} {count(before.get(path, 0.0))} → {count(after.get(path, 0.0))}"
         for path in dict.fromkeys([*before, *after])
     )
     lines.append(
