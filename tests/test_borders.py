@@ -1,0 +1,60 @@
+"""Imports point only backwards along the pipeline, and values stay where they belong."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import placewise
+
+ROOT = Path(placewise.__file__).parent
+LINE = [
+    "errors", "space", "machine", "kernel", "cases", "execute", "memory", "model", "choose",
+    "rewrite", "advise", "report", "cli",
+]  # fmt: skip
+ASIDE = {"gpu": "advise"}
+"""Folders beside the line, with the last stage that they may know."""
+MODULES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT)
+
+
+def imported_stages(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            modules = [node.module]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        for module in modules:
+            parts = module.split(".")
+            if parts[0] == "placewise" and len(parts) > 1:
+                names.add(parts[1])
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_imports_point_backwards(path):
+    stage = path.relative_to(ROOT).parts[0]
+    last = LINE.index(ASIDE.get(stage, stage))
+    allowed = {*LINE[: last + 1], stage}
+    if stage == "cli":
+        allowed |= set(ASIDE)
+    assert imported_stages(path) <= allowed
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_input_is_evaluated_and_no_shell_is_asked(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call):
+            assert not (isinstance(node.func, ast.Name) and node.func.id in {"eval", "exec"})
+            assert not any(
+                k.arg in {"shell", "allow_pickle"} and getattr(k.value, "value", True)
+                for k in node.keywords
+            )
+
+
+def test_modules_stay_readable():
+    long = {
+        str(p.relative_to(ROOT)): n for p in MODULES if (n := len(p.read_text().splitlines())) > 440
+    }
+    assert not long
