@@ -75,6 +75,24 @@ class Node:
         for child in self.children:
             yield from child.walk()
 
+    def bare(self) -> Node:
+        """The expression inside parentheses and implicit conversions."""
+        node = self
+        while node.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR") and len(node.children) == 1:
+            node = node.children[0]
+        return node
+
+    def above(self) -> Iterator[Node]:
+        """The nodes around this one, innermost first."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def within(self, other: Node) -> bool:
+        """Whether this node is ``other`` or below it."""
+        return self is other or any(node is other for node in self.above())
+
 
 @dataclass(frozen=True, eq=False)
 class ParsedKernel:
@@ -83,6 +101,7 @@ class ParsedKernel:
     text: bytes
     function: Node
     body: Node
+    body_last_line: int
     parameters: tuple[Node, ...]
     functions: tuple[Node, ...]
     """Functions with a body in the file, the kernel apart."""
@@ -223,6 +242,7 @@ class _Reader:
             text=self.case.source.encode(),
             function=function,
             body=body,
+            body_last_line=cursor.extent.end.line,
             parameters=tuple(c for c in function.children if c.kind == "PARM_DECL"),
             functions=tuple(functions),
             errors=self.errors(),

@@ -196,6 +196,7 @@ def source_obstacle(view: SourceView, array: str, way: Way) -> str | None:
     use = view.array(array)
     if way == use.present:
         return None
-    if way == Way.KERNEL_BUFFER and use.tile is None:
-        return use.obstacle(way) or use.tile_obstacle
-    return use.obstacle(way)
+    obstacle = use.obstacle(way)
+    if obstacle is None and way == Way.KERNEL_BUFFER and use.tile is None:
+        return use.tile_obstacle
+    return obstacle

@@ -6,9 +6,11 @@ from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.clang import Node, ParsedKernel, parse_kernel
 from placewise.kernel.elements import dtype_of, loads_by_intrinsic, texel
-from placewise.kernel.launch import ArrayArgument, Inputs
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.pointers import Uses, element_type, follow
 from placewise.kernel.source import AccessPlace, ArrayUse, Parameter, SourceView
+from placewise.kernel.tile import TileResult, find_tile, make_bounder
+from placewise.kernel.values import Values
 from placewise.space import Way
 
 _READ_ONLY_WAYS = (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER)
@@ -30,8 +32,9 @@ def analyse_source(case: Case) -> SourceView:
     kernel = parse_kernel(case)
     parameters = tuple(_parameter(p) for p in kernel.parameters)
     inputs = _bound(case, kernel, parameters)
+    values = Values(kernel, make_bounder(case.launch, inputs))
     arrays = tuple(
-        _array_use(kernel, node, parameter, inputs)
+        _array_use(kernel, node, parameter, inputs, values, case.launch)
         for node, parameter in zip(kernel.parameters, parameters, strict=True)
         if parameter.is_pointer
     )
@@ -76,7 +79,10 @@ def _parameter(node: Node) -> Parameter:
     )
 
 
-def _array_use(kernel: ParsedKernel, node: Node, parameter: Parameter, inputs: Inputs) -> ArrayUse:
+def _array_use(
+    kernel: ParsedKernel, node: Node, parameter: Parameter, inputs: Inputs, values: Values,
+    launch: Launch,
+) -> ArrayUse:  # fmt: skip
     uses = follow(kernel, node)
     places = tuple(a.place for a in uses.accesses)
     loads = [p for p in places if p.kind == "load"]
@@ -84,20 +90,38 @@ def _array_use(kernel: ParsedKernel, node: Node, parameter: Parameter, inputs: I
     bytes_ = argument.data.nbytes if isinstance(argument, ArrayArgument) else 0
     elements = bytes_ // max(1, parameter.element_bytes)
     obstacles = _obstacles(kernel, parameter, uses, places, elements)
+    written = any(p.kind != "load" for p in places)
+    found = _tile(kernel, uses, values, elements, parameter.element_bytes, launch, written)
     own_ldg = bool(loads) and all(p.intrinsic == "__ldg" for p in loads)
     return ArrayUse(
         parameter=parameter,
         read=any(p.kind != "store" for p in places),
-        written=any(p.kind != "load" for p in places),
+        written=written,
         accesses=places,
         obstacles=tuple(obstacles.items()),
-        tile=None,
-        tile_obstacle="tiles are not analysed",
+        tile=found.tile,
+        tile_obstacle=found.obstacle,
         present=Way.INTRINSIC if own_ldg else Way.DIRECT,
         tokens=tuple(sorted(uses.variables[0].tokens)),
         aliases=uses.aliases(),
         reassigned=uses.variables[0].changed is not None,
         elements=elements,
+    )
+
+
+def _tile(
+    kernel: ParsedKernel, uses: Uses, values: Values, elements: int, element_bytes: int,
+    launch: Launch, written: bool,
+) -> TileResult:  # fmt: skip
+    blocked = uses.obstacles.get(Way.KERNEL_BUFFER)
+    first, last = kernel.body.line, kernel.body_last_line
+    unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
+    if unread is not None:
+        blocked = blocked or f"the parser does not understand line {unread}"
+    if blocked or not uses.accesses:
+        return TileResult(None, blocked or "never accessed in the kernel's body")
+    return find_tile(
+        values, uses.accesses, uses.variables, elements, element_bytes, launch, written=written
     )
 
 
@@ -124,6 +148,13 @@ def _obstacles(
     elif elements > _TEXELS:
         obstacles.setdefault(
             Way.BINDING, f"{elements} elements, a linear texture holds {_TEXELS} at most"
+        )
+    early = _first_return(kernel.body)
+    if written is not None and early is not None and _synchronises(kernel):
+        obstacles.setdefault(
+            Way.KERNEL_BUFFER,
+            f"written, and threads return early (line {early}) while others wait for one another: "
+            "a tile cannot be copied back",
         )
     if kernel.redeclared is not None:
         for way in (Way.BINDING, Way.HOST_BUFFER):

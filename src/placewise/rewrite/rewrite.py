@@ -16,6 +16,7 @@ from placewise.kernel.launch import Inputs
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
 from placewise.rewrite.binding import place_binding
+from placewise.rewrite.body import edit_body
 from placewise.rewrite.capacity import check_host_buffers, check_kernel_buffers
 from placewise.rewrite.direct import place_direct
 from placewise.rewrite.draft import Draft
@@ -64,6 +65,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
     place_kernel_buffers(draft, tiled)
     check_kernel_buffers(draft, machine)
     edit_signature(draft)
+    edit_body(draft)
     insert_above(draft)
     return Rewritten(
         placement=placement,

@@ -1,0 +1,167 @@
+"""Row and column of an index: ``row * pitch + column`` taken apart in the source's own text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from placewise.kernel.clang import Node
+from placewise.kernel.interval import Unbounded
+from placewise.kernel.loops import loop_of
+from placewise.kernel.pointers import Access, IndexTerm, PointerVariable, term_place
+from placewise.kernel.source import Term
+from placewise.kernel.symbolic import Monomial, Poly
+from placewise.kernel.values import Values
+
+_LARGEST_PITCHES = 4
+"""Pitches tried per array; more would need an index of more dimensions."""
+
+
+@dataclass(frozen=True)
+class Pitch:
+    """Elements between rows: a product of launch dimensions and scalars, or a number."""
+
+    poly: Poly
+    monomial: Monomial
+    """Its factors; empty for a number."""
+    number: int
+    """The number, 1 for a product."""
+
+    def divides(self, poly: Poly) -> bool:
+        """Whether every term is a multiple of the pitch."""
+        if self.monomial:
+            return poly.contains(self.monomial)
+        return bool(poly.terms) and all(c % self.number == 0 for _, c in poly.terms)
+
+    def absent(self, poly: Poly, *, varying: bool = False) -> bool:
+        """Whether no term is a multiple of the pitch; with ``varying``, no term that differs from
+        thread to thread."""
+        terms = [(m, c) for m, c in poly.terms if m and not (varying and all(a.uniform for a in m))]
+        if self.monomial:
+            return Poly(tuple(terms)).lacks(self.monomial)
+        return all(c % self.number for _, c in terms)
+
+
+@dataclass
+class IndexSplit:
+    """An index as row and column, as values and as terms of the source."""
+
+    row: Poly = field(default_factory=Poly)
+    column: Poly = field(default_factory=Poly)
+    row_terms: tuple[Term, ...] = ()
+    column_terms: tuple[Term, ...] = ()
+
+
+def pitches(indices: Sequence[Poly]) -> list[Pitch]:
+    """Factors of varying terms that can be a pitch: uniform products, and numbers above 1."""
+    found: dict[str, Pitch] = {}
+    for index in indices:
+        for monomial, coefficient in index.terms:
+            shared = tuple(a for a in monomial if a.uniform)
+            if len(shared) == len(monomial):
+                continue
+            if shared:
+                product = Poly.of({shared: 1})
+                found.setdefault(product.key, Pitch(product, shared, 1))
+            elif abs(coefficient) > 1:
+                number = Poly.constant(abs(coefficient))
+                found.setdefault(number.key, Pitch(number, (), abs(coefficient)))
+    return list(found.values())[:_LARGEST_PITCHES]
+
+
+def index_terms(access: Access, variables: Sequence[PointerVariable]) -> tuple[IndexTerm, ...]:
+    """All summands of an access's index, those of the local pointers it goes through first.
+
+    Raises Unbounded where such a pointer moves.
+    """
+    by_name = {v.name: v for v in variables}
+    terms = list(access.terms)
+    name: str | None = access.place.pointer
+    while name is not None:
+        variable = by_name[name]
+        if variable.changed is not None:
+            raise Unbounded(f"the pointer '{name}' moves (line {variable.changed})")
+        terms = [*variable.terms, *terms]
+        name = variable.base
+    return tuple(terms)
+
+
+def split_index(
+    values: Values, access: Access, variables: Sequence[PointerVariable], pitch: Pitch
+) -> IndexSplit | None:
+    """Row and column of an access under ``pitch``; None where the text does not show them."""
+    result = IndexSplit()
+    for term in index_terms(access, variables):
+        if term not in access.terms and not _means_the_same(values, term.node):
+            return None
+        if not _take(values, term, pitch, result):
+            return None
+    places = sorted((*result.row_terms, *result.column_terms), key=lambda t: t.start)
+    # Terms that overlap in the text come from one macro and cannot be told apart.
+    if any(a.end > b.start for a, b in pairwise(places)):
+        return None
+    return result
+
+
+def _take(values: Values, term: IndexTerm, pitch: Pitch, result: IndexSplit) -> bool:
+    """Add a summand to the row or the column, going into sums and definitions."""
+    value = values.value(term.node)
+    inner = term.node.bare()
+    if pitch.absent(value):
+        return _add(values, term, result, row=False)
+    if inner.kind == "BINARY_OPERATOR" and inner.operator in ("+", "-"):
+        left, right = inner.children
+        sign = term.sign if inner.operator == "+" else -term.sign
+        return _take(values, IndexTerm(term.sign, left), pitch, result) and _take(
+            values, IndexTerm(sign, right), pitch, result
+        )
+    if inner.kind == "BINARY_OPERATOR" and inner.operator == "*" and pitch.divides(value):
+        left, right = inner.children
+        for factor, other in ((left, right), (right, left)):
+            if values.value(factor) == pitch.poly:
+                return _add(values, IndexTerm(term.sign, other), result, row=True)
+    if inner.kind == "DECL_REF_EXPR":
+        definition = _definition(values, inner)
+        if definition is not None:
+            return _take(values, IndexTerm(term.sign, definition), pitch, result)
+    return pitch.absent(value, varying=True) and _add(values, term, result, row=False)
+
+
+def _add(values: Values, term: IndexTerm, result: IndexSplit, *, row: bool) -> bool:
+    place = term_place(term, values.kernel.text)
+    if place is None:
+        return False
+    value = values.value(term.node)
+    value = value if term.sign > 0 else -value
+    if row:
+        result.row, result.row_terms = result.row + value, (*result.row_terms, place)
+    else:
+        result.column = result.column + value
+        result.column_terms = (*result.column_terms, place)
+    return True
+
+
+def _definition(values: Values, reference: Node) -> Node | None:
+    """The initialiser of a variable that never changes, if its text means the same behind it."""
+    declaration = values.locals.get(reference.target)
+    if declaration is None or reference.target in values.changes:
+        return None
+    initial = [c for c in declaration.children if not c.kind.endswith(("_ATTR", "_REF"))]
+    return initial[-1] if initial and _means_the_same(values, initial[-1]) else None
+
+
+def _means_the_same(values: Values, expression: Node) -> bool:
+    """Whether the text of an expression keeps its value behind its place: no name in it changes,
+    a loop's own step apart, or is declared twice."""
+    names = [d.name for d in (*values.locals.values(), *values.parameters.values())]
+    for node in expression.walk():
+        if node.kind == "CALL_EXPR":
+            return False
+        if node.kind != "DECL_REF_EXPR":
+            continue
+        if names.count(node.name) > 1:
+            return False
+        if node.target in values.changes and loop_of(values, node) is None:
+            return False
+    return True

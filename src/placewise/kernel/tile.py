@@ -1,0 +1,257 @@
+"""The piece of an array that a block touches, from the values of its index expressions.
+
+One dimension: from the smallest to the largest index. Two: an index ``row * pitch + column`` whose
+pitch is the same for all threads; rows and columns are bounded separately. Both may hold more than
+is touched; what lies outside the array is skipped when a tile is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placewise.kernel.conditions import facts_at
+from placewise.kernel.interval import Bounder, Facts, Numbers, Unbounded
+from placewise.kernel.launch import Inputs, Launch, ScalarArgument
+from placewise.kernel.pointers import Access, PointerVariable
+from placewise.kernel.source import Split, Tile
+from placewise.kernel.split import Pitch, index_terms, pitches, split_index
+from placewise.kernel.symbolic import Poly
+from placewise.kernel.values import Values
+
+WHOLE_BYTES = 227 * 1024
+"""Largest array taken as a whole: shared memory of a block on compute capability 9.0 and 10.0, the
+most there is (CUDA C++ Programming Guide, Technical Specifications). The machine in question may
+have less."""
+_BLOCKS = 1 << 24
+"""Blocks up to which tiles are compared one by one to see whether they are disjoint."""
+_INT = 1 << 31
+"""Indices in emitted code are of type int."""
+
+
+@dataclass(frozen=True)
+class TileResult:
+    """A tile, or why there is none."""
+
+    tile: Tile | None
+    obstacle: str | None
+
+
+@dataclass(frozen=True)
+class _Index:
+    """One access's index and the conditions around it."""
+
+    access: Access
+    poly: Poly
+    facts: Facts
+
+
+def make_bounder(launch: Launch, inputs: Inputs) -> Bounder:
+    """Values of what is the same in a block, for all blocks of the launch."""
+    values: dict[str, Numbers] = {}
+    for axis, name in enumerate("xyz"):
+        shape = [1, 1, 1]
+        shape[2 - axis] = launch.grid[axis]
+        values[f"blockIdx.{name}"] = np.arange(launch.grid[axis], dtype=np.int64).reshape(shape)
+        values[f"blockDim.{name}"] = np.full((1, 1, 1), launch.block[axis], np.int64)
+        values[f"gridDim.{name}"] = np.full((1, 1, 1), launch.grid[axis], np.int64)
+    for argument in inputs.arguments:
+        if isinstance(argument, ScalarArgument) and argument.value.dtype.kind in "iub":
+            values[argument.name] = np.full((1, 1, 1), int(argument.value.item()), np.int64)
+    return Bounder(values)
+
+
+def find_tile(
+    values: Values, accesses: Sequence[Access], variables: Sequence[PointerVariable],
+    elements: int, element_bytes: int, launch: Launch, *, written: bool,
+) -> TileResult:  # fmt: skip
+    """The smallest tile that holds all elements a block accesses.
+
+    A whole array where no index can be bounded, or where it is no larger than its tile.
+    """
+    whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
+    try:
+        indices = [_index(values, a, variables) for a in accesses]
+        tiles = _tiles(values, indices, variables, elements, launch)
+    except Unbounded as unbounded:
+        if whole is not None and (whole.disjoint or not written):
+            return TileResult(whole, None)
+        lines = ", ".join(str(line) for line in sorted({a.place.line for a in accesses})[:3])
+        what = f"the index has no bound per block (line {lines}): {unbounded}"
+        return TileResult(None, what)
+    if whole is not None:
+        tiles = [t for t in tiles if t.elements < elements] + [whole]
+    if written:
+        usable = [t for t in tiles if t.disjoint and (t.rows == 1 or t.within_rows)]
+        if not usable:
+            return TileResult(
+                None, "written, and blocks share elements: no tile can be copied back"
+            )
+        tiles = usable
+    best = min(tiles, key=lambda t: (t.elements, t.rows))
+    if best.bytes(element_bytes) > WHOLE_BYTES:
+        return TileResult(
+            None,
+            f"a block touches {best.elements} elements, {best.bytes(element_bytes)} bytes: more "
+            "than the shared memory of any GPU",
+        )
+    return TileResult(best, None)
+
+
+def _whole(elements: int, launch: Launch) -> Tile:
+    return Tile(
+        whole=True,
+        rows=1,
+        width=elements,
+        pitch=0,
+        elements=elements,
+        row0_text="0",
+        column0_text="0",
+        pitch_text="0",
+        disjoint=launch.blocks == 1,
+    )
+
+
+def _index(values: Values, access: Access, variables: Sequence[PointerVariable]) -> _Index:
+    total = Poly()
+    for term in index_terms(access, variables):
+        value = values.value(term.node)
+        total = total + value if term.sign > 0 else total - value
+    return _Index(access, total, facts_at(access.node, values))
+
+
+def _tiles(
+    values: Values,
+    indices: Sequence[_Index],
+    variables: Sequence[PointerVariable],
+    elements: int,
+    launch: Launch,
+) -> list[Tile]:
+    """One-dimensional tile, and a two-dimensional one for every pitch that the indices have."""
+    found: list[Tile] = []
+    reason: Unbounded | None = None
+    try:
+        found.append(_flat(values.bounder, indices, launch, elements))
+    except Unbounded as unbounded:
+        reason = unbounded
+    for pitch in pitches([i.poly for i in indices]):
+        try:
+            tile = _pitched(values, indices, variables, pitch, launch, elements)
+        except Unbounded:
+            continue
+        if tile is not None and tile.rows > 1:
+            found.append(tile)
+    if not found:
+        raise reason or Unbounded("no index")
+    return found
+
+
+def _flat(bounder: Bounder, indices: Sequence[_Index], launch: Launch, elements: int) -> Tile:
+    begin, width = _range(bounder, [(i.poly, i.facts) for i in indices])
+    start = _check_int(bounder.evaluate(begin))
+    return Tile(
+        whole=False,
+        rows=1,
+        width=width,
+        pitch=0,
+        elements=width,
+        row0_text="0",
+        column0_text=begin.text,
+        pitch_text="0",
+        disjoint=_disjoint(launch, (start, min(width, elements), elements)),
+    )
+
+
+def _pitched(
+    values: Values,
+    indices: Sequence[_Index],
+    variables: Sequence[PointerVariable],
+    pitch: Pitch,
+    launch: Launch,
+    elements: int,
+) -> Tile | None:
+    splits = [split_index(values, i.access, variables, pitch) for i in indices]
+    parts = [s for s in splits if s is not None]
+    if len(parts) < len(splits):
+        return None
+    bounder = values.bounder
+    facts = [i.facts for i in indices]
+    row0, rows = _range(bounder, [(p.row, f) for p, f in zip(parts, facts, strict=True)])
+    column0, width = _range(bounder, [(p.column, f) for p, f in zip(parts, facts, strict=True)])
+    across = bounder.evaluate(pitch.poly)
+    if (across != across.flat[0]).any() or across.flat[0] <= 0:
+        return None
+    size = int(across.flat[0])
+    first_row = _check_int(bounder.evaluate(row0))
+    first_column = _check_int(bounder.evaluate(column0))
+    inside = all(
+        (bounder.lowest(p.column, f) >= 0).all() and (bounder.highest(p.column, f) < size).all()
+        for p, f in zip(parts, facts, strict=True)
+    )
+    last_row = -(-elements // size)
+    return Tile(
+        whole=False,
+        rows=rows,
+        width=width,
+        pitch=size,
+        elements=rows * width,
+        row0_text=row0.text,
+        column0_text=column0.text,
+        pitch_text=pitch.poly.text,
+        disjoint=inside
+        and _disjoint(launch, (first_row, rows, last_row), (first_column, width, size)),
+        within_rows=inside,
+        splits=tuple(Split(p.row_terms, p.column_terms) for p in parts),
+    )
+
+
+def _range(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]]) -> tuple[Poly, int]:
+    """(lower bound of all, largest width over the blocks). Of several lower bounds the one that
+    makes the narrowest tile is taken, then the shortest text."""
+    highest = bounder.highest(*parts[0])
+    for poly, facts in parts[1:]:
+        highest = np.maximum(highest, bounder.highest(poly, facts))
+    picked = []
+    for poly, _ in parts:
+        lower = bounder.bounds(poly, upper=False)
+        picked.append(min(lower, key=lambda b: (_width(bounder, b, highest), len(b.text))))
+    begin = bounder.least(picked)
+    return begin, max(1, _width(bounder, begin, highest))
+
+
+def _width(bounder: Bounder, begin: Poly, highest: Numbers) -> int:
+    return int((highest - bounder.evaluate(begin)).max()) + 1
+
+
+def _check_int(numbers: Numbers) -> Numbers:
+    if numbers.min() < -_INT or numbers.max() >= _INT:
+        raise Unbounded("it does not fit 32 bits")
+    return numbers
+
+
+def _disjoint(launch: Launch, *axes: tuple[Numbers, int, int]) -> bool:
+    """Whether boxes of equal size, one per block, have no element in common within the array.
+
+    Each axis gives (starts per block, size, end of the array along it).
+    """
+    if launch.blocks == 1:
+        return True
+    if launch.blocks > _BLOCKS:
+        return False
+    shape = launch.grid[::-1]
+    starts = [np.broadcast_to(s, shape).reshape(-1) for s, _, _ in axes]
+    # Blocks wholly outside the array touch nothing.
+    inside = np.ones(launch.blocks, bool)
+    for start, (_, size, end) in zip(starts, axes, strict=True):
+        inside &= (start < end) & (start + size > 0)
+    boxes = np.unique(np.stack([s[inside] for s in starts], axis=1), axis=0)
+    if len(boxes) < np.count_nonzero(inside):
+        return False
+    # Where every start along an axis is a multiple of a size from the first, boxes are cells.
+    for axis, (_, size, _) in enumerate(axes):
+        distinct = np.unique(boxes[:, axis])
+        if (np.diff(distinct) < size).any():
+            return False
+    return True
