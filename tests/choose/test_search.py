@@ -94,7 +94,7 @@ def test_exhaustive_search_equals_brute_force(seed, model):
     profile, legality = _setting(seed, 3)
     expected = _brute_force(profile, legality, model)
     best = min(total for total, *_ in expected)
-    candidates = search(profile, legality, K20C, model, limit=1000)
+    candidates = search(profile, legality, K20C, model, limit=1000, equals=True)
     assert len(candidates) == len(expected)
     totals = {placement: total for total, _, placement in expected}
     for candidate in candidates:
@@ -110,6 +110,21 @@ def test_exhaustive_search_equals_brute_force(seed, model):
         expected_ratio = candidate.prediction.total / present.prediction.total
         assert candidate.ratio.ratio == pytest.approx(expected_ratio)
         assert candidate.ratio.low <= candidate.ratio.ratio <= candidate.ratio.high
+
+
+@models
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_moves_without_effect_are_left_out(seed, model):
+    profile, legality = _setting(seed, 3)
+    totals = {placement: total for total, _, placement in _brute_force(profile, legality, model)}
+    listed = {c.placement for c in search(profile, legality, K20C, model, limit=1000)}
+    for placement, total in totals.items():
+        moves = placement.moved(legality.present)
+        without = [
+            Placement.of({**dict(placement.spaces), array: origin}) for array, origin, _ in moves
+        ]
+        idle = any(totals[w] == pytest.approx(total, rel=1e-9, abs=0) for w in without)
+        assert (placement in listed) == (len(moves) < 2 or not idle)
 
 
 def test_present_placement_is_always_there():

@@ -19,23 +19,50 @@ def placements(table: CostTable) -> int:
     return math.prod(len(spaces) for spaces in table.options)
 
 
-def exhaustive(table: CostTable, limit: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def exhaustive(
+    table: CostTable, limit: int, *, equals: bool = False
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The best placements: (n, arrays) options and (n,) times, best first, n at most ``limit``.
 
-    Ties go to the placement that moves fewer arrays.
+    Ties go to the placement that moves fewer arrays. Unless ``equals``, placements of several moves
+    one of which changes nothing are left out: the same without that move is in the list.
     """
-    kept = np.zeros((0, len(table.arrays)), np.int64)
-    times = np.zeros(0)
     shape = tuple(len(spaces) for spaces in table.options)
-    for start in range(0, placements(table), _AT_ONCE):
-        flat = np.arange(start, min(start + _AT_ONCE, placements(table)))
-        choice = np.stack(np.unravel_index(flat, shape), axis=1) if shape else kept[:0]
-        choice = choice[table.fits(choice)]
-        total = table.model.total(table.path_times(choice))
-        kept, times = ranked(
-            table, np.concatenate([kept, choice]), np.concatenate([times, total]), limit
-        )
-    return kept, times
+    times = np.full(placements(table), np.inf)
+    for start in range(0, len(times), _AT_ONCE):
+        choice = _unravel(np.arange(start, min(start + _AT_ONCE, len(times))), shape)
+        fits = np.flatnonzero(table.fits(choice))
+        times[start + fits] = table.model.total(table.path_times(choice[fits]))
+    kept = np.flatnonzero(np.isfinite(times))
+    choice = _unravel(kept, shape)
+    if not equals:
+        idle = _has_idle_move(table, choice, kept, times, shape)
+        kept, choice = kept[~idle], choice[~idle]
+    return ranked(table, choice, times[kept], limit)
+
+
+def _unravel(flat: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    if not shape:
+        return np.zeros((len(flat), 0), np.int64)
+    return np.stack(np.unravel_index(flat, shape), axis=1)
+
+
+def _has_idle_move(
+    table: CostTable,
+    choice: NDArray[np.int64],
+    flat: NDArray[np.int64],
+    times: NDArray[np.float64],
+    shape: tuple[int, ...],
+) -> NDArray[np.bool_]:
+    """(placements,) whether a placement takes two or more moves and one of them could be undone
+    without a change in time."""
+    idle = np.zeros(len(choice), np.bool_)
+    stride = np.cumprod((1, *shape[:0:-1]))[::-1]
+    for a, present in enumerate(table.present):
+        moved = choice[:, a] != present
+        undone = times[flat - (choice[:, a] - present) * stride[a]]
+        idle |= moved & (np.abs(undone - times[flat]) <= TIE * times[flat])
+    return idle & (table.moves(choice) > 1)
 
 
 def ranked(

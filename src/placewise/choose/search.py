@@ -66,18 +66,20 @@ def search(
     *,
     limit: int = 20,
     reading: Reading | None = None,
+    equals: bool = False,
 ) -> tuple[Candidate, ...]:
     """The ``limit`` best placements that are legal and fit, by predicted time, best first; the
     present one is always among them (behind the others where it is not one of the best).
 
     Every combination is judged while there are at most ``EXHAUSTIVE_UP_TO``; beyond that the greedy
     search's placement, the present one, and all that differ from either in one array. Ties go to
-    fewer moves, then to fewer bytes copied.
+    fewer moves, then to fewer bytes copied. Placements of several moves one of which changes
+    nothing are listed only if ``equals``.
     """
     table = CostTable(profile, legality, machine, model, reading)
     table.prepare()
     if placements(table) <= EXHAUSTIVE_UP_TO:
-        choice, _ = exhaustive(table, limit)
+        choice, _ = exhaustive(table, limit, equals=equals)
     else:
         starts = np.array([greedy(table), table.present])
         near = np.unique(np.concatenate([_neighbours(table, row) for row in starts]), axis=0)
@@ -105,7 +107,7 @@ def search(
 
 
 def combinations(legality: Legality) -> int:
-    """Number of placements that single arrays' legality leaves, whether they fit together or not."""
+    """Number of placements of legal choices, whether they fit together or not."""
     return math.prod(len(legality.spaces(array)) for array in legality.arrays)
 
 

@@ -192,7 +192,7 @@ class Profile:
 
         A cache on the die sees all SMs. Where the sample has only some of them, distances are
         carried over to all with the growth exponent that the sample's two halves show; so are first
-        touches, by SMs and by waves, and an array has no more of them than blocks.
+        touches, by SMs and by waves. Neither grows beyond what the array's number of blocks allows.
         """
         rates = np.zeros(TAGS + 2)
         histogram = self.histogram(name, block_bytes, memory.scope)
@@ -201,9 +201,9 @@ class Profile:
         blocks = capacity_bytes / block_bytes
         first_touches = 1.0
         if memory.scope == "die" and not self.sample.complete:
-            more = self.sample.sm_scale**histogram.growth_by_sms
-            blocks /= more
             seen = histogram.distinct
+            more = self.sample.sm_scale**histogram.growth_by_sms
+            blocks /= min(more, histogram.blocks / seen)
             in_all = seen * more * self.sample.wave_scale**histogram.growth_by_waves
             first_touches = min(histogram.blocks, in_all) / (seen * self.sample.block_scale)
         missed = histogram.far(blocks) + histogram.cold * first_touches

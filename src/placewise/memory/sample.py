@@ -4,8 +4,9 @@ Assumptions, all of them openings for error that the report can name:
 
 * Block ``b`` runs on SM ``b mod SMs`` and is that SM's ``b div SMs``-th block (round robin).
   Hardware gives later blocks to whichever SM has room, which is the same where blocks are alike.
-* SMs are alike: a few adjacent ones stand for all. Adjacent SMs are kept together because
-  adjacent blocks share data; whole TPCs are kept where an SM shares a cache with its TPC.
+* SMs are alike: a few stand for all. They are kept in runs of neighbours, because neighbouring
+  blocks share data and the SMs of a TPC may share a cache, and in two runs at least, so that what
+  distant SMs share or do not share can be told.
 * Where even a few SMs' blocks are too many, the launch's first wave and a wave from its middle
   stand for the rest, and in the last resort a single block does, as in PORPLE's own profiling
   (Chen et al. 2017, section 3.3).
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 
-RUN_OF_SMS = 4
+RUN_OF_SMS = 2
 """Adjacent SMs kept together at least."""
 
 WARPS_AT_FIRST = 1 << 19
@@ -83,7 +84,8 @@ class SamplePlan:
 
     @property
     def _sm_levels(self) -> int:
-        return max(0, (self._runs - 1).bit_length())
+        """Halvings that leave two runs."""
+        return max(0, (self._runs - 1).bit_length() - 1)
 
     @property
     def _waves(self) -> int:
@@ -98,7 +100,7 @@ class SamplePlan:
         """Sample at ``level``: each halves the one before, first the SMs, then the waves of the
         last SMs, at the end the blocks of the last waves down to a single one."""
         order = np.random.default_rng(self.seed).permutation(self._runs)
-        kept = order[: max(1, -(-self._runs >> min(level, self._sm_levels)))]
+        kept = order[: -(-self._runs >> min(level, self._sm_levels))]
         sms = np.isin(np.arange(self.sms) // self.run, kept)
         sms[self.blocks :] = False
 
