@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.elements import texel
 from placewise.kernel.launch import ArrayArgument, TextureArgument
 from placewise.kernel.source import AccessPlace, ArrayUse
+from placewise.kernel.view.elements import texel
 from placewise.rewrite.draft import Draft, offset_aliases, sum_text
 from placewise.rewrite.text import Render
 from placewise.space import MemorySpace

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placewise.kernel.clang import Node, ParsedKernel
-from placewise.kernel.elements import is_integer, is_unsigned
-from placewise.kernel.flow import Flow, changes
-from placewise.kernel.interval import Bounder, Unbounded
-from placewise.kernel.loops import loop_of, loop_variable
-from placewise.kernel.symbolic import Poly, compound, ranged, uniform, unknown
+from placewise.kernel.view.clang import Node, ParsedKernel
+from placewise.kernel.view.elements import is_integer, is_unsigned
+from placewise.kernel.view.flow import Flow, changes
+from placewise.kernel.view.interval import Bounder, Unbounded
+from placewise.kernel.view.loops import loop_of, loop_variable
+from placewise.kernel.view.symbolic import Poly, compound, ranged, uniform, unknown
 
 BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _CASTS = frozenset(

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placewise.kernel.conditions import facts_at
-from placewise.kernel.interval import Bounder, Facts, Numbers, Unbounded
 from placewise.kernel.launch import Inputs, Launch, ScalarArgument
-from placewise.kernel.pointers import Access, PointerVariable
 from placewise.kernel.source import Split, Tile
-from placewise.kernel.split import Pitch, index_terms, pitches, split_index
-from placewise.kernel.symbolic import Poly
-from placewise.kernel.values import Values
+from placewise.kernel.view.conditions import facts_at
+from placewise.kernel.view.interval import Bounder, Facts, Numbers, Unbounded
+from placewise.kernel.view.pointers import Access, PointerVariable
+from placewise.kernel.view.split import Pitch, index_terms, pitches, split_index
+from placewise.kernel.view.symbolic import Poly
+from placewise.kernel.view.values import Values
 
 WHOLE_BYTES = 227 * 1024
 """Largest array taken as a whole: shared memory of a block on compute capability 9.0 and 10.0, the

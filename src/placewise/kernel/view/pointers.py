@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from placewise.kernel.clang import Node, ParsedKernel
 from placewise.kernel.source import AccessPlace, Alias, Term
+from placewise.kernel.view.clang import Node, ParsedKernel
 from placewise.space import Way
 
 LOAD_INTRINSICS = frozenset({"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placewise.kernel.clang import Node
-from placewise.kernel.interval import Facts
-from placewise.kernel.symbolic import Poly, compound
+from placewise.kernel.view.clang import Node
+from placewise.kernel.view.interval import Facts
+from placewise.kernel.view.symbolic import Poly, compound
 
 if TYPE_CHECKING:
-    from placewise.kernel.values import Values
+    from placewise.kernel.view.values import Values
 
 _NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 _ONE = Poly.constant(1)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from placewise.kernel.clang import Node
-from placewise.kernel.conditions import bound_of, facts_of, leaves
-from placewise.kernel.loops import STEPS, step_direction
-from placewise.kernel.symbolic import Atom, AtomKind, Poly, ranged, unknown
+from placewise.kernel.view.clang import Node
+from placewise.kernel.view.conditions import bound_of, facts_of, leaves
+from placewise.kernel.view.loops import STEPS, step_direction
+from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, ranged, unknown
 
 if TYPE_CHECKING:
-    from placewise.kernel.values import Values
+    from placewise.kernel.view.values import Values
 
 _TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 

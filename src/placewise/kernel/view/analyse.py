@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
-from placewise.kernel.clang import Node, ParsedKernel, parse_kernel
-from placewise.kernel.elements import dtype_of, loads_by_intrinsic, texel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.pointers import Uses, element_type, follow
 from placewise.kernel.source import AccessPlace, ArrayUse, Parameter, SourceView
-from placewise.kernel.tile import TileResult, find_tile, make_bounder
-from placewise.kernel.values import Values
+from placewise.kernel.view.clang import Node, ParsedKernel, parse_kernel
+from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
+from placewise.kernel.view.pointers import Uses, element_type, follow
+from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
+from placewise.kernel.view.values import Values
 from placewise.space import Way
 
 _READ_ONLY_WAYS = (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER)

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placewise.kernel.clang import Node
-from placewise.kernel.conditions import bound_of, facts_of
-from placewise.kernel.interval import Unbounded
-from placewise.kernel.symbolic import Atom, AtomKind, Poly, ranged, unknown
+from placewise.kernel.view.clang import Node
+from placewise.kernel.view.conditions import bound_of, facts_of
+from placewise.kernel.view.interval import Unbounded
+from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, ranged, unknown
 
 if TYPE_CHECKING:
-    from placewise.kernel.values import Values
+    from placewise.kernel.view.values import Values
 
 STEPS = {"++": 1, "p++": 1, "--": -1, "p--": -1}
 _OPPOSITE = {1: "<", -1: ">"}

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from placewise.kernel.clang import Node
-from placewise.kernel.interval import Unbounded
-from placewise.kernel.loops import loop_of
-from placewise.kernel.pointers import Access, IndexTerm, PointerVariable, term_place
 from placewise.kernel.source import Term
-from placewise.kernel.symbolic import Monomial, Poly
-from placewise.kernel.values import Values
+from placewise.kernel.view.clang import Node
+from placewise.kernel.view.interval import Unbounded
+from placewise.kernel.view.loops import loop_of
+from placewise.kernel.view.pointers import Access, IndexTerm, PointerVariable, term_place
+from placewise.kernel.view.symbolic import Monomial, Poly
+from placewise.kernel.view.values import Values
 
 _LARGEST_PITCHES = 4
 """Pitches tried per array; more would need an index of more dimensions."""

@@ -18,7 +18,7 @@ from clang import cindex
 from placewise.errors import UnsupportedError
 from placewise.kernel.case import Case
 from placewise.kernel.nvrtc import header_paths
-from placewise.kernel.template import Substitution, base_name, substitute
+from placewise.kernel.view.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
 _BINARY = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.symbolic import Atom, AtomKind, Poly, compound
+from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, compound
 
 _CANDIDATES = 12
 """Bounds kept of one polynomial; more would only be tighter."""
