@@ -1,0 +1,1 @@
+"""The warp IR to machine code, through LLVM IR written as text."""

@@ -1,0 +1,154 @@
+"""Atomic operations: lane after lane, lowest first, so results do not depend on chance."""
+
+from __future__ import annotations
+
+from placewise.execute.codegen.access import (
+    Kind,
+    _general_range,
+    _trace_general,
+    _wide_offsets,
+    lane_pointer,
+    touch,
+)
+from placewise.execute.codegen.text import Text
+from placewise.execute.ir import Access
+
+_RMW = {
+    "add": "add",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+    "exch": "xchg",
+    "smin": "min",
+    "smax": "max",
+    "umin": "umin",
+    "umax": "umax",
+    "inc": "uinc_wrap",
+    "dec": "udec_wrap",
+    "fadd": "fadd",
+}
+
+
+def atomic_kind(access: Access, *, traced: bool) -> Kind:
+    """The memory an atomic works on, as the load helpers name it."""
+    if access.space == "shared":
+        memory = "shared"
+    else:
+        memory = "windowed"
+    return Kind("atomic", memory, access.bits, 1, traced)
+
+
+def name_of(access: Access, *, traced: bool, parallel: bool) -> str:
+    kind = atomic_kind(access, traced=traced)
+    return f"@atomic.{access.operation}.{kind.memory}.{access.bits}" + (
+        (".t" if traced else "") + (".p" if parallel else "")
+    )
+
+
+def atomic_helper(access: Access, declarations: set[str], *, traced: bool, parallel: bool) -> str:
+    """``parallel`` uses the host's atomics, for blocks that run on several cores at once."""
+    kind = atomic_kind(access, traced=traced)
+    t = Text(declarations)
+    e, a = kind.element, kind.address
+    found, relative, good, _ = _general_range(t, kind)
+    addresses = t.stack(f"<32 x {a}>")
+    places = [t.stack(f"<32 x {e}>") for _ in range(3)]
+    t.do(f"store <32 x {a}> {relative}, ptr {addresses}")
+    t.do(f"store <32 x {e}> %value0, ptr {places[1]}")
+    t.do(f"store <32 x {e}> %value1, ptr {places[2]}")
+    t.do(f"store <32 x {e}> zeroinitializer, ptr {places[0]}")
+    t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %near, label %far, !prof !1")
+
+    def loop(start: str, pointer_of: object) -> None:
+        head, body, on = t.label(), t.label(), t.label()
+        before = start
+        t.do(f"br label %{head}")
+        t.start(head)
+        left, rest = t.name(), t.name()
+        t.do(f"{left} = phi i32 [ %mask, %{before} ], [ {rest}, %{on} ]")
+        t.do(f"br i1 {t.op(f'icmp eq i32 {left}, 0')}, label %out, label %{body}")
+        t.start(body)
+        lane = t.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "false"))
+        where = t.op(f"load {a}, ptr {t.op(f'getelementptr {a}, ptr {addresses}, i32 {lane}')}")
+        assert callable(pointer_of)
+        pointer = pointer_of(where, lane, on)
+        values = [
+            t.op(f"load {e}, ptr {t.op(f'getelementptr {e}, ptr {p}, i32 {lane}')}")
+            for p in places[1:]
+        ]
+        old = _operate(t, access, e, pointer, values, parallel=parallel)
+        t.do(f"store {e} {old}, ptr {t.op(f'getelementptr {e}, ptr {places[0]}, i32 {lane}')}")
+        t.do(f"br label %{on}")
+        t.start(on)
+        t.do(f"{rest} = and i32 {left}, {t.op(f'sub i32 {left}, 1')}")
+        t.do(f"br label %{head}")
+
+    t.start("near")
+    touch(t, found, "atomic")
+    if traced:
+        _trace_general(t, kind, _wide_offsets(t, kind, relative), found)
+    t.do("br label %near.loop")
+    t.start("near.loop")
+    loop("near.loop", lambda at, _lane, _on: _host(t, found.host, kind, at))
+    t.start("far")
+    t.do(f"store <32 x {a}> %address, ptr {addresses}")
+    t.do("br label %far.loop")
+    t.start("far.loop")
+    loop("far.loop", lambda at, lane, on: lane_pointer(t, kind, "atomic", at, lane, on))
+    t.start("out")
+    t.do(f"ret <32 x {e}> {t.op(f'load <32 x {e}>, ptr {places[0]}')}")
+    head = (
+        f"define internal fastcc <32 x {e}> {name_of(access, traced=traced, parallel=parallel)}"
+        f"(ptr %ctx, <32 x {a}> %address, i32 %mask, i32 %site, <32 x {e}> %value0, "
+        f"<32 x {e}> %value1) noinline #0 {{"
+    )
+    return "\n".join([head, *t.lines, "}"])
+
+
+def _host(t: Text, host: str, kind: Kind, at: str) -> str:
+    wide = at if kind.address == "i64" else t.op(f"zext i32 {at} to i64")
+    return t.op(f"getelementptr i8, ptr {host}, i64 {wide}")
+
+
+def _operate(
+    t: Text, access: Access, e: str, pointer: str, values: list[str], *, parallel: bool
+) -> str:
+    """One lane's operation; returns the old value."""
+    op = access.operation
+    first, second = values
+    if parallel:
+        if op == "cas":
+            pair = t.op(f"cmpxchg ptr {pointer}, {e} {first}, {e} {second} seq_cst seq_cst")
+            return t.op(f"extractvalue {{ {e}, i1 }} {pair}, 0")
+        if op == "fadd":
+            real = "float" if e == "i32" else "double"
+            value = t.op(f"bitcast {e} {first} to {real}")
+            old = t.op(f"atomicrmw fadd ptr {pointer}, {real} {value} seq_cst")
+            return t.op(f"bitcast {real} {old} to {e}")
+        return t.op(f"atomicrmw {_RMW[op]} ptr {pointer}, {e} {first} seq_cst")
+    old = t.op(f"load {e}, ptr {pointer}")
+    t.do(f"store {e} {_new_value(t, op, e, old, first, second)}, ptr {pointer}")
+    return old
+
+
+def _new_value(t: Text, op: str, e: str, old: str, first: str, second: str) -> str:
+    if op in ("add", "and", "or", "xor"):
+        return t.op(f"{op} {e} {old}, {first}")
+    if op in ("smin", "smax", "umin", "umax"):
+        return t.call(e, f"llvm.{op}.{e}", (e, old), (e, first))
+    if op == "fadd":
+        real = "float" if e == "i32" else "double"
+        x, y = (t.op(f"bitcast {e} {v} to {real}") for v in (old, first))
+        return t.op(f"bitcast {real} {t.op(f'fadd {real} {x}, {y}')} to {e}")
+    if op == "exch":
+        return first
+    if op == "cas":
+        same = t.op(f"icmp eq {e} {old}, {first}")
+        return t.op(f"select i1 {same}, {e} {second}, {e} {old}")
+    if op == "inc":
+        more = t.op(f"add {e} {old}, 1")
+        return t.op(f"select i1 {t.op(f'icmp uge {e} {old}, {first}')}, {e} 0, {e} {more}")
+    less = t.op(f"sub {e} {old}, 1")
+    none = t.op(f"icmp eq {e} {old}, 0")
+    above = t.op(f"icmp ugt {e} {old}, {first}")
+    return t.op(f"select i1 {t.op(f'or i1 {none}, {above}')}, {e} {first}, {e} {less}")

@@ -1,0 +1,134 @@
+"""Shuffles, votes, matches and reductions across the lanes of a warp."""
+
+from __future__ import annotations
+
+from placewise.execute.codegen.text import Text, Values, lanes
+from placewise.execute.ir import Node
+
+_LANE = lanes(range(32))
+_V = "<32 x i32>"
+
+
+def permute(declarations: set[str], *, avx512: bool) -> str:
+    """``@permute(values, index)``: lane l of the result is lane index[l] of the values."""
+    t = Text(declarations)
+    if avx512:
+        low = lanes(range(16))
+        high = lanes(range(16, 32))
+        halves = [
+            t.op(f"shufflevector {_V} %values, {_V} poison, <16 x i32> {p}") for p in (low, high)
+        ]
+        results = []
+        for part in (low, high):
+            index = t.op(f"shufflevector {_V} %index, {_V} poison, <16 x i32> {part}")
+            results.append(
+                t.call(
+                    "<16 x i32>",
+                    "llvm.x86.avx512.vpermi2var.d.512",
+                    ("<16 x i32>", halves[0]),
+                    ("<16 x i32>", index),
+                    ("<16 x i32>", halves[1]),
+                )
+            )
+        whole = t.op(
+            f"shufflevector <16 x i32> {results[0]}, <16 x i32> {results[1]}, <32 x i32> {_LANE}"
+        )
+    else:
+        place = t.stack(f"{_V}")
+        t.do(f"store {_V} %values, ptr {place}")
+        whole = "poison"
+        for lane in range(32):
+            index = t.op(f"extractelement {_V} %index, i64 {lane}")
+            value = t.op(f"load i32, ptr {t.op(f'getelementptr i32, ptr {place}, i32 {index}')}")
+            whole = t.op(f"insertelement {_V} {whole}, i32 {value}, i64 {lane}")
+    t.do(f"ret {_V} {whole}")
+    inline = "alwaysinline" if avx512 else "noinline"
+    head = f"define internal fastcc {_V} @permute({_V} %values, {_V} %index) {inline} #0 {{"
+    return "\n".join([head, *t.lines, "}"])
+
+
+def shuffle(v: Values, n: Node) -> tuple[str, str]:
+    """Value and in-range vectors of a ``shuffle`` node (PTX ISA, shfl.sync)."""
+    value, b, c = (v.vector(a) for a in n.args)
+    b = v.op(f"and {_V} {b}, splat (i32 31)")
+    segment = v.op(f"and {_V} {v.op(f'lshr {_V} {c}, splat (i32 8)')}, splat (i32 31)")
+    clamp = v.op(f"and {_V} {c}, splat (i32 31)")
+    free = v.op(f"xor {_V} {segment}, splat (i32 31)")
+    least = v.op(f"and {_V} {_LANE}, {segment}")
+    most = v.op(f"or {_V} {least}, {v.op(f'and {_V} {clamp}, {free}')}")
+    if n.attr == "up":
+        source = v.op(f"sub {_V} {_LANE}, {b}")
+        fine = v.op(f"icmp sge {_V} {source}, {most}")
+    else:
+        if n.attr == "down":
+            source = v.op(f"add {_V} {_LANE}, {b}")
+        elif n.attr == "bfly":
+            source = v.op(f"xor {_V} {_LANE}, {b}")
+        else:
+            source = v.op(f"or {_V} {least}, {v.op(f'and {_V} {b}, {free}')}")
+        fine = v.op(f"icmp sle {_V} {source}, {most}")
+    index = v.op(f"select <32 x i1> {fine}, {_V} {source}, {_V} {_LANE}")
+    index = v.op(f"and {_V} {index}, splat (i32 31)")
+    return v.op(f"call fastcc {_V} @permute({_V} {value}, {_V} {index})"), fine
+
+
+def vote(v: Values, n: Node, mask: str) -> str:
+    """Scalar result of a ``vote`` node."""
+    holds = v.op(f"and i32 {v.mask(n.args[0])}, {mask}")
+    if n.attr == "ballot":
+        return holds
+    if n.attr == "any":
+        return v.op(f"icmp ne i32 {holds}, 0")
+    everyone = v.op(f"icmp eq i32 {holds}, {mask}")
+    if n.attr == "all":
+        return everyone
+    return v.op(f"or i1 {everyone}, {v.op(f'icmp eq i32 {holds}, 0')}")
+
+
+_IDENTITY = {
+    "add": 0,
+    "or": 0,
+    "xor": 0,
+    "and": -1,
+    "umax": 0,
+    "umin": -1,
+    "smax": -(1 << 31),
+    "smin": (1 << 31) - 1,
+}
+
+
+def reduce(v: Values, n: Node, mask: str) -> str:
+    """Scalar result of a ``reduce`` node over the active lanes."""
+    op = str(n.attr)
+    flags = v.op(f"bitcast i32 {mask} to <32 x i1>")
+    value = v.vector(n.args[0])
+    clean = v.op(f"select <32 x i1> {flags}, {_V} {value}, {_V} splat (i32 {_IDENTITY[op]})")
+    return v.call("i32", f"llvm.vector.reduce.{op}.v32i32", (_V, clean))
+
+
+def match_helper(declarations: set[str], bits: int) -> str:
+    """``@match.N(values, mask)``: per lane the active lanes with the same value."""
+    t = Text(declarations)
+    e = f"i{bits}"
+    place = t.stack(f"<32 x {e}>")
+    t.do(f"store <32 x {e}> %values, ptr {place}")
+    t.do("br label %head")
+    t.start("head")
+    t.do("%left = phi i32 [ %mask, %0 ], [ %rest, %body ]")
+    t.do(f"%result = phi {_V} [ zeroinitializer, %0 ], [ %more, %body ]")
+    t.do(f"br i1 {t.op('icmp eq i32 %left, 0')}, label %out, label %body")
+    t.start("body")
+    lane = t.call("i32", "llvm.cttz.i32", ("i32", "%left"), ("i1", "false"))
+    value = t.op(f"load {e}, ptr {t.op(f'getelementptr {e}, ptr {place}, i32 {lane}')}")
+    same = t.op(f"icmp eq <32 x {e}> %values, {t.splat(e, value)}")
+    found = t.op(f"and i32 {t.op(f'bitcast <32 x i1> {same} to i32')}, %mask")
+    flags = t.op(f"bitcast i32 {found} to <32 x i1>")
+    t.do(f"%more = select <32 x i1> {flags}, {_V} {t.splat('i32', found)}, {_V} %result")
+    t.do(f"%rest = and i32 %left, {t.op(f'xor i32 {found}, -1')}")
+    t.do("br label %head")
+    t.start("out")
+    t.do(f"ret {_V} %result")
+    head = (
+        f"define internal fastcc {_V} @match.{bits}(<32 x {e}> %values, i32 %mask) noinline #0 {{"
+    )
+    return "\n".join([head, *t.lines, "}"])

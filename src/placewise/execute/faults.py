@@ -1,0 +1,99 @@
+"""What went wrong in a kernel, told so that its author can find it."""
+
+from __future__ import annotations
+
+from placewise.errors import ExecutionError
+from placewise.execute.device import Device
+from placewise.execute.ir import Barrier, Place, Trap
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, Fault
+from placewise.execute.translate import Translation
+from placewise.execute.worker import FaultReport
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Launch
+from placewise.kernel.ptx import Module
+
+
+def execution_error(
+    report: FaultReport,
+    kernel: Kernel,
+    launch: Launch,
+    module: Module,
+    translation: Translation,
+    device: Device,
+) -> ExecutionError:
+    """The error to raise for a fault."""
+    place = _place(report, translation)
+    where = _where(place, kernel, module)
+    who = _who(report, launch)
+    if report.fault in (Fault.BOUNDS, Fault.MISALIGNED):
+        return ExecutionError(f"{_access(report, translation, device)} in {who}", where=where)
+    if report.fault == Fault.LIMIT:
+        return ExecutionError(
+            f"the kernel does not end: a warp exceeded the instruction limit in {who}",
+            where=where,
+            hint="raise the instruction limit if the kernel is right",
+        )
+    if report.fault == Fault.DIVERGENT_BARRIER:
+        return ExecutionError(
+            f"a barrier that only some threads of a warp reach, in {who}", where=where
+        )
+    if report.fault == Fault.BARRIER:
+        return ExecutionError(f"warps wait at barriers that never complete, in {who}", where=where)
+    return ExecutionError(f"the kernel trapped (assertion or __trap) in {who}", where=where)
+
+
+def _place(report: FaultReport, translation: Translation) -> Place | None:
+    """Sites are numbered from 0; -2 and below stand for the ends of blocks."""
+    program = translation.program
+    if 0 <= report.site < len(program.accesses):
+        return program.accesses[report.site].place
+    if report.site <= -2:
+        terminator = program.blocks[-2 - report.site].terminator
+        if isinstance(terminator, Trap | Barrier):
+            return terminator.place
+    return None
+
+
+def _where(place: Place | None, kernel: Kernel, module: Module) -> str:
+    if place is None:
+        return kernel.filename
+    if place.source is None:
+        return f"{kernel.filename} (PTX line {place.line})"
+    name = module.files.get(place.source[0], kernel.filename)
+    return f"{name}:{place.source[1]}"
+
+
+def _who(report: FaultReport, launch: Launch) -> str:
+    gx, gy, _ = launch.grid
+    bx, by, _ = launch.block
+    b, t = report.block, report.warp * 32 + report.lane
+    block = (b % gx, b // gx % gy, b // (gx * gy))
+    thread = (t % bx, t // bx % by, t // (bx * by))
+    return f"block {block}, thread {thread}"
+
+
+def _access(report: FaultReport, translation: Translation, device: Device) -> str:
+    access = translation.program.accesses[report.site]
+    size = access.bits // 8 * access.count
+    verb = {"load": "reads", "store": "writes", "atomic": "updates"}[access.kind]
+    how = "misaligned" if report.fault == Fault.MISALIGNED else "out of bounds"
+    head = f"{how}: '{access.opcode}' {verb} {size} bytes"
+    window = report.address >> WINDOW_SHIFT
+    if access.space in ("shared", "local"):
+        return f"{head} at offset {report.address} of the {access.space} memory"
+    for space, number in WINDOW_OF_SPACE.items():
+        if window == number:
+            offset = report.address - (number << WINDOW_SHIFT)
+            return f"{head} at offset {offset} of the {space} memory"
+    if window <= 0:
+        return f"{head} at address {report.address:#x}, a null pointer"
+    near = device.region_near(report.address)
+    if near is None:
+        return f"{head} at address {report.address:#x}, which is in no array"
+    region, offset = near
+    if report.fault == Fault.MISALIGNED:
+        return f"{head} at byte offset {offset} of array '{region.name}'"
+    return (
+        f"{head} at byte offset {offset} of array '{region.name}' ({region.data.size} bytes), "
+        f"index {offset // size} counted in {size}-byte elements"
+    )

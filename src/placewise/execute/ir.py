@@ -1,0 +1,221 @@
+"""The warp IR: what PTX (and machine code) is lowered to before LLVM sees it.
+
+A program is a list of blocks over registers. Inside a block everything is a :class:`Node`, a value
+of one lane computed once; a register is read by a ``get`` node and written by a ``set`` node. All
+instructions are executed by every active lane of a warp at once; which values are the same in all
+lanes is found later (:mod:`placewise.execute.uniform`), not stated here.
+
+Types are ``i1 i8 i16 i32 i64 i128 f16 f32 f64``. The operations, by what ``args`` hold:
+
+==================  ===================================================================
+``const``           no args; ``attr`` the bits
+``get``, ``set``    ``attr`` the :class:`Reg`; ``set`` takes the value
+``special``         ``attr`` a :data:`SPECIAL` name
+``param``           ``attr`` the byte offset in the kernel's parameter buffer
+elementwise         the operands; see :data:`ELEMENTWISE`
+``icmp``, ``fcmp``  two operands, ``attr`` the LLVM condition
+``load``            address[, guard]; ``attr`` an :class:`Access`
+``store``           address, values…[, guard]; ``attr`` an :class:`Access`
+``atomic``          address, operands…[, guard]; ``attr`` an :class:`Access`
+``texture``         handle, coordinate[, guard]; ``attr`` an :class:`Access`
+``part``            a multi-valued node; ``attr`` the number of the value
+``shuffle``         value, lane operand, clamp operand; ``attr`` the mode; parts: value, in range
+``vote``            predicate; ``attr`` all, any, uni or ballot
+``match``           value; ``attr`` any or all; parts: mask, all equal
+``reduce``          value; ``attr`` the operation
+``activemask``      no args
+==================  ===================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SPECIAL = frozenset(
+    [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
+    + ["laneid", "warpid", "nwarpid", "smid", "nsmid", "gridid", "clock", "dynamic_shared"]
+    + ["total_shared"]
+    + [f"lanemask_{c}" for c in ("eq", "le", "lt", "ge", "gt")]
+)
+"""Special values: ``i32`` except ``clock`` (``i64``)."""
+
+ELEMENTWISE = frozenset(
+    # integers
+    "add sub mul mulhi_s mulhi_u and or xor shl lshr ashr sdiv udiv srem urem smin smax umin umax "
+    "sadd_sat ssub_sat uadd_sat usub_sat ctlz cttz ctpop bitreverse fshl fshr "
+    # conversions
+    "trunc zext sext bitcast fptrunc fpext fptosi fptoui sitofp uitofp "
+    # floating point
+    "fadd fsub fmul fdiv fma fneg fabs copysign fmin fmax fmin_nan fmax_nan sqrt floor ceil ftrunc "
+    "rint sin cos exp2 log2 tanh "
+    "icmp fcmp select".split()
+)
+
+BITS = {
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "f16": 16,
+    "i32": 32,
+    "f32": 32,
+    "i64": 64,
+    "f64": 64,
+    "i128": 128,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an instruction comes from."""
+
+    line: int
+    """Line in the PTX text."""
+    source: tuple[int, int] | None
+    """(file number, line)."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a memory node does, lane by lane."""
+
+    kind: str
+    """load, store or atomic."""
+    space: str
+    """global, shared, local, constant, generic or texture; param for indexed parameters."""
+    bits: int
+    """Bits of one element (8 … 128)."""
+    count: int
+    """Elements per lane."""
+    opcode: str
+    place: Place
+    offset: int = 0
+    """Constant bytes added to the address."""
+    operation: str = ""
+    """Of an atomic: add, fadd, smin, …, exch, cas, inc, dec; of a texture: channel type."""
+    result_used: bool = True
+    site: int = -1
+    """Number among the program's memory instructions."""
+
+
+class Reg:
+    """A register that lives across blocks."""
+
+    __slots__ = ("name", "number", "type")
+
+    def __init__(self, name: str, type_: str, number: int) -> None:
+        self.name = name
+        self.type = type_
+        self.number = number
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Attr = int | str | Reg | Access | None
+
+
+class Node:
+    """One operation and its value. ``uniform`` is filled in by the analysis."""
+
+    __slots__ = ("args", "attr", "number", "op", "type", "uniform", "used")
+
+    def __init__(
+        self, op: str, type_: str, args: tuple[Node, ...], attr: Attr, number: int
+    ) -> None:
+        self.op = op
+        self.type = type_
+        self.args = args
+        self.attr = attr
+        self.number = number
+        self.uniform = False
+        self.used = False
+
+    def __repr__(self) -> str:
+        args = ", ".join(f"%{a.number}" for a in self.args)
+        attr = "" if self.attr is None else f" {self.attr}"
+        return f"%{self.number} = {self.op} {self.type} {args}{attr}"
+
+
+@dataclass(frozen=True)
+class Jump:
+    target: int
+
+
+@dataclass(frozen=True)
+class Branch:
+    """To ``taken`` in lanes where ``condition`` holds, else to ``other``."""
+
+    condition: Node
+    taken: int
+    other: int
+
+
+@dataclass(frozen=True)
+class Switch:
+    """To ``targets[index]``; an index out of range is undefined in PTX and goes to the last."""
+
+    index: Node
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Exit:
+    pass
+
+
+@dataclass(frozen=True)
+class Trap:
+    place: Place
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Wait for the block's other warps, then go on at ``target``.
+
+    ``reduce`` is (operation, predicate, result register) of ``bar.red``.
+    """
+
+    target: int
+    number: Node | None
+    threads: Node | None
+    place: Place
+    arrive_only: bool = False
+    reduce: tuple[str, Node, Reg] | None = None
+
+
+Terminator = Jump | Branch | Switch | Exit | Trap | Barrier
+
+
+@dataclass
+class Block:
+    number: int
+    nodes: list[Node] = field(default_factory=list)
+    terminator: Terminator = field(default_factory=Exit)
+    instructions: int = 0
+    """Instructions of the original code in this block."""
+
+    def successors(self) -> tuple[int, ...]:
+        t = self.terminator
+        if isinstance(t, Jump | Barrier):
+            return (t.target,)
+        if isinstance(t, Branch):
+            return (t.taken, t.other)
+        if isinstance(t, Switch):
+            return tuple(dict.fromkeys(t.targets))
+        return ()
+
+
+@dataclass
+class Program:
+    """One kernel in the warp IR."""
+
+    name: str
+    blocks: list[Block]
+    regs: list[Reg]
+    accesses: list[Access]
+    """One per memory site, in program order."""
+    shared_bytes: int
+    """Static shared memory; dynamic shared memory follows at this offset."""
+    local_bytes: int
+    """Local memory per thread."""
+    param_bytes: int

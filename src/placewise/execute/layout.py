@@ -1,0 +1,153 @@
+"""Where things live in the device address space of a run.
+
+Generic addresses are 64 bits. The bits from :data:`WINDOW_SHIFT` up number a window: one per array,
+texture, module variable and address space of its own. An access outside its array therefore never
+reaches another one, however wrong the index, and an address says by itself what it points into.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+WINDOW_SHIFT = 36
+"""64 GiB per window."""
+
+WINDOWS = 2048
+"""Entries of the window table, a power of two; what lies above is invalid."""
+
+WINDOW_OF_SPACE = {"shared": 1, "local": 2, "param": 3}
+"""Windows of the spaces that have their own addresses; 0 stays invalid for null pointers."""
+
+FIRST_WINDOW = 4
+"""Module variables in the order of the module, then the kernel's array and texture arguments."""
+
+
+def address(window: int) -> int:
+    """First address of a window."""
+    return window << WINDOW_SHIFT
+
+
+class Slot(IntEnum):
+    """64-bit words of the context that compiled code and Python share, one context per worker."""
+
+    WINDOWS = 0
+    """Pointer to the window table."""
+    PARAMS = 1
+    SHARED = 2
+    SHARED_BYTES = 3
+    LOCAL = 4
+    """Local memory of the present warp's first thread."""
+    COUNTERS = 5
+    """Pointer to (warp, thread) executions per block, then executions per guarded site."""
+    RECORDS = 6
+    """Pointer to the columns of the trace buffer."""
+    RECORD = 7
+    """Number of the next trace record."""
+    ROW = 8
+    """Number of the next row of offsets."""
+    ROWS = 10
+    """Pointer to the rows."""
+    TRACING = 11
+    """Nonzero while a traced block runs."""
+    FUEL = 12
+    """Instructions until the next look at STOP, counted at loop heads."""
+    STOP = 13
+    """Set to end the run early."""
+    USED = 14
+    """Instructions that this warp has been given."""
+    LIMIT = 15
+    FLUSH = 16
+    """Function that takes a full trace buffer."""
+    SELF = 17
+    """Number that the flush function is called with."""
+    FAULT = 18
+    """A :class:`Fault`, 0 while all is well; the first one is kept."""
+    FAULT_SITE = 19
+    FAULT_BLOCK = 20
+    FAULT_WARP = 21
+    FAULT_LANE = 22
+    FAULT_ADDRESS = 23
+    TOUCHED = 24
+    """Pointer to two bytes per window: read, written."""
+    CTAID = 25
+    NTID = 28
+    NCTAID = 31
+    BLOCK = 34
+    """Linear number of the block."""
+    TID = 35
+    """Pointers to the x, y and z coordinates of the block's threads (i32)."""
+    THREADS = 38
+    WARPS = 39
+    FRAMES = 40
+    STATES = 41
+    """Pointer to an i32 per warp: where it goes on."""
+    RED_COUNT = 42
+    RED_TOTAL = 43
+    RED_COUNT_DONE = 44
+    RED_TOTAL_DONE = 45
+    TRACED_BLOCKS = 46
+    """Pointer to a byte per block of the grid."""
+    CLOCK = 47
+    DYNAMIC_SHARED = 48
+    LOCAL_BASE = 49
+    """Local memory of the block's first thread."""
+    LOCAL_BYTES = 50
+    """Per thread."""
+    WARP = 51
+    """Number of the present warp in its block."""
+
+
+SLOTS = 64
+
+
+class Fault(IntEnum):
+    """What went wrong in compiled code."""
+
+    NONE = 0
+    BOUNDS = 1
+    MISALIGNED = 2
+    LIMIT = 3
+    TRAP = 4
+    DIVERGENT_BARRIER = 5
+    BARRIER = 6
+
+
+FUEL = 1 << 20
+"""Instructions between two looks at STOP."""
+
+WINDOW_BYTES = 32
+"""An entry of the window table: first address, bytes, host pointer, array number (all i64)."""
+
+TRACE_RECORDS = 16384
+"""Records of a trace buffer."""
+
+TRACE_ROWS = 8192
+"""Rows of 32 offsets of a trace buffer."""
+
+TRACE_COLUMNS: tuple[tuple[str, type], ...] = (
+    ("base", np.int64),
+    ("site", np.int32),
+    ("mask", np.uint32),
+    ("stride", np.int32),
+    ("row", np.int32),
+    ("block", np.int32),
+    ("warp", np.int32),
+    ("array", np.int32),
+)
+"""Columns of a trace buffer, each :data:`TRACE_RECORDS` long, one after the other."""
+
+
+def column_offset(name: str) -> int:
+    """Byte offset of a column in a trace buffer."""
+    offset = 0
+    for column, dtype in TRACE_COLUMNS:
+        if column == name:
+            return offset
+        offset += TRACE_RECORDS * np.dtype(dtype).itemsize
+    raise KeyError(name)
+
+
+TRACE_BYTES = sum(TRACE_RECORDS * np.dtype(d).itemsize for _, d in TRACE_COLUMNS)
+"""Bytes of all columns."""

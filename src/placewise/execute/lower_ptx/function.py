@@ -1,0 +1,263 @@
+"""Lowering of whole functions: labels, branches, barriers, and calls put in place."""
+
+from __future__ import annotations
+
+from placewise.errors import UnsupportedError
+from placewise.execute.builder import Builder
+from placewise.execute.ir import (
+    Barrier,
+    Block,
+    Branch,
+    Exit,
+    Jump,
+    Node,
+    Place,
+    Switch,
+    Trap,
+)
+from placewise.execute.lower_ptx import table
+from placewise.execute.lower_ptx.context import Context
+from placewise.kernel.ptx import Immediate, Instruction, Operand, Symbol
+from placewise.kernel.ptx.module import Arguments, Function, Label, Module
+
+_FAILURES = frozenset({"__assertfail", "__assert_fail"})
+
+
+class FunctionLowering:
+    """Lowers one body into the builder's current block and those after it."""
+
+    def __init__(
+        self,
+        context: Context,
+        function: Function,
+        after: Block | None,
+        calls: tuple[str, ...],
+    ) -> None:
+        self.c = context
+        self.b: Builder = context.b
+        self.function = function
+        self.after = after
+        """Where ``ret`` goes: the block after the call, None in the entry."""
+        self.calls = calls
+        """Functions being lowered, outermost first."""
+        self.labels: dict[str, Block] = {}
+
+    def run(self) -> None:
+        """Lower every instruction; the current block ends with the body."""
+        for item in self.function.body:
+            if isinstance(item, Label):
+                self.labels[item.name] = self.b.new_block()
+        ended = False
+        for item in self.function.body:
+            if isinstance(item, Label):
+                block = self.labels[item.name]
+                if not ended:
+                    self.b.finish(Jump(block.number))
+                self.b.start(block)
+                ended = False
+                continue
+            if ended:
+                # Nothing branches here: unreachable, dropped later.
+                self.b.start(self.b.new_block())
+            ended = self._instruction(item)
+        if not ended:
+            self._return()
+
+    def _return(self) -> None:
+        self.b.finish(Jump(self.after.number) if self.after else Exit())
+
+    def _instruction(self, i: Instruction) -> bool:
+        """Lower one instruction; whether it ended the block for good."""
+        c = self.c
+        self.b.block.instructions += 1
+        c.place = Place(i.line, i.place)
+        name = i.parts[0]
+        guard: Node | None = None
+        if i.guard is not None:
+            guard = c.src(i.guard, "i1")
+            if i.guard_negated:
+                guard = c.negate(guard)
+        control = {
+            "bra": self._branch,
+            "brx": self._switch,
+            "ret": self._leave,
+            "exit": self._leave,
+            "trap": self._trap,
+            "brkpt": self._trap,
+            "bar": self._barrier,
+            "barrier": self._barrier,
+            "call": self._call,
+        }.get(name)
+        if control is not None:
+            return control(i, guard)
+        if name in table.NOTHING:
+            return False
+        handler = table.handler(i)
+        if handler is None:
+            c.unsupported(i)
+        c.guard = guard
+        try:
+            handler(c, i)
+        except (ValueError, KeyError, IndexError, StopIteration, AssertionError) as error:
+            raise UnsupportedError(
+                f"instruction '{i.opcode}' has a form that is not covered", where=c.where(i)
+            ) from error
+        finally:
+            c.guard = None
+        return False
+
+    def _fork(self, guard: Node) -> Block:
+        """Go to a new block where ``guard`` holds, and on to the returned one elsewhere."""
+        taken, on = self.b.new_block(), self.b.new_block()
+        self.b.finish(Branch(guard, taken.number, on.number))
+        self.b.start(taken)
+        return on
+
+    def _target(self, i: Instruction, operand: Operand) -> int:
+        if not isinstance(operand, Symbol) or operand.name not in self.labels:
+            self.c.unsupported(i, "the target is no label of this function")
+        return self.labels[operand.name].number
+
+    def _branch(self, i: Instruction, guard: Node | None) -> bool:
+        target = self._target(i, i.operands[0])
+        if guard is None:
+            self.b.finish(Jump(target))
+            return True
+        on = self.b.new_block()
+        self.b.finish(Branch(guard, target, on.number))
+        self.b.start(on)
+        return False
+
+    def _switch(self, i: Instruction, guard: Node | None) -> bool:
+        """brx.idx index, name: where name lists the targets."""
+        on = self._fork(guard) if guard is not None else None
+        index = self.c.src(i.operands[0], "i32")
+        name = i.operands[1]
+        if not isinstance(name, Symbol) or name.name not in self.function.branch_targets:
+            self.c.unsupported(i, "its list of targets is not in this function")
+        targets = self.function.branch_targets[name.name]
+        self.b.finish(Switch(index, tuple(self.labels[t].number for t in targets)))
+        if on is not None:
+            self.b.start(on)
+        return on is None
+
+    def _leave(self, i: Instruction, guard: Node | None) -> bool:
+        on = self._fork(guard) if guard is not None else None
+        if i.parts[0] == "exit":
+            self.b.finish(Exit())
+        else:
+            self._return()
+        if on is not None:
+            self.b.start(on)
+        return on is None
+
+    def _trap(self, i: Instruction, guard: Node | None) -> bool:
+        on = self._fork(guard) if guard is not None else None
+        self.b.finish(Trap(self.c.place))
+        if on is not None:
+            self.b.start(on)
+        return on is None
+
+    def _barrier(self, i: Instruction, guard: Node | None) -> bool:
+        """bar.sync, bar.arrive, bar.red and their ``barrier`` spellings; bar.warp.sync is free."""
+        parts = i.parts
+        if "warp" in parts:
+            return False
+        if "cluster" in parts:
+            self.c.unsupported(i)
+        rejoin = self._fork(guard) if guard is not None else None
+        operands = list(i.operands)
+        reduce = None
+        if "red" in parts:
+            op = next(p for p in parts if p in ("popc", "and", "or"))
+            target = operands.pop(0)
+            predicate = self.c.src(operands.pop(), "i1")
+            register = self.b.reg(f"{self.c.prefix}%barrier", "i32")
+            reduce = (op, predicate, register)
+        numbers = [self.c.src(o, "i32") for o in operands]
+        on = self.b.new_block()
+        self.b.finish(
+            Barrier(
+                on.number,
+                numbers[0] if numbers else None,
+                numbers[1] if len(numbers) > 1 else None,
+                self.c.place,
+                arrive_only="arrive" in parts,
+                reduce=reduce,
+            )
+        )
+        self.b.start(on)
+        if reduce is not None:
+            value = self.b.get(reduce[2])
+            if reduce[0] != "popc":
+                value = self.b.icmp("ne", value, self.b.const("i32", 0))
+            self.c.dst(target, value)
+        if rejoin is not None:
+            self.b.finish(Jump(rejoin.number))
+            self.b.start(rejoin)
+        return False
+
+    def _call(self, i: Instruction, guard: Node | None) -> bool:
+        c = self.c
+        results: tuple[Operand, ...] = ()
+        operands = list(i.operands)
+        if isinstance(operands[0], Arguments):
+            results = operands.pop(0).elements
+        callee = operands.pop(0)
+        arguments = (
+            operands.pop(0).elements if operands and isinstance(operands[0], Arguments) else ()
+        )
+        if not isinstance(callee, Symbol):
+            c.unsupported(i, "calls through function pointers are not covered")
+        on = self._fork(guard) if guard is not None else None
+        if callee.name in _FAILURES:
+            self.b.finish(Trap(c.place))
+            self.b.start(on or self.b.new_block())
+            return False
+        function = c.module.functions.get(callee.name)
+        if function is None:
+            c.unsupported(i, f"'{callee.name}' has no body in the module")
+        if callee.name in self.calls:
+            c.unsupported(i, f"'{callee.name}' is recursive")
+        self._inline(function, arguments, results)
+        if on is not None:
+            self.b.finish(Jump(on.number))
+            self.b.start(on)
+        return False
+
+    def _inline(
+        self, function: Function, arguments: tuple[Operand, ...], results: tuple[Operand, ...]
+    ) -> None:
+        c = self.c
+        aliases: dict[str, str] = {}
+        formal = [*function.parameters, *function.results]
+        for variable, operand in zip(formal, [*arguments, *results], strict=True):
+            unique = f"{c.prefix}arg{len(self.b.arguments)}"
+            if isinstance(operand, Symbol):
+                unique = c.aliases.get(operand.name) or c.prefix + operand.name
+                self.b.arguments.setdefault(unique, {})
+            elif isinstance(operand, Immediate):
+                self.b.arguments[unique] = {0: 8 * variable.size}
+            aliases[variable.name] = unique
+        inner = Context(
+            c.b,
+            c.module,
+            function,
+            c.filename,
+            c.symbols,
+            c.shared,
+            c.locals,
+            f"{self.b.next_call()}:",
+            {variable.name: None for variable in formal},
+            aliases,
+        )
+        after = self.b.new_block()
+        FunctionLowering(inner, function, after, (*self.calls, function.name)).run()
+        self.b.start(after)
+
+
+def lower_body(context: Context, module: Module, entry: str) -> None:
+    """Lower the entry, its calls in place."""
+    b = context.b
+    b.start(b.new_block())
+    FunctionLowering(context, module.functions[entry], None, (entry,)).run()

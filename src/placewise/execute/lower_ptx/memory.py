@@ -1,0 +1,168 @@
+"""Loads, stores, atomics and texture reads."""
+
+from __future__ import annotations
+
+from placewise.execute.builder import int_type
+from placewise.execute.ir import Access, Node
+from placewise.execute.lower_ptx.context import Context, width
+from placewise.kernel.ptx import Address, Instruction, Operand, Register, Sink, Symbol, Vector
+
+_SPACES = {
+    "global": "global",
+    "shared": "shared",
+    "local": "local",
+    "const": "constant",
+    "param": "param",
+}
+_QUALIFIERS = frozenset(
+    "weak volatile relaxed acquire release acq_rel mmio cta cluster gpu sys ca cg cs lu cv wb wt nc "
+    "noftz L1 L2 unified".split()
+)
+_ATOMIC = frozenset("add min max and or xor exch cas inc dec".split())
+
+
+def _space(i: Instruction) -> str:
+    for part in i.parts[1:]:
+        head = part.split("::")[0]
+        if head in _SPACES:
+            return _SPACES[head]
+    return "generic"
+
+
+def _count(i: Instruction) -> int:
+    return next((int(p[1:]) for p in i.parts if p in ("v2", "v4", "v8")), 1)
+
+
+def _address(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[Node, int]:
+    """The address as i64 (i32 in shared and local memory) and the constant offset."""
+    if not isinstance(operand, Address):
+        c.unsupported(i, "expected an address")
+    type_ = "i32" if space in ("shared", "local") else "i64"
+    if isinstance(operand.base, Register):
+        return c.src(operand.base, type_), operand.offset
+    base = c.symbol_value(operand.base) if isinstance(operand.base, Symbol) else 0
+    return c.b.const(type_, base + operand.offset), 0
+
+
+def _access(
+    c: Context,
+    i: Instruction,
+    kind: str,
+    space: str,
+    bits: int,
+    count: int,
+    offset: int,
+    **more: object,
+) -> Access:
+    return Access(
+        kind=kind,
+        space=space,
+        bits=bits,
+        count=count,
+        opcode=i.opcode,
+        place=c.place,
+        offset=offset,
+        operation=str(more.get("operation", "")),
+        result_used=bool(more.get("result_used", True)),
+    )
+
+
+def _guard(c: Context) -> tuple[Node, ...]:
+    return (c.guard,) if c.guard is not None else ()
+
+
+def load(c: Context, i: Instruction) -> None:
+    space = _space(i)
+    operand = i.operands[1]
+    if space == "param" and isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        load_parameter(c, i, operand.base.name, operand.offset)
+        return
+    type_, count = i.parts[-1], _count(i)
+    bits = width(type_)
+    address, offset = _address(c, i, operand, space)
+    access = _access(c, i, "load", space, bits, count, offset)
+    node = c.b.access("load", int_type(bits), access, address, *_guard(c))
+    values = [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
+    _write(c, i.operands[0], values, signed=type_[0] == "s")
+
+
+def _write(c: Context, target: Operand, values: list[Node], *, signed: bool) -> None:
+    targets = target.elements if isinstance(target, Vector) else (target,)
+    for t, value in zip(targets, values, strict=True):
+        c.dst(t, value, signed=signed)
+
+
+def _read(c: Context, operand: Operand, type_: str) -> list[Node]:
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    return [c.src(e, type_) for e in elements]
+
+
+def load_parameter(c: Context, i: Instruction, name: str, offset: int) -> None:
+    """ld.param of a named parameter: a constant place in the parameter buffer, or a call's argument."""
+    type_ = i.parts[-1]
+    bits = width(type_)
+    count = _count(i)
+    start = c.function_parameters.get(name)
+    values = []
+    for n in range(count):
+        at = offset + n * bits // 8
+        if start is not None:
+            values.append(c.b.pure("param", int_type(bits), attr=start + at))
+        else:
+            values.append(c.load_argument(name, at, bits))
+    _write(c, i.operands[0], values, signed=type_[0] == "s")
+
+
+def store(c: Context, i: Instruction) -> None:
+    space = _space(i)
+    bits, count = width(i.parts[-1]), _count(i)
+    values = _read(c, i.operands[1], int_type(bits))
+    operand = i.operands[0]
+    if space == "param" and isinstance(operand, Address) and isinstance(operand.base, Symbol):
+        for n, value in enumerate(values):
+            c.store_argument(operand.base.name, operand.offset + n * bits // 8, value)
+        return
+    address, offset = _address(c, i, operand, space)
+    access = _access(c, i, "store", space, bits, count, offset)
+    c.b.access("store", "i1", access, address, *values, *_guard(c))
+
+
+def atomic(c: Context, i: Instruction) -> None:
+    """atom and red."""
+    space = _space(i)
+    type_ = i.parts[-1]
+    operation = next((p for p in i.parts[1:] if p in _ATOMIC), None)
+    if operation is None or _count(i) > 1:
+        c.unsupported(i)
+    bits = width(type_)
+    if type_ in ("f16", "bf16", "f16x2", "bf16x2") or bits not in (32, 64):
+        if not (operation == "cas" and bits == 16):
+            c.unsupported(i, "atomics of this type are not covered")
+    if operation in ("min", "max"):
+        operation = ("s" if type_[0] == "s" else "u") + operation
+    elif operation == "add" and type_[0] == "f":
+        operation = "fadd"
+    reduction = i.parts[0] == "red"
+    operands = list(i.operands if reduction else i.operands[1:])
+    address, offset = _address(c, i, operands[0], space)
+    values = [c.src(o, int_type(bits)) for o in operands[1:]]
+    used = not reduction and not isinstance(i.operands[0], Sink)
+    access = _access(c, i, "atomic", space, bits, 1, offset, operation=operation, result_used=used)
+    node = c.b.access("atomic", int_type(bits), access, address, *values, *_guard(c))
+    if used:
+        c.dst(i.operands[0], node)
+
+
+def texture(c: Context, i: Instruction) -> None:
+    """tex.1d.v4.{f32,s32,u32}.s32: element reads of a linear texture."""
+    if i.parts[1:3] != ("1d", "v4") or i.parts[-1] != "s32":
+        c.unsupported(i, "only one-dimensional reads at integer coordinates are covered")
+    operand = i.operands[1]
+    if not isinstance(operand, Address) or not isinstance(operand.base, Register):
+        c.unsupported(i, "the texture must be a texture object")
+    handle = c.src(operand.base, "i64")
+    index = c.src(operand.coordinates[0], "i32")
+    access = _access(c, i, "load", "texture", 32, 4, 0, operation=i.parts[-2])
+    node = c.b.access("texture", "i32", access, handle, index, *_guard(c))
+    assert isinstance(i.operands[0], Vector)
+    _write(c, i.operands[0], [c.b.part(node, n, "i32") for n in range(4)], signed=False)

@@ -1,0 +1,72 @@
+"""A parsed PTX module and the name of an entry to a program of the warp IR."""
+
+from __future__ import annotations
+
+from placewise.execute.builder import Builder
+from placewise.execute.ir import Program
+from placewise.execute.layout import FIRST_WINDOW, address
+from placewise.execute.lower_ptx.context import Context
+from placewise.execute.lower_ptx.function import lower_body
+from placewise.kernel.ptx.module import Module, Variable
+
+
+def module_variables(module: Module) -> tuple[Variable, ...]:
+    """Global and constant variables in the order of their windows."""
+    return tuple(v for v in module.variables.values() if v.space in ("global", "const"))
+
+
+def parameter_offsets(parameters: tuple[Variable, ...]) -> tuple[list[int], int]:
+    """Offset of each kernel parameter in the parameter buffer, and the buffer's size."""
+    offsets: list[int] = []
+    end = 0
+    for p in parameters:
+        start = -(-end // p.align) * p.align
+        offsets.append(start)
+        end = start + p.size
+    return offsets, end
+
+
+def _place(variables: list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
+    """Offsets of variables one after another, and where they end."""
+    offsets: dict[str, int] = {}
+    end = start
+    for v in variables:
+        at = -(-end // v.align) * v.align
+        offsets[v.name] = at
+        end = at + v.size
+    return offsets, end
+
+
+def lower_ptx(module: Module, entry: str, filename: str) -> Program:
+    """Lower ``entry``; raises UnsupportedError for the first instruction that is not covered."""
+    functions = module.functions.values()
+    shared = [v for v in module.variables.values() if v.space == "shared"]
+    shared += [v for f in functions for v in f.locals if v.space == "shared"]
+    static = [v for v in shared if v.size]
+    dynamic = [v for v in shared if not v.size]
+    offsets, static_end = _place(static)
+    align = max((v.align for v in dynamic), default=1)
+    dynamic_start = -(-static_end // align) * align
+    offsets |= {v.name: dynamic_start for v in dynamic}
+    # Functions are never active twice in one thread, so one place for each variable is enough.
+    locals_, local_end = _place([v for f in functions for v in f.locals if v.space == "local"])
+    function = module.functions[entry]
+    starts, param_bytes = parameter_offsets(function.parameters)
+    parameters: dict[str, int | None] = {
+        p.name: start for p, start in zip(function.parameters, starts, strict=True)
+    }
+    symbols = {v.name: address(FIRST_WINDOW + n) for n, v in enumerate(module_variables(module))}
+    builder = Builder()
+    context = Context(
+        builder, module, function, filename, symbols, offsets, locals_, "", parameters, {}
+    )
+    lower_body(context, module, entry)
+    return Program(
+        name=entry,
+        blocks=builder.blocks,
+        regs=list(builder.regs.values()),
+        accesses=builder.accesses,
+        shared_bytes=dynamic_start,
+        local_bytes=local_end,
+        param_bytes=param_bytes,
+    )

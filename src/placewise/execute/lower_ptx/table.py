@@ -1,0 +1,117 @@
+"""Which function lowers which instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from placewise.execute.lower_ptx import convert, floating, integer, memory, select, warp
+from placewise.execute.lower_ptx.context import Context
+from placewise.kernel.ptx import Instruction
+
+Handler = Callable[[Context, Instruction], None]
+
+_INTEGER: dict[str, Handler] = {
+    "add": integer.add,
+    "sub": integer.add,
+    "addc": integer.addc,
+    "subc": integer.addc,
+    "mul": integer.mul,
+    "mad": integer.mad,
+    "madc": integer.mad,
+    "mul24": integer.mul24,
+    "mad24": integer.mul24,
+    "sad": integer.sad,
+    "div": integer.divide,
+    "rem": integer.divide,
+    "abs": integer.absolute,
+    "neg": integer.negative,
+    "min": integer.extreme,
+    "max": integer.extreme,
+    "and": integer.logic,
+    "or": integer.logic,
+    "xor": integer.logic,
+    "not": integer.invert,
+    "cnot": integer.cnot,
+    "shl": integer.shift,
+    "shr": integer.shift,
+    "shf": integer.funnel,
+    "bfe": integer.bfe,
+    "bfi": integer.bfi,
+    "bmsk": integer.bmsk,
+    "szext": integer.szext,
+    "clz": integer.count,
+    "popc": integer.count,
+    "brev": integer.brev,
+    "bfind": integer.bfind,
+    "prmt": integer.prmt,
+    "lop3": integer.lop3,
+    "dp4a": integer.dot,
+    "dp2a": integer.dot,
+}
+
+_FLOAT: dict[str, Handler] = {
+    "add": floating.add,
+    "sub": floating.add,
+    "mul": floating.mul,
+    "fma": floating.fma,
+    "mad": floating.fma,
+    "div": floating.div,
+    "sqrt": floating.sqrt,
+    "rcp": floating.rcp,
+    "rsqrt": floating.rsqrt,
+    "sin": floating.transcendental,
+    "cos": floating.transcendental,
+    "lg2": floating.transcendental,
+    "ex2": floating.transcendental,
+    "tanh": floating.transcendental,
+    "abs": floating.unary,
+    "neg": floating.unary,
+    "min": floating.extreme,
+    "max": floating.extreme,
+    "copysign": floating.copysign,
+    "testp": floating.testp,
+}
+
+_OTHER: dict[str, Handler] = {
+    "setp": select.setp,
+    "set": select.set_,
+    "selp": select.selp,
+    "slct": select.slct,
+    "mov": select.mov,
+    "cvta": select.cvta,
+    "isspacep": select.isspacep,
+    "cvt": convert.cvt,
+    "ld": memory.load,
+    "ldu": memory.load,
+    "st": memory.store,
+    "atom": memory.atomic,
+    "red": memory.atomic,
+    "tex": memory.texture,
+    "shfl": warp.shfl,
+    "vote": warp.vote,
+    "match": warp.match,
+    "redux": warp.redux,
+    "activemask": warp.activemask,
+    "elect": warp.elect,
+}
+
+NOTHING = frozenset(
+    "membar fence nanosleep prefetch prefetchu applypriority discard pmevent setmaxnreg "
+    "griddepcontrol createpolicy".split()
+)
+"""Instructions without effect on results: a warp's accesses are done in program order anyway."""
+
+
+def handler(i: Instruction) -> Handler | None:
+    """The lowering of ``i``, or None where it is not covered."""
+    name = i.parts[0]
+    if name in _FLOAT and _is_float(i):
+        return _FLOAT[name]
+    if name in _INTEGER and i.parts[-1][0] in "usbp" and not i.parts[-1].startswith("bf"):
+        return _INTEGER[name]
+    return _OTHER.get(name)
+
+
+def _is_float(i: Instruction) -> bool:
+    last = i.parts[-1]
+    return last.startswith("bf") or (last[0] == "f" and last[1:2].isdigit())

@@ -1,0 +1,70 @@
+"""Instructions that look at other lanes of the warp."""
+
+from __future__ import annotations
+
+from placewise.execute.builder import int_type
+from placewise.execute.lower_ptx.context import Context, width
+from placewise.kernel.ptx import Instruction, Pair
+
+_REDUCE = {
+    "add": "add",
+    "min": "min",
+    "max": "max",
+    "and": "and",
+    "or": "or",
+    "xor": "xor",
+}
+
+
+def shfl(c: Context, i: Instruction) -> None:
+    """shfl.sync.{up,down,bfly,idx}.b32 d|p, a, b, c, mask."""
+    mode = next(p for p in i.parts if p in ("up", "down", "bfly", "idx"))
+    value, lane, clamp = (c.src(o, "i32") for o in i.operands[1:4])
+    node = c.b.effect("shuffle", "i32", value, lane, clamp, attr=mode)
+    target = i.operands[0]
+    if isinstance(target, Pair):
+        c.dst(target.second, c.b.part(node, 1, "i1"))
+    c.dst(target, c.b.part(node, 0, "i32"))
+
+
+def vote(c: Context, i: Instruction) -> None:
+    mode = next(p for p in i.parts if p in ("all", "any", "uni", "ballot"))
+    predicate = c.src(i.operands[1], "i1")
+    c.dst(
+        i.operands[0], c.b.effect("vote", "i32" if mode == "ballot" else "i1", predicate, attr=mode)
+    )
+
+
+def match(c: Context, i: Instruction) -> None:
+    mode = "any" if "any" in i.parts else "all"
+    value = c.src(i.operands[1], int_type(width(i.parts[-1])))
+    node = c.b.effect("match", "i32", value, attr=mode)
+    target = i.operands[0]
+    if isinstance(target, Pair):
+        c.dst(target.second, c.b.part(node, 1, "i1"))
+    c.dst(target, c.b.part(node, 0, "i32"))
+
+
+def redux(c: Context, i: Instruction) -> None:
+    type_ = i.parts[-1]
+    if type_ == "f32":
+        c.unsupported(i)
+    op = _REDUCE[next(p for p in i.parts if p in _REDUCE)]
+    if op in ("min", "max"):
+        op = ("s" if type_[0] == "s" else "u") + op
+    c.dst(i.operands[0], c.b.effect("reduce", "i32", c.src(i.operands[1], "i32"), attr=op))
+
+
+def activemask(c: Context, i: Instruction) -> None:
+    c.dst(i.operands[0], c.b.effect("activemask", "i32"))
+
+
+def elect(c: Context, i: Instruction) -> None:
+    """elect.sync d|p: the lowest active lane."""
+    mask = c.b.effect("activemask", "i32")
+    first = c.b.pure("cttz", "i32", mask)
+    lane = c.b.pure("special", "i32", attr="laneid")
+    target = i.operands[0]
+    if isinstance(target, Pair):
+        c.dst(target.second, c.b.icmp("eq", lane, first))
+    c.dst(target, first)

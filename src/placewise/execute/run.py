@@ -1,0 +1,298 @@
+"""Run one kernel launch on the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError
+from placewise.execute.device import Device, build_device
+from placewise.execute.faults import execution_error
+from placewise.execute.result import Execution
+from placewise.execute.trace import TraceConsumer
+from placewise.execute.translate import (
+    Translation,
+    blocks_may_run_together,
+    lowered,
+    parsed,
+    translate,
+)
+from placewise.execute.uniform import WarpShape
+from placewise.execute.worker import TraceBuffer, Worker, start_thread, thread_coordinates
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch
+
+TRACE_SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
+"""All spaces whose accesses can be traced."""
+
+DEFAULT_LIMIT = 1 << 31
+"""Instructions of one warp, counted at loop heads, after which a kernel is taken to be endless."""
+
+Progress = Callable[[int, int], None]
+
+
+def execute(
+    kernel: Kernel,
+    launch: Launch,
+    inputs: Inputs,
+    *,
+    consumer: TraceConsumer | None = None,
+    trace_blocks: NDArray[np.bool_] | None = None,
+    trace_spaces: frozenset[str] = TRACE_SPACES,
+    run_blocks: NDArray[np.integer[Any]] | None = None,
+    instruction_limit: int | None = DEFAULT_LIMIT,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Execution:
+    """Execute ``kernel`` and return its outputs and counts.
+
+    ``consumer`` receives the accesses of the blocks marked in ``trace_blocks`` ((blocks,) by linear
+    number, x fastest; all if None) to the spaces in ``trace_spaces``, in the caller's thread.
+    ``run_blocks`` lists the only blocks to run (all if None). ``progress`` is called with blocks
+    finished and blocks in all. ``threads`` is the number of cores to use (all if None); kernels
+    whose result could depend on the order of blocks, through floating-point or value-returning
+    global atomics, always run on one, in ascending order of blocks.
+
+    Raises CaseError where inputs or launch do not fit the kernel, UnsupportedError for an
+    instruction that is not covered (before anything runs), and ExecutionError where the kernel
+    goes out of bounds, misaligns an access, traps or does not end.
+    """
+    start = time.perf_counter()
+    module = parsed(kernel)
+    program = lowered(kernel)
+    _check_launch(launch, module.functions[kernel.entry].max_threads)
+    device = build_device(module, kernel.entry, inputs)
+    blocks = _block_list(launch, run_blocks)
+    traced = _traced_flags(launch, consumer, trace_blocks)
+    wanted = trace_spaces & TRACE_SPACES if consumer is not None else frozenset()
+    together = blocks_may_run_together(program)
+    workers_wanted = max(1, threads or len(os.sched_getaffinity(0))) if together else 1
+    workers_wanted = min(workers_wanted, max(1, blocks.size // 2))
+    translation = translate(
+        kernel,
+        WarpShape.of(launch.block),
+        wanted,
+        workers_wanted > 1,
+        any(r.data.size >= 1 << 31 for r in device.regions),
+        tuple(sorted(device.texture_channels.items())),
+    )
+    if consumer is not None:
+        consumer.begin(translation.sites, device.arrays)
+    runner = _Runner(
+        translation, device, launch, traced, instruction_limit or 1 << 62, consumer, progress
+    )
+    runner.run(blocks, workers_wanted)
+    for worker in runner.workers:
+        if worker.fault is not None:
+            raise execution_error(worker.fault, kernel, launch, module, translation, device)
+    return _result(runner.workers, translation, device, inputs, time.perf_counter() - start)
+
+
+def _check_launch(launch: Launch, declared: int | None) -> None:
+    limit = min(1024, declared or 1024)
+    if launch.threads_per_block > limit:
+        raise CaseError(
+            f"a block of {launch.threads_per_block} threads; at most {limit} are allowed"
+            + (" by the kernel's __launch_bounds__" if declared and limit == declared else ""),
+            where="block",
+        )
+
+
+def _block_list(launch: Launch, run_blocks: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
+    if run_blocks is None:
+        return np.arange(launch.blocks, dtype=np.int64)
+    blocks = np.unique(np.asarray(run_blocks, np.int64))
+    if blocks.size and (blocks[0] < 0 or blocks[-1] >= launch.blocks):
+        raise CaseError(
+            f"blocks to run must be between 0 and {launch.blocks - 1}", where="run_blocks"
+        )
+    return blocks
+
+
+def _traced_flags(
+    launch: Launch, consumer: TraceConsumer | None, trace_blocks: NDArray[np.bool_] | None
+) -> NDArray[np.uint8]:
+    if consumer is None:
+        return np.zeros(1, np.uint8)
+    if trace_blocks is None:
+        return np.ones(launch.blocks, np.uint8)
+    if trace_blocks.shape != (launch.blocks,):
+        raise CaseError(
+            f"trace_blocks has shape {trace_blocks.shape}, the launch has {launch.blocks} blocks",
+            where="trace_blocks",
+        )
+    return np.ascontiguousarray(trace_blocks.astype(np.uint8))
+
+
+class _Runner:
+    """Workers in threads of their own; the caller's thread takes their trace and reports."""
+
+    def __init__(
+        self,
+        translation: Translation,
+        device: Device,
+        launch: Launch,
+        traced: NDArray[np.uint8],
+        limit: int,
+        consumer: TraceConsumer | None,
+        progress: Progress | None,
+    ) -> None:
+        self.translation = translation
+        self.device = device
+        self.launch = launch
+        self.traced = traced
+        self.limit = limit
+        self.consumer = consumer
+        self.progress = progress
+        self.workers: list[Worker] = []
+        self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.plain: queue.SimpleQueue[NDArray[np.int64]] = queue.SimpleQueue()
+        self.total = 0
+
+    def run(self, blocks: NDArray[np.int64], count: int) -> None:
+        """Run all blocks; raises what a consumer or the keyboard raises, workers stopped."""
+        self.total = blocks.size
+        tid = thread_coordinates(self.launch)
+        own: NDArray[np.int64] = blocks
+        if count > 1:
+            marked = (
+                self.traced[blocks] != 0
+                if self.consumer is not None
+                else np.zeros(blocks.size, bool)
+            )
+            own = blocks[marked]
+            for bunch in _bunches(blocks[~marked], count):
+                self.plain.put(bunch)
+        threads = []
+        for number in range(count):
+            worker = Worker(
+                self.translation,
+                self.device,
+                self.launch,
+                tid,
+                self.traced,
+                self.limit,
+                self._deliver(number) if self.consumer is not None and number == 0 else None,
+            )
+            self.workers.append(worker)
+        for number, worker in enumerate(self.workers):
+            first = list(_bunches(own, count)) if number == 0 else []
+            threads.append(start_thread(lambda w=worker, f=first: self._work(w, f)))  # type: ignore[misc]
+        try:
+            self._serve(len(threads))
+        except BaseException:
+            for worker in self.workers:
+                worker.stop()
+                # A worker that waits for a buffer must wake up to see that it is to end.
+                worker.free.put(TraceBuffer())
+            for thread in threads:
+                thread.join()
+            raise
+        for thread in threads:
+            thread.join()
+
+    def _deliver(self, number: int) -> Callable[[TraceBuffer, int, int], None]:
+        return lambda buffer, records, rows: self.messages.put((number, buffer, records, rows))
+
+    def _work(self, worker: Worker, bunches: list[NDArray[np.int64]]) -> None:
+        try:
+            for bunch in bunches:
+                if not self._one(worker, bunch):
+                    return
+            worker.finish_trace()
+            with contextlib.suppress(queue.Empty):
+                while self._one(worker, self.plain.get_nowait()):
+                    pass
+        except BaseException as error:
+            self.messages.put(error)
+        finally:
+            self.messages.put(None)
+
+    def _one(self, worker: Worker, bunch: NDArray[np.int64]) -> bool:
+        done = worker.run(bunch)
+        self.messages.put(done)
+        if done < bunch.size:
+            for other in self.workers:
+                other.stop()
+            return False
+        return True
+
+    def _serve(self, running: int) -> None:
+        finished = 0
+        while running:
+            try:
+                message = self.messages.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            if message is None:
+                running -= 1
+            elif isinstance(message, int):
+                finished += message
+                if self.progress is not None:
+                    self.progress(finished, self.total)
+            elif isinstance(message, BaseException):
+                raise message
+            else:
+                number, buffer, records, rows = message
+                assert self.consumer is not None
+                self.consumer.chunk(buffer.chunk(records, rows))
+                self.workers[number].free.put(buffer)
+
+
+def _bunches(blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+    """Consecutive pieces, small enough to share out evenly and to report progress."""
+    if not blocks.size:
+        return []
+    pieces = min(blocks.size, max(16 * count, math.ceil(blocks.size / 4096)))
+    return [np.ascontiguousarray(piece) for piece in np.array_split(blocks, pieces)]
+
+
+def _result(
+    workers: list[Worker],
+    translation: Translation,
+    device: Device,
+    inputs: Inputs,
+    seconds: float,
+) -> Execution:
+    program = translation.program
+    counters = np.sum([w.counters for w in workers], axis=0)
+    touched = np.any([w.touched for w in workers], axis=0)
+    blocks = len(program.blocks)
+    by_block = counters[: 2 * blocks].reshape(blocks, 2)
+    instructions = np.array([b.instructions for b in program.blocks], np.int64)
+    by_name = {r.name: r for r in device.regions}
+    outputs = tuple(
+        (a.name, by_name[a.name].data.view(a.data.dtype).reshape(a.data.shape))
+        for a in inputs.arguments
+        if isinstance(a, ArrayArgument)
+    )
+    return Execution(
+        outputs=outputs,
+        read=frozenset(r.name for r in device.regions if touched[r.window, 0]),
+        written=frozenset(r.name for r in device.regions if touched[r.window, 1]),
+        warp_instructions=int(by_block[:, 0] @ instructions),
+        thread_instructions=int(by_block[:, 1] @ instructions),
+        sites=translation.sites,
+        site_executions=_site_executions(translation, by_block, counters[2 * blocks :]),
+        seconds=seconds,
+    )
+
+
+def _site_executions(
+    translation: Translation, by_block: NDArray[np.int64], own: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    executions: NDArray[np.int64] = own.astype(np.int64)
+    for block in translation.program.blocks:
+        for node in block.nodes:
+            site = getattr(node.attr, "site", None)
+            if site is not None and site not in translation.compiled.counted_sites:
+                executions[site] = by_block[block.number, 0]
+    return executions

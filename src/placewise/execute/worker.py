@@ -1,0 +1,179 @@
+"""One thread's context for compiled code: memory of its own, counters, and trace buffers."""
+
+from __future__ import annotations
+
+import ctypes
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute import layout
+from placewise.execute.device import Device
+from placewise.execute.layout import Fault, Slot
+from placewise.execute.trace import TraceChunk
+from placewise.execute.translate import Translation
+from placewise.kernel.launch import Launch
+
+_FLUSH = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+
+
+@dataclass(frozen=True)
+class FaultReport:
+    """A fault as compiled code noted it."""
+
+    fault: Fault
+    site: int
+    block: int
+    warp: int
+    lane: int
+    address: int
+
+
+class TraceBuffer:
+    """Columns and rows that compiled code fills."""
+
+    def __init__(self) -> None:
+        self.data = np.zeros(layout.TRACE_BYTES, np.uint8)
+        self.rows = np.zeros((layout.TRACE_ROWS, 32), np.int64)
+
+    def chunk(self, records: int, rows: int) -> TraceChunk:
+        """The first ``records`` accesses, as views."""
+        columns = {}
+        for name, dtype in layout.TRACE_COLUMNS:
+            start = layout.column_offset(name)
+            size = np.dtype(dtype).itemsize
+            columns[name] = self.data[start : start + records * size].view(dtype)
+        return TraceChunk(offsets=self.rows[:rows], **columns)
+
+
+class Worker:
+    """Runs lists of blocks. ``deliver`` takes full trace buffers and must give them back."""
+
+    def __init__(
+        self,
+        translation: Translation,
+        device: Device,
+        launch: Launch,
+        tid: NDArray[np.int32],
+        traced_blocks: NDArray[np.uint8],
+        limit: int,
+        deliver: Callable[[TraceBuffer, int, int], None] | None,
+    ) -> None:
+        program, compiled = translation.program, translation.compiled
+        self.translation = translation
+        self.ctx = np.zeros(layout.SLOTS, np.int64)
+        self.counters = np.zeros(2 * len(program.blocks) + len(program.accesses), np.int64)
+        self.touched = np.zeros((layout.WINDOWS, 2), np.uint8)
+        self.deliver = deliver
+        self.free: queue.SimpleQueue[TraceBuffer] = queue.SimpleQueue()
+        self.buffer: TraceBuffer | None = None
+        self._tid = tid
+        self._traced_blocks = traced_blocks
+        self._device = device
+        shared = program.shared_bytes + launch.shared_bytes
+        self._shared = np.zeros(max(shared, 1) + 64, np.uint8)
+        shared_start = self._shared.ctypes.data + (-self._shared.ctypes.data % 64)
+        warps = launch.warps_per_block
+        self._local = np.zeros(max(1, warps * 32 * program.local_bytes), np.uint8)
+        self._frames = np.zeros(warps * compiled.frame_bytes + 64, np.uint8)
+        self._states = np.zeros(warps, np.int32)
+        self._windows = np.zeros((layout.WINDOWS, 4), np.int64)
+        self._windows[:, 0] = np.arange(layout.WINDOWS, dtype=np.int64) << layout.WINDOW_SHIFT
+        self._windows[:, 3] = -1
+        for region in device.regions:
+            self._windows[region.window, 1:] = (
+                region.data.size,
+                region.data.ctypes.data,
+                region.array,
+            )
+        spaces = layout.WINDOW_OF_SPACE
+        self._windows[spaces["shared"], 1:3] = (shared, shared_start)
+        parameters = device.parameters
+        self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
+        self._flush = _FLUSH(self._on_flush)
+        self.set(Slot.WINDOWS, self._windows.ctypes.data)
+        self.set(Slot.PARAMS, parameters.ctypes.data)
+        self.set(Slot.SHARED, shared_start)
+        self.set(Slot.SHARED_BYTES, shared)
+        self.set(Slot.DYNAMIC_SHARED, launch.shared_bytes)
+        self.set(Slot.LOCAL_BASE, self._local.ctypes.data)
+        self.set(Slot.LOCAL_BYTES, program.local_bytes)
+        self.set(Slot.COUNTERS, self.counters.ctypes.data)
+        self.set(Slot.TOUCHED, self.touched.ctypes.data)
+        self.set(Slot.FRAMES, self._frames.ctypes.data)
+        self.set(Slot.STATES, self._states.ctypes.data)
+        self.set(Slot.THREADS, launch.threads_per_block)
+        self.set(Slot.WARPS, warps)
+        self.set(Slot.LIMIT, limit)
+        self.set(Slot.TRACED_BLOCKS, traced_blocks.ctypes.data)
+        self.set(Slot.FLUSH, ctypes.cast(self._flush, ctypes.c_void_p).value or 0)
+        for axis in range(3):
+            self.set(Slot.NTID + axis, launch.block[axis])
+            self.set(Slot.NCTAID + axis, launch.grid[axis])
+            self.set(Slot.TID + axis, tid[axis].ctypes.data)
+        if deliver is not None:
+            for _ in range(2):
+                self.free.put(TraceBuffer())
+            self._take_buffer()
+
+    def set(self, slot: int, value: int) -> None:
+        self.ctx[int(slot)] = value
+
+    def run(self, blocks: NDArray[np.int64]) -> int:
+        """Run the blocks in this order; returns how many were finished."""
+        done = self.translation.compiled.run(self.ctx.ctypes.data, blocks.ctypes.data, blocks.size)
+        return int(done)
+
+    def stop(self) -> None:
+        """Have the run end soon; may be called from any thread."""
+        self.ctx[Slot.STOP] = 1
+
+    @property
+    def fault(self) -> FaultReport | None:
+        if self.ctx[Slot.FAULT] == 0:
+            return None
+        values = [int(self.ctx[Slot.FAULT + n]) for n in range(6)]
+        return FaultReport(Fault(values[0]), *values[1:])
+
+    def finish_trace(self) -> None:
+        """Hand over what the present buffer holds."""
+        if self.deliver is not None:
+            self._on_flush(0)
+
+    def _take_buffer(self) -> None:
+        self.buffer = self.free.get()
+        self.set(Slot.RECORDS, self.buffer.data.ctypes.data)
+        self.set(Slot.ROWS, self.buffer.rows.ctypes.data)
+        self.set(Slot.RECORD, 0)
+        self.set(Slot.ROW, 0)
+
+    def _on_flush(self, _self: int) -> None:
+        records, rows = int(self.ctx[Slot.RECORD]), int(self.ctx[Slot.ROW])
+        if self.ctx[Slot.STOP] or self.buffer is None or self.deliver is None:
+            # The run is ending; what it still records is of no use.
+            self.set(Slot.RECORD, 0)
+            self.set(Slot.ROW, 0)
+            return
+        if records:
+            self.deliver(self.buffer, records, rows)
+            self._take_buffer()
+
+
+def thread_coordinates(launch: Launch) -> NDArray[np.int32]:
+    """(3, warps * 32) x, y and z of the threads of a block, in warp order."""
+    number = np.arange(launch.warps_per_block * 32, dtype=np.int64)
+    x, y, _ = launch.block
+    return np.ascontiguousarray(
+        np.stack([number % x, number // x % y, number // (x * y)]).astype(np.int32)
+    )
+
+
+def start_thread(target: Callable[[], None]) -> threading.Thread:
+    """A thread that does not keep the process alive."""
+    thread = threading.Thread(target=target, daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,37 @@
+"""PTX text to a typed module: functions, variables and instructions with their places."""
+
+from placewise.kernel.ptx.module import (
+    Address,
+    Function,
+    Immediate,
+    Instruction,
+    Module,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Sink,
+    Special,
+    Symbol,
+    Variable,
+    Vector,
+)
+from placewise.kernel.ptx.parse import parse_ptx
+
+__all__ = [
+    "Address",
+    "Function",
+    "Immediate",
+    "Instruction",
+    "Module",
+    "Negated",
+    "Operand",
+    "Pair",
+    "Register",
+    "Sink",
+    "Special",
+    "Symbol",
+    "Variable",
+    "Vector",
+    "parse_ptx",
+]

@@ -1,0 +1,171 @@
+"""A recursive-descent parser for PTX, as NVRTC, Numba and CuPy emit it and inline assembly adds to it."""
+
+from __future__ import annotations
+
+import re
+
+from placewise.errors import CaseError, UnsupportedError
+from placewise.kernel.ptx.body import parse_body
+from placewise.kernel.ptx.lexer import tokens
+from placewise.kernel.ptx.module import Function, Instruction, Module, Symbol, Variable
+from placewise.kernel.ptx.stream import Stream
+from placewise.kernel.ptx.variables import parse_variable
+
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_SECTION = re.compile(r"^\s*\.section\s", re.MULTILINE)
+_LINKAGE = frozenset({".visible", ".extern", ".weak", ".common"})
+_SPACES = frozenset({".global", ".const", ".shared"})
+
+
+def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
+    """Parse ``text`` as far as ``entry`` needs: its body and those of the functions it names.
+
+    Raises CaseError for text that is not PTX or has no such entry, located by PTX line.
+    """
+    files = {int(number): name for number, name in _FILE.findall(text)}
+    section = _SECTION.search(text)
+    stream = Stream(*tokens(text[: section.start()] if section else text), filename)
+    module = _TopLevel(stream)
+    module.scan()
+    if entry not in module.bodies:
+        known = ", ".join(sorted(module.bodies)) or "none"
+        raise CaseError(
+            f"the PTX has no entry '{entry}'",
+            where=filename,
+            hint=f"functions with a body: {known}",
+        )
+    functions: dict[str, Function] = {}
+    wanted = [entry]
+    while wanted:
+        name = wanted.pop()
+        if name in functions or name not in module.bodies:
+            continue
+        function = module.function(name)
+        functions[name] = function
+        wanted.extend(_named_functions(function, module))
+    return Module(
+        version=module.version,
+        target=module.target,
+        files=files,
+        variables=module.variables,
+        functions=functions,
+        declared=frozenset(module.declared),
+    )
+
+
+def _named_functions(function: Function, module: _TopLevel) -> list[str]:
+    """Functions that a body mentions as an operand: called or its address taken."""
+    return [
+        operand.name
+        for item in function.body
+        if isinstance(item, Instruction)
+        for operand in item.operands
+        if isinstance(operand, Symbol) and operand.name in module.bodies
+    ]
+
+
+class _TopLevel:
+    """The module's outline: variables parsed, function bodies only located."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.version = ""
+        self.target = ""
+        self.variables: dict[str, Variable] = {}
+        self.bodies: dict[str, tuple[int, bool]] = {}
+        """Position of the linkage-stripped ``.entry``/``.func`` token, and whether it is an entry."""
+        self.declared: set[str] = set()
+
+    def scan(self) -> None:
+        s = self.stream
+        while not s.at_end():
+            word = s.peek()
+            if word == ".version":
+                s.take()
+                self.version = s.take()
+            elif word == ".target":
+                s.take()
+                self.target = s.take()
+                while s.accept(","):
+                    s.take()
+            elif word == ".address_size":
+                s.take()
+                if s.take() != "64":
+                    raise UnsupportedError("PTX with 32-bit addresses", where=s.where())
+            elif word in _LINKAGE or word in _SPACES:
+                external = False
+                while s.peek() in _LINKAGE:
+                    external |= s.take() == ".extern"
+                if s.peek() in (".entry", ".func"):
+                    self._outline()
+                else:
+                    for variable in parse_variable(s, external=external):
+                        self.variables[variable.name] = variable
+            elif word in (".entry", ".func"):
+                self._outline()
+            elif word == ".file":
+                s.skip_line()
+            elif word in (".alias", ".pragma"):
+                s.skip_past(";")
+            else:
+                raise CaseError(f"unexpected '{word}' in PTX", where=s.where())
+
+    def _outline(self) -> None:
+        s = self.stream
+        start = s.position
+        is_entry = s.take() == ".entry"
+        if s.peek() == "(":
+            s.skip_group("(", ")")
+        name = s.take()
+        while s.peek() not in ("{", ";"):
+            if s.peek() == "(":
+                s.skip_group("(", ")")
+            else:
+                s.take()
+        if s.accept(";"):
+            self.declared.add(name)
+            return
+        self.bodies[name] = (start, is_entry)
+        s.skip_group("{", "}")
+
+    def function(self, name: str) -> Function:
+        """Parse one outlined function."""
+        s = self.stream
+        s.position, is_entry = self.bodies[name]
+        line = s.line()
+        s.take()
+        results = self._parameters() if s.peek() == "(" else ()
+        s.take()
+        parameters = self._parameters() if s.peek() == "(" else ()
+        max_threads = None
+        while s.peek() != "{":
+            word = s.take()
+            if word == ".maxntid":
+                max_threads = int(s.take())
+                while s.accept(","):
+                    max_threads *= int(s.take())
+        body = parse_body(s)
+        return Function(
+            name=name,
+            is_entry=is_entry,
+            parameters=parameters,
+            results=results,
+            body=tuple(body.items),
+            locals=tuple(body.variables),
+            branch_targets=body.branch_targets,
+            max_threads=max_threads,
+            line=line,
+        )
+
+    def _parameters(self) -> tuple[Variable, ...]:
+        s = self.stream
+        s.expect("(")
+        found: list[Variable] = []
+        while not s.accept(")"):
+            if s.peek() == ".reg":
+                raise UnsupportedError(
+                    "a device function with register parameters", where=s.where()
+                )
+            found.extend(parse_variable(s, external=False, terminated=False))
+            s.accept(",")
+        return tuple(found)
