@@ -40,6 +40,8 @@ class Term:
     behind a minus sign."""
     very_loose: bool = False
     """Its operator binds less tightly than ``+``: parentheses as a summand, too."""
+    literal: str = ""
+    """A number that stands for the range: how often ``n`` counts in ``at + n``, in rows of n."""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ def _element_text(place: AccessPlace, text: bytes, render: Render) -> str:
 
 def term_text(term: Term, render: Render) -> str:
     """A term behind a plus or minus sign, in parentheses where it needs them."""
+    if term.literal:
+        return f"({term.literal})" if term.literal.startswith("-") else term.literal
     inside = render(term.start, term.end)
     loose = term.very_loose or (term.sign < 0 and term.loose)
     return f"({inside})" if loose else inside
@@ -105,7 +107,7 @@ def term_text(term: Term, render: Render) -> str:
 def sum_text(pointer: str | None, terms: tuple[Term, ...], render: Render) -> str:
     """``pointer + term - term …``; a single positive term stands as it is, nothing is 0."""
     if pointer is None and len(terms) == 1 and terms[0].sign > 0:
-        return render(terms[0].start, terms[0].end)
+        return terms[0].literal or render(terms[0].start, terms[0].end)
     pieces = [] if pointer is None else [pointer]
     for term in terms:
         piece = term_text(term, render)

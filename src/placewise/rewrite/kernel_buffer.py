@@ -147,9 +147,8 @@ def _pitched(placed: _Placed, split: Split) -> Callable[[Render], str]:
 def _less(terms: tuple[Term, ...], first: str | None, render: Render, *, factor: bool) -> str:
     """``(terms - first)``, without the parentheses where the place does not need them."""
     if first is None and len(terms) == 1 and terms[0].sign > 0:
-        return f"({render(terms[0].start, terms[0].end)})" if (
-            terms[0].very_loose or (factor and terms[0].loose)
-        ) else render(terms[0].start, terms[0].end)  # fmt: skip
+        text = term_text(terms[0], render)
+        return f"({text})" if factor and terms[0].loose and not terms[0].very_loose else text
     text = _summand(None, terms, render)
     return f"({text} - {first})" if first is not None else f"({text})"
 

@@ -39,6 +39,14 @@ _CONSTANT_KINDS = frozenset(
         "MEMBER_REF_EXPR",
     }
 )
+_INTEGERS = frozenset(
+    {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
+     "ULONG", "LONGLONG", "ULONGLONG", "ENUM"}
+)  # fmt: skip
+_SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
+"""Kinds of types that have a size; libclang 18 aborts on the type of a built-in function."""
+_EVALUATED_INTEGER = 1
+"""CXEval_Int."""
 _FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
 
 
@@ -272,9 +280,9 @@ class _Reader:
             column=location.column,
             type=canonical.spelling,
             type_kind=canonical.kind.name,
-            size=max(0, pointee.get_size()),
+            size=max(0, pointee.get_size()) if pointee.kind.name in _SIZED else 0,
             operator=_operator(cursor, kind),
-            value=_constant(cursor) if kind in _CONSTANT_KINDS else None,
+            value=_constant(cursor, kind, canonical.kind.name),
             id=cursor.hash,
             target=referenced.hash if referenced is not None else 0,
             parent=parent,
@@ -338,14 +346,17 @@ def _operator(cursor: Any, kind: str) -> str:
     return ""
 
 
-def _constant(cursor: Any) -> int | None:
+def _constant(cursor: Any, kind: str, type_kind: str) -> int | None:
     """Value of an integer constant expression, or None."""
+    # libclang 18 aborts on some expressions of other types, such as an array without a length.
+    if kind not in _CONSTANT_KINDS or type_kind not in _INTEGERS:
+        return None
     library = _library()
     result = library.clang_Cursor_Evaluate(cursor)
     if not result:
         return None
     try:
-        if library.clang_EvalResult_getKind(result) != 1:  # CXEval_Int
+        if library.clang_EvalResult_getKind(result) != _EVALUATED_INTEGER:
             return None
         return int(library.clang_EvalResult_getAsLongLong(result))
     finally:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from placewise.kernel.view.clang import Node
 from placewise.kernel.view.conditions import bound_of, facts_of
 from placewise.kernel.view.interval import Unbounded
-from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, ranged, unknown
+from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, compound, ranged, unknown
 
 if TYPE_CHECKING:
     from placewise.kernel.view.values import Values
@@ -93,6 +93,9 @@ def loop_variable(values: Values, loop: Node, node: Node) -> Poly:
         )
         bounds = [bound_of(fact, key) for fact in facts]
         limits = [b[1] for b in bounds if b is not None and b[0] == (direction > 0)]
+    stride = _stride(values, variable, parts.step)
+    limits += [_last(first, limit, stride) for limit in limits if stride is not None
+               and (limit - first).uniform]  # fmt: skip
     reason = _why_unbounded(values, parts, node.name, loop)
     if direction > 0:
         return ranged(key, (first,), tuple(limits), reason)
@@ -144,6 +147,21 @@ def _direction(values: Values, variable: int, step: Node, first: Poly) -> int:
             if len(change.children) == 2 and change.children[0].bare().target == variable:
                 return step_direction(values, f"{change.operator}=", change.children[1], first)
     return 0
+
+
+def _stride(values: Values, variable: int, step: Node) -> int | None:
+    """What a step adds or subtracts, where that is a number above 1."""
+    for node in step.walk():
+        if node.operator in ("+=", "-=") and node.children[0].bare().target == variable:
+            by = values.value(node.children[1]).value
+            return abs(by) if by is not None and abs(by) > 1 else None
+    return None
+
+
+def _last(first: Poly, limit: Poly, stride: int | None) -> Poly:
+    """The last value before ``limit`` that whole strides from ``first`` reach, either way."""
+    by = Poly.constant(stride or 1)
+    return first + compound("/", limit - first, by) * by
 
 
 def step_direction(values: Values, operator: str, amount: Node, first: Poly) -> int:

@@ -28,6 +28,14 @@ class Pitch:
     number: int
     """The number, 1 for a product."""
 
+    def quotient(self, poly: Poly) -> int | None:
+        """``poly / pitch`` where that is a whole number other than 0."""
+        if self.monomial:
+            count = next((c for m, c in poly.terms if m == self.monomial), 0)
+        else:
+            count = (poly.value or 0) // self.number
+        return count if count and poly == self.poly * Poly.constant(count) else None
+
     def divides(self, poly: Poly) -> bool:
         """Whether every term is a multiple of the pitch."""
         if self.monomial:
@@ -108,6 +116,12 @@ def _take(values: Values, term: IndexTerm, pitch: Pitch, result: IndexSplit) -> 
     """Add a summand to the row or the column, going into sums and definitions."""
     value = values.value(term.node)
     inner = term.node.bare()
+    count = pitch.quotient(value)
+    if count is not None:
+        rows = Term(term.sign, term.node.start, term.node.end, False, literal=str(count))
+        result.row = result.row + Poly.constant(term.sign * count)
+        result.row_terms = (*result.row_terms, rows)
+        return True
     if pitch.absent(value):
         return _add(values, term, result, row=False)
     if inner.kind == "BINARY_OPERATOR" and inner.operator in ("+", "-"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from placewise.kernel.view.clang import Node, ParsedKernel
+from placewise.kernel.view.conditions import facts_of
 from placewise.kernel.view.elements import is_integer, is_unsigned
 from placewise.kernel.view.flow import Flow, changes
 from placewise.kernel.view.interval import Bounder, Unbounded
@@ -147,14 +148,13 @@ class Values:
         self, condition: Node, yes: Poly, no: Poly, given: Mapping[int, Poly] | None
     ) -> Poly:
         """``condition ? yes : no``, as minimum or maximum where it is one."""
-        test = condition.bare()
-        if test.kind == "BINARY_OPERATOR" and test.operator in ("<", "<=", ">", ">="):
-            left, right = (self.value(c, given) for c in test.children)
-            if test.operator in (">", ">="):
-                left, right = right, left
-            if (yes, no) == (left, right):
+        facts = facts_of(condition, True, lambda n: self.value(n, given))
+        if len(facts) == 1:
+            # With fact >= 0 for yes and fact <= -1 for no: the smaller of both is picked if
+            # no - yes is the fact, or 1 more; the larger if yes - no is.
+            if (no - yes - facts[0]).value in (0, 1):
                 return compound("min", yes, no)
-            if (yes, no) == (right, left):
+            if (yes - no - facts[0]).value in (0, 1):
                 return compound("max", yes, no)
         return compound("select", yes, no)
 
