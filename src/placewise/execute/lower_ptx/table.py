@@ -105,11 +105,9 @@ NOTHING = frozenset(
 def handler(i: Instruction) -> Handler | None:
     """The lowering of ``i``, or None where it is not covered."""
     name = i.parts[0]
-    if name in _FLOAT and _is_float(i):
+    if name in _FLOAT and (name not in _INTEGER or _is_float(i)):
         return _FLOAT[name]
-    if name in _INTEGER and i.parts[-1][0] in "usbp" and not i.parts[-1].startswith("bf"):
-        return _INTEGER[name]
-    return _OTHER.get(name)
+    return _INTEGER.get(name) or _OTHER.get(name)
 
 
 def _is_float(i: Instruction) -> bool:
