@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.sparse
-from placewise.execute.execute import execute
+from placewise.execute import execute
 
 from placewise.cases import load_case
 from placewise.kernel.make_case import make_case

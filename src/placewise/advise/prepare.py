@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import CaseError
-from placewise.execute.execute import execute
+from placewise.execute import execute
 from placewise.execute.result import Execution
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from placewise.advise.advice import Verification
 from placewise.errors import PlacewiseError
-from placewise.execute.execute import execute
+from placewise.execute import execute
 from placewise.execute.result import Execution
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.rewrite import Rewritten

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, PlacewiseError
-from placewise.execute.execute import execute
+from placewise.execute import execute
 from placewise.execute.result import Execution
 from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
 from placewise.gpu.compare import OutputCheck, compare

@@ -9,7 +9,7 @@ from typing import Any
 
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
-from placewise.execute.execute import execute
+from placewise.execute import execute
 from placewise.gpu.device import Device
 from placewise.gpu.machine_for import machine_for
 from placewise.gpu.measure import Options, measure
