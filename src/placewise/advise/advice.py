@@ -14,14 +14,41 @@ from placewise.space import Placement
 
 
 @dataclass(frozen=True)
+class Service:
+    """What one array asks for in one space, and who serves it, over the whole launch."""
+
+    space: str
+    path: str
+    requests: float
+    """Warp accesses."""
+    lanes_per_request: float
+    transactions_per_request: float
+    """In the memory nearest to the cores."""
+    served: tuple[tuple[str, float], ...]
+    """(memory, share of the transactions that it serves), nearest to the cores first."""
+    cycles: float
+    """Cost in the model's measure, staging included."""
+
+
+@dataclass(frozen=True)
 class Reason:
     """Why one array gains or loses by its move."""
 
     array: str
-    source: str
-    """Space it lives in at present."""
-    target: str
-    text: str
+    before: Service
+    after: Service
+
+    @property
+    def text(self) -> str:
+        """The reason in one sentence."""
+        change = "costs less" if self.after.cycles < self.before.cycles else "costs no less"
+        main = max(self.after.served, key=lambda pair: pair[1], default=("nothing", 0.0))
+        return (
+            f"{self.array} in {self.after.space} {change} than in {self.before.space}: "
+            f"{self.after.transactions_per_request:.3g} transactions per request "
+            f"(now {self.before.transactions_per_request:.3g}), {main[1]:.0%} of them served by "
+            f"{main[0]}, on path {self.after.path} (now {self.before.path})"
+        )
 
 
 @dataclass(frozen=True)
@@ -73,22 +100,15 @@ class Option:
 
 @dataclass(frozen=True)
 class ArrayFacts:
-    """How the kernel uses one array at present, over the whole launch."""
+    """How the kernel uses one array at present."""
 
     array: str
-    space: str
     bytes: int
-    requests: float
-    """Warp accesses."""
-    lanes_per_request: float
-    transactions_per_request: float
-    served: tuple[tuple[str, float], ...]
-    """(memory, share of the transactions that it serves), nearest to the cores first."""
+    service: Service
     share: float
     """Share of all model cycles of the present placement."""
     heaviest_line: int | None
     """Source line of the instruction with the most transactions."""
-    heaviest_transactions_per_request: float | None
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
         low=ratio.low,
         high=ratio.high,
         predicted_ms=None if measured_ms is None else measured_ms * ratio.ratio,
-        reasons=reasons(candidate.counters, now.counters, candidate.prediction, now.prediction),
-        costs=costs(candidate.counters, now.counters),
+        reasons=reasons(candidate, now),
+        costs=costs(candidate),
     )
 
 

@@ -223,9 +223,9 @@ def _property(
     if written and not (space.writable and home.writable):
         lines = [a.line for a in use.accesses if a.kind != "load"]
         place = f" (line {lines[0]})" if lines else ""
-        return f"the kernel writes to it{place}; {space.name} memory is read-only"
+        return f"the kernel writes to it{place}; the memory is read-only"
     if use.read and not home.readable:
-        return f"the kernel reads it; {space.name} memory cannot be read"
+        return "the kernel reads it; the memory is write-only"
     if home.dim not in (None, 1):
         return f"{space.name} memory is for arrays of {home.dim} dimensions; a pointer has one"
     obstacle = source_obstacle(view, use.name, space.way)

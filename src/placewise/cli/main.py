@@ -69,7 +69,7 @@ def advise(
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advise import advise as run_advise
-    from placewise.report import document, render, write_files, written_option
+    from placewise.report import document, render, report_console, write_files, written_option
 
     measured_ms = None if measured is None else parse_time_ms(measured)
     errors = Console(stderr=True)
@@ -79,7 +79,7 @@ def advise(
     if format_ is Format.json:
         print(json.dumps(document(advice), indent=2))
         return
-    console = Console()
+    console = report_console()
     console.print(render(advice))
     if files:
         option = written_option(advice)

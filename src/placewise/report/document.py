@@ -43,10 +43,7 @@ def document(advice: Advice) -> dict[str, Any]:
             "blocks": run.blocks,
             "seconds": run.seconds,
         },
-        "arrays": [
-            {**asdict(facts), "served": [list(pair) for pair in facts.served]}
-            for facts in advice.arrays
-        ],
+        "arrays": [asdict(facts) for facts in advice.arrays],
         "present": _option(advice.present, advice.present.placement),
         "options": [_option(o, advice.present.placement) for o in advice.options],
         "recommended": None
@@ -75,20 +72,8 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
         "ratio_high": option.high,
         "predicted_ms": option.predicted_ms,
         "prediction": _prediction(option.prediction),
-        "reasons": [
-            {"array": r.array, "from": r.source, "to": r.target, "text": r.text}
-            for r in option.reasons
-        ],
-        "costs": [
-            {
-                "array": c.array,
-                "text": c.text,
-                "host_bytes": c.host_bytes,
-                "host_us": c.host_us,
-                "staged_bytes": c.staged_bytes,
-            }
-            for c in option.costs
-        ],
+        "reasons": [{"text": r.text, **asdict(r)} for r in option.reasons],
+        "costs": [asdict(c) for c in option.costs],
         "verification": None
         if verification is None
         else {

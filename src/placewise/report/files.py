@@ -57,4 +57,10 @@ def as_text(advice: Advice) -> str:
     """The text report without colours."""
     text = io.StringIO()
     Console(width=REPORT_WIDTH, file=text, color_system=None).print(render(advice))
-    return text.getvalue()
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def report_console() -> Console:
+    """Console for the report: the terminal's width, or a fixed one where there is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=REPORT_WIDTH)

@@ -20,7 +20,7 @@ def render(advice: Advice) -> RenderableType:
     """The whole report, for a rich console."""
     parts: list[RenderableType] = [_heading(advice), Text()]
     parts += [_arrays(advice), Text(), _ranking(advice), Text()]
-    parts += [Text("Verdict  ", style="bold", end="") + Text(advice.verdict), Text()]
+    parts += [Text.assemble(("Verdict  ", "bold"), advice.verdict), Text()]
     best = advice.recommended or (advice.options[0] if advice.options else None)
     if best is not None and best.reasons:
         title = "Why" if advice.recommended else "Why the first in the ranking"
@@ -65,40 +65,43 @@ def _heading(advice: Advice) -> RenderableType:
 
 
 def _arrays(advice: Advice) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("array now", overflow="fold")
-    table.add_column("size", justify="right")
-    table.add_column("cost", justify="right")
-    table.add_column("requests", justify="right")
-    table.add_column("lanes", justify="right")
-    table.add_column("transactions each", justify="right")
+    table = _table()
+    table.add_column("array", overflow="fold")
+    table.add_column("now in")
+    for column in ("size", "cost", "requests", "lanes", "trans./req."):
+        table.add_column(column, justify="right")
     table.add_column("served by", overflow="fold")
-    table.add_column("heaviest at", overflow="fold")
+    table.add_column("heaviest at")
     for facts in advice.arrays:
-        line = "" if facts.heaviest_line is None else f"line {facts.heaviest_line}"
+        now = facts.service
         table.add_row(
-            f"{escape(facts.array)} ({facts.space})",
+            escape(facts.array),
+            now.space,
             size(facts.bytes),
             f"{facts.share:.0%}",
-            count(facts.requests),
-            f"{facts.lanes_per_request:.3g}",
-            f"{facts.transactions_per_request:.3g}",
-            in_shares(facts.served),
-            line,
+            count(now.requests),
+            f"{now.lanes_per_request:.3g}",
+            f"{now.transactions_per_request:.3g}",
+            in_shares(now.served),
+            "" if facts.heaviest_line is None else f"line {facts.heaviest_line}",
         )
     return table
 
 
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold")
+
+
 def _ranking(advice: Advice) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = _table()
     table.add_column("#", justify="right")
-    table.add_column("placement (what moves)", overflow="fold")
-    table.add_column("time ÷ present", justify="right")
+    table.add_column("what moves", overflow="fold")
+    table.add_column("time/present", justify="right")
     table.add_column("range", justify="right")
     if advice.present.predicted_ms is not None:
         table.add_column("ms", justify="right")
     table.add_column("binding path")
-    table.add_column("rewritten and run")
+    table.add_column("verified")
     rows = [*advice.options[:SHOWN], advice.present]
     for number, option in enumerate(rows, start=1):
         is_present = option is advice.present
@@ -123,9 +126,7 @@ def _ranking(advice: Advice) -> Table:
 def _moves(option: Option, advice: Advice) -> str:
     moved = option.placement.moved(advice.present.placement)
     if not moved:
-        return "present: " + escape(
-            ", ".join(f"{array} {space}" for array, space in option.placement)
-        )
+        return "nothing (the present placement)"
     return escape(", ".join(f"{array} → {target}" for array, _, target in moved))
 
 
@@ -136,23 +137,39 @@ def _proof(option: Option) -> str:
 
 
 def _why(advice: Advice, option: Option) -> RenderableType:
-    lines = [
-        Text.assemble((f"{r.array}: ", "bold"), f"{r.source} → {r.target}\n    {r.text}")
-        for r in option.reasons
-    ]
+    table = _table()
+    for column in ("array", "move", "requests", "trans./req.", "served by", "cycles", "path"):
+        table.add_column(column, overflow="fold")
+    for r in option.reasons:
+        table.add_row(
+            escape(r.array),
+            _change(r.before.space, r.after.space),
+            count(r.after.requests),
+            _change(
+                f"{r.before.transactions_per_request:.3g}",
+                f"{r.after.transactions_per_request:.3g}",
+            ),
+            _change(in_shares(r.before.served), in_shares(r.after.served)),
+            _change(count(r.before.cycles), count(r.after.cycles)),
+            _change(r.before.path, r.after.path),
+        )
     before = {p.path: p.cycles for p in advice.present.prediction.parts}
     after = {p.path: p.cycles for p in option.prediction.parts}
     paths = "; ".join(
         f"{path} {count(before.get(path, 0.0))} → {count(after.get(path, 0.0))}"
         for path in dict.fromkeys([*before, *after])
     )
-    lines.append(
+    return _indented(
+        table,
         Text(
-            f"paths (cycles in the model's measure): {paths}; binding: "
-            f"{advice.present.prediction.binding} → {option.prediction.binding}"
-        )
+            f"Paths in cycles of the model's measure: {paths}. Binding: "
+            f"{_change(advice.present.prediction.binding, option.prediction.binding)}."
+        ),
     )
-    return _indented(*lines)
+
+
+def _change(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
 
 
 def _illegal(advice: Advice) -> RenderableType:
