@@ -1,13 +1,11 @@
-"""Every legal placement of a prepared case, written out."""
+"""Every legal placement of a kernel's arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
 
-from placewise.advise.prepare import Prepared
 from placewise.choose import Legality
-from placewise.rewrite import Rewritten, rewrite
 from placewise.space import Placement
 
 
@@ -18,9 +16,3 @@ def legal_placements(legality: Legality) -> Iterator[Placement]:
         placement = Placement(tuple(zip(legality.arrays, combination, strict=True)))
         if legality.fits(placement) is None:
             yield placement
-
-
-def written_out(prepared: Prepared) -> Iterator[Rewritten]:
-    """The case rewritten for every legal placement, the present one first."""
-    for placement in legal_placements(prepared.legality):
-        yield rewrite(prepared.case, placement, prepared.machine, prepared.view)

@@ -112,7 +112,7 @@ class _Reader:
                     c.name: np.atleast_1d(self._argument(c, f"constants.{c.name}"))
                     for c in model.constants
                 },
-                name=model.name,
+                name=model.name or self.path.stem,
                 description=model.description,
             )
         except CaseError as error:

@@ -238,7 +238,8 @@ class CaseModel(Strict):
     """A whole case file."""
 
     schema_version: Annotated[Literal[1], Field(alias="schema")]
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")] | None = None
+    """Left out: the case file's name without its suffix."""
     description: str = ""
     kernel: str
     source: str | None = None

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from placewise.advise import advise, legal_placements, prepare, verify
+from placewise.advise.verify import first_difference
+from placewise.errors import CaseError
+from placewise.kernel.make_case import make_case
+from placewise.machine import load_machine
+from placewise.rewrite import rewrite
+from placewise.space import Placement
+
+
+def test_options_are_ranked_and_the_finalists_are_proven(gather_advice):
+    ratios = [o.ratio for o in gather_advice.options]
+    assert ratios == sorted(ratios)
+    assert all(o.proven for o in gather_advice.options[:3])
+    assert all(o.low <= o.ratio <= o.high for o in gather_advice.options)
+    assert gather_advice.present.ratio == 1.0
+
+
+def test_a_recommendation_is_proven_and_gains_beyond_the_uncertainty(gather_advice):
+    best = gather_advice.recommended
+    if best is None:
+        assert "Keep it" in gather_advice.verdict
+    else:
+        assert best.proven
+        assert best.ratio < 1.0
+
+
+def test_a_measured_time_scales_every_prediction(gather_advice):
+    for option in gather_advice.options:
+        assert option.predicted_ms == pytest.approx(2.0 * option.ratio)
+    assert gather_advice.present.predicted_ms == 2.0
+
+
+def test_what_is_written_stays_in_memory_that_can_be_written(gather_advice):
+    reasons = {(i.array, i.space): i.reason for i in gather_advice.illegal}
+    for space in ("readonly", "texture", "constant"):
+        assert "writes" in reasons["out", space]
+    assert "64 KB" in reasons["index", "constant"]
+    assert ("table", "constant") not in reasons
+    assert ("table", "shared") not in reasons
+
+
+def test_requests_are_the_warp_accesses_of_the_launch(gather_advice):
+    warps = -(-20_000 // 128) * 4
+    # The last block's warps beyond n do nothing.
+    active = warps - (warps * 32 - 20_000) // 32
+    facts = {f.array: f for f in gather_advice.arrays}
+    assert facts["out"].service.requests == active
+    assert facts["table"].service.requests == 8 * active
+    assert facts["table"].heaviest_line == 6
+
+
+def test_every_legal_placement_computes_the_same(gather_case):
+    prepared = prepare(gather_case, load_machine("K20c"))
+    placements = list(legal_placements(prepared.legality))
+    assert len(placements) > 10
+    for placement in placements:
+        written = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+        assert verify(written, prepared.execution).identical, placement
+
+
+def test_a_rewrite_that_computes_something_else_is_found_out(gather_case):
+    from dataclasses import replace
+
+    prepared = prepare(gather_case, load_machine("K20c"))
+    placement = Placement.of({"table": "texture", "index": "global", "out": "global"})
+    good = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+    for wrong, detail in (("7 * k + 1", "differs at element 0"), ("7 * q", "does not compile")):
+        source = good.case.source.replace("7 * k", wrong)
+        bad = replace(good, case=replace(good.case, source=source))
+        found = verify(bad, prepared.execution)
+        assert not found.identical
+        assert detail in found.detail
+
+
+def test_where_spaces_share_caches_and_path_nothing_is_moved(gather_case):
+    advice = advise(gather_case, "A100", finalists=1)
+    ratios = {o.placement["table"]: o.ratio for o in advice.options if len(o.reasons) == 1}
+    assert ratios.get("texture", 1.0) == pytest.approx(1.0)
+    assert ratios.get("readonly", 1.0) == pytest.approx(1.0)
+
+
+def test_a_block_that_no_machine_can_launch_is_refused():
+    case = make_case(
+        "k", "__global__ void k(float *a) { a[0] = 1; }", [np.zeros(4, np.float32)],
+        block=2000, grid=1,
+    )  # fmt: skip
+    with pytest.raises(CaseError, match="2000 threads") as caught:
+        advise(case, "A100")
+    assert caught.value.where == "launch.block"
+
+
+FLOATS = hnp.arrays(np.float32, st.integers(1, 20), elements=st.floats(width=32))
+
+
+@given(FLOATS, st.data())
+def test_first_difference_compares_bits(array, data):
+    assert first_difference(array, array.copy()) is None
+    at = data.draw(st.integers(0, array.size - 1))
+    bits = array.copy().view(np.uint32)
+    bits[at] ^= np.uint32(1) << np.uint32(data.draw(st.integers(0, 31)))
+    assert first_difference(array, bits.view(np.float32)) == at
+
+
+def test_zeros_of_different_sign_differ():
+    assert first_difference(np.array([0.0, 0.0]), np.array([0.0, -0.0])) == 1

@@ -1,0 +1,82 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CASE = """\
+schema = 1
+kernel = "twice"
+source = "twice.cu"
+[launch]
+grid = [4]
+block = [64]
+[[arguments]]
+name = "a"
+dtype = "float32"
+shape = [256]
+fill = 1
+"""
+KERNEL = """\
+__global__ void twice(float *a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    a[i] = 2 * a[i];
+}
+"""
+
+
+def placewise(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from placewise.cli.main import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "twice.toml").write_text(CASE)
+    (tmp_path / "twice.cu").write_text(KERNEL)
+    return tmp_path
+
+
+def test_json_leaves_standard_output_clean(folder):
+    done = placewise("advise", "twice.toml", "-m", "A100", "--format", "json", folder=folder)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["case"]["kernel"] == "twice"
+    assert "compiling" in done.stderr
+
+
+def test_quiet_is_quiet(folder):
+    done = placewise("advise", "twice.toml", "-m", "A100", "-q", folder=folder)
+    assert done.stderr == ""
+    assert "Verdict" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["advise", "twice.toml", "-m", "A1000", "--out", "o"], "A1000"),
+        (["advise", "gone.toml", "-m", "A100"], "gone.toml"),
+        (["advise", "twice.toml", "-m", "A100", "--measured", "3", "--out", "o"], "--measured"),
+        (["machine", "check", "gone.msl"], "gone.msl"),
+    ],
+)
+def test_bad_input_is_one_located_error(folder, arguments, where):
+    done = placewise(*arguments, folder=folder)
+    assert done.returncode == 2
+    assert done.stderr.count("error:") == 1
+    assert where in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert not (folder / "o").exists()
+
+
+def test_machines_and_cases_are_listed(folder):
+    machines = placewise("machine", "list", folder=folder).stdout
+    assert "K20c" in machines
+    cases = placewise("cases", folder=folder).stdout
+    assert "spmv" in cases
+    assert placewise("machine", "check", "K20c", folder=folder).returncode == 0
+
+
+def test_help_has_examples(folder):
+    assert "placewise advise spmv" in placewise("advise", "--help", folder=folder).stdout

@@ -1,0 +1,45 @@
+import json
+
+import pytest
+
+from placewise.errors import PlacewiseError
+from placewise.report import SCHEMA_VERSION, as_text, document, write_files, written_option
+
+
+def test_the_document_is_json_and_carries_the_ranking(gather_advice):
+    data = json.loads(json.dumps(document(gather_advice), allow_nan=False))
+    assert data["schema_version"] == SCHEMA_VERSION
+    assert len(data["options"]) == len(gather_advice.options)
+    first = data["options"][0]
+    assert first["verification"]["identical"] is True
+    assert first["source"].count("__global__") == 1
+    for part in first["prediction"]["parts"]:
+        assert part["cycles"] == pytest.approx(sum(t["cycles"] for t in part["terms"]))
+
+
+def test_the_text_says_what_a_person_asks(gather_advice):
+    text = as_text(gather_advice)
+    for words in ("Verdict", "Why", "Not possible", "time/present", "bit-identical", "line 6"):
+        assert words in text
+    assert all(len(line) <= 110 for line in text.splitlines())
+    assert "\x1b[" not in text
+
+
+def test_files_hold_the_verified_source(gather_advice, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    files = write_files(gather_advice, folder)
+    assert {f.name for f in files} == {
+        "advice.json", "advice.txt", "gather.cu", "gather.host.txt",
+    }  # fmt: skip
+    assert {p.name for p in folder.iterdir()} == {f.name for f in files}
+    option = written_option(gather_advice)
+    assert option is not None
+    assert (folder / "gather.cu").read_text() == option.rewritten.case.source
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(gather_advice, tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(PlacewiseError) as caught:
+        write_files(gather_advice, tmp_path / "taken")
+    assert "taken" in (caught.value.where or "")
+    assert (tmp_path / "taken").read_text() == "a file"
