@@ -391,7 +391,7 @@ SAMPLES = {
     "structs": Sample(
         structs, {"parts": "shared", "field": ALL, "old": "constant shared"}
     ),
-    "macros": Sample(macros, {"x": ALL, "w": "", "last": ALL, "y": ""}),
+    "macros": Sample(macros, {"x": ALL, "w": "", "last": ALL, "y": "shared"}),
     "pointer_walk": Sample(
         pointer_walk, {"A": "readonly constant", "B": "readonly constant", "C": ""}
     ),

@@ -155,7 +155,11 @@ def _parse(case: Case, text: bytes) -> Any:
     ]  # fmt: skip
     try:
         return cindex.Index.create().parse(
-            case.filename, arguments, unsaved_files=[(case.filename, text.decode())]
+            case.filename,
+            arguments,
+            unsaved_files=[(case.filename, text.decode())],
+            # Without a record of the preprocessor's work, skipped ranges are not kept.
+            options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
         )
     except cindex.TranslationUnitLoadError as error:
         raise UnsupportedError(
@@ -331,9 +335,11 @@ class _Reader:
         return self.substitution.original(start)
 
     def identifiers(self, cursor: Any) -> tuple[tuple[str, int, int], ...]:
+        # The definition itself may start in a macro such as __global__, its body never does.
+        body = next(c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT")
         return tuple(
             (token.spelling, self.offset(token.extent.start), token.location.line)
-            for token in cursor.get_tokens()
+            for token in body.get_tokens()
             if token.kind.name == "IDENTIFIER"
         )
 

@@ -110,6 +110,8 @@ class _Follower:
         self.obstacles: dict[Way, str] = {}
         if "volatile" in parameter.type:
             self.obstruct("declared volatile", parameter)
+        if "[" in self.element or "(" in self.element:
+            self.obstruct(f"points to arrays or functions, '{parameter.type}'", parameter)
 
     def run(self) -> None:
         for identity in self.pending:

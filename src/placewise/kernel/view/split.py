@@ -143,7 +143,11 @@ def _take(values: Values, term: IndexTerm, pitch: Pitch, result: IndexSplit) -> 
 
 
 def _add(values: Values, term: IndexTerm, result: IndexSplit, *, row: bool) -> bool:
-    place = term_place(term, values.kernel.text)
+    node = term.node
+    if node.parent is None or node.parent.kind != "ARRAY_SUBSCRIPT_EXPR":
+        # Without its parentheses, a macro's argument stands where the macro is used.
+        node = node.bare()
+    place = term_place(IndexTerm(term.sign, node), values.kernel.text)
     if place is None:
         return False
     value = values.value(term.node)

@@ -1,0 +1,21 @@
+// Placed by Placewise:
+//   index: texture (tex1Dfetch)
+//   x: constant (x_const, filled by the host)
+//   table: shared (the whole array of 100 elements per block)
+__constant__ double x_const[256];
+
+extern "C" __global__ void gather(cudaTextureObject_t index_tex,   // where to
+                                  const double *table,
+                                  double *y, int n) {
+  extern __shared__ __align__(16) unsigned char block_tiles[];
+  const int tile_thread = threadIdx.x;
+  const int tile_threads = blockDim.x;
+  double *table_tile = reinterpret_cast<double *>(block_tiles + 0);
+  for (int t = tile_thread; t < 100; t += tile_threads) {
+      table_tile[t] = table[t];
+  }
+  __syncthreads();
+  const int i = threadIdx.x + blockIdx.x * blockDim.x;
+  if (i < n)
+    y[i] = table_tile[tex1Dfetch<int>(index_tex, i)] + table_tile[tex1Dfetch<int>(index_tex, n - 1 - i)] * x_const[i];
+}
