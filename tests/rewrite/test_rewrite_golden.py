@@ -156,10 +156,7 @@ def test_an_unknown_array_is_refused(machine):
 )
 def test_a_removed_parameter_takes_its_comma_along(parameters, expected, machine):
     source = f"__global__ void k({parameters}) {{ B[n] = A[n]; }}\n"
-    case = make_case("k", source, {"A": F, "B": F, "n": np.int32(1)}, block=1, grid=1)
-    small = make_case("k", source, {"A": F[0], "B": F, "n": np.int32(1)}, block=1, grid=1)
-    del case
-    text = rewrite(
-        small, Placement.of({"A": "constant"}), machine, analyse_source(small)
-    ).case.source
-    assert expected in text
+    arguments = {"A": F[0], "B": F, "n": np.int32(1)}
+    case = make_case("k", source, arguments, block=1, grid=1)
+    rewritten = rewrite(case, Placement.of({"A": "constant"}), machine, analyse_source(case))
+    assert expected in rewritten.case.source

@@ -49,10 +49,11 @@ def test_every_single_move_compiles(sample, machine):
             compiles(rewritten.case)
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-def test_arrays_spread_over_the_spaces_compile_for_every_architecture(sample, arch, machine):
-    """Each array in another of its spaces: the rewrites must not get in one another's way."""
+def test_arrays_spread_over_the_spaces_compile(sample, machine):
+    """Each array in another of its spaces: the rewrites must not get in one another's way. The
+    architectures take turns."""
     case = sample.make()
+    arch = ARCHS[list(SAMPLES.values()).index(sample) % len(ARCHS)]
     view = analyse_source(case)
     moved = {}
     for number, (array, spaces) in enumerate(sample.reachable.items()):
