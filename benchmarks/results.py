@@ -32,7 +32,7 @@ def report(name: str, figures: Sequence[Figure]) -> bool:
     for f in figures:
         value = f"{f.value:.4g}" if isinstance(f.value, float) else str(f.value)
         table.add_row(f.figure, value, f.unit, f.asked, "yes" if f.holds else "NO")
-    Console().print(table)
+    Console(width=120).print(table)
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps([asdict(f) for f in figures], indent=2)
     (RESULTS / f"{name}.json").write_text(text + "\n")
