@@ -1,0 +1,114 @@
+"""Executor and reference interpreter agree bit for bit, on results and on every address."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from programs import kernels
+from reference import interpret
+
+from placewise.execute import execute
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.nvrtc import compile_kernel
+
+TARGETS = ("sm_75", "sm_80", "sm_90", "sm_120")
+
+
+@dataclass
+class Addresses:
+    """A trace expanded to (line, where, block, thread, offset, bytes) per lane, counted."""
+
+    found: Counter = field(default_factory=Counter)
+
+    def begin(self, sites, arrays):
+        self.sites = sites
+        self.arrays = arrays
+
+    def chunk(self, chunk):
+        lanes = np.arange(32)
+        for i in range(len(chunk.site)):
+            site = self.sites[chunk.site[i]]
+            row = chunk.row[i]
+            if row < 0:
+                offsets = chunk.base[i] + int(chunk.stride[i]) * lanes
+            else:
+                offsets = chunk.offsets[row]
+            array = chunk.array[i]
+            where = self.arrays[array] if array >= 0 else None
+            for lane in lanes[(int(chunk.mask[i]) >> lanes & 1) == 1]:
+                self.found[
+                    site.ptx_line,
+                    where,
+                    int(chunk.block[i]),
+                    int(chunk.warp[i]) * 32 + int(lane),
+                    int(offsets[lane]),
+                    site.lane_bytes,
+                ] += 1
+
+
+def expected_addresses(accesses):
+    """The reference's accesses in the same form; shared and local memory have no name there."""
+    return Counter(
+        (a.line, None if a.where in ("shared", "local") else a.where, *a[2:]) for a in accesses
+    )
+
+
+def canonical(array):
+    """Bytes with every NaN the same: PTX leaves its payload open."""
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.array(np.nan, array.dtype), array)
+    return array.tobytes()
+
+
+def without(addresses, arrays):
+    return Counter({a: n for a, n in addresses.items() if a[1] not in arrays})
+
+
+def check(source, launch, inputs, arch, *, kernel="k", trace=True, retried=()):
+    """Run both on one kernel and compare all they say.
+
+    ``retried`` names arrays that are accessed until it succeeds, which depends on the schedule.
+    """
+    compiled = compile_kernel(source, "k.cu", kernel, CompileOptions(arch=arch))
+    reference = interpret(compiled, launch, inputs)
+    addresses = Addresses()
+    run = execute(compiled, launch, inputs, consumer=addresses if trace else None)
+    for name, expected in reference.outputs.items():
+        assert canonical(run.output(name)) == canonical(expected), name
+    if trace:
+        assert without(addresses.found, retried) == without(
+            expected_addresses(reference.accesses), retried
+        )
+
+
+def agree(kernel, arch):
+    check(kernel.source, kernel.launch, kernel.inputs, arch, retried=("peaks",))
+
+
+relaxed = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@pytest.mark.parametrize("arch", TARGETS)
+def test_random_kernels(arch):
+    @settings(relaxed, max_examples=3, derandomize=True, database=None)
+    @given(kernels(arch))
+    def run(kernel):
+        agree(kernel, arch)
+
+    run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", TARGETS)
+def test_many_random_kernels(arch):
+    @settings(relaxed, max_examples=150)
+    @given(kernels(arch))
+    def run(kernel):
+        agree(kernel, arch)
+
+    run()
