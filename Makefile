@@ -16,7 +16,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	touch $@
 
 demo: setup
-	$(BIN)/placewise advise spmv --machine A100 --out out/demo
+	$(BIN)/placewise advise spmv --machine K20c --out out/demo
 
 test: setup
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow and not gpu"
