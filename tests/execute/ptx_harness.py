@@ -1,4 +1,4 @@
-"""Runs single PTX instructions over arrays of operands, for tests to compare with arithmetic of their own."""
+"""Runs single PTX instructions over arrays of operands, for tests to compare with their own."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def evaluate(
         ]
     for number, (text, out) in enumerate(instructions):
         size = np.dtype(out).itemsize
-        names = dict(a="%a", b="%b", c="%c", e="%e", d="%d", p="%p", q="%q")
+        names = {x: f"%{x}" for x in "abcedpq"}
         lines += [
             "{",
             f".reg .{REGISTER[size]} %d;",

@@ -32,6 +32,7 @@ class Region:
     data: Bytes
     array: int
     """Index among the run's arrays."""
+    writable: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,10 @@ def build_device(module: Module, entry: str, inputs: Inputs) -> Device:
         given = constants.get(variable.name)
         content = given[1] if given else _initial(variable, variables)
         name = given[0] if given else _plain_name(variable.name)
-        regions.append(Region(FIRST_WINDOW + n, name, _aligned(content), arguments + n))
+        region = Region(
+            FIRST_WINDOW + n, name, _aligned(content), arguments + n, variable.space != "const"
+        )
+        regions.append(region)
         names.append(name)
     offsets, size = parameter_offsets(parameters)
     buffer: Bytes = np.zeros(max(size, 1), np.uint8)
@@ -94,7 +98,9 @@ def build_device(module: Module, entry: str, inputs: Inputs) -> Device:
                     where=where,
                 )
             window = first_argument + array
-            regions.append(Region(window, argument.name, _aligned(_raw(argument.data)), array))
+            writable = isinstance(argument, ArrayArgument)
+            content = _aligned(_raw(argument.data))
+            regions.append(Region(window, argument.name, content, array, writable))
             array += 1
             value = np.array([address(window)], np.int64).view(np.uint8)
             if isinstance(argument, TextureArgument):

@@ -48,9 +48,9 @@ def _place(report: FaultReport, translation: Translation) -> Place | None:
     if 0 <= report.site < len(program.accesses):
         return program.accesses[report.site].place
     if report.site <= -2:
-        terminator = program.blocks[-2 - report.site].terminator
-        if isinstance(terminator, Trap | Barrier):
-            return terminator.place
+        block = program.blocks[-2 - report.site]
+        at_end = report.fault != Fault.LIMIT and isinstance(block.terminator, Trap | Barrier)
+        return block.terminator.place if at_end else block.place
     return None
 
 
@@ -93,6 +93,8 @@ def _access(report: FaultReport, translation: Translation, device: Device) -> st
     region, offset = near
     if report.fault == Fault.MISALIGNED:
         return f"{head} at byte offset {offset} of array '{region.name}'"
+    if 0 <= offset <= region.data.size - size:
+        return f"'{access.opcode}' {verb} {size} bytes of '{region.name}', which is read-only"
     return (
         f"{head} at byte offset {offset} of array '{region.name}' ({region.data.size} bytes), "
         f"index {offset // size} counted in {size}-byte elements"

@@ -193,6 +193,8 @@ class Block:
     terminator: Terminator = field(default_factory=Exit)
     instructions: int = 0
     """Instructions of the original code in this block."""
+    place: Place | None = None
+    """Where its first instruction comes from."""
 
     def successors(self) -> tuple[int, ...]:
         t = self.terminator

@@ -117,8 +117,9 @@ class Fault(IntEnum):
 FUEL = 1 << 20
 """Instructions between two looks at STOP."""
 
-WINDOW_BYTES = 32
-"""An entry of the window table: first address, bytes, host pointer, array number (all i64)."""
+WINDOW_WORDS = 8
+"""64-bit words of an entry of the window table, a cache line: first address, bytes that can be
+read, host pointer, array number, bytes that can be written."""
 
 TRACE_RECORDS = 16384
 """Records of a trace buffer."""

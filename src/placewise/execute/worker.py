@@ -81,17 +81,16 @@ class Worker:
         self._local = np.zeros(max(1, warps * 32 * program.local_bytes), np.uint8)
         self._frames = np.zeros(warps * compiled.frame_bytes + 64, np.uint8)
         self._states = np.zeros(warps, np.int32)
-        self._windows = np.zeros((layout.WINDOWS, 4), np.int64)
+        self._windows = np.zeros((layout.WINDOWS, layout.WINDOW_WORDS), np.int64)
         self._windows[:, 0] = np.arange(layout.WINDOWS, dtype=np.int64) << layout.WINDOW_SHIFT
         self._windows[:, 3] = -1
         for region in device.regions:
-            self._windows[region.window, 1:] = (
-                region.data.size,
-                region.data.ctypes.data,
-                region.array,
-            )
+            size = region.data.size
+            writable = size if region.writable else 0
+            row = (size, region.data.ctypes.data, region.array, writable)
+            self._windows[region.window, 1:5] = row
         spaces = layout.WINDOW_OF_SPACE
-        self._windows[spaces["shared"], 1:3] = (shared, shared_start)
+        self._windows[spaces["shared"], 1:5] = (shared, shared_start, -1, shared)
         parameters = device.parameters
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
         self._flush = _FLUSH(self._on_flush)

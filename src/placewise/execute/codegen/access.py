@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from placewise.execute.codegen.text import Text, lanes
 from placewise.execute.ir import Access
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS, Fault, Slot
+from placewise.execute.layout import (
+    WINDOW_OF_SPACE,
+    WINDOW_SHIFT,
+    WINDOW_WORDS,
+    WINDOWS,
+    Fault,
+    Slot,
+)
 
 LOW_HALF = list(range(16))
 ALL = "<32 x i32> " + lanes(range(32))
@@ -84,10 +91,11 @@ def find_range(t: Text, kind: Kind, address: str) -> Range:
     shifted = t.op(f"lshr i64 {address}, {WINDOW_SHIFT}")
     window = t.op(f"and i64 {shifted}, {WINDOWS - 1}")
     table = t.slot(Slot.WINDOWS, "ptr", invariant=True)
-    entry = t.op(f"getelementptr [4 x i64], ptr {table}, i64 {window}")
+    entry = t.op(f"getelementptr [{WINDOW_WORDS} x i64], ptr {table}, i64 {window}")
     start = t.op(f"load i64, ptr {entry}, !invariant.load !0")
     fields = []
-    for n, type_ in ((1, "i64"), (2, "ptr"), (3, "i64")):
+    size = 1 if kind.action == "load" else 4
+    for n, type_ in ((size, "i64"), (2, "ptr"), (3, "i64")):
         pointer = t.op(f"getelementptr i64, ptr {entry}, i64 {n}")
         fields.append(t.op(f"load {type_}, ptr {pointer}, !invariant.load !0"))
     return Range(start, fields[0], fields[1], fields[2], window)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.execute.codegen.directed import MODES, directed_helper
 from placewise.execute.codegen.text import LLVM, Values, overload, vector
 from placewise.execute.ir import BITS, Node
 
@@ -62,7 +63,9 @@ def emit(v: Values, n: Node) -> None:
     result = vector(n.type) if wide else LLVM[n.type]
     args = [v.vector(a) if wide else v.scalar(a) for a in n.args]
     types = [vector(a.type) if wide else LLVM[a.type] for a in n.args]
-    if op in _BINARY:
+    if n.attr in MODES:
+        value = _rounded(v, n, result, list(zip(types, args, strict=True)))
+    elif op in _BINARY:
         value = v.op(f"{_BINARY[op]} {result} {args[0]}, {args[1]}")
     elif op == "icmp" or op == "fcmp":
         value = v.op(f"{op} {n.attr} {types[0]} {args[0]}, {args[1]}")
@@ -92,6 +95,16 @@ def emit(v: Values, n: Node) -> None:
     else:
         raise AssertionError(op)
     v.set(n, value)
+
+
+def _rounded(v: Values, n: Node, result: str, args: list[tuple[str, str]]) -> str:
+    """Call the helper that rounds by the node's mode."""
+    operand = overload(n.args[0].type, wide=not n.uniform)
+    name = f"@{n.op}.{n.attr}.{overload(n.type, wide=not n.uniform)}.{operand}"
+    if name not in v.rounded:
+        v.rounded[name] = directed_helper(v.declarations, name, n, result, [t for t, _ in args])
+    listed = ", ".join(f"{t} {x}" for t, x in args)
+    return v.op(f"call fastcc {result} {name}({listed})")
 
 
 def _constant(value: int, type_: str, *, wide: bool) -> str:

@@ -76,6 +76,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Warp
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:
         parts.append(warpops.permute(declarations, avx512="avx512f" in features))
+    parts += warp.v.rounded.values()
     parts.append(body)
     parts.append(
         driver(

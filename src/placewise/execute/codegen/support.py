@@ -59,7 +59,7 @@ done:
 def fuel_function() -> str:
     """Called when the fuel is gone: true if the warp must end."""
     return f"""
-define internal i1 @refuel(ptr %ctx) cold noinline #0 {{
+define internal i1 @refuel(ptr %ctx, i32 %place) cold noinline #0 {{
   %stop.p = getelementptr i64, ptr %ctx, i64 {int(Slot.STOP)}
   %stop = load volatile i64, ptr %stop.p
   %stopped = icmp ne i64 %stop, 0
@@ -73,7 +73,7 @@ count:
   %over = icmp ugt i64 %more, %limit
   br i1 %over, label %exceeded, label %go
 exceeded:
-  call void @fault(ptr %ctx, i64 {int(Fault.LIMIT)}, i32 -1, i32 0, i64 0)
+  call void @fault(ptr %ctx, i64 {int(Fault.LIMIT)}, i32 %place, i32 0, i64 0)
   ret i1 true
 go:
   ret i1 false

@@ -103,6 +103,8 @@ class Values(Text):
         self.scalars: dict[int, str] = {}
         self.vectors: dict[int, str] = {}
         self.masks: dict[int, str] = {}
+        self.rounded: dict[str, str] = {}
+        """Functions for operations rounded other than to nearest, by name."""
 
     def forget(self) -> None:
         """Start a block: values of other blocks are not visible."""

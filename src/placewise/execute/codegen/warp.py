@@ -23,7 +23,7 @@ from placewise.execute.ir import (
     Switch,
     Trap,
 )
-from placewise.execute.layout import WINDOW_SHIFT, WINDOWS, Fault, Slot
+from placewise.execute.layout import WINDOW_SHIFT, WINDOW_WORDS, WINDOWS, Fault, Slot
 from placewise.execute.uniform import EXIT, Flow, live_in_any, targets
 
 _SPECIAL_SLOT = {
@@ -256,7 +256,7 @@ class WarpFunction:
         refuel, stop, on = v.label(), v.label(), v.label()
         v.do(f"br i1 {v.op(f'icmp sgt i64 {left}, 0')}, label %{on}, label %{refuel}, !prof !1")
         v.start(refuel)
-        ends = v.op("call i1 @refuel(ptr %ctx)")
+        ends = v.op(f"call i1 @refuel(ptr %ctx, i32 {-2 - block.number})")
         v.do(f"br i1 {ends}, label %{stop}, label %{on}")
         v.start(stop)
         v.do("ret i32 -1")
@@ -532,7 +532,7 @@ class WarpFunction:
         v = self.v
         window = v.op(f"and i64 {v.op(f'lshr i64 {address}, {WINDOW_SHIFT}')}, {WINDOWS - 1}")
         table = v.slot(Slot.WINDOWS, "ptr", invariant=True)
-        entry = v.op(f"getelementptr [4 x i64], ptr {table}, i64 {window}")
+        entry = v.op(f"getelementptr [{WINDOW_WORDS} x i64], ptr {table}, i64 {window}")
         place = v.op(f"getelementptr i64, ptr {entry}, i64 1")
         return v.op(f"load i64, ptr {place}, !invariant.load !0")
 

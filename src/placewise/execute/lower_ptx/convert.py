@@ -149,19 +149,10 @@ def _from_integer(c: Context, i: Instruction, value: Node, to: str, mode: str) -
     op = "sitofp" if signed else "uitofp"
     if BITS[value.type] < 32:
         value = c.b.resize(value, "i32", signed=signed)
-    if mode == "rn" and to in ("f32", "f64"):
-        return c.b.pure(op, to, value)
-    if value.type == "i32":
-        # Every 32-bit integer is exact in double precision.
-        wide = c.b.pure(op, "f64", value)
-    else:
-        if to in ("f32", "f64") or mode != "rn":
-            return _from_long(c, value, to, mode, signed)
-        wide = _odd_from_long(c, value, signed)
-    if to == "f64":
-        return wide
-    if to == "f32":
-        return rounding.narrow(c, wide, mode)
+    if to in ("f32", "f64"):
+        return c.b.pure(op, to, value, attr=rounding.attribute(mode))
+    # Every 32-bit integer is exact in double precision.
+    wide = c.b.pure(op, "f64", value) if value.type == "i32" else _odd_from_long(c, value, signed)
     if to == "f16":
         return _to_half(c, i, wide, mode)
     return to_bf16(c, rounding.narrow_odd(c, wide))
@@ -178,14 +169,6 @@ def _long_halves(c: Context, value: Node, signed: bool) -> tuple[Node, Node]:
 
 def _odd_from_long(c: Context, value: Node, signed: bool) -> Node:
     return rounding.odd(c, *rounding.two_sum(c, *_long_halves(c, value, signed)))
-
-
-def _from_long(c: Context, value: Node, to: str, mode: str, signed: bool) -> Node:
-    if to == "f64":
-        total, error = rounding.two_sum(c, *_long_halves(c, value, signed))
-        return rounding.adjust(c, total, error, mode)
-    single = rounding.narrow(c, _odd_from_long(c, value, signed), mode)
-    return single if to == "f32" else rounding.to_half(c, single)
 
 
 def _pack_integers(c: Context, i: Instruction) -> None:

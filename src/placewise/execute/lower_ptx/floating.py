@@ -16,12 +16,13 @@ from placewise.execute.lower_ptx.context import Context, width
 from placewise.execute.lower_ptx.integer import join, split
 from placewise.kernel.ptx import Instruction, Operand
 
+_FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"})
 _ELEMENT = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
 
 
 def float_type(i: Instruction) -> str:
     """The instruction's floating type: the last part that is one."""
-    return next(p for p in reversed(i.parts) if p[0] in "fb" and p.strip("bfx").isdigit())
+    return next(p for p in reversed(i.parts) if p in _FLOATS)
 
 
 def flush(c: Context, value: Node) -> Node:

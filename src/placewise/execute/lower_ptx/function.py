@@ -71,6 +71,8 @@ class FunctionLowering:
         c = self.c
         self.b.block.instructions += 1
         c.place = Place(i.line, i.place)
+        if self.b.block.place is None:
+            self.b.block.place = c.place
         name = i.parts[0]
         guard: Node | None = None
         if i.guard is not None:

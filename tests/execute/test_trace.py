@@ -1,0 +1,226 @@
+"""The access trace against addresses worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cuda_run import Collector, run
+from test_kernels import BASIC, SPACES, TOGETHER
+
+from placewise.execute import TraceChunk
+from placewise.kernel.launch import TextureArgument
+
+
+def warps_of(
+    grid: tuple[int, int], block: tuple[int, int]
+) -> list[tuple[int, int, list[tuple[int, int]]]]:
+    """(block, warp, global (x, y) of its threads) in the order of execution."""
+    found = []
+    for b in range(grid[0] * grid[1]):
+        bx, by = b % grid[0], b // grid[0]
+        threads = [
+            (bx * block[0] + t % block[0], by * block[1] + t // block[0])
+            for t in range(block[0] * block[1])
+        ]
+        found += [(b, w, threads[32 * w : 32 * w + 32]) for w in range(-(-len(threads) // 32))]
+    return found
+
+
+def lanes(offsets: list[int | None]) -> tuple[int | None, ...]:
+    return (*offsets, *(None,) * (32 - len(offsets)))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_120"])
+@pytest.mark.parametrize("block", [(16, 16), (32, 2), (7, 5), (1, 40)])
+def test_matrix_product(arch: str, block: tuple[int, int]) -> None:
+    n = 21
+    grid = (-(-n // block[0]), -(-n // block[1]))
+    trace = Collector()
+    a = np.ones((n, n), np.float32)
+    options = {"consumer": trace}
+    result = run(
+        BASIC, "matmul", grid, block, arch=arch, options=options, A=a, B=a, C=a, n=np.int32(n)
+    )
+    expected: dict[str, list[object]] = {"A": [], "B": [], "C": []}
+    for b, w, threads in warps_of(grid, block):
+        inside = [c < n and r < n for c, r in threads]
+        if not any(inside):
+            continue
+
+        def row(offset, b=b, w=w, threads=threads, inside=inside):
+            offsets = [
+                4 * offset(c, r) if i else None for (c, r), i in zip(threads, inside, strict=True)
+            ]
+            return (b, w, lanes(offsets))
+
+        for k in range(n):
+            expected["A"].append(row(lambda c, r, k=k: r * n + k))
+            expected["B"].append(row(lambda c, r, k=k: k * n + c))
+        expected["C"].append(row(lambda c, r: r * n + c))
+    assert trace.of("A", "load") == expected["A"]
+    assert trace.of("B", "load") == expected["B"]
+    assert trace.of("C", "store") == expected["C"]
+    assert trace.arrays == ("A", "B", "C")
+    assert len(trace.accesses) == result.site_executions.sum()
+    counted = np.bincount([a[0] for a in trace.accesses], minlength=len(result.sites))
+    assert np.array_equal(counted, result.site_executions)
+
+
+def test_gathers_and_strides() -> None:
+    rng = np.random.default_rng(1)
+    b = rng.integers(0, 9, 300).astype(np.uint8)
+    trace = Collector()
+    run(
+        SPACES, "bytes", 4, 32, options={"consumer": trace}, b=b, w=np.ones(100, np.int16),
+        out=np.zeros(100, np.uint8), n=np.int32(100),
+    )  # fmt: skip
+    for array, kind, step, start in (
+        ("b", "load", 3, 0),
+        ("w", "load", 2, 0),
+        ("out", "store", -1, 99),
+    ):
+        got = trace.of(array, kind)
+        for block in range(4):
+            count = 32 if block < 3 else 4
+            offsets = [start + step * (32 * block + lane) for lane in range(count)]
+            assert got[block] == (block, 0, lanes(list(offsets))), array
+
+
+def test_sparse_columns() -> None:
+    rows, width = 8, 45
+    rng = np.random.default_rng(2)
+    pointers = np.arange(0, rows * width + 1, width, dtype=np.int32)
+    columns = rng.integers(0, 1000, rows * width).astype(np.int32)
+    x = np.zeros(1000, np.float32)
+    trace = Collector()
+    run(
+        BASIC, "spmv", 2, 128, options={"consumer": trace}, rp=pointers, ci=columns,
+        v=np.zeros(rows * width, np.float32), x=x, y=np.zeros(rows, np.float32), n=np.int32(rows),
+    )  # fmt: skip
+    expected = []
+    for row in range(rows):
+        for start in (0, 32):
+            part = columns[row * width + start : row * width + min(start + 32, width)]
+            expected.append((row // 4, row % 4, lanes([4 * int(c) for c in part])))
+    assert sorted(trace.of("x", "load"), key=str) == sorted(expected, key=str)
+
+
+def test_shared_memory_and_space_filter() -> None:
+    x = np.arange(64, dtype=np.int32)
+    everything = Collector()
+    run(TOGETHER, "scan", 1, 64, shared=256, options={"consumer": everything}, x=x, out=x)
+    shared = [a for a in everything.accesses if everything.sites[a[0]].space == "shared"]
+    assert {a[4] for a in shared} == {-1}
+    assert shared[0][5] == lanes([4 * i for i in range(32)])
+    first_read = next(
+        a for a in shared if everything.sites[a[0]].kind == "load" and a[3] != 0xFFFFFFFF
+    )
+    assert first_read[5] == (None, *(4 * i for i in range(31)))
+    only_global = Collector()
+    options = {"consumer": only_global, "trace_spaces": frozenset({"global"})}
+    run(TOGETHER, "scan", 1, 64, shared=256, options=options, x=x, out=x)
+    kept = [a for a in everything.accesses if everything.sites[a[0]].space == "global"]
+    assert only_global.accesses == kept
+
+
+def test_constants_and_textures() -> None:
+    trace = Collector()
+    data = np.arange(40, dtype=np.float32)
+    result = run(
+        SPACES, "spaces", 1, 50, constants=(("K", np.zeros(9, np.float32)),),
+        options={"consumer": trace},
+        t=TextureArgument("t", data), o=np.zeros(50, np.float32), n=np.int32(50),
+    )  # fmt: skip
+    assert trace.arrays[:2] == ("t", "o")
+    assert {"K", "filled", "table"} <= set(trace.arrays)
+    i = np.arange(50)
+
+    def split(offsets: list[int | None]) -> list[tuple[int, int, tuple[int | None, ...]]]:
+        return [(0, w, lanes(offsets[32 * w : 32 * w + 32])) for w in range(2)]
+
+    assert trace.of("K", "load") == split([4 * int(k) for k in i % 9])
+    texels = [4 * (int(k) - 1) if 1 <= k < 41 else None for k in i]
+    assert trace.of("t", "load") == split(texels)
+    spaces = {s.opcode.split(".")[0] + "." + s.space for s in result.sites}
+    assert {"ld.constant", "tex.texture", "st.global"} <= spaces
+    sources = [s.source_line for s in result.sites]
+    assert all(line is not None and SPACES.splitlines()[line - 1].strip() for line in sources)
+
+
+def test_only_wanted_blocks_are_traced_and_all_run() -> None:
+    wanted = np.zeros(10, bool)
+    wanted[[2, 7]] = True
+    a = np.ones(640, np.float32)
+    inputs = {"a": a, "b": a, "c": np.zeros(640, np.float32), "n": np.int32(640)}
+    for threads in (1, 2):
+        trace = Collector()
+        options = {"consumer": trace, "trace_blocks": wanted, "threads": threads}
+        result = run(BASIC, "vecadd", 10, 64, options=options, **inputs)
+        assert (result.output("c") == 2).all()
+        assert [x[1] for x in trace.accesses] == [2] * 6 + [7] * 6
+        assert result.site_executions.tolist() == [20, 20, 20]
+
+
+def test_only_given_blocks_run() -> None:
+    a = np.ones(640, np.float32)
+    inputs = {"a": a, "b": a, "c": np.zeros(640, np.float32), "n": np.int32(640)}
+    result = run(BASIC, "vecadd", 10, 64, options={"run_blocks": np.array([3, 9])}, **inputs)
+    ran = np.repeat(np.arange(10), 64)
+    assert np.array_equal(result.output("c"), np.where((ran == 3) | (ran == 9), 2, 0))
+
+
+def test_long_traces_come_in_chunks() -> None:
+    class Counter:
+        records = chunks = rows = 0
+
+        def begin(self, sites: object, arrays: object) -> None:
+            self.sites = sites
+
+        def chunk(self, chunk: TraceChunk) -> None:
+            self.chunks += 1
+            self.records += len(chunk.site)
+            assert chunk.row.max(initial=-1) < len(chunk.offsets)
+
+    n = 100
+    counter = Counter()
+    a = np.ones((n, n), np.float32)
+    options = {"consumer": counter}
+    result = run(BASIC, "matmul", (7, 7), (16, 16), options=options, A=a, B=a, C=a, n=np.int32(n))
+    assert counter.records == result.site_executions.sum()
+    assert counter.chunks > 3
+
+
+def test_a_failing_consumer_ends_the_run() -> None:
+    class Failing:
+        def begin(self, sites: object, arrays: object) -> None:
+            pass
+
+        def chunk(self, chunk: TraceChunk) -> None:
+            raise RuntimeError("no more")
+
+    a = np.ones((200, 200), np.float32)
+    with pytest.raises(RuntimeError, match="no more"):
+        run(
+            BASIC, "matmul", (13, 13), (16, 16), options={"consumer": Failing()},
+            A=a, B=a, C=a, n=np.int32(200),
+        )  # fmt: skip
+
+
+def test_instruction_counts() -> None:
+    """vecadd on 70 of 96 threads: instructions of the guard by all warps, of the body by some."""
+    a = np.ones(70, np.float32)
+    kernel_lines = (
+        9  # four parameters, three special registers, mad, setp, and the branch: counted below
+    )
+    result = run(BASIC, "vecadd", 1, 96, a=a, b=a, c=a.copy(), n=np.int32(70))
+    from cuda_run import compiled
+
+    body = compiled(BASIC, "vecadd").ptx.split(".entry vecadd")[1].split(".entry")[0]
+    lines = [x.strip() for x in body.splitlines()]
+    instructions = [x for x in lines if x.endswith(";") and not x.startswith(".")]
+    before = next(i for i, x in enumerate(instructions) if x.startswith("@")) + 1
+    inside = len(instructions) - before - 1
+    assert before > kernel_lines
+    # The last warp has 6 lanes inside and 26 that go straight to the exit.
+    assert result.thread_instructions == 96 * before + 70 * inside + 96
+    assert result.warp_instructions == 3 * before + 3 * inside + 4
