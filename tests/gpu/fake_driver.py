@@ -171,8 +171,9 @@ class FakeDriver:
         address = self.next_address
         self.next_address += (size + 511) // 256 * 256
         # What was in memory before is unknown: nothing may rely on zeros.
-        content = b"\xcd" * size if size < 1 << 20 else size
-        self.memory[address] = bytearray(content)
+        # Except where it is too large to write it all, which np.zeros does not.
+        small = size < 1 << 20
+        self.memory[address] = np.full(size, 0xCD, np.uint8) if small else np.zeros(size, np.uint8)
         return OK, real.CUdeviceptr(address)
 
     def _cuMemFree(self, pointer):

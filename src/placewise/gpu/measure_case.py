@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
+from placewise.advise.placements import legal_placements
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
 from placewise.execute import execute
@@ -23,7 +23,6 @@ from placewise.kernel.view import analyse_source
 from placewise.machine import Machine
 from placewise.rewrite.rewrite import rewrite
 from placewise.rewrite.rewritten import Rewritten
-from placewise.space import Placement
 
 
 def measure_case(
@@ -70,11 +69,8 @@ def legal_versions(
     case: Case, machine: Machine, view: SourceView, legality: Legality
 ) -> Iterator[Rewritten]:
     """Every placement that fits, written out; one that cannot be written is left out."""
-    arrays = legality.arrays
-    for spaces in product(*(legality.spaces(array) for array in arrays)):
-        placement = Placement(tuple(zip(arrays, spaces, strict=True)))
-        if legality.fits(placement) is None:
-            try:
-                yield rewrite(case, placement, machine, view)
-            except UnsupportedError:
-                continue
+    for placement in legal_placements(legality):
+        try:
+            yield rewrite(case, placement, machine, view)
+        except UnsupportedError:
+            continue
