@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.sparse
-from placewise.execute import execute
 
 from placewise.cases import load_case
+from placewise.execute import execute
 from placewise.kernel.make_case import make_case
 from placewise.kernel.nvrtc import compile_kernel
 
