@@ -46,7 +46,8 @@ NUMBERS = [0, -1, 2**31, 2**63, 2**70, -(2**63), 1.5, float("nan"), float("inf")
 TEXTS = ["", "n", "A", "A.rows", "photo.width", ".", "int32", "complex128", "\0", "spmv.cu"]
 FILES = ["data/dandelions.jpg", "/dev/null", "data"]
 TABLES = [[], [1], [0], ["n"], [[1]], {}, {"a": 1}, datetime.date(2020, 1, 1)]
-VALUES = st.sampled_from([*NUMBERS, *TEXTS, *FILES, *TABLES])
+# Copied, since a second change may go into a table that the first one put in place.
+VALUES = st.sampled_from([*NUMBERS, *TEXTS, *FILES, *TABLES]).map(copy.deepcopy)
 
 
 def places(node, above=()):
