@@ -104,6 +104,14 @@ def test_affine_indices_get_their_exact_span(a, b, c, first, count, step, outer)
         ("int i; for (i = 0; i < 4; i = i + 1) B[0] = A[i];", 1, 4),
         ("for (int i = 0; i < 4; i++) { int s = i * i; B[0] = A[i] + s; }", 1, 4),
         ("const float *p = A + 5 * blockIdx.x; B[0] = p[threadIdx.x];", 1, 8),
+        ("const float *p = A + 7; p += 3; p--; B[0] = *p + p[1];", 1, 2),
+        ("A += blockIdx.x * 8; B[0] = A[threadIdx.x];", 1, 8),
+        ("int i = 5; for (int k = 0; k < 4; k++) { B[0] = A[i]; i += 3; }", 1, 10),
+        ("int i = 5; for (int k = 0; k < 4; k++) { i += 3; B[0] = A[i]; }", 1, 13),
+        ("int i = 0; for (int k = 8; k > 0; k -= 2) { B[0] = A[i]; i++; }", 1, 4),
+        ("int i = 9; for (int k = 0; k < 4; k++) if (w > k) i--; B[0] = A[i];", 1, 5),
+        ("const float *p = A; for (int k = 0; k < w; k++, p += 2) B[0] = p[0];", None, None),
+        ("const float *p = A; for (int k = 0; k < w; k++) { B[0] = p[0]; p += 2; }", 1, 127),
     ],
 )
 def test_tiles_by_hand(body, rows, width):
@@ -137,7 +145,7 @@ __global__ void k(const float *A, float *B, int n) {
         ("int i = 0; for (int k = 0; k < w; k++) { B[0] = A[i]; i += k; }", "changes (line 2)"),
         ("B[0] = A[threadIdx.x * threadIdx.x];", "it is not linear"),
         ("B[0] = A[threadIdx.x ^ 5];", "it is computed with '^' (line 2)"),
-        ("const float *p = A; p += 3; B[0] = *p;", "the pointer 'p' moves (line 2)"),
+        ("const float *p = A; while (*p > 0) p += 3; B[0] = *p;", "changes (line 2)"),
         ("B[0] = A[(threadIdx.x - 1) / 2];", "an unsigned value may fall below zero (line 2)"),
     ],
 )

@@ -393,7 +393,7 @@ SAMPLES = {
     ),
     "macros": Sample(macros, {"x": ALL, "w": "", "last": ALL, "y": "shared"}),
     "pointer_walk": Sample(
-        pointer_walk, {"A": "readonly constant", "B": "readonly constant", "C": ""}
+        pointer_walk, {"A": ALL, "B": ALL, "C": ""}
     ),
     "transpose": Sample(transpose, {"in": ALL, "out": "shared"}),
     "placed": Sample(

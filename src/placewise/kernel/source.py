@@ -59,6 +59,9 @@ class AccessPlace:
     """load, store, update (``A[i] += x``) or atomic."""
     pointer: str
     """The parameter, or the alias of it that the access goes through."""
+    pointer_start: int
+    pointer_end: int
+    """The pointer as it stands there, a step included (``p++``)."""
     terms: tuple[Term, ...]
     form: str
     """How it is written: element (``p[i]``), dereference (``*p``) or pointer (``p + i``, ``&p[i]``,
@@ -81,6 +84,8 @@ class Alias:
     name: str
     pointer: str
     """The parameter or earlier alias that it starts from."""
+    pointer_start: int
+    pointer_end: int
     terms: tuple[Term, ...]
     line: int
     start: int

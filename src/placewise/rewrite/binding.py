@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placewise.kernel.launch import ArrayArgument, TextureArgument
 from placewise.kernel.source import AccessPlace, ArrayUse
 from placewise.kernel.view.elements import texel
-from placewise.rewrite.draft import Draft, offset_aliases, sum_text
+from placewise.rewrite.draft import Draft, index_text, pointers_to_offsets
 from placewise.rewrite.text import Render
 from placewise.space import MemorySpace
 
@@ -34,7 +34,7 @@ def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     function = f"{intrinsic}<{texel_type}>"
     if texel_type != element:
         function = _assembled(draft, element, texel_type, declaration, intrinsic)
-    offsets = offset_aliases(draft, use)
+    offsets = pointers_to_offsets(draft, use)
     for place in use.accesses:
         draft.replace_access(place, _fetch(place, function, name, offsets))
     draft.parameters[use.name] = f"{declaration} {name}"
@@ -50,10 +50,10 @@ def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
 
 
 def _fetch(
-    place: AccessPlace, function: str, name: str, offsets: dict[str, str]
+    place: AccessPlace, function: str, name: str, offsets: frozenset[str]
 ) -> Callable[[Render], str]:
     def make(render: Render) -> str:
-        index = sum_text(offsets.get(place.pointer), place.terms, render)
+        index = index_text(place, offsets, render)
         return f"{function}({name}, {index})"
 
     return make

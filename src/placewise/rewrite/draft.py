@@ -118,20 +118,38 @@ def sum_text(pointer: str | None, terms: tuple[Term, ...], render: Render) -> st
     return " ".join(pieces) or "0"
 
 
-def offset_aliases(draft: Draft, use: ArrayUse) -> dict[str, str]:
-    """Turn the array's local pointers into offsets; returns the new name by alias.
+def pointers_to_offsets(draft: Draft, use: ArrayUse) -> frozenset[str]:
+    """Turn the array's local pointers, and the parameter if it moves, into offsets.
 
-    ``const float *row = A + i * n;`` becomes ``const int row_at = i * n;``.
+    ``const float *row = A + i * n;`` becomes ``const int row_at = i * n;``, ``row`` becomes
+    ``row_at`` wherever it stands. Returns the pointers that are offsets now.
     """
-    offsets: dict[str, str] = {}
     kind = "int" if use.elements < 1 << 31 else "long long"
+    names = {alias.name: draft.unique(f"{alias.name}_at") for alias in use.aliases}
+    tokens = {alias.name: alias.tokens for alias in use.aliases}
+    if use.reassigned:
+        names[use.name] = draft.unique(f"{use.name}_at")
+        tokens[use.name] = use.tokens
+        draft.entry.append(f"{kind} {names[use.name]} = 0;")
+    for pointer, name in names.items():
+        for token in tokens[pointer]:
+            draft.text.replace(token, token + len(pointer.encode()), name)
     for alias in use.aliases:
-        offset = draft.unique(f"{alias.name}_at")
-        offsets[alias.name] = offset
-        base = offsets.get(alias.pointer)
-        draft.text.replace(alias.start, alias.end, _offset(alias, kind, offset, base))
-    return offsets
+        const = "const " if alias.fixed else ""
+        declared = f"{const}{kind} {names[alias.name]}"
+        draft.text.replace(
+            alias.start, alias.end, partial(_offset, alias, declared, frozenset(names))
+        )
+    return frozenset(names)
 
 
-def _offset(alias: Alias, kind: str, name: str, base: str | None) -> Callable[[Render], str]:
-    return lambda render: f"const {kind} {name} = {sum_text(base, alias.terms, render)};"
+def index_text(place: AccessPlace | Alias, offsets: frozenset[str], render: Render) -> str:
+    """The index of an access, or where an alias starts: pointer, as an offset, plus terms."""
+    pointer = None
+    if place.pointer in offsets:
+        pointer = render(place.pointer_start, place.pointer_end)
+    return sum_text(pointer, place.terms, render)
+
+
+def _offset(alias: Alias, declared: str, offsets: frozenset[str], render: Render) -> str:
+    return f"{declared} = {index_text(alias, offsets, render)};"

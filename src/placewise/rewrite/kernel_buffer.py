@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placewise.kernel.source import AccessPlace, ArrayUse, Split, Term, Tile
-from placewise.rewrite.draft import Draft, offset_aliases, sum_text, term_text
+from placewise.rewrite.draft import Draft, index_text, pointers_to_offsets, sum_text, term_text
 from placewise.rewrite.text import Render
 from placewise.space import MemorySpace
 
@@ -101,7 +101,7 @@ def _place(draft: Draft, use: ArrayUse, space: MemorySpace, names: _Names) -> _P
         for place, split in zip(use.accesses, tile.splits, strict=True):
             draft.replace_access(place, _pitched(placed, split))
     else:
-        offsets = offset_aliases(draft, use)
+        offsets = pointers_to_offsets(draft, use)
         for place in use.accesses:
             draft.replace_access(place, _flat(placed, place, offsets))
     shape = f"{tile.rows} x {tile.width}" if tile.rows > 1 else f"{tile.width}"
@@ -124,12 +124,13 @@ def _first(draft: Draft, name: str, text: str) -> str | None:
     return name
 
 
-def _flat(placed: _Placed, place: AccessPlace, offsets: dict[str, str]) -> Callable[[Render], str]:
+def _flat(placed: _Placed, place: AccessPlace, offsets: frozenset[str]) -> Callable[[Render], str]:
     def make(render: Render) -> str:
-        pointer = offsets.get(place.pointer)
+        index = index_text(place, offsets, render)
         if placed.column0 is None:
-            return f"{placed.name}[{sum_text(pointer, place.terms, render)}]"
-        index = _summand(pointer, place.terms, render)
+            return f"{placed.name}[{index}]"
+        if place.pointer not in offsets:
+            index = _summand(place.terms, render)
         return f"{placed.name}[{index} - {placed.column0}]"
 
     return make
@@ -149,15 +150,15 @@ def _less(terms: tuple[Term, ...], first: str | None, render: Render, *, factor:
     if first is None and len(terms) == 1 and terms[0].sign > 0:
         text = term_text(terms[0], render)
         return f"({text})" if factor and terms[0].loose and not terms[0].very_loose else text
-    text = _summand(None, terms, render)
+    text = _summand(terms, render)
     return f"({text} - {first})" if first is not None else f"({text})"
 
 
-def _summand(pointer: str | None, terms: tuple[Term, ...], render: Render) -> str:
+def _summand(terms: tuple[Term, ...], render: Render) -> str:
     """The sum, such that ``- x`` may follow."""
-    if pointer is None and len(terms) == 1 and terms[0].sign > 0:
+    if len(terms) == 1 and terms[0].sign > 0:
         return term_text(terms[0], render)
-    return sum_text(pointer, terms, render)
+    return sum_text(None, terms, render)
 
 
 def _copy(placed: _Placed, names: _Names, *, back: bool) -> list[str]:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from placewise.kernel.view.clang import Node
 from placewise.kernel.view.conditions import bound_of, facts_of, leaves
-from placewise.kernel.view.loops import STEPS, step_direction
+from placewise.kernel.view.loops import STEPS, last_rounds, step_direction
 from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, ranged, unknown
 
 if TYPE_CHECKING:
     from placewise.kernel.view.values import Values
 
+_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
 _TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 
 
@@ -78,6 +79,8 @@ class Flow:
             return self._branch(node, now)
         if node.kind == "WHILE_STMT" and len(node.children) == 2:
             return self._while(node, now)
+        if node.kind == "FOR_STMT":
+            return self._for(node, now)
         if node.kind in _TRANSPARENT and len(node.children) == 1:
             return self._through(node.children[0], now)
         return self._assignment(node, now, here)
@@ -149,6 +152,40 @@ class Flow:
         if direction < 0:
             return ranged(key, tuple(limits), (now,), reason), True
         return self._lost(node), True
+
+    def _for(self, node: Node, now: Poly) -> tuple[Poly, bool]:
+        """``for (…) { …; i += stride; }``: one stride per round at most."""
+        here = self.reference.within(node)
+        inside = self._changes(node)
+        change = inside[0]
+        around = next((a for a in change.above() if a.kind in _LOOPS), None)
+        in_head = any(change.within(part) for part in node.children[:-1])
+        rounds = last_rounds(self.values, node)
+        amount = self._amount(change)
+        if len(inside) != 1 or around is not node or in_head or not rounds or amount is None:
+            return self._lost(node), here
+        if here and self.reference.start < change.start:
+            when, most = "before", rounds
+        else:
+            when, most = "behind", tuple(r + Poly.constant(1) for r in rounds)
+        key = f"loop {self.variable} {id(node)} {when} {here}"
+        ends = tuple(now + amount * r for r in most)
+        if (self.values.bounder.evaluate(amount) >= 0).all():
+            return ranged(key, (now,), ends), here
+        if (self.values.bounder.evaluate(amount) <= 0).all():
+            return ranged(key, ends, (now,)), here
+        return self._lost(node), here
+
+    def _amount(self, change: Node) -> Poly | None:
+        """What a change adds, where that is the same for all threads and rounds."""
+        if change.operator in STEPS:
+            return Poly.constant(STEPS[change.operator])
+        if change.operator not in ("+=", "-="):
+            return None
+        amount = self.values.value(change.children[1])
+        if not amount.uniform:
+            return None
+        return amount if change.operator == "+=" else -amount
 
     def _at_condition(self, node: Node, here: Poly) -> Poly:
         inner = node.bare()

@@ -79,27 +79,73 @@ def loop_variable(values: Values, loop: Node, node: Node) -> Poly:
     if parts is None or parts.start is None or parts.step is None:
         return unknown(f"@{id(node)}", f"'{node.name}' changes in a loop (line {loop.line})")
     first = _start(values, variable, parts.start)
-    key = f"loop {variable} {id(loop)}"
     if node.within(parts.start):
         return first
+    key = f"loop {variable} {id(loop)}"
+    stepping = _stepping(values, variable, parts, first, key)
+    if stepping is None:
+        return unknown(key, f"the step of '{node.name}' is not followed (line {loop.line})")
+    by, limits = Poly.constant(stepping.stride or 1), stepping.limits
+    if stepping.stride not in (None, 1):
+        # Only whole strides from the start are reached.
+        limits += tuple(
+            first + compound("/", limit - first, by) * by
+            for limit in stepping.limits
+            if (limit - first).uniform
+        )
+    reason = _why_unbounded(values, parts, node.name, loop)
+    if stepping.direction > 0:
+        return ranged(key, (first,), limits, reason)
+    return ranged(key, limits, (first,), reason)
+
+
+def last_rounds(values: Values, loop: Node) -> tuple[Poly, ...]:
+    """Upper bounds of the number of a loop's last round, counted from 0."""
+    parts = for_parts(loop, values.kernel.text)
+    if parts is None or parts.start is None or parts.step is None:
+        return ()
+    for node in parts.step.walk():
+        variable = node.children[0].bare().target if node.children else 0
+        if node.operator in STEPS or node.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
+            if not _steps(variable, parts, values.changes.get(variable, []), loop):
+                continue
+            first = _start(values, variable, parts.start)
+            found = _stepping(values, variable, parts, first, f"loop {variable} {id(loop)}")
+            if found is None or found.stride is None:
+                return ()
+            by = Poly.constant(found.stride * found.direction)
+            return tuple(compound("/", limit - first, by) for limit in found.limits)
+    return ()
+
+
+@dataclass(frozen=True)
+class _Stepping:
+    """How a loop's variable moves."""
+
+    direction: int
+    """1 up, -1 down."""
+    stride: int | None
+    """How far, where that is a number."""
+    limits: tuple[Poly, ...]
+    """Values that the loop's condition keeps it from passing."""
+
+
+def _stepping(
+    values: Values, variable: int, parts: ForParts, first: Poly, key: str
+) -> _Stepping | None:
+    if parts.step is None:
+        return None
     direction = _direction(values, variable, parts.step, first)
     if direction == 0:
-        return unknown(key, f"the step of '{node.name}' is not followed (line {loop.line})")
+        return None
     limits: list[Poly] = []
     if parts.condition is not None:
         here = {variable: Poly.atom(Atom(key, AtomKind.RANGE))}
-        facts = facts_of(
-            parts.condition, True, lambda n: _with(values, n, here), _OPPOSITE[direction]
-        )
+        unequal = _OPPOSITE[direction]
+        facts = facts_of(parts.condition, True, lambda n: _with(values, n, here), unequal)
         bounds = [bound_of(fact, key) for fact in facts]
         limits = [b[1] for b in bounds if b is not None and b[0] == (direction > 0)]
-    stride = _stride(values, variable, parts.step)
-    limits += [_last(first, limit, stride) for limit in limits if stride is not None
-               and (limit - first).uniform]  # fmt: skip
-    reason = _why_unbounded(values, parts, node.name, loop)
-    if direction > 0:
-        return ranged(key, (first,), tuple(limits), reason)
-    return ranged(key, tuple(limits), (first,), reason)
+    return _Stepping(direction, _stride(values, variable, parts.step), tuple(limits))
 
 
 def _start(values: Values, variable: int, start: Node) -> Poly:
@@ -150,18 +196,16 @@ def _direction(values: Values, variable: int, step: Node, first: Poly) -> int:
 
 
 def _stride(values: Values, variable: int, step: Node) -> int | None:
-    """What a step adds or subtracts, where that is a number above 1."""
+    """How far a step goes, where that is a number."""
     for node in step.walk():
-        if node.operator in ("+=", "-=") and node.children[0].bare().target == variable:
+        if not node.children or node.children[0].bare().target != variable:
+            continue
+        if node.operator in STEPS:
+            return 1
+        if node.operator in ("+=", "-="):
             by = values.value(node.children[1]).value
-            return abs(by) if by is not None and abs(by) > 1 else None
+            return abs(by) if by else None
     return None
-
-
-def _last(first: Poly, limit: Poly, stride: int | None) -> Poly:
-    """The last value before ``limit`` that whole strides from ``first`` reach, either way."""
-    by = Poly.constant(stride or 1)
-    return first + compound("/", limit - first, by) * by
 
 
 def step_direction(values: Values, operator: str, amount: Node, first: Poly) -> int:

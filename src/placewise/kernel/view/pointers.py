@@ -50,6 +50,8 @@ class Access:
 
     place: AccessPlace
     node: Node
+    pointer: Node
+    """The pointer that the terms are added to."""
     terms: tuple[IndexTerm, ...]
 
 
@@ -61,6 +63,8 @@ class PointerVariable:
     id: int
     declaration: Node
     base: str | None = None
+    pointer: Node | None = None
+    """The pointer that it starts from, as its initialiser has it."""
     terms: tuple[IndexTerm, ...] = ()
     places: tuple[Term, ...] = ()
     changed: int | None = None
@@ -98,6 +102,15 @@ def element_type(node: Node) -> str:
     return re.sub(r"\b(const|volatile)\b\s*", "", text).strip()
 
 
+@dataclass(eq=False)
+class _Reach:
+    """How far a pointer's value has been followed."""
+
+    variable: PointerVariable
+    pointer: Node
+    terms: list[IndexTerm] = field(default_factory=list)
+
+
 class _Follower:
     def __init__(self, kernel: ParsedKernel, parameter: Node) -> None:
         self.kernel = kernel
@@ -127,10 +140,6 @@ class _Follower:
                 if node.start not in variable.tokens:
                     variable.tokens.append(node.start)
                 self.climb(node, variable)
-            if variable.changed:
-                reason = f"the pointer '{variable.name}' moves (line {variable.changed})"
-                for way in BY_INDEX:
-                    self.obstacles.setdefault(way, reason)
             self.account_for_tokens(variable)
 
     def obstruct(self, reason: str, node: Node, ways: tuple[Way, ...] = MOVES) -> None:
@@ -156,11 +165,11 @@ class _Follower:
                     way, f"the parser could not follow the use of '{name}' (line {line})"
                 )
 
-    def climb(
-        self, node: Node, variable: PointerVariable, given: tuple[IndexTerm, ...] = ()
-    ) -> None:
+    def climb(self, node: Node, variable: PointerVariable) -> None:
         """Follow a pointer's value outwards."""
-        terms = list(given)
+        self.follow_pointer(node, _Reach(variable, node))
+
+    def follow_pointer(self, node: Node, reach: _Reach) -> None:
         while (parent := node.parent) is not None:
             if parent.kind in _TRANSPARENT:
                 if parent.type_kind != "POINTER":
@@ -173,35 +182,37 @@ class _Follower:
                 other = right if node is left else left
                 if other.type_kind == "POINTER":
                     return self.obstruct("subtracted from another pointer", parent, BY_INDEX)
-                terms.append(IndexTerm(-1 if parent.operator == "-" else 1, other))
+                reach.terms.append(IndexTerm(-1 if parent.operator == "-" else 1, other))
             elif parent.kind == "ARRAY_SUBSCRIPT_EXPR":
                 if node is not parent.children[0]:
                     return self.obstruct("used as an index", parent)
-                terms.append(IndexTerm(1, parent.children[1]))
-                return self.element_at(parent, parent, variable, terms)
+                reach.terms.append(IndexTerm(1, parent.children[1]))
+                return self.element_at(parent, reach)
             elif parent.kind == "UNARY_OPERATOR" and parent.operator == "*":
-                return self.element_at(parent, parent, variable, terms)
+                return self.element_at(parent, reach)
             elif parent.operator in _STEPS or parent.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
                 if node is not parent.children[0]:
                     return self.obstruct("used as a pointer", parent)
-                variable.changed = variable.changed or parent.line
+                reach.variable.changed = reach.variable.changed or parent.line
             elif parent.kind == "BINARY_OPERATOR" and parent.operator in _COMPARISONS:
                 return self.obstruct("compared as a pointer", parent, BY_INDEX)
             elif parent.kind == "VAR_DECL":
-                return self.alias(parent, variable, terms)
+                return self.alias(parent, reach)
             elif parent.kind == "CALL_EXPR":
-                return self.call(parent, node, variable, terms)
+                return self.call(parent, node, reach)
             elif parent.kind in _STATEMENTS or parent.operator == ",":
                 return None  # a statement of its own, such as ``p += n;``
             else:
                 return self.obstruct("used as a pointer", parent)
             node = parent
+            if not reach.terms:
+                reach.pointer = node
         return None
 
-    def alias(self, declaration: Node, variable: PointerVariable, terms: list[IndexTerm]) -> None:
+    def alias(self, declaration: Node, reach: _Reach) -> None:
         if declaration.type_kind != "POINTER" or element_type(declaration) != self.element:
             return self.obstruct(f"becomes '{declaration.type}'", declaration)
-        places = self.places(terms)
+        places = self.places(reach)
         statement = declaration.parent
         if (
             places is None
@@ -216,47 +227,41 @@ class _Follower:
                 declaration.name,
                 declaration.id,
                 declaration,
-                variable.name,
-                tuple(terms),
+                reach.variable.name,
+                reach.pointer,
+                tuple(reach.terms),
                 places or (),
             )
         return None
 
-    def call(
-        self, call: Node, argument: Node, variable: PointerVariable, terms: list[IndexTerm]
-    ) -> None:
-        first = len(call.children) > 1 and call.children[1] is argument
-        if first and call.name in LOAD_INTRINSICS:
-            return self.record(argument, argument, variable, terms, "load", "pointer", call)
-        if first and call.name.startswith("atomic"):
-            return self.record(argument, argument, variable, terms, "atomic", "pointer")
+    def call(self, call: Node, argument: Node, reach: _Reach) -> None:
+        if len(call.children) > 1 and call.children[1] is argument:
+            if call.name in LOAD_INTRINSICS:
+                return self.record(argument, argument, reach, "load", "pointer", call)
+            if call.name.startswith("atomic"):
+                return self.record(argument, argument, reach, "atomic", "pointer")
         return self.obstruct(f"passed to function '{call.name}'", call)
 
-    def element_at(
-        self, access: Node, node: Node, variable: PointerVariable, terms: list[IndexTerm]
-    ) -> None:
+    def element_at(self, access: Node, reach: _Reach) -> None:
         """Follow an element outwards to what is done with it."""
-        member = node
+        node = member = access
         while (parent := node.parent) is not None:
-            if parent.kind in _TRANSPARENT or (
-                parent.kind == "ARRAY_SUBSCRIPT_EXPR"
-                and member is not access
-                and node is parent.children[0]
-            ):
-                if parent.kind == "ARRAY_SUBSCRIPT_EXPR":
-                    member = parent
-            elif parent.kind == "MEMBER_REF_EXPR":
+            if parent.kind == "MEMBER_REF_EXPR":
                 if parent.type_kind in ("UNEXPOSED", "FUNCTIONPROTO"):
                     return self.obstruct(f"method '{parent.name}' called on an element", parent)
                 member = parent
+            elif parent.kind == "ARRAY_SUBSCRIPT_EXPR":
+                if member is access or node is not parent.children[0]:
+                    break
+                member = parent
             elif parent.kind == "UNARY_OPERATOR" and parent.operator == "&":
-                return self.address(access, member, parent, variable, terms)
-            else:
+                return self.address(access, member, parent, reach)
+            elif parent.kind not in _TRANSPARENT:
                 break
             node = parent
         kind = self.kind(node)
         if kind is not None:
-            self.record(access, member, variable, terms, kind, _form(access))
+            self.record(access, member, reach, kind, _form(access))
         return None
 
     def kind(self, node: Node) -> str | None:
@@ -285,28 +290,25 @@ class _Follower:
             return None
         return "load"
 
-    def address(
-        self, access: Node, member: Node, node: Node, variable: PointerVariable,
-        terms: list[IndexTerm],
-    ) -> None:  # fmt: skip
+    def address(self, access: Node, member: Node, node: Node, reach: _Reach) -> None:
         if member is access:
-            return self.climb(node, variable, tuple(terms))
+            return self.follow_pointer(node, reach)
         while node.parent is not None and node.parent.kind in _TRANSPARENT:
             node = node.parent
         call = node.parent
         if call is not None and call.kind == "CALL_EXPR" and call.children[1:2] == [node]:
             if call.name in LOAD_INTRINSICS:
-                return self.record(access, member, variable, terms, "load", _form(access), call)
+                return self.record(access, member, reach, "load", _form(access), call)
             if call.name.startswith("atomic"):
-                return self.record(access, member, variable, terms, "atomic", _form(access))
+                return self.record(access, member, reach, "atomic", _form(access))
         return self.obstruct("address of a member taken", node)
 
     def record(
-        self, access: Node, member: Node, variable: PointerVariable, terms: list[IndexTerm],
-        kind: str, form: str, outer: Node | None = None,
+        self, access: Node, member: Node, reach: _Reach, kind: str, form: str,
+        outer: Node | None = None,
     ) -> None:  # fmt: skip
         """Note an access, provided that its text is what its node says: macros can differ."""
-        places = self.places(terms)
+        places = self.places(reach)
         whole = outer or access
         if places is None or not self.reads_as(access, form) or not balanced(self.range(whole)):
             return self.obstruct("used inside a macro", access)
@@ -316,7 +318,9 @@ class _Follower:
             start=access.start,
             end=access.end,
             kind=kind,
-            pointer=variable.name,
+            pointer=reach.variable.name,
+            pointer_start=reach.pointer.start,
+            pointer_end=reach.pointer.end,
             terms=places,
             form=form,
             outer_start=whole.start,
@@ -325,7 +329,7 @@ class _Follower:
             member_end=access.end if form == "pointer" else member.end,
             member_type=self.element if form == "pointer" else member.type,
         )
-        self.accesses.append(Access(place, access, tuple(terms)))
+        self.accesses.append(Access(place, access, reach.pointer, tuple(reach.terms)))
         return None
 
     def reads_as(self, access: Node, form: str) -> bool:
@@ -337,11 +341,13 @@ class _Follower:
     def range(self, node: Node) -> bytes:
         return self.text[node.start : node.end]
 
-    def places(self, terms: list[IndexTerm]) -> tuple[Term, ...] | None:
+    def places(self, reach: _Reach) -> tuple[Term, ...] | None:
         """The terms' ranges in the text, or None where a macro hides them."""
-        places = [term_place(t, self.text) for t in terms]
+        places = [term_place(t, self.text) for t in reach.terms]
         found = [p for p in places if p is not None]
-        return tuple(found) if len(found) == len(terms) else None
+        if len(found) < len(places) or not balanced(self.range(reach.pointer)):
+            return None
+        return tuple(found)
 
 
 def term_place(term: IndexTerm, text: bytes) -> Term | None:
@@ -411,9 +417,12 @@ def _form(access: Node) -> str:
 def _alias(variable: PointerVariable) -> Alias:
     declaration = variable.declaration
     statement = declaration.parent or declaration
+    pointer = variable.pointer or declaration
     return Alias(
         name=variable.name,
         pointer=variable.base or "",
+        pointer_start=pointer.start,
+        pointer_end=pointer.end,
         terms=variable.places,
         line=declaration.line,
         start=statement.start,

@@ -17,7 +17,7 @@ from placewise.kernel.source import Split, Tile
 from placewise.kernel.view.conditions import facts_at
 from placewise.kernel.view.interval import Bounder, Facts, Numbers, Unbounded
 from placewise.kernel.view.pointers import Access, PointerVariable
-from placewise.kernel.view.split import Pitch, index_terms, pitches, split_index
+from placewise.kernel.view.split import Pitch, pitches, split_index
 from placewise.kernel.view.symbolic import Poly
 from placewise.kernel.view.values import Values
 
@@ -73,7 +73,7 @@ def find_tile(
     """
     whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
     try:
-        indices = [_index(values, a, variables) for a in accesses]
+        indices = [_index(values, a) for a in accesses]
         tiles = _tiles(values, indices, variables, elements, launch)
     except Unbounded as unbounded:
         if whole is not None and (whole.disjoint or not written):
@@ -114,9 +114,9 @@ def _whole(elements: int, launch: Launch) -> Tile:
     )
 
 
-def _index(values: Values, access: Access, variables: Sequence[PointerVariable]) -> _Index:
-    total = Poly()
-    for term in index_terms(access, variables):
+def _index(values: Values, access: Access) -> _Index:
+    total = values.value(access.pointer)
+    for term in access.terms:
         value = values.value(term.node)
         total = total + value if term.sign > 0 else total - value
     return _Index(access, total, facts_at(access.node, values))

@@ -1,5 +1,7 @@
 """The values of expressions in a kernel's body, as polynomials over what they are made of.
 
+A pointer counts as its distance from the start of its array, in elements.
+
 A variable has the value of its definition as long as the statements between decide it: straight
 lines and branches are followed, loop variables become ranges, anything else is unknown, with the
 line that made it so.
@@ -14,7 +16,7 @@ from placewise.kernel.view.conditions import facts_of
 from placewise.kernel.view.elements import is_integer, is_unsigned
 from placewise.kernel.view.flow import Flow, changes
 from placewise.kernel.view.interval import Bounder, Unbounded
-from placewise.kernel.view.loops import loop_of, loop_variable
+from placewise.kernel.view.loops import STEPS, loop_of, loop_variable
 from placewise.kernel.view.symbolic import Poly, compound, ranged, uniform, unknown
 
 BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -81,6 +83,8 @@ class Values:
         return unknown_at(node, "it is computed in a way that is not followed")
 
     def _cast(self, node: Node, inner: Node, given: Mapping[int, Poly] | None) -> Poly:
+        if node.type_kind == inner.type_kind == "POINTER":
+            return self.value(inner, given)
         target, source = _unqualified(node.type), _unqualified(inner.type)
         if not is_integer(target):
             return unknown_at(node, f"it is of type {node.type}")
@@ -95,6 +99,8 @@ class Values:
         operator = node.operator
         if operator in ("==", "!=", "<", ">", "<=", ">=", "&&", "||", "<=>"):
             return ranged(f"@{id(node)}", (Poly(),), (_ONE,))
+        if all(c.type_kind == "POINTER" for c in node.children):
+            return unknown_at(node, "it is a distance between pointers")
         left, right = (self.value(c, given) for c in node.children)
         if operator in ("/", ">>") and self._may_wrap(node, left, right):
             return unknown_at(node, "an unsigned value may fall below zero")
@@ -132,6 +138,13 @@ class Values:
         if node.operator in ("-", "+"):
             inner = self.value(node.children[0], given)
             return -inner if node.operator == "-" else inner
+        if node.operator in STEPS:
+            before = self.value(node.children[0], given)
+            by = 0 if node.operator.startswith("p") else STEPS[node.operator]
+            return before + Poly.constant(by)
+        if node.operator == "&" and node.children[0].bare().kind == "ARRAY_SUBSCRIPT_EXPR":
+            base, index = node.children[0].bare().children
+            return self.value(base, given) + self.value(index, given)
         if node.operator == "!":
             return ranged(f"@{id(node)}", (Poly(),), (_ONE,))
         if node.operator == "*":
@@ -201,7 +214,8 @@ class Values:
         identity = node.target
         if node.name == "warpSize" and identity not in self.locals:
             return Poly.constant(_WARP_SIZE)
-        if not is_integer(_unqualified(node.type)):
+        pointer = node.type_kind == "POINTER"
+        if not pointer and not is_integer(_unqualified(node.type)):
             return unknown_at(node, f"'{node.name}' is of type {node.type}")
         parameter = self.parameters.get(identity)
         declaration = self.locals.get(identity)
@@ -216,7 +230,8 @@ class Values:
             return loop_variable(self, loop, node)
         start = unknown_at(node, f"'{node.name}' has no value yet")
         if parameter is not None:
-            start = uniform(parameter.name, _as_int(parameter))
+            # A pointer's value is its distance from the start of its array.
+            start = Poly() if pointer else self._argument(parameter)
         if identity not in self.changes:
             return start if declaration is None else self.initial(declaration, start)
         if any(a.kind == "LAMBDA_EXPR" for c in self.changes[identity] for a in c.above()):
@@ -228,6 +243,12 @@ class Values:
             return unknown_at(node, f"'{node.name}' changes")
         return Flow(self, identity, node).value_in(scope, start)
 
+    def _argument(self, parameter: Node) -> Poly:
+        if parameter.name not in self.bounder.values:
+            return unknown_at(parameter, f"the value of '{parameter.name}' is not a whole number")
+        as_is = parameter.type in ("int", "const int")
+        return uniform(parameter.name, parameter.name if as_is else f"int({parameter.name})")
+
     def initial(self, declaration: Node, otherwise: Poly) -> Poly:
         """Value of a declaration's initialiser."""
         found = [c for c in declaration.children if not c.kind.endswith(("_ATTR", "_REF"))]
@@ -237,10 +258,6 @@ class Values:
 def unknown_at(node: Node, reason: str) -> Poly:
     """A value that is not known, with the line to say so."""
     return unknown(f"@{id(node)}", f"{reason} (line {node.line})")
-
-
-def _as_int(parameter: Node) -> str:
-    return parameter.name if parameter.type in ("int", "const int") else f"int({parameter.name})"
 
 
 def _unqualified(type_text: str) -> str:
