@@ -215,3 +215,29 @@ def test_guards_bound_what_is_touched():
 def test_unsigned_indices_below_zero_stay_out_of_reach():
     tile = tile_of("unsigned x = threadIdx.x; if (x > 0) B[0] = A[x - 1];", grid=(1, 1))
     assert (tile.column0_text, tile.width) == ("-1", 8)
+
+
+def test_a_case_label_is_entered_past_the_guard_before_it():
+    body = "switch (w) { case 0: if (threadIdx.x >= 2) break; default: B[0] = A[threadIdx.x]; }"
+    assert tile_of(body, scalars={"w": 1}).width == 8
+
+
+def test_nothing_is_known_of_variables_around_a_goto():
+    body = "int i = 0; again: B[0] = A[i]; i += 5; if (i < w) goto again;"
+    view = analyse(body, scalars={"w": 64})
+    assert "goto" in view.array("A").tile_obstacle
+
+
+def test_members_of_a_structure_passed_by_value():
+    source = """
+struct Size { int width, height; float scale; };
+__global__ void k(const float *A, float *B, Size size) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int y = 0; y < size.height; y++)
+        B[x] = A[y * size.width + x] * size.scale;
+}
+"""
+    size = np.array((200, 3, 1.5), np.dtype([("width", "i4"), ("height", "i4"), ("scale", "f4")]))
+    args = [np.zeros(1 << 17, np.float32), np.zeros(64, np.float32), size[()]]
+    tile = analyse_source(make_case("k", source, args, block=32, grid=2)).array("A").tile
+    assert (tile.rows, tile.width, tile.pitch_text) == (3, 32, "int(size.width)")

@@ -43,6 +43,8 @@ _INTEGERS = frozenset(
     {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
      "ULONG", "LONGLONG", "ULONGLONG", "ENUM"}
 )  # fmt: skip
+_KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
+"""Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
 _SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
 """Kinds of types that have a size; libclang 18 aborts on the type of a built-in function."""
 _EVALUATED_INTEGER = 1
@@ -145,9 +147,11 @@ def parse_kernel(case: Case) -> ParsedKernel:
 
 def _parse(case: Case, text: bytes) -> Any:
     folder = case.path.parent if case.path else Path()
+    number, arch = _arch(case.options.arch)
     arguments = [
         "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-w",
-        f"--cuda-gpu-arch={_known_arch(case.options.arch)}", f"-std={_known_std(case.options.std)}",
+        f"--cuda-gpu-arch={arch}", f"-D__CUDA_ARCH__={number * 10}",
+        f"-std={_known_std(case.options.std)}",
         "-ferror-limit=0", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__NVCC__",
         "-include", str(_PREAMBLE),
         *(f"-D{name}={value}" for name, value in case.options.defines),
@@ -167,10 +171,10 @@ def _parse(case: Case, text: bytes) -> Any:
         ) from error
 
 
-def _known_arch(arch: str) -> str:
-    """The newest architecture that libclang 18 knows, at most ``arch``: syntax is the same."""
-    number = int("".join(c for c in arch if c.isdigit()) or 80)
-    return f"sm_{min(number, 90)}"
+def _arch(name: str) -> tuple[int, str]:
+    """Number of an architecture, and the newest one that libclang 18 knows up to it."""
+    number = int("".join(c for c in name if c.isdigit()))
+    return number, f"sm_{max(k for k in _KNOWN_ARCHS if k <= max(number, _KNOWN_ARCHS[0]))}"
 
 
 def _known_std(std: str) -> str:

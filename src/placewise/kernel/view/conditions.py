@@ -95,7 +95,7 @@ def conditions_at(node: Node) -> list[tuple[Node, bool]]:
         elif outer.kind == "BINARY_OPERATOR" and outer.operator in ("&&", "||"):
             if inner is outer.children[1]:
                 found.append((outer.children[0], outer.operator == "&&"))
-        elif outer.kind == "COMPOUND_STMT":
+        elif outer.kind == "COMPOUND_STMT" and not _entered_elsewhere(outer):
             for statement in outer.children:
                 if statement is inner:
                     break
@@ -105,6 +105,13 @@ def conditions_at(node: Node) -> list[tuple[Node, bool]]:
                         found.append((condition, False))
         inner = outer
     return found
+
+
+def _entered_elsewhere(block: Node) -> bool:
+    """Whether control may enter a block behind its start: at a case or a label."""
+    if block.parent is not None and block.parent.kind == "SWITCH_STMT":
+        return True
+    return any(s.kind in ("LABEL_STMT", "CASE_STMT", "DEFAULT_STMT") for s in block.children)
 
 
 def leaves(statement: Node) -> bool:

@@ -60,7 +60,20 @@ def make_bounder(launch: Launch, inputs: Inputs) -> Bounder:
     for argument in inputs.arguments:
         if isinstance(argument, ScalarArgument) and argument.value.dtype.kind in "iub":
             values[argument.name] = np.full((1, 1, 1), int(argument.value.item()), np.int64)
+        elif isinstance(argument, ScalarArgument) and argument.value.dtype.names:
+            values |= _members(argument)
     return Bounder(values)
+
+
+def _members(argument: ScalarArgument) -> dict[str, Numbers]:
+    """Whole numbers in a structure that is passed by value, by ``parameter.member``."""
+    found: dict[str, Numbers] = {}
+    record = np.asarray(argument.value)
+    for name, (dtype, *_) in (record.dtype.fields or {}).items():
+        if dtype.kind in "iub" and not dtype.shape:
+            number = int(record[name].item())
+            found[f"{argument.name}.{name}"] = np.full((1, 1, 1), number, np.int64)
+    return found
 
 
 def find_tile(

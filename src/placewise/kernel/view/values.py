@@ -25,6 +25,7 @@ _CASTS = frozenset(
 )
 _WARP_SIZE = 32
 _ONE = Poly.constant(1)
+_JUMPS = frozenset({"GOTO_STMT", "INDIRECT_GOTO_STMT"})
 _CALL_DEPTH = 64
 """Parameters bound at once: recursive functions are not followed for ever."""
 
@@ -39,6 +40,7 @@ class Values:
         self.functions = {f.id: f for f in kernel.functions}
         self.locals = {n.id: n for n in kernel.body.walk() if n.kind == "VAR_DECL"}
         self.changes = changes(kernel.body)
+        self.jumps = any(n.kind in _JUMPS for n in kernel.body.walk())
         self._known: dict[Node, Poly] = {}
         self._active: set[Node] = set()
 
@@ -183,7 +185,25 @@ class Values:
                 return uniform(key, f"int({key})")
             last = uniform(f"blockDim.{node.name}", f"int(blockDim.{node.name})") - _ONE
             return ranged(key, (Poly(),), (last,))
+        parameter = self.parameters.get(base.target)
+        key = f"{base.name}.{node.name}"
+        if parameter is not None and key in self.bounder.values and not self._member_changes(base):
+            return uniform(key, f"int({key})")
         return unknown_at(node, f"it depends on the member '{node.name}'")
+
+    def _member_changes(self, base: Node) -> bool:
+        """Whether a structure passed by value is changed anywhere in the body."""
+        return base.target in self.changes or any(
+            n.kind == "MEMBER_REF_EXPR"
+            and n.children
+            and n.children[0].bare().target == base.target
+            and n.parent is not None
+            and (
+                n.parent.kind in ("COMPOUND_ASSIGNMENT_OPERATOR", "UNARY_OPERATOR")
+                or (n.parent.operator == "=" and n.parent.children[0] is n)
+            )
+            for n in self.kernel.body.walk()
+        )
 
     def _call(self, node: Node, given: Mapping[int, Poly] | None) -> Poly:
         arguments = node.children[1:]
@@ -225,13 +245,15 @@ class Values:
             c.kind in ("CUDASHARED_ATTR", "CUDACONSTANT_ATTR") for c in declaration.children
         ):
             return unknown_at(node, f"it depends on the shared variable '{node.name}'")
-        loop = loop_of(self, node)
+        loop = None if self.jumps else loop_of(self, node)
         if loop is not None:
             return loop_variable(self, loop, node)
         start = unknown_at(node, f"'{node.name}' has no value yet")
         if parameter is not None:
             # A pointer's value is its distance from the start of its array.
             start = Poly() if pointer else self._argument(parameter)
+        if identity in self.changes and self.jumps:
+            return unknown_at(node, f"'{node.name}' changes, and the kernel has a goto")
         if identity not in self.changes:
             return start if declaration is None else self.initial(declaration, start)
         if any(a.kind == "LAMBDA_EXPR" for c in self.changes[identity] for a in c.above()):
