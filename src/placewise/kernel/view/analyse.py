@@ -6,8 +6,9 @@ from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import AccessPlace, ArrayUse, Parameter, SourceView
-from placewise.kernel.view.clang import Node, ParsedKernel, parse_kernel
+from placewise.kernel.view.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
+from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import Uses, element_type, follow
 from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.values import Values

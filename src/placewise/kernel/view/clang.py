@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from clang import cindex
 from placewise.errors import UnsupportedError
 from placewise.kernel.case import Case
 from placewise.kernel.nvrtc import header_paths
+from placewise.kernel.view.node import Node
 from placewise.kernel.view.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
@@ -50,58 +51,6 @@ _SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VEC
 _EVALUATED_INTEGER = 1
 """CXEval_Int."""
 _FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
-
-
-@dataclass(eq=False, slots=True)
-class Node:
-    """One node of the syntax tree; ``start`` and ``end`` are byte offsets, -1 outside the file."""
-
-    kind: str
-    name: str
-    start: int
-    end: int
-    location: int
-    """Offset of the name in declarations, member references and calls."""
-    line: int
-    column: int
-    type: str
-    """Canonical type."""
-    type_kind: str
-    size: int
-    """Bytes of the type, or of the pointee for pointers; 0 where unknown."""
-    operator: str
-    value: int | None
-    """Value of an integer constant."""
-    id: int
-    """Identity of a declaration."""
-    target: int
-    """Identity of the declaration that an expression refers to, 0 if none."""
-    parent: Node | None
-    children: list[Node] = field(default_factory=list)
-
-    def walk(self) -> Iterator[Node]:
-        """This node and all below it, in source order."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    def bare(self) -> Node:
-        """The expression inside parentheses and implicit conversions."""
-        node = self
-        while node.kind in ("UNEXPOSED_EXPR", "PAREN_EXPR") and len(node.children) == 1:
-            node = node.children[0]
-        return node
-
-    def above(self) -> Iterator[Node]:
-        """The nodes around this one, innermost first."""
-        node = self.parent
-        while node is not None:
-            yield node
-            node = node.parent
-
-    def within(self, other: Node) -> bool:
-        """Whether this node is ``other`` or below it."""
-        return self is other or any(node is other for node in self.above())
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placewise.kernel.view.clang import Node
 from placewise.kernel.view.interval import Facts
+from placewise.kernel.view.node import Node
 from placewise.kernel.view.symbolic import Poly, compound
 
 if TYPE_CHECKING:

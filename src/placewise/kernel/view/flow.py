@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from placewise.kernel.view.clang import Node
 from placewise.kernel.view.conditions import bound_of, facts_of, leaves
 from placewise.kernel.view.loops import STEPS, last_rounds, step_direction
+from placewise.kernel.view.node import Node
 from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, ranged, unknown
 
 if TYPE_CHECKING:

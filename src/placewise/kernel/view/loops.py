@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placewise.kernel.view.clang import Node
 from placewise.kernel.view.conditions import bound_of, facts_of
 from placewise.kernel.view.interval import Unbounded
+from placewise.kernel.view.node import Node
 from placewise.kernel.view.symbolic import Atom, AtomKind, Poly, compound, ranged, unknown
 
 if TYPE_CHECKING:

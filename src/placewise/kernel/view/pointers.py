@@ -13,7 +13,9 @@ import re
 from dataclasses import dataclass, field, replace
 
 from placewise.kernel.source import AccessPlace, Alias, Term
-from placewise.kernel.view.clang import Node, ParsedKernel
+from placewise.kernel.view.clang import ParsedKernel
+from placewise.kernel.view.node import Node
+from placewise.kernel.view.places import IndexTerm, balanced, term_place
 from placewise.space import Way
 
 LOAD_INTRINSICS = frozenset({"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"})
@@ -32,16 +34,6 @@ _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
 _ASSIGNMENT_CALLS = frozenset(
     f"operator{op}" for op in ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 )
-_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\n", re.S)
-_LITERAL = re.compile(rb"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
-
-
-@dataclass(frozen=True)
-class IndexTerm:
-    """A summand of an index as a node, for the analysis of its values."""
-
-    sign: int
-    node: Node
 
 
 @dataclass(frozen=True)
@@ -348,66 +340,6 @@ class _Follower:
         if len(found) < len(places) or not balanced(self.range(reach.pointer)):
             return None
         return tuple(found)
-
-
-def term_place(term: IndexTerm, text: bytes) -> Term | None:
-    """Where a term stands in ``text``; None if its text is not an expression of its own."""
-    node = term.node
-    start, end = node.start, node.end
-    subscript = node.parent
-    if subscript is not None and subscript.kind == "ARRAY_SUBSCRIPT_EXPR":
-        # Between the brackets is the index whatever macros it is made of.
-        start, end = _bracketed(subscript, text)
-    if start < 0 or end <= start or not balanced(text[start:end]):
-        return None
-    inner = node
-    while inner.kind == "UNEXPOSED_EXPR" and len(inner.children) == 1:
-        inner = inner.children[0]
-    operator = "?" if inner.kind == "CONDITIONAL_OPERATOR" else inner.operator
-    binary = inner.kind in (
-        "BINARY_OPERATOR",
-        "COMPOUND_ASSIGNMENT_OPERATOR",
-        "CONDITIONAL_OPERATOR",
-    )
-    very_loose = binary and operator not in ("+", "-", "*", "/", "%")
-    return Term(term.sign, start, end, very_loose or (binary and operator in "+-"), very_loose)
-
-
-def _bracketed(subscript: Node, text: bytes) -> tuple[int, int]:
-    base = subscript.children[0]
-    opening = base.end + _blank_length(text[base.end : subscript.end])
-    if text[opening : opening + 1] != b"[" or text[subscript.end - 1 : subscript.end] != b"]":
-        return 0, 0
-    start, end = opening + 1, subscript.end - 1
-    inside = text[start:end]
-    return start + len(inside) - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
-
-
-def _blank_length(text: bytes) -> int:
-    at = 0
-    while at < len(text):
-        comment = _COMMENT.match(text, at)
-        if comment:
-            at = comment.end()
-        elif text[at : at + 1].isspace():
-            at += 1
-        else:
-            break
-    return at
-
-
-def balanced(text: bytes) -> bool:
-    """Whether parentheses and brackets outside comments and literals match."""
-    pairs = {b")": b"(", b"]": b"[", b"}": b"{"}
-    stack: list[bytes] = []
-    stripped = _LITERAL.sub(b"", _COMMENT.sub(b"", text))
-    for at in range(len(stripped)):
-        char = stripped[at : at + 1]
-        if char in pairs.values():
-            stack.append(char)
-        elif char in pairs and (not stack or stack.pop() != pairs[char]):
-            return False
-    return not stack
 
 
 def _form(access: Node) -> str:

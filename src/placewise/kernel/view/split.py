@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from placewise.kernel.source import Term
-from placewise.kernel.view.clang import Node
 from placewise.kernel.view.interval import Unbounded
 from placewise.kernel.view.loops import loop_of
-from placewise.kernel.view.pointers import Access, IndexTerm, PointerVariable, term_place
+from placewise.kernel.view.node import Node
+from placewise.kernel.view.places import IndexTerm, term_place
+from placewise.kernel.view.pointers import Access, PointerVariable
 from placewise.kernel.view.symbolic import Monomial, Poly
 from placewise.kernel.view.values import Values
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placewise.kernel.view.clang import Node, ParsedKernel
+from placewise.kernel.view.clang import ParsedKernel
 from placewise.kernel.view.conditions import facts_of
 from placewise.kernel.view.elements import is_integer, is_unsigned
 from placewise.kernel.view.flow import Flow, changes
 from placewise.kernel.view.interval import Bounder, Unbounded
 from placewise.kernel.view.loops import STEPS, loop_of, loop_variable
+from placewise.kernel.view.node import Node
 from placewise.kernel.view.symbolic import Poly, compound, ranged, uniform, unknown
 
 BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
