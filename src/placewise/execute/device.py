@@ -154,7 +154,8 @@ def _channels(argument: TextureArgument, where: str) -> int:
         if set(sizes) == {4} and len(sizes) in (1, 2, 4):
             return len(sizes)
     elif dtype.itemsize == 4:
-        return 1
+        shape = argument.data.shape
+        return shape[1] if len(shape) == 2 and shape[1] in (2, 4) else 1
     elif dtype.itemsize == 8:
         # Doubles and 64-bit integers are read as pairs of 32-bit words.
         return 2
