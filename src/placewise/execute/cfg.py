@@ -164,7 +164,7 @@ def _loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]
     work = [(set(successors), ())]
     while work:
         nodes, outer = work.pop()
-        for component in _components(nodes, successors):
+        for component in components(nodes, successors):
             first = min(component)
             if len(component) == 1 and first not in successors[first]:
                 continue
@@ -180,7 +180,7 @@ def _loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]
     return around
 
 
-def _components(nodes: set[int], successors: dict[int, tuple[int, ...]]) -> list[set[int]]:
+def components(nodes: set[int], successors: dict[int, tuple[int, ...]]) -> list[set[int]]:
     """Strongly connected components (Tarjan 1972, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}

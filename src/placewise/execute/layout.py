@@ -140,15 +140,19 @@ TRACE_COLUMNS: tuple[tuple[str, type], ...] = (
 """Columns of a trace buffer, each :data:`TRACE_RECORDS` long, one after the other."""
 
 
+_STAGGER = 576
+"""Bytes between columns, so that records do not fall into the same sets of the host's caches."""
+
+
 def column_offset(name: str) -> int:
     """Byte offset of a column in a trace buffer."""
     offset = 0
     for column, dtype in TRACE_COLUMNS:
         if column == name:
             return offset
-        offset += TRACE_RECORDS * np.dtype(dtype).itemsize
+        offset += TRACE_RECORDS * np.dtype(dtype).itemsize + _STAGGER
     raise KeyError(name)
 
 
-TRACE_BYTES = sum(TRACE_RECORDS * np.dtype(d).itemsize for _, d in TRACE_COLUMNS)
+TRACE_BYTES = sum(TRACE_RECORDS * np.dtype(d).itemsize + _STAGGER for _, d in TRACE_COLUMNS)
 """Bytes of all columns."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from placewise.errors import UnsupportedError
 from placewise.execute import cfg, uniform
 from placewise.execute.codegen.module import Compiled, compile_program
-from placewise.execute.codegen.warp import Options
+from placewise.execute.codegen.state import Options
 from placewise.execute.ir import Node, Program, Reg
 from placewise.execute.lower_ptx import lower_ptx
 from placewise.execute.trace import Site

@@ -191,3 +191,15 @@ def _pending(program: Program, exits: int) -> list[int]:
                         queued.add(at)
                         work.append(at)
     return pending
+
+
+def loop_blocks(program: Program) -> int:
+    """Bit set of the blocks that a path leads back to."""
+    successors = [b.successors() for b in program.blocks]
+    found = 0
+    for component in cfg.components(set(range(len(successors))), dict(enumerate(successors))):
+        first = min(component)
+        if len(component) > 1 or first in successors[first]:
+            for number in component:
+                found |= 1 << number
+    return found

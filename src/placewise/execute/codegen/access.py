@@ -142,7 +142,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     if kind.traced:
         _when_tracing(t, lambda: record(t, "%site", "%mask", found.array, relative, "0", "-1"))
     pointer = t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
-    _return(t, kind.scalar_result, _load_elements(t, kind, pointer), kind.element)
+    _return(t, kind.scalar_result, load_elements(t, kind, pointer), kind.element)
     t.start("bad")
     t.do(
         f"call void @fault(ptr %ctx, i64 {fault_code(t, inside)}, i32 %site, i32 "
@@ -160,7 +160,7 @@ def _first_lane(t: Text, mask: str) -> str:
     return t.call("i32", "llvm.cttz.i32", ("i32", mask), ("i1", "false"))
 
 
-def _load_elements(t: Text, kind: Kind, pointer: str) -> list[str]:
+def load_elements(t: Text, kind: Kind, pointer: str) -> list[str]:
     values = []
     for n in range(kind.count):
         at = t.op(f"getelementptr i8, ptr {pointer}, i64 {n * kind.bits // 8}") if n else pointer
@@ -405,7 +405,7 @@ def vector_load(kind: Kind, declarations: set[str], *, large: bool) -> str:
     if kind.traced:
         _trace_halves(t, h, found, at, 0)
     low_high = [
-        _load_elements(t, kind, t.op(f"getelementptr i8, ptr {found.host}, i64 {x}")) for x in at
+        load_elements(t, kind, t.op(f"getelementptr i8, ptr {found.host}, i64 {x}")) for x in at
     ]
     values = []
     for low, high in zip(*low_high, strict=True):

@@ -12,7 +12,8 @@ import llvmlite.binding as llvm
 
 from placewise.execute.codegen import access, atomics, support, warpops
 from placewise.execute.codegen.driver import driver
-from placewise.execute.codegen.warp import Options, WarpFunction
+from placewise.execute.codegen.state import Options, State
+from placewise.execute.codegen.warp import warp_function
 from placewise.execute.ir import Barrier, Program
 from placewise.execute.uniform import Flow
 
@@ -40,16 +41,16 @@ def _host() -> tuple[Any, frozenset[str]]:
     return machine, frozenset(name for name, on in features.items() if on)
 
 
-def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, WarpFunction]:
+def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, State]:
     """LLVM IR of the program, and what made its warp function."""
     _, features = _host()
     declarations: set[str] = set()
-    warp = WarpFunction(program, flow, options, declarations)
-    body = warp.emit()
-    needs = warp.needs
+    body, state = warp_function(program, flow, options, declarations)
+    needs = state.needs
     parts = [support.fault_function(), support.fuel_function()]
     if options.traced:
         parts.append(support.trace_functions())
+        parts += [support.record_halves(step) for step in sorted(needs.record_steps)]
         declarations.add("declare i32 @llvm.cttz.i32(i32, i1)")
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):
         parts.append(access.scalar_load(kind, declarations))
@@ -76,7 +77,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Warp
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:
         parts.append(warpops.permute(declarations, avx512="avx512f" in features))
-    parts += warp.v.rounded.values()
+    parts += state.rounded.values()
     parts.append(body)
     parts.append(
         driver(
@@ -90,7 +91,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Warp
         'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
     )
     text = "\n".join([*sorted(declarations), *parts, attributes, _METADATA])
-    return text, warp
+    return text, state
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ class Compiled:
 
 def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
     """Compile a program for this computer."""
-    text, warp = llvm_text(program, flow, options)
+    text, state = llvm_text(program, flow, options)
     machine, _ = _host()
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
@@ -118,7 +119,7 @@ def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
     engine.finalize_object()
     signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     run = signature(engine.get_function_address("run"))
-    return Compiled(run, warp.frame.bytes, frozenset(warp.counted_sites), (engine,))
+    return Compiled(run, state.frame.bytes, frozenset(state.counted_sites), (engine,))
 
 
 def _fresh_machine() -> Any:

@@ -14,6 +14,7 @@ from placewise.execute.layout import (
 )
 
 _LANES = lanes(range(32), "i32")
+_HALVES = lanes([0] * 16 + [1] * 16)
 
 
 def _slot(name: str, slot: Slot, type_: str = "i64") -> str:
@@ -38,7 +39,8 @@ def fault_function() -> str:
         )
     )
     return f"""
-define internal void @fault(ptr %ctx, i64 %code, i32 %site, i32 %lane, i64 %address) cold noinline #0 {{
+define internal void @fault(ptr %ctx, i64 %code, i32 %site, i32 %lane, i64 %address) \
+cold noinline #0 {{
 {_slot("old", Slot.FAULT)}{_slot("block", Slot.BLOCK)}{_slot("warp", Slot.WARP)}\
   %site.wide = sext i32 %site to i64
   %lane.wide = sext i32 %lane to i64
@@ -83,22 +85,89 @@ end:
 """
 
 
-def trace_functions() -> str:
-    """Writers of trace records; a full buffer is handed to the flush function first."""
-    types = {"base": "i64"}
+_TYPES = {"base": "i64"}
+_HEAD = "define internal fastcc void"
+
+
+def _write_record(at: str, array: str) -> str:
+    """Store a record's columns; %site %mask %base %stride %row %block %warp are in place."""
     stores = "".join(
         f"  %{name}.p0 = getelementptr i8, ptr %columns, i64 {column_offset(name)}\n"
-        f"  %{name}.p = getelementptr {types.get(name, 'i32')}, ptr %{name}.p0, i64 %at\n"
-        f"  store {types.get(name, 'i32')} %{name}, ptr %{name}.p\n"
+        f"  %{name}.p = getelementptr {_TYPES.get(name, 'i32')}, ptr %{name}.p0, i64 {at}\n"
+        f"  store {_TYPES.get(name, 'i32')} %{name}, ptr %{name}.p\n"
         for name, _ in TRACE_COLUMNS
     )
+    return (
+        f"{_slot('block.wide', Slot.BLOCK)}{_slot('warp.wide', Slot.WARP)}"
+        f"{_slot('columns', Slot.RECORDS, 'ptr')}"
+        "  %block = trunc i64 %block.wide to i32\n"
+        "  %warp = trunc i64 %warp.wide to i32\n"
+        f"  %array = trunc i64 {array} to i32\n"
+        f"{stores}"
+        f"  %next = add i64 {at}, 1\n"
+        "  store i64 %next, ptr %pos.p\n"
+    )
+
+
+def _write_row(offsets: str) -> str:
+    """Store a row of offsets and its record, making room first; ends the function."""
+    return f"""\
+{_slot("old", Slot.ROW)}{_slot("pos", Slot.RECORD)}\
+  %full = icmp uge i64 %old, {TRACE_ROWS}
+  %pfull = icmp uge i64 %pos, {TRACE_RECORDS}
+  %any = or i1 %full, %pfull
+  br i1 %any, label %empty, label %write, !prof !2
+empty:
+  call void @flush(ptr %ctx)
+  br label %write
+write:
+  %at = load i64, ptr %old.p
+  %record = load i64, ptr %pos.p
+{_slot("rows", Slot.ROWS, "ptr")}\
+  %place = getelementptr <32 x i64>, ptr %rows, i64 %at
+  store <32 x i64> {offsets}, ptr %place, align 8
+  %more = add i64 %at, 1
+  store i64 %more, ptr %old.p
+  %row = trunc i64 %at to i32
+  %stride = trunc i64 0 to i32
+{_write_record("%record", "%array.wide")}\
+  ret void
+}}
+"""
+
+
+def record_halves(step: int) -> str:
+    """A record of a full warp whose halves each start anew, ``step`` bytes between lanes."""
+    return f"""
+{_HEAD} @record.halves.{step}(ptr %ctx, i32 %site, i64 %array.wide, i64 %base, i64 %high) \
+noinline #0 {{
+entry:
+  %apart = sub i64 %high, %base
+  %follows = icmp eq i64 %apart, {16 * step}
+  br i1 %follows, label %line, label %halves
+line:
+  call fastcc void @record(ptr %ctx, i32 %site, i32 -1, i64 %array.wide, i64 %base, \
+i32 {step}, i32 -1)
+  ret void
+halves:
+  %p0 = insertelement <32 x i64> poison, i64 %base, i64 0
+  %p1 = insertelement <32 x i64> %p0, i64 %high, i64 1
+  %bases = shufflevector <32 x i64> %p1, <32 x i64> poison, <32 x i32> {_HALVES}
+  %offsets = add <32 x i64> %bases, {lanes([step * k for k in list(range(16)) * 2], "i64")}
+  %mask = trunc i64 -1 to i32
+{_write_row("%offsets")}"""
+
+
+def trace_functions() -> str:
+    """Writers of trace records; a full buffer is handed to the flush function first."""
     return f"""
 define internal void @flush(ptr %ctx) cold noinline #0 {{
 {_slot("function", Slot.FLUSH, "ptr")}{_slot("self", Slot.SELF)}\
   call void %function(i64 %self)
   ret void
 }}
-define internal fastcc void @record(ptr %ctx, i32 %site, i32 %mask, i64 %array.wide, i64 %base, i32 %stride, i32 %row) noinline #0 {{
+{_HEAD} @record(ptr %ctx, i32 %site, i32 %mask, i64 %array.wide, i64 %base, i32 %stride, \
+i32 %row) noinline #0 {{
 entry:
 {_slot("pos", Slot.RECORD)}\
   %full = icmp uge i64 %pos, {TRACE_RECORDS}
@@ -109,43 +178,21 @@ empty:
   br label %write
 write:
   %at = phi i64 [ %pos, %entry ], [ %again, %empty ]
-{_slot("block.wide", Slot.BLOCK)}{_slot("warp.wide", Slot.WARP)}{_slot("columns", Slot.RECORDS, "ptr")}\
-  %block = trunc i64 %block.wide to i32
-  %warp = trunc i64 %warp.wide to i32
-  %array = trunc i64 %array.wide to i32
-{stores}  %next = add i64 %at, 1
-  store i64 %next, ptr %pos.p
+{_write_record("%at", "%array.wide")}\
   ret void
 }}
-define internal fastcc void @record.row(ptr %ctx, i32 %site, i32 %mask, i64 %array, <32 x i64> %offsets) noinline #0 {{
+{_HEAD} @record.row(ptr %ctx, i32 %site, i32 %mask, i64 %array.wide, <32 x i64> %offsets) \
+noinline #0 {{
 entry:
-{_slot("row", Slot.ROW)}{_slot("pos", Slot.RECORD)}\
-  %full = icmp uge i64 %row, {TRACE_ROWS}
-  %pfull = icmp uge i64 %pos, {TRACE_RECORDS}
-  %any = or i1 %full, %pfull
-  br i1 %any, label %empty, label %write, !prof !2
-empty:
-  call void @flush(ptr %ctx)
-  %again = load i64, ptr %row.p
-  br label %write
-write:
-  %at = phi i64 [ %row, %entry ], [ %again, %empty ]
-{_slot("rows", Slot.ROWS, "ptr")}\
-  %place = getelementptr <32 x i64>, ptr %rows, i64 %at
   %lane = call i32 @llvm.cttz.i32(i32 %mask, i1 false)
-  %first = extractelement <32 x i64> %offsets, i32 %lane
-  %one = insertelement <32 x i64> poison, i64 %first, i64 0
+  %base = extractelement <32 x i64> %offsets, i32 %lane
+  %one = insertelement <32 x i64> poison, i64 %base, i64 0
   %all = shufflevector <32 x i64> %one, <32 x i64> poison, <32 x i32> zeroinitializer
   %flags = bitcast i32 %mask to <32 x i1>
   %clean = select <32 x i1> %flags, <32 x i64> %offsets, <32 x i64> %all
-  store <32 x i64> %clean, ptr %place, align 8
-  %next = add i64 %at, 1
-  store i64 %next, ptr %row.p
-  %number = trunc i64 %at to i32
-  call fastcc void @record(ptr %ctx, i32 %site, i32 %mask, i64 %array, i64 %first, i32 0, i32 %number)
-  ret void
-}}
-define internal fastcc void @record.general(ptr %ctx, i32 %site, i32 %mask, i64 %array, <32 x i64> %offsets) noinline #0 {{
+{_write_row("%clean")}\
+{_HEAD} @record.general(ptr %ctx, i32 %site, i32 %mask, i64 %array, <32 x i64> %offsets) \
+noinline #0 {{
 entry:
   %two = and i32 %mask, 3
   %both = icmp eq i32 %two, 3

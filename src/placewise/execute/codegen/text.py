@@ -152,7 +152,7 @@ class Values(Text):
         bits = BITS[n.type]
         return self.op(f"bitcast <32 x i{bits}> splat (i{bits} {n.attr}) to {vector(n.type)}")
 
-    def mask(self, n: Node) -> str:
+    def mask_of(self, n: Node) -> str:
         """An i1 node as a 32-bit mask."""
         found = self.masks.get(n.number)
         if found is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from placewise.execute.codegen.text import Text, Values, lanes
 from placewise.execute.ir import Node
 
-_LANE = lanes(range(32))
+LANE = lanes(range(32))
+"""Every lane's number."""
 _V = "<32 x i32>"
 
 
@@ -31,7 +32,7 @@ def permute(declarations: set[str], *, avx512: bool) -> str:
                 )
             )
         whole = t.op(
-            f"shufflevector <16 x i32> {results[0]}, <16 x i32> {results[1]}, <32 x i32> {_LANE}"
+            f"shufflevector <16 x i32> {results[0]}, <16 x i32> {results[1]}, <32 x i32> {LANE}"
         )
     else:
         place = t.stack(f"{_V}")
@@ -54,27 +55,27 @@ def shuffle(v: Values, n: Node) -> tuple[str, str]:
     segment = v.op(f"and {_V} {v.op(f'lshr {_V} {c}, splat (i32 8)')}, splat (i32 31)")
     clamp = v.op(f"and {_V} {c}, splat (i32 31)")
     free = v.op(f"xor {_V} {segment}, splat (i32 31)")
-    least = v.op(f"and {_V} {_LANE}, {segment}")
+    least = v.op(f"and {_V} {LANE}, {segment}")
     most = v.op(f"or {_V} {least}, {v.op(f'and {_V} {clamp}, {free}')}")
     if n.attr == "up":
-        source = v.op(f"sub {_V} {_LANE}, {b}")
+        source = v.op(f"sub {_V} {LANE}, {b}")
         fine = v.op(f"icmp sge {_V} {source}, {most}")
     else:
         if n.attr == "down":
-            source = v.op(f"add {_V} {_LANE}, {b}")
+            source = v.op(f"add {_V} {LANE}, {b}")
         elif n.attr == "bfly":
-            source = v.op(f"xor {_V} {_LANE}, {b}")
+            source = v.op(f"xor {_V} {LANE}, {b}")
         else:
             source = v.op(f"or {_V} {least}, {v.op(f'and {_V} {b}, {free}')}")
         fine = v.op(f"icmp sle {_V} {source}, {most}")
-    index = v.op(f"select <32 x i1> {fine}, {_V} {source}, {_V} {_LANE}")
+    index = v.op(f"select <32 x i1> {fine}, {_V} {source}, {_V} {LANE}")
     index = v.op(f"and {_V} {index}, splat (i32 31)")
     return v.op(f"call fastcc {_V} @permute({_V} {value}, {_V} {index})"), fine
 
 
 def vote(v: Values, n: Node, mask: str) -> str:
     """Scalar result of a ``vote`` node."""
-    holds = v.op(f"and i32 {v.mask(n.args[0])}, {mask}")
+    holds = v.op(f"and i32 {v.mask_of(n.args[0])}, {mask}")
     if n.attr == "ballot":
         return holds
     if n.attr == "any":
@@ -132,3 +133,22 @@ def match_helper(declarations: set[str], bits: int) -> str:
         f"define internal fastcc {_V} @match.{bits}(<32 x {e}> %values, i32 %mask) noinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])
+
+
+def lanemask(which: str) -> str:
+    """The constant vector of ``%lanemask_eq``, ``lt``, ``le``, ``gt`` or ``ge``."""
+    everything = (1 << 32) - 1
+    values = []
+    for lane in range(32):
+        below = (1 << lane) - 1
+        own = 1 << lane
+        values.append(
+            {
+                "eq": own,
+                "lt": below,
+                "le": below | own,
+                "gt": everything & ~(below | own),
+                "ge": everything & ~below,
+            }[which]
+        )
+    return lanes(values)

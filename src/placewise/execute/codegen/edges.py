@@ -1,0 +1,177 @@
+"""From block to block: where lanes go, where they wait, and how a warp waits at barriers."""
+
+from __future__ import annotations
+
+from placewise.execute.codegen.state import State
+from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Reg, Switch, Trap
+from placewise.execute.layout import Fault, Slot
+
+
+def terminate(s: State, block: Block) -> None:
+    """Emit the end of a block."""
+    t = block.terminator
+    waiting = s.flow.pending[block.number]
+    if isinstance(t, Jump):
+        _go(s, [(t.target, s.mask)], waiting)
+    elif isinstance(t, Exit):
+        _leave(s, waiting)
+    elif isinstance(t, Trap):
+        s.fault(Fault.TRAP, block.number)
+    elif isinstance(t, Barrier):
+        _barrier(s, block, t)
+    elif isinstance(t, Branch):
+        _branch(s, t, waiting)
+    else:
+        _switch(s, t, waiting)
+
+
+def _branch(s: State, t: Branch, waiting: int) -> None:
+    if t.condition.uniform:
+        yes, no = s.label(), s.label()
+        s.do(f"br i1 {s.scalar(t.condition)}, label %{yes}, label %{no}")
+        for label, target in ((yes, t.taken), (no, t.other)):
+            s.start(label)
+            _go(s, [(target, s.mask)], waiting)
+        return
+    condition = s.mask_of(t.condition)
+    taken = s.op(f"and i32 {s.mask}, {condition}")
+    other = s.op(f"and i32 {s.mask}, {s.op(f'xor i32 {condition}, -1')}")
+    _go(s, [(t.taken, taken), (t.other, other)], waiting)
+
+
+def _switch(s: State, t: Switch, waiting: int) -> None:
+    if t.index.uniform:
+        labels = [s.label() for _ in t.targets]
+        cases = " ".join(f"i32 {k}, label %{label}" for k, label in enumerate(labels[:-1]))
+        s.do(f"switch i32 {s.scalar(t.index)}, label %{labels[-1]} [ {cases} ]")
+        for label, target in zip(labels, t.targets, strict=True):
+            s.start(label)
+            _go(s, [(target, s.mask)], waiting)
+        return
+    index = s.vector(t.index)
+    group: list[tuple[int, str]] = []
+    left = s.mask
+    for k, target in enumerate(t.targets[:-1]):
+        equal = s.op(f"icmp eq <32 x i32> {index}, splat (i32 {k})")
+        here = s.op(f"and i32 {s.op(f'bitcast <32 x i1> {equal} to i32')}, {s.mask}")
+        left = s.op(f"and i32 {left}, {s.op(f'xor i32 {here}, -1')}")
+        group.append((target, here))
+    _go(s, [*group, (t.targets[-1], left)], waiting)
+
+
+def _go(s: State, group: list[tuple[int, str]], waiting: int) -> None:
+    """Send lanes to their targets and go on with the first block that lanes wait for.
+
+    ``waiting`` is the set of blocks where other lanes may wait already.
+    """
+    masks: dict[int, str] = {}
+    ends = False
+    for target, mask in group:
+        if s.flow.exits >> target & 1:
+            ends = True
+            _count_exit(s, target, mask)
+        elif target in masks:
+            masks[target] = s.op(f"or i32 {masks[target]}, {mask}")
+        else:
+            masks[target] = mask
+    candidates = waiting
+    for target, mask in list(masks.items()):
+        candidates |= 1 << target
+        if s.waits >> target & 1:
+            old = s.op(f"load i32, ptr %p{target}")
+            masks[target] = s.op(f"or i32 {old}, {mask}")
+            s.do(f"store i32 {masks[target]}, ptr %p{target}")
+    # Some lane is at one of the targets, unless all ended; nothing after the last comes next.
+    last = len(s.program.blocks) if ends or not masks else max(masks)
+    _dispatch(s, masks, candidates, last)
+
+
+def _leave(s: State, waiting: int) -> None:
+    """The block's lanes end."""
+    _dispatch(s, {}, waiting, len(s.program.blocks))
+
+
+def _dispatch(s: State, masks: dict[int, str], candidates: int, last: int) -> None:
+    while candidates:
+        low = candidates & -candidates
+        at = low.bit_length() - 1
+        if at > last:
+            break
+        candidates ^= low
+        mask = masks.get(at) or s.op(f"load i32, ptr %p{at}")
+        if at == last:
+            _enter(s, at, mask)
+            return
+        yes, no = s.label(), s.label()
+        s.do(f"br i1 {s.op(f'icmp ne i32 {mask}, 0')}, label %{yes}, label %{no}")
+        s.start(yes)
+        _enter(s, at, mask)
+        s.start(no)
+    s.do("ret i32 0")
+
+
+def _enter(s: State, target: int, mask: str) -> None:
+    if s.waits >> target & 1:
+        s.do(f"store i32 0, ptr %p{target}")
+    s.do(f"store i32 {mask}, ptr %cur")
+    s.do(f"br label %B{target}")
+
+
+def _count_exit(s: State, target: int, mask: str) -> None:
+    """Lanes that end execute the exit instruction of the block they would go to."""
+    some = s.op(f"zext i1 {s.op(f'icmp ne i32 {mask}, 0')} to i64")
+    active = s.call("i32", "llvm.ctpop.i32", ("i32", mask))
+    s.count(2 * target, some)
+    s.count(2 * target + 1, s.op(f"zext i32 {active} to i64"))
+
+
+def _barrier(s: State, block: Block, t: Barrier) -> None:
+    """Save what lives on and return; lanes that are elsewhere make it an error."""
+    for number in range(len(s.program.blocks)):
+        if s.flow.pending[block.number] >> number & 1:
+            good, bad = s.label(), s.label()
+            waiting = s.op(f"load i32, ptr %p{number}")
+            s.do(f"br i1 {s.op(f'icmp eq i32 {waiting}, 0')}, label %{good}, label %{bad}")
+            s.start(bad)
+            s.fault(Fault.DIVERGENT_BARRIER, block.number)
+            s.start(good)
+    s.do(f"store i32 {s.mask}, ptr %frame")
+    for reg in _saved(s, t):
+        type_ = s.reg_type(reg)
+        value = s.op(f"load {type_}, ptr %r{reg.number}")
+        place = s.op(f"getelementptr i8, ptr %frame, i64 {s.frame.offsets[reg.number]}")
+        s.do(f"store {type_} {value}, ptr {place}, align 8")
+    if t.reduce is not None:
+        holds = s.op(f"and i32 {s.mask_of(t.reduce[1])}, {s.mask}")
+        for slot, mask in ((Slot.RED_COUNT, holds), (Slot.RED_TOTAL, s.mask)):
+            more = s.op(f"zext i32 {s.call('i32', 'llvm.ctpop.i32', ('i32', mask))} to i64")
+            pointer = s.slot_pointer(slot)
+            total = s.op(f"add i64 {s.op(f'load i64, ptr {pointer}')}, {more}")
+            s.do(f"store i64 {total}, ptr {pointer}")
+    s.resumes.append(t)
+    s.do(f"ret i32 {len(s.resumes)}")
+
+
+def _saved(s: State, t: Barrier) -> list[Reg]:
+    live = s.flow.live_in[t.target]
+    skip = t.reduce[2].number if t.reduce else -1
+    return [r for r in s.program.regs if live >> r.number & 1 and r.number != skip]
+
+
+def resume(s: State, number: int, t: Barrier) -> None:
+    """Emit the way back in after a barrier."""
+    s.start(f"R{number}")
+    s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
+    for reg in _saved(s, t):
+        type_ = s.reg_type(reg)
+        place = s.op(f"getelementptr i8, ptr %frame, i64 {s.frame.offsets[reg.number]}")
+        s.do(f"store {type_} {s.op(f'load {type_}, ptr {place}, align 8')}, ptr %r{reg.number}")
+    if t.reduce is not None and s.live >> t.reduce[2].number & 1:
+        count, total = s.slot(Slot.RED_COUNT_DONE), s.slot(Slot.RED_TOTAL_DONE)
+        if t.reduce[0] == "popc":
+            value = s.op(f"trunc i64 {count} to i32")
+        else:
+            test = f"eq i64 {count}, {total}" if t.reduce[0] == "and" else f"ne i64 {count}, 0"
+            value = s.op(f"zext i1 {s.op(f'icmp {test}')} to i32")
+        s.do(f"store i32 {value}, ptr %r{t.reduce[2].number}")
+    s.do(f"br label %B{t.target}")

@@ -1,0 +1,150 @@
+"""What the emitters of one warp function share: options, helpers wanted, the block in progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from placewise.execute.codegen.access import Kind
+from placewise.execute.codegen.text import Values, vector
+from placewise.execute.ir import BITS, Access, Barrier, Program, Reg
+from placewise.execute.layout import Slot
+from placewise.execute.uniform import Flow
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the generated code depends on beside the program."""
+
+    traced: frozenset[str]
+    """Spaces whose accesses are recorded; empty without a consumer."""
+    parallel: bool
+    """Blocks run on several cores: use the host's atomics."""
+    large: bool
+    """Some array has 2 GiB or more."""
+    texture_channels: tuple[int, ...]
+    """Per memory site that reads a texture, its 32-bit channels."""
+
+
+@dataclass
+class Needs:
+    """Helpers that the code calls."""
+
+    scalar_loads: set[Kind] = field(default_factory=set)
+    vector_loads: set[Kind] = field(default_factory=set)
+    stores: set[Kind] = field(default_factory=set)
+    atomics: dict[str, Access] = field(default_factory=dict)
+    record_steps: set[int] = field(default_factory=set)
+    matches: set[int] = field(default_factory=set)
+    permute: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where registers are kept while a warp waits at a barrier; offset 0 holds the lane mask."""
+
+    offsets: dict[int, int]
+    bytes: int
+
+
+def frame_of(program: Program, flow: Flow) -> Frame:
+    """Registers that live across a barrier, each with its place in a warp's frame."""
+    saved = 0
+    for block in program.blocks:
+        if isinstance(block.terminator, Barrier):
+            saved |= flow.live_in[block.terminator.target]
+    offsets: dict[int, int] = {}
+    end = 64
+    for reg in program.regs:
+        if saved >> reg.number & 1:
+            offsets[reg.number] = end
+            size = BITS[reg.type] * 4 if flow.varying >> reg.number & 1 else 8
+            end += -(-max(size, 8) // 64) * 64
+    return Frame(offsets, end)
+
+
+class State(Values):
+    """Text and values of the function under construction."""
+
+    def __init__(
+        self, program: Program, flow: Flow, options: Options, declarations: set[str]
+    ) -> None:
+        super().__init__(declarations)
+        self.program = program
+        self.flow = flow
+        self.options = options
+        self.needs = Needs()
+        self.frame = frame_of(program, flow)
+        self.resumes: list[Barrier] = []
+        """Barriers in the order of their resume numbers, from 1."""
+        self.counted_sites: set[int] = set()
+        """Sites that do not run with their block, and count for themselves."""
+        self.waits = 0
+        """Bit set of blocks where lanes may wait."""
+        for p in flow.pending:
+            self.waits |= p
+        self.live = 0
+        """Bit set of registers that live across blocks."""
+        for live in flow.live_in:
+            self.live |= live
+        self.mask = ""
+        """Active lanes of the present block (i32)."""
+        self.hot = False
+        """The present block is in a loop."""
+        self.pairs: dict[tuple[int, int], str] = {}
+        """Values of nodes that have two, by node and number."""
+        self.structs: dict[int, tuple[str, str]] = {}
+        """LLVM type and name of nodes whose value is a struct."""
+        self.patterns: dict[tuple[int, int], tuple[str, str, str]] = {}
+        """Of a root and a stride: kind of pattern, lane 0's and lane 16's value."""
+        self._flags = ""
+
+    def begin_block(self) -> None:
+        """Forget the values of the previous block."""
+        self.forget()
+        self.pairs = {}
+        self.structs = {}
+        self.patterns = {}
+        self._flags = ""
+
+    def flags(self) -> str:
+        """The block's mask as <32 x i1>."""
+        if not self._flags:
+            self._flags = self.op(f"bitcast i32 {self.mask} to <32 x i1>")
+        return self._flags
+
+    def varies(self, reg: Reg) -> bool:
+        """Whether a register may differ between lanes."""
+        return bool(self.flow.varying >> reg.number & 1)
+
+    def reg_type(self, reg: Reg) -> str:
+        """LLVM type that a register is kept in: lane masks for predicates."""
+        if not self.varies(reg):
+            return reg.type
+        return "i32" if reg.type == "i1" else vector(reg.type)
+
+    def first_lane(self, mask: str | None = None) -> str:
+        """Number of the lowest lane of a nonzero mask, the block's by default."""
+        return self.call("i32", "llvm.cttz.i32", ("i32", mask or self.mask), ("i1", "false"))
+
+    def count(self, counter: int, value: str) -> None:
+        """Add to one of the counters."""
+        pointer = self.op(f"getelementptr i64, ptr %counters, i64 {counter}")
+        total = self.op(f"add i64 {self.op(f'load i64, ptr {pointer}')}, {value}")
+        self.do(f"store i64 {total}, ptr {pointer}")
+
+    def count_site(self, site: int) -> None:
+        """Count an execution of a site that does not run with its block."""
+        self.count(2 * len(self.program.blocks) + site, "1")
+        self.counted_sites.add(site)
+
+    def fault(self, code: int, block: int) -> None:
+        """Report a fault at the end of a block, and leave."""
+        self.do(
+            f"call void @fault(ptr %ctx, i64 {code}, i32 {-2 - block}, "
+            f"i32 {self.first_lane()}, i64 0)"
+        )
+        self.do("ret i32 -1")
+
+    def invariant(self, slot: Slot | int, type_: str = "i64") -> str:
+        """Read a context word that never changes during a run."""
+        return self.slot(slot, type_, invariant=True)
