@@ -12,8 +12,10 @@ from placewise.gpu.machine_for import machine_for
         ("NVIDIA H200", (9, 0), "H200"),
         ("NVIDIA H100 80GB HBM3", (9, 0), "H100"),
         ("Tesla K20c", (3, 5), "K20c"),
-        ("NVIDIA GeForce RTX 3090", (8, 6), "A100"),
-        ("Tesla T4", (7, 5), "A100"),
+        ("NVIDIA GeForce RTX 3090", (8, 6), "RTX3090"),
+        ("NVIDIA RTX A4000", (8, 6), "A4000"),
+        ("NVIDIA RTX A1000", (8, 6), "A4000"),
+        ("Tesla V100-PCIE-16GB", (7, 0), "V100"),
         ("Tesla K80", (3, 7), "K20c"),
     ],
 )
