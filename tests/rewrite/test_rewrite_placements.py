@@ -38,6 +38,7 @@ def test_reachable_spaces_are_those_that_a_reader_expects(sample, machine):
         assert reachable == set(sample.reachable[use.name].split()), use.name
 
 
+@pytest.mark.slow
 def test_every_single_move_compiles(sample, machine):
     case = sample.make()
     view = analyse_source(case)
