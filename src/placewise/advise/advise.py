@@ -20,6 +20,9 @@ from placewise.rewrite import rewrite
 FINALISTS = 3
 """Best-ranked placements that are rewritten and run."""
 
+UNCHANGED = 0.995
+"""A ratio that prints as 1.00 or more is no gain."""
+
 
 def advise(
     case: Case | str | Path,
@@ -111,9 +114,11 @@ def _verdict(recommended: Option | None, options: tuple[Option, ...], present: O
                 "Keep it as it is: the best-ranked placement could not be proven to compute the "
                 f"same ({best.verification.detail})."
             )
+        if best.ratio >= UNCHANGED:
+            return "Keep it as it is: no other placement is predicted to gain anything."
         return (
             f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
-            f"present time ({best.low:.2f}–{best.high:.2f}), within the model's uncertainty."
+            f"present memory time ({best.low:.2f}–{best.high:.2f}), within the model's uncertainty."
         )
     moves = ", ".join(
         f"{array} → {target}" for array, _, target in recommended.placement.moved(present.placement)
