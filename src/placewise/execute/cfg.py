@@ -36,12 +36,7 @@ def prepare(program: Program) -> Program:
         block.terminator = _renumber(block.terminator, position)
         block.number = position[number]
         ordered.append(block)
-    return replace_blocks(program, ordered)
-
-
-def replace_blocks(program: Program, blocks: list[Block]) -> Program:
-    """The same program with other blocks."""
-    return replace(program, blocks=blocks)
+    return replace(program, blocks=ordered)
 
 
 def _reachable(blocks: list[Block]) -> list[Block]:
@@ -161,7 +156,7 @@ def _loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]
     it, so that irreducible ones are loops too.
     """
     around: dict[int, tuple[int, ...]] = dict.fromkeys(successors, ())
-    work = [(set(successors), ())]
+    work: list[tuple[set[int], tuple[int, ...]]] = [(set(successors), ())]
     while work:
         nodes, outer = work.pop()
         for component in components(nodes, successors):
@@ -176,7 +171,7 @@ def _loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]
                 around[n] = chain
             inside = component - entered
             if inside and inside != component:
-                work.append((inside, chain))  # type: ignore[arg-type]
+                work.append((inside, chain))
     return around
 
 

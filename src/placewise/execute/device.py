@@ -94,7 +94,8 @@ def build_device(module: Module, entry: str, inputs: Inputs) -> Device:
         else:
             if parameter.size != 8:
                 raise CaseError(
-                    f"an array is passed, but the kernel takes a value of {parameter.size} bytes here",
+                    "an array is passed, but the kernel takes a value of "
+                    f"{parameter.size} bytes here",
                     where=where,
                 )
             window = first_argument + array
@@ -113,7 +114,8 @@ def _check_count(parameters: tuple[Variable, ...], arguments: tuple[Argument, ..
     if len(parameters) != len(arguments):
         given = ", ".join(a.name for a in arguments) or "none"
         raise CaseError(
-            f"the kernel has {len(parameters)} parameters, but {len(arguments)} arguments are given",
+            f"the kernel has {len(parameters)} parameters, but {len(arguments)} arguments are "
+            "given",
             where="arguments",
             hint=f"given: {given}",
         )
@@ -149,7 +151,7 @@ def _scalar_bytes(argument: ScalarArgument, parameter: Variable, where: str) -> 
 def _channels(argument: TextureArgument, where: str) -> int:
     """32-bit channels of a texel, from the element type."""
     dtype = argument.data.dtype
-    sizes = [dtype[n].itemsize for n in dtype.names] if dtype.names else []
+    sizes = [field[0].itemsize for field in dtype.fields.values()] if dtype.fields else []
     if sizes:
         if set(sizes) == {4} and len(sizes) in (1, 2, 4):
             return len(sizes)
@@ -200,8 +202,8 @@ def _match_constants(
         content = _raw(data)
         if content.size != fits[0].size:
             raise CaseError(
-                f"{data.dtype} of shape {data.shape} has {content.size} bytes, but the variable has "
-                f"{fits[0].size}",
+                f"{data.dtype} of shape {data.shape} has {content.size} bytes, but the variable "
+                f"has {fits[0].size}",
                 where=where,
             )
         matched[fits[0].name] = (name, content)

@@ -49,8 +49,10 @@ def _place(report: FaultReport, translation: Translation) -> Place | None:
         return program.accesses[report.site].place
     if report.site <= -2:
         block = program.blocks[-2 - report.site]
-        at_end = report.fault != Fault.LIMIT and isinstance(block.terminator, Trap | Barrier)
-        return block.terminator.place if at_end else block.place
+        end = block.terminator
+        if report.fault != Fault.LIMIT and isinstance(end, Trap | Barrier):
+            return end.place
+        return block.place
     return None
 
 

@@ -39,17 +39,18 @@ SPECIAL = frozenset(
 )
 """Special values: ``i32`` except ``clock`` (``i64``)."""
 
-ELEMENTWISE = frozenset(
-    # integers
+_INTEGER = (
     "add sub mul mulhi_s mulhi_u and or xor shl lshr ashr sdiv udiv srem urem smin smax umin umax "
-    "sadd_sat ssub_sat uadd_sat usub_sat ctlz cttz ctpop bitreverse fshl fshr "
-    # conversions
-    "trunc zext sext bitcast fptrunc fpext fptosi fptoui sitofp uitofp "
-    # floating point
-    "fadd fsub fmul fdiv fma fneg fabs copysign fmin fmax fmin_nan fmax_nan sqrt floor ceil ftrunc "
-    "rint sin cos exp2 log2 tanh "
-    "icmp fcmp select".split()
+    "sadd_sat ssub_sat uadd_sat usub_sat ctlz cttz ctpop bitreverse fshl fshr"
 )
+_CONVERSION = "trunc zext sext bitcast fptrunc fpext fptosi fptoui sitofp uitofp"
+_FLOAT = (
+    "fadd fsub fmul fdiv fma fneg fabs copysign fmin fmax fmin_nan fmax_nan sqrt floor ceil ftrunc "
+    "rint sin cos exp2 log2 tanh"
+)
+ELEMENTWISE = frozenset(f"{_INTEGER} {_CONVERSION} {_FLOAT} icmp fcmp select".split())
+"""Operations on each lane by itself, named as in LLVM where it has them. Of fadd, fmul, fma, fdiv,
+sqrt, fptrunc, sitofp and uitofp, ``attr`` may be a rounding mode (rz, rm, rp)."""
 
 BITS = {
     "i1": 1,

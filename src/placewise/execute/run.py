@@ -8,6 +8,7 @@ import os
 import queue
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,7 +186,7 @@ class _Runner:
             self.workers.append(worker)
         for number, worker in enumerate(self.workers):
             first = list(_bunches(own, count)) if number == 0 else []
-            threads.append(start_thread(lambda w=worker, f=first: self._work(w, f)))  # type: ignore[misc]
+            threads.append(start_thread(partial(self._work, worker, first)))
         try:
             self._serve(len(threads))
         except BaseException:

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ class TraceBuffer:
 
     def chunk(self, records: int, rows: int) -> TraceChunk:
         """The first ``records`` accesses, as views."""
-        columns = {}
+        columns: dict[str, Any] = {}
         for name, dtype in layout.TRACE_COLUMNS:
             start = layout.column_offset(name)
             size = np.dtype(dtype).itemsize

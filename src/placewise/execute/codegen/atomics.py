@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen.access import (
-    Kind,
-    _general_range,
-    _trace_general,
-    _wide_offsets,
-    lane_pointer,
-    touch,
-)
+from placewise.execute.codegen.access import Kind, general_range, touch, trace_general, wide_offsets
+from placewise.execute.codegen.lanewise import lane_pointer
 from placewise.execute.codegen.text import Text
 from placewise.execute.ir import Access
 
@@ -50,7 +44,7 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
     kind = atomic_kind(access, traced=traced)
     t = Text(declarations)
     e, a = kind.element, kind.address
-    found, relative, good, _ = _general_range(t, kind)
+    found, relative, good, _ = general_range(t, kind)
     addresses = t.stack(f"<32 x {a}>")
     places = [t.stack(f"<32 x {e}>") for _ in range(3)]
     t.do(f"store <32 x {a}> {relative}, ptr {addresses}")
@@ -86,7 +80,7 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
     t.start("near")
     touch(t, found, "atomic")
     if traced:
-        _trace_general(t, kind, _wide_offsets(t, kind, relative), found)
+        trace_general(t, wide_offsets(t, kind, relative), found)
     t.do("br label %near.loop")
     t.start("near.loop")
     loop("near.loop", lambda at, _lane, _on: _host(t, found.host, kind, at))

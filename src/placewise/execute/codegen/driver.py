@@ -37,9 +37,8 @@ def driver(declarations: set[str], *, barriers: bool, shared: bool, traced: bool
     if shared:
         t.declarations.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         size = t.slot(Slot.SHARED_BYTES)
-        t.do(
-            f"call void @llvm.memset.p0.i64(ptr {t.slot(Slot.SHARED, 'ptr')}, i8 0, i64 {size}, i1 false)"
-        )
+        start = t.slot(Slot.SHARED, "ptr")
+        t.do(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {size}, i1 false)")
     warps = t.op(f"trunc i64 {t.slot(Slot.WARPS)} to i32")
     if barriers:
         _phases(t, warps)

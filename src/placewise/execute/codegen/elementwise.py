@@ -21,7 +21,7 @@ _BINARY = {
     "fmul": "fmul",
     "fdiv": "fdiv",
 }
-_CAST = frozenset("trunc zext sext bitcast fptrunc fpext sitofp uitofp".split())
+_CAST = frozenset(["trunc", "zext", "sext", "bitcast", "fptrunc", "fpext", "sitofp", "uitofp"])
 _INTRINSIC = {
     "smin": "llvm.smin",
     "smax": "llvm.smax",

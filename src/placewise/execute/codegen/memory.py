@@ -259,9 +259,8 @@ def _short_way(
         end = s.op(f"add i64 {offset}, {span}")
         inside.append(s.op(f"icmp ule i64 {end}, {found.size}"))
     low = s.op(f"and i64 {s.op(f'or i64 {relative[0]}, {relative[1]}')}, {kind.lane_bytes - 1}")
-    fine = s.op(
-        f"and i1 {s.op(f'and i1 {inside[0]}, {inside[1]}')}, {s.op(f'icmp eq i64 {low}, 0')}"
-    )
+    both = s.op(f"and i1 {inside[0]}, {inside[1]}")
+    fine = s.op(f"and i1 {both}, {s.op(f'icmp eq i64 {low}, 0')}")
     good = s.label()
     s.do(f"br i1 {fine}, label %{good}, label %{slow}, !prof !1")
     s.start(good)
@@ -302,11 +301,8 @@ def _load_halves(s: State, kind: Kind, pointers: list[str], step: int) -> str:
         for part in range(count):
             picks = [part + count * lane for lane in range(16)]
             picks += [16 * count + p for p in picks]
-            values.append(
-                s.op(
-                    f"shufflevector {wide} {pieces[0]}, {wide} {pieces[1]}, <32 x i32> {lanes(picks)}"
-                )
-            )
+            index = f"<32 x i32> {lanes(picks)}"
+            values.append(s.op(f"shufflevector {wide} {pieces[0]}, {wide} {pieces[1]}, {index}"))
     else:
         t = f"<32 x {e}>"
         for low, high in zip(*(load_elements(s, kind, p) for p in pointers), strict=True):

@@ -10,13 +10,16 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from placewise.execute.codegen import access, atomics, support, warpops
+from placewise.execute.codegen import atomics, lanewise, loads, stores, support, warpops
 from placewise.execute.codegen.driver import driver
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.codegen.warp import warp_function
 from placewise.execute.ir import Barrier, Program
 from placewise.execute.uniform import Flow
 
+_ATTRIBUTES = (
+    'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+)
 _METADATA = """
 !0 = !{}
 !1 = !{!"branch_weights", i32 2000, i32 1}
@@ -53,17 +56,17 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
         parts += [support.record_halves(step) for step in sorted(needs.record_steps)]
         declarations.add("declare i32 @llvm.cttz.i32(i32, i1)")
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):
-        parts.append(access.scalar_load(kind, declarations))
+        parts.append(loads.scalar_load(kind, declarations))
     for kind in sorted(needs.vector_loads, key=lambda k: k.name):
         if kind.memory == "local":
-            parts.append(access.local_access(kind, declarations))
+            parts.append(lanewise.local_access(kind, declarations))
         else:
-            parts.append(access.vector_load(kind, declarations, large=options.large))
+            parts.append(loads.vector_load(kind, declarations, large=options.large))
     for kind in sorted(needs.stores, key=lambda k: k.name):
         if kind.memory == "local":
-            parts.append(access.local_access(kind, declarations))
+            parts.append(lanewise.local_access(kind, declarations))
         else:
-            parts.append(access.vector_store(kind, declarations, large=options.large))
+            parts.append(stores.vector_store(kind, declarations, large=options.large))
     for name, a in sorted(needs.atomics.items()):
         parts.append(
             atomics.atomic_helper(
@@ -87,10 +90,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
             traced=bool(options.traced),
         )
     )
-    attributes = (
-        'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
-    )
-    text = "\n".join([*sorted(declarations), *parts, attributes, _METADATA])
+    text = "\n".join([*sorted(declarations), *parts, _ATTRIBUTES, _METADATA])
     return text, state
 
 
@@ -99,7 +99,7 @@ class Compiled:
     """Machine code of a program."""
 
     run: Any
-    """C function ``(context pointer, pointer to int64 block numbers, count) -> blocks finished``."""
+    """C function ``(context, pointer to int64 block numbers, count) -> blocks finished``."""
     frame_bytes: int
     counted_sites: frozenset[int]
     """Sites with execution counters of their own; the others run as often as their block."""

@@ -77,9 +77,9 @@ class Text:
     def splat(self, type_: str, value: str) -> str:
         """A scalar in all lanes; ``type_`` is an LLVM type."""
         single = self.op(f"insertelement <32 x {type_}> poison, {type_} {value}, i64 0")
-        return self.op(
-            f"shufflevector <32 x {type_}> {single}, <32 x {type_}> poison, <32 x i32> zeroinitializer"
-        )
+        wide = f"<32 x {type_}>"
+        first = "<32 x i32> zeroinitializer"
+        return self.op(f"shufflevector {wide} {single}, {wide} poison, {first}")
 
     def slot(self, slot: int, type_: str = "i64", *, invariant: bool = False) -> str:
         """Read a word of the context; ``invariant`` ones never change during a run."""

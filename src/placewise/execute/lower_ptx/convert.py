@@ -37,7 +37,7 @@ def cvt(c: Context, i: Instruction) -> None:
 
 
 def _known(type_: str) -> bool:
-    return type_ in ("f16", "bf16", "f32", "f64") or type_[0] in "us" and type_[1:].isdigit()
+    return type_ in ("f16", "bf16", "f32", "f64") or (type_[0] in "us" and type_[1:].isdigit())
 
 
 def _source(c: Context, operand: Operand, type_: str) -> Node:
@@ -99,7 +99,7 @@ def _to_float(c: Context, i: Instruction, value: Node, to: str) -> Node:
         else:
             result = value if value.type == "f32" else c.b.pure("fpext", "f32", value)
     elif to == "f16":
-        result = _to_half(c, i, value, mode)
+        result = _to_half(c, value, mode)
     else:
         return _to_bf16(c, i, value, mode, integral)
     if integral and to != "bf16":
@@ -114,7 +114,7 @@ def _to_float(c: Context, i: Instruction, value: Node, to: str) -> Node:
     return result
 
 
-def _to_half(c: Context, i: Instruction, value: Node, mode: str) -> Node:
+def _to_half(c: Context, value: Node, mode: str) -> Node:
     if value.type == "f16":
         return value
     if mode == "rn":
@@ -154,7 +154,7 @@ def _from_integer(c: Context, i: Instruction, value: Node, to: str, mode: str) -
     # Every 32-bit integer is exact in double precision.
     wide = c.b.pure(op, "f64", value) if value.type == "i32" else _odd_from_long(c, value, signed)
     if to == "f16":
-        return _to_half(c, i, wide, mode)
+        return _to_half(c, wide, mode)
     return to_bf16(c, rounding.narrow_odd(c, wide))
 
 

@@ -153,7 +153,7 @@ class FunctionLowering:
             self.b.start(on)
         return on is None
 
-    def _trap(self, i: Instruction, guard: Node | None) -> bool:
+    def _trap(self, _i: Instruction, guard: Node | None) -> bool:
         on = self._fork(guard) if guard is not None else None
         self.b.finish(Trap(self.c.place))
         if on is not None:
@@ -203,12 +203,12 @@ class FunctionLowering:
         c = self.c
         results: tuple[Operand, ...] = ()
         operands = list(i.operands)
-        if isinstance(operands[0], Arguments):
-            results = operands.pop(0).elements
         callee = operands.pop(0)
-        arguments = (
-            operands.pop(0).elements if operands and isinstance(operands[0], Arguments) else ()
-        )
+        if isinstance(callee, Arguments):
+            results = callee.elements
+            callee = operands.pop(0)
+        listed = operands.pop(0) if operands else None
+        arguments = listed.elements if isinstance(listed, Arguments) else ()
         if not isinstance(callee, Symbol):
             c.unsupported(i, "calls through function pointers are not covered")
         on = self._fork(guard) if guard is not None else None

@@ -14,11 +14,7 @@ _SPACES = {
     "const": "constant",
     "param": "param",
 }
-_QUALIFIERS = frozenset(
-    "weak volatile relaxed acquire release acq_rel mmio cta cluster gpu sys ca cg cs lu cv wb wt nc "
-    "noftz L1 L2 unified".split()
-)
-_ATOMIC = frozenset("add min max and or xor exch cas inc dec".split())
+_ATOMIC = frozenset({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"})
 
 
 def _space(i: Instruction) -> str:
@@ -49,11 +45,13 @@ def _access(
     i: Instruction,
     kind: str,
     space: str,
-    bits: int,
-    count: int,
-    offset: int,
-    **more: object,
+    shape: tuple[int, int, int],
+    operation: str = "",
+    *,
+    result_used: bool = True,
 ) -> Access:
+    """``shape`` is (bits, count, offset)."""
+    bits, count, offset = shape
     return Access(
         kind=kind,
         space=space,
@@ -62,8 +60,8 @@ def _access(
         opcode=i.opcode,
         place=c.place,
         offset=offset,
-        operation=str(more.get("operation", "")),
-        result_used=bool(more.get("result_used", True)),
+        operation=operation,
+        result_used=result_used,
     )
 
 
@@ -80,7 +78,7 @@ def load(c: Context, i: Instruction) -> None:
     type_, count = i.parts[-1], _count(i)
     bits = width(type_)
     address, offset = _address(c, i, operand, space)
-    access = _access(c, i, "load", space, bits, count, offset)
+    access = _access(c, i, "load", space, (bits, count, offset))
     node = c.b.access("load", int_type(bits), access, address, *_guard(c))
     values = [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
     _write(c, i.operands[0], values, signed=type_[0] == "s")
@@ -98,7 +96,7 @@ def _read(c: Context, operand: Operand, type_: str) -> list[Node]:
 
 
 def load_parameter(c: Context, i: Instruction, name: str, offset: int) -> None:
-    """ld.param of a named parameter: a constant place in the parameter buffer, or a call's argument."""
+    """ld.param of a named parameter: a place in the parameter buffer, or a call's argument."""
     type_ = i.parts[-1]
     bits = width(type_)
     count = _count(i)
@@ -123,7 +121,7 @@ def store(c: Context, i: Instruction) -> None:
             c.store_argument(operand.base.name, operand.offset + n * bits // 8, value)
         return
     address, offset = _address(c, i, operand, space)
-    access = _access(c, i, "store", space, bits, count, offset)
+    access = _access(c, i, "store", space, (bits, count, offset))
     c.b.access("store", "i1", access, address, *values, *_guard(c))
 
 
@@ -135,9 +133,9 @@ def atomic(c: Context, i: Instruction) -> None:
     if operation is None or _count(i) > 1:
         c.unsupported(i)
     bits = width(type_)
-    if type_ in ("f16", "bf16", "f16x2", "bf16x2") or bits not in (32, 64):
-        if not (operation == "cas" and bits == 16):
-            c.unsupported(i, "atomics of this type are not covered")
+    halves = type_ in ("f16", "bf16", "f16x2", "bf16x2")
+    if halves or (bits not in (32, 64) and (operation, bits) != ("cas", 16)):
+        c.unsupported(i, "atomics of this type are not covered")
     if operation in ("min", "max"):
         operation = ("s" if type_[0] == "s" else "u") + operation
     elif operation == "add" and type_[0] == "f":
@@ -147,7 +145,7 @@ def atomic(c: Context, i: Instruction) -> None:
     address, offset = _address(c, i, operands[0], space)
     values = [c.src(o, int_type(bits)) for o in operands[1:]]
     used = not reduction and not isinstance(i.operands[0], Sink)
-    access = _access(c, i, "atomic", space, bits, 1, offset, operation=operation, result_used=used)
+    access = _access(c, i, "atomic", space, (bits, 1, offset), operation, result_used=used)
     node = c.b.access("atomic", int_type(bits), access, address, *values, *_guard(c))
     if used:
         c.dst(i.operands[0], node)
@@ -162,7 +160,7 @@ def texture(c: Context, i: Instruction) -> None:
         c.unsupported(i, "the texture must be a texture object")
     handle = c.src(operand.base, "i64")
     index = c.src(operand.coordinates[0], "i32")
-    access = _access(c, i, "load", "texture", 32, 4, 0, operation=i.parts[-2])
+    access = _access(c, i, "load", "texture", (32, 4, 0), i.parts[-2])
     node = c.b.access("texture", "i32", access, handle, index, *_guard(c))
     assert isinstance(i.operands[0], Vector)
     _write(c, i.operands[0], [c.b.part(node, n, "i32") for n in range(4)], signed=False)

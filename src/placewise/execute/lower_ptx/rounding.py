@@ -86,7 +86,7 @@ def narrow_odd(c: Context, value: Node) -> Node:
 
 
 def to_half(c: Context, value: Node) -> Node:
-    """Single or double precision to half, to nearest; double goes by way of single, rounded to odd."""
+    """To half precision, to nearest; doubles go by way of single precision, rounded to odd."""
     if value.type == "f64":
         value = narrow_odd(c, value)
     return c.b.pure("fptrunc", "f16", value)

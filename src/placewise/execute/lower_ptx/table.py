@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from placewise.execute.lower_ptx import convert, floating, integer, memory, select, warp
+from placewise.execute.lower_ptx import bits, convert, floating, integer, memory, select, warp
 from placewise.execute.lower_ptx.context import Context
 from placewise.kernel.ptx import Instruction
 
@@ -35,18 +35,18 @@ _INTEGER: dict[str, Handler] = {
     "shl": integer.shift,
     "shr": integer.shift,
     "shf": integer.funnel,
-    "bfe": integer.bfe,
-    "bfi": integer.bfi,
-    "bmsk": integer.bmsk,
-    "szext": integer.szext,
-    "clz": integer.count,
-    "popc": integer.count,
-    "brev": integer.brev,
-    "bfind": integer.bfind,
-    "prmt": integer.prmt,
-    "lop3": integer.lop3,
-    "dp4a": integer.dot,
-    "dp2a": integer.dot,
+    "bfe": bits.bfe,
+    "bfi": bits.bfi,
+    "bmsk": bits.bmsk,
+    "szext": bits.szext,
+    "clz": bits.count,
+    "popc": bits.count,
+    "brev": bits.brev,
+    "bfind": bits.bfind,
+    "prmt": bits.prmt,
+    "lop3": bits.lop3,
+    "dp4a": bits.dot,
+    "dp2a": bits.dot,
 }
 
 _FLOAT: dict[str, Handler] = {
@@ -96,8 +96,10 @@ _OTHER: dict[str, Handler] = {
 }
 
 NOTHING = frozenset(
-    "membar fence nanosleep prefetch prefetchu applypriority discard pmevent setmaxnreg "
-    "griddepcontrol createpolicy".split()
+    (
+        *("membar", "fence", "nanosleep", "prefetch", "prefetchu", "applypriority", "discard"),
+        *("pmevent", "setmaxnreg", "griddepcontrol", "createpolicy"),
+    )
 )
 """Instructions without effect on results: a warp's accesses are done in program order anyway."""
 

@@ -2,6 +2,7 @@
 
 from placewise.kernel.ptx.module import (
     Address,
+    Arguments,
     Function,
     Immediate,
     Instruction,
@@ -20,6 +21,7 @@ from placewise.kernel.ptx.parse import parse_ptx
 
 __all__ = [
     "Address",
+    "Arguments",
     "Function",
     "Immediate",
     "Instruction",

@@ -1,4 +1,4 @@
-"""A recursive-descent parser for PTX, as NVRTC, Numba and CuPy emit it and inline assembly adds to it."""
+"""A parser for PTX as NVRTC, Numba and CuPy emit it, and as inline assembly adds to it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _TopLevel:
         self.target = ""
         self.variables: dict[str, Variable] = {}
         self.bodies: dict[str, tuple[int, bool]] = {}
-        """Position of the linkage-stripped ``.entry``/``.func`` token, and whether it is an entry."""
+        """Position of the ``.entry`` or ``.func`` token, and whether it is an entry."""
         self.declared: set[str] = set()
 
     def scan(self) -> None:

@@ -1,0 +1,88 @@
+"""Helpers that store by 32 addresses."""
+
+from __future__ import annotations
+
+from placewise.execute.codegen.access import (
+    Kind,
+    find_range,
+    gather_index,
+    general_range,
+    touch,
+    trace_general,
+    wide_offsets,
+)
+from placewise.execute.codegen.halves import Halves, trace_halves
+from placewise.execute.codegen.lanewise import lane_loop
+from placewise.execute.codegen.text import Text, lanes
+
+
+def vector_store(kind: Kind, declarations: set[str], *, large: bool) -> str:
+    """A store by 32 addresses; of lanes with the same address the highest one stays."""
+    t = Text(declarations)
+    e, count = kind.element, kind.count
+    if count == 1:
+        h = Halves(t, kind)
+        t.start("consecutive")
+        found = find_range(t, kind, h.a0)
+        at = h.relative(found)
+        h.check(found, at, kind.lane_bytes, "consecutive.good")
+        t.start("consecutive.good")
+        touch(t, found, "store")
+        if kind.traced:
+            trace_halves(t, h, found, at, kind.lane_bytes)
+        pointers = [t.op(f"getelementptr i8, ptr {found.host}, i64 {x}") for x in at]
+        pieces = []
+        for start in (0, 16):
+            picks = lanes(range(start, start + 16))
+            pieces.append(
+                t.op(f"shufflevector <32 x {e}> %value0, <32 x {e}> poison, <16 x i32> {picks}")
+            )
+        t.do(f"br i1 {t.op('icmp eq i32 %mask, -1')}, label %full, label %partial")
+        t.start("full")
+        for pointer, piece in zip(pointers, pieces, strict=True):
+            t.do(f"store <16 x {e}> {piece}, ptr {pointer}, align {kind.bits // 8}")
+        t.do("ret void")
+        t.start("partial")
+        for pointer, piece, half in zip(pointers, pieces, (h.low, h.high), strict=True):
+            narrow = t.op(f"trunc i32 {half} to i16")
+            flags = t.op(f"bitcast i16 {narrow} to <16 x i1>")
+            name = f"llvm.masked.store.v16{e}.p0"
+            t.declarations.add(f"declare void @{name}(<16 x {e}>, ptr, i32, <16 x i1>)")
+            t.do(
+                f"call void @{name}(<16 x {e}> {piece}, ptr {pointer}, i32 {kind.bits // 8}, "
+                f"<16 x i1> {flags})"
+            )
+        t.do("ret void")
+        t.start("same")
+        t.do("br label %general")
+    else:
+        t.do("br label %general")
+    t.start("general")
+    found, relative, good, _ = general_range(t, kind)
+    t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %scatter, label %lanes, !prof !1")
+    t.start("scatter")
+    touch(t, found, "store")
+    if kind.traced:
+        trace_general(t, wide_offsets(t, kind, relative), found)
+    index_type, index = gather_index(t, kind, relative, large)
+    flags = t.op("bitcast i32 %mask to <32 x i1>")
+    for n in range(count):
+        host = found.host
+        if n:
+            host = t.op(f"getelementptr i8, ptr {host}, i64 {n * kind.bits // 8}")
+        pointers_ = t.op(f"getelementptr i8, ptr {host}, <32 x {index_type}> {index}")
+        name = f"llvm.masked.scatter.v32{e}.v32p0"
+        t.declarations.add(f"declare void @{name}(<32 x {e}>, <32 x ptr>, i32, <32 x i1>)")
+        t.do(
+            f"call void @{name}(<32 x {e}> %value{n}, <32 x ptr> {pointers_}, "
+            f"i32 {kind.bits // 8}, <32 x i1> {flags})"
+        )
+    t.do("ret void")
+    t.start("lanes")
+    lane_loop(t, kind, "store")
+    values = ", ".join(f"<32 x {e}> %value{n}" for n in range(count))
+    head = (
+        f"define internal fastcc void {kind.name}(ptr %ctx, <32 x {kind.address}> %address, "
+        f"i32 %mask, i32 %site, {values}) noinline #0 {{"
+    )
+    return "\n".join([head, *t.lines, "}"])
