@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from placewise.machine.machine import Machine
 from placewise.memory.counters import Counters
 from placewise.model.base import Model
+from placewise.model.error import Bin, ErrorBand, error_of
 
 
 @dataclass(frozen=True)
@@ -16,12 +17,25 @@ class Ratio:
     ratio: float
     low: float
     high: float
-    """Least and greatest ratio over all that is open."""
+    """Least and greatest ratio, the model's own error included."""
+    parameter_low: float
+    parameter_high: float
+    """Least and greatest ratio over what the model and the block sample leave open: what ``low``
+    and ``high`` are without ``error``."""
+    error: ErrorBand | None
+    """What the model's ratios have been worth where times were measured. None: not known for this
+    model, or not needed, the two placements being the same."""
 
     @property
     def certain_gain(self) -> bool:
-        """The placement is faster whatever the open parameters are."""
+        """The placement is faster whatever the open parameters are, and by more than the model's
+        usual error."""
         return self.high < 1.0
+
+    @property
+    def experience(self) -> Bin | None:
+        """How often measured pairs with about this predicted ratio really got faster."""
+        return self.error.bin(self.ratio) if self.error else None
 
 
 def relative(model: Model, candidate: Counters, present: Counters, machine: Machine) -> Ratio:
@@ -29,7 +43,9 @@ def relative(model: Model, candidate: Counters, present: Counters, machine: Mach
     variant of the model and over the whole block sample and its halves; both placements are always
     judged under the same variant and from the same blocks. 1 where nothing is accessed.
 
-    It covers what the model leaves open and what the sample leaves open, not the model's own error.
+    Where the placements differ, the range is widened by the model's measured error, as factors: a
+    range that stays below 1 is a gain beyond what the model is usually wrong by. The error is known
+    from few kernels (:mod:`.error`), so it is an order of size, no confidence interval.
     """
     pairs = [(candidate, present)]
     if len(candidate.halves) == len(present.halves):
@@ -39,4 +55,10 @@ def relative(model: Model, candidate: Counters, present: Counters, machine: Mach
         for one, other in pairs:
             base = variant.predict(other, machine).total
             ratios.append(variant.predict(one, machine).total / base if base else 1.0)
-    return Ratio(ratios[0], min(ratios), max(ratios))
+    ratio, low, high = ratios[0], min(ratios), max(ratios)
+    error = None if candidate.placement == present.placement else error_of(model.name)
+    if error is None:
+        return Ratio(ratio, low, high, low, high, None)
+    # The range contains the prediction even where the model errs to one side only.
+    widened = low * min(1.0, error.low), high * max(1.0, error.high)
+    return Ratio(ratio, *widened, low, high, error)
