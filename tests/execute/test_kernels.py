@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from cuda_run import run
 
+from placewise.errors import ExecutionError
 from placewise.kernel.launch import TextureArgument
 
 ARCHS = ["sm_75", "sm_80", "sm_90", "sm_120"]
@@ -531,3 +532,50 @@ def test_the_same_bits_on_any_number_of_threads() -> None:
     assert results[0].output("C").tobytes() == results[1].output("C").tobytes()
     assert results[0].thread_instructions == results[1].thread_instructions
     assert np.array_equal(results[0].site_executions, results[1].site_executions)
+
+
+NAMED = r"""
+extern "C" __global__ void pipeline(const int* in, int* out, int n) {
+  __shared__ int box[2][32];
+  int lane = threadIdx.x % 32;
+  if (threadIdx.x < 32) {                     // one warp produces into two boxes in turn
+    for (int k = 0; k < n; k++) {
+      if (k > 1) asm volatile("bar.sync %0, 64;" :: "r"(3 + k % 2));   // wait until it is empty
+      box[k % 2][lane] = in[k * 32 + lane];
+      asm volatile("bar.arrive %0, 64;" :: "r"(1 + k % 2));
+    }
+  } else {                                    // the other one consumes
+    int sum = 0;
+    for (int k = 0; k < n; k++) {
+      asm volatile("bar.sync %0, 64;" :: "r"(1 + k % 2));
+      sum += box[k % 2][lane] * (k + 1);
+      if (k + 2 < n) asm volatile("bar.arrive %0, 64;" :: "r"(3 + k % 2));
+    }
+    out[lane] = sum;
+  }
+}
+extern "C" __global__ void halves(int* out) {
+  __shared__ int s[128];
+  s[threadIdx.x] = threadIdx.x;
+  int half = threadIdx.x / 64;
+  asm volatile("barrier.sync %0, 64;" :: "r"(half + 1));
+  out[threadIdx.x] = s[half * 64 + 63 - threadIdx.x % 64];
+}
+extern "C" __global__ void stuck(int* out) {
+  if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;");
+  else asm volatile("bar.sync 2, 64;");
+  out[threadIdx.x] = 1;
+}
+"""
+
+
+def test_named_barriers() -> None:
+    rng = np.random.default_rng(16)
+    x = rng.integers(0, 100, (9, 32)).astype(np.int32)
+    result = run(NAMED, "pipeline", 1, 64, x=x, out=np.zeros(32, np.int32), n=np.int32(9))
+    assert np.array_equal(result.output("out"), np.arange(1, 10) @ x)
+    result = run(NAMED, "halves", 3, 128, out=np.zeros(128, np.int32))
+    i = np.arange(128)
+    assert np.array_equal(result.output("out"), i // 64 * 64 + 63 - i % 64)
+    with pytest.raises(ExecutionError, match="never complete"):
+        run(NAMED, "stuck", 1, 64, out=np.zeros(64, np.int32))

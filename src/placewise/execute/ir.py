@@ -222,3 +222,18 @@ class Program:
     local_bytes: int
     """Local memory per thread."""
     param_bytes: int
+
+    def barriers(self) -> list[Barrier]:
+        """All barriers."""
+        return [b.terminator for b in self.blocks if isinstance(b.terminator, Barrier)]
+
+    def has_plain_barriers(self) -> bool:
+        """Every barrier is one and the same, and waits for the whole block."""
+        numbers = set()
+        for b in self.barriers():
+            if b.threads is not None or b.arrive_only:
+                return False
+            if b.number is not None and b.number.op != "const":
+                return False
+            numbers.add(0 if b.number is None else b.number.attr)
+        return len(numbers) <= 1

@@ -11,6 +11,9 @@ from enum import IntEnum
 
 import numpy as np
 
+BARRIERS = 16
+"""Named barriers of a block."""
+
 WINDOW_SHIFT = 36
 """64 GiB per window."""
 
@@ -95,6 +98,15 @@ class Slot(IntEnum):
     """Local memory of the block's first thread."""
     LOCAL_BYTES = 50
     """Per thread."""
+    BARRIERS = 52
+    """Pointer to the threads arrived at each of 16 barriers, then to the threads each waits for."""
+    WAITS = 53
+    """Pointer to an i32 per warp: the barrier it waits at, or -1."""
+    BARRIER_NUMBER = 54
+    """Of the barrier that a warp has just reached; it waits for so many threads (0: all)."""
+    BARRIER_THREADS = 55
+    BARRIER_ARRIVE = 56
+    """Nonzero if the warp does not wait there."""
     WARP = 51
     """Number of the present warp in its block."""
 

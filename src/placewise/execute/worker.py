@@ -82,6 +82,8 @@ class Worker:
         self._local = np.zeros(max(1, warps * 32 * program.local_bytes), np.uint8)
         self._frames = np.zeros(warps * compiled.frame_bytes + 64, np.uint8)
         self._states = np.zeros(warps, np.int32)
+        self._waits = np.zeros(warps, np.int32)
+        self._barriers = np.zeros(2 * layout.BARRIERS, np.int64)
         self._windows = np.zeros((layout.WINDOWS, layout.WINDOW_WORDS), np.int64)
         self._windows[:, 0] = np.arange(layout.WINDOWS, dtype=np.int64) << layout.WINDOW_SHIFT
         self._windows[:, 3] = -1
@@ -106,6 +108,8 @@ class Worker:
         self.set(Slot.TOUCHED, self.touched.ctypes.data)
         self.set(Slot.FRAMES, self._frames.ctypes.data)
         self.set(Slot.STATES, self._states.ctypes.data)
+        self.set(Slot.WAITS, self._waits.ctypes.data)
+        self.set(Slot.BARRIERS, self._barriers.ctypes.data)
         self.set(Slot.THREADS, launch.threads_per_block)
         self.set(Slot.WARPS, warps)
         self.set(Slot.LIMIT, limit)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from placewise.execute.codegen import named_barriers
 from placewise.execute.codegen.text import Text
 from placewise.execute.layout import FUEL, Slot
 
 
-def driver(declarations: set[str], *, barriers: bool, shared: bool, traced: bool) -> str:
+def driver(
+    declarations: set[str], *, barriers: bool, named: bool, shared: bool, traced: bool
+) -> str:
     """``@run(ctx, blocks, count)``: run the listed blocks; returns how many were finished.
 
     Between barriers the warps of a block run one after another, lowest first.
@@ -40,7 +43,9 @@ def driver(declarations: set[str], *, barriers: bool, shared: bool, traced: bool
         start = t.slot(Slot.SHARED, "ptr")
         t.do(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {size}, i1 false)")
     warps = t.op(f"trunc i64 {t.slot(Slot.WARPS)} to i32")
-    if barriers:
+    if named:
+        named_barriers.phases(t, warps)
+    elif barriers:
         _phases(t, warps)
     else:
         _once(t, warps)
@@ -50,7 +55,8 @@ def driver(declarations: set[str], *, barriers: bool, shared: bool, traced: bool
     t.start("out")
     t.do("ret i64 %i")
     head = "define i64 @run(ptr %ctx, ptr %blocks, i64 %count) #0 {"
-    return "\n".join([head, *t.lines, "}"])
+    release = named_barriers.release_function() if named else ""
+    return "\n".join([release, head, *t.lines, "}"])
 
 
 def _once(t: Text, warps: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.execute.codegen.state import State
-from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Reg, Switch, Trap
+from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Reg, Switch, Trap
 from placewise.execute.layout import Fault, Slot
 
 
@@ -148,8 +148,24 @@ def _barrier(s: State, block: Block, t: Barrier) -> None:
             pointer = s.slot_pointer(slot)
             total = s.op(f"add i64 {s.op(f'load i64, ptr {pointer}')}, {more}")
             s.do(f"store i64 {total}, ptr {pointer}")
+    if not s.program.has_plain_barriers():
+        for slot, node in ((Slot.BARRIER_NUMBER, t.number), (Slot.BARRIER_THREADS, t.threads)):
+            s.set_slot(slot, _common(s, node))
+        s.set_slot(Slot.BARRIER_ARRIVE, str(int(t.arrive_only)))
     s.resumes.append(t)
     s.do(f"ret i32 {len(s.resumes)}")
+
+
+def _common(s: State, node: Node | None) -> str:
+    """A barrier's operand, the same in all lanes, as i64."""
+    if node is None:
+        return "0"
+    value = (
+        s.scalar(node)
+        if node.uniform
+        else s.op(f"extractelement <32 x i32> {s.vector(node)}, i32 {s.first_lane()}")
+    )
+    return s.op(f"zext i32 {value} to i64")
 
 
 def _saved(s: State, t: Barrier) -> list[Reg]:

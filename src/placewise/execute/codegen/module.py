@@ -14,7 +14,7 @@ from placewise.execute.codegen import atomics, lanewise, loads, stores, support,
 from placewise.execute.codegen.driver import driver
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.codegen.warp import warp_function
-from placewise.execute.ir import Barrier, Program
+from placewise.execute.ir import Program
 from placewise.execute.uniform import Flow
 
 _ATTRIBUTES = (
@@ -85,7 +85,8 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     parts.append(
         driver(
             declarations,
-            barriers=any(isinstance(b.terminator, Barrier) for b in program.blocks),
+            barriers=bool(program.barriers()),
+            named=not program.has_plain_barriers(),
             shared=program.shared_bytes > 0 or any(x.space == "shared" for x in program.accesses),
             traced=bool(options.traced),
         )

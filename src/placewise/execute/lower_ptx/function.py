@@ -176,6 +176,8 @@ class FunctionLowering:
             predicate = self.c.src(operands.pop(), "i1")
             register = self.b.reg(f"{self.c.prefix}%barrier", "i32")
             reduce = (op, predicate, register)
+        if reduce is not None and (len(operands) > 1 or not _is_zero(operands)):
+            self.c.unsupported(i, "a reduction at a barrier other than the whole block's")
         numbers = [self.c.src(o, "i32") for o in operands]
         on = self.b.new_block()
         self.b.finish(
@@ -256,6 +258,10 @@ class FunctionLowering:
         after = self.b.new_block()
         FunctionLowering(inner, function, after, (*self.calls, function.name)).run()
         self.b.start(after)
+
+
+def _is_zero(operands: list[Operand]) -> bool:
+    return all(isinstance(o, Immediate) and o.value == 0 for o in operands)
 
 
 def lower_body(context: Context, module: Module, entry: str) -> None:
