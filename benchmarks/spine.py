@@ -97,7 +97,7 @@ def _case(name: str, machines: list[str]) -> list[Figure]:
                 written = rewrite(prepared.case, placement, prepared.machine, prepared.view)
             except UnsupportedError:
                 continue
-            proven += verify(written, prepared.execution).identical
+            proven += verify(written, prepared.case, prepared.execution).identical
         figures.append(
             Figure(
                 f"{name} on {machine_name}: legal placements rewritten, run, bit-identical",

@@ -32,4 +32,4 @@ def test_entries_of_a_machine_file_are_placements(gather_case, tmp_path):
     placement = Placement.of({"table": "streaming"})
     written = rewrite(prepared.case, placement, machine, prepared.view)
     assert "__ldcs(&table[" in written.case.source
-    assert verify(written, prepared.execution).identical
+    assert verify(written, prepared.case, prepared.execution).identical

@@ -1,9 +1,10 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from placewise.errors import PlacewiseError
-from placewise.report import SCHEMA_VERSION, as_text, document, write_files, written_option
+from placewise.report import SCHEMA_VERSION, as_text, check_folder, document, write_files
 
 
 def test_the_document_is_json_and_carries_the_ranking(gather_advice):
@@ -26,15 +27,27 @@ def test_the_text_says_what_a_person_asks(gather_advice):
 
 
 def test_files_hold_the_verified_source(gather_advice, tmp_path):
+    first = replace(gather_advice, recommended=gather_advice.options[0])
     folder = tmp_path / "new" / "folder"
-    files = write_files(gather_advice, folder)
+    files = write_files(first, folder)
     assert {f.name for f in files} == {
         "advice.json", "advice.txt", "gather.cu", "gather.host.txt",
     }  # fmt: skip
     assert {p.name for p in folder.iterdir()} == {f.name for f in files}
-    option = written_option(gather_advice)
-    assert option is not None
-    assert (folder / "gather.cu").read_text() == option.rewritten.case.source
+    assert (folder / "gather.cu").read_text() == first.options[0].rewritten.case.source
+
+
+def test_no_source_is_written_where_the_advice_is_to_keep_it(gather_advice, tmp_path):
+    files = write_files(replace(gather_advice, recommended=None), tmp_path)
+    assert {f.name for f in files} == {"advice.json", "advice.txt"}
+
+
+def test_a_folder_is_checked_before_the_work(tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    check_folder(tmp_path / "new" / "one")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(PlacewiseError):
+        check_folder(tmp_path / "taken" / "below")
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(gather_advice, tmp_path):

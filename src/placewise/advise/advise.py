@@ -20,6 +20,9 @@ from placewise.rewrite import rewrite
 FINALISTS = 3
 """Best-ranked placements that are rewritten and run."""
 
+AS_GOOD = 0.02
+"""Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
+harder to read should buy something."""
 UNCHANGED = 0.995
 """A ratio that prints as 1.00 or more is no gain."""
 
@@ -46,14 +49,13 @@ def advise(
     candidates = search(prepared.profile, prepared.legality, machine, path_model())
     now = next(c for c in candidates if c.present)
     present = _option(now, now, measured_ms)
-    options: list[Option] = []
-    for candidate in (c for c in candidates if not c.present):
-        option = _option(candidate, now, measured_ms)
-        if len(options) < finalists:
-            progress("rewriting and verifying", len(options), finalists)
-            option = _proven(option, prepared)
-        options.append(option)
-    recommended = next((o for o in options if o.proven and o.high < 1.0), None)
+    options = [_option(c, now, measured_ms) for c in candidates if not c.present]
+    chosen = _finalists(options, present, finalists)
+    for done, at in enumerate(chosen):
+        progress("rewriting and verifying", done, len(chosen))
+        options[at] = _proven(options[at], prepared)
+    proven = [options[at] for at in chosen if options[at].proven and options[at].high < 1.0]
+    recommended = proven[0] if proven else None
     return Advice(
         case=prepared.case,
         machine=machine,
@@ -68,6 +70,17 @@ def advise(
         notes=prepared.notes,
         seconds=time.perf_counter() - start,
     )
+
+
+def _finalists(options: list[Option], present: Option, number: int) -> list[int]:
+    """Positions of the options to prove, the one to recommend first: the fewest moves among those
+    that are as good as the best, then the best-ranked."""
+    if not options or not number:
+        return []
+    moves = [len(option.placement.moved(present.placement)) for option in options]
+    good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
+    simplest = min(good, key=lambda i: (moves[i], i))
+    return [simplest, *(i for i in range(len(options)) if i != simplest)][:number]
 
 
 def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> Option:
@@ -86,7 +99,11 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
 
 def _proven(option: Option, prepared: Prepared) -> Option:
     rewritten = rewrite(prepared.case, option.placement, prepared.machine, prepared.view)
-    return replace(option, rewritten=rewritten, verification=verify(rewritten, prepared.execution))
+    return replace(
+        option,
+        rewritten=rewritten,
+        verification=verify(rewritten, prepared.case, prepared.execution),
+    )
 
 
 def _facts(prepared: Prepared) -> RunFacts:
@@ -109,13 +126,13 @@ def _verdict(recommended: Option | None, options: tuple[Option, ...], present: O
         return "Keep it as it is: there is no other legal placement on this machine."
     if recommended is None:
         best = options[0]
-        if best.verification is not None and not best.verification.identical:
+        if best.ratio >= UNCHANGED:
+            return "Keep it as it is: no other placement is predicted to gain anything."
+        if best.high < 1.0 and best.verification and not best.proven:
             return (
                 "Keep it as it is: the best-ranked placement could not be proven to compute the "
                 f"same ({best.verification.detail})."
             )
-        if best.ratio >= UNCHANGED:
-            return "Keep it as it is: no other placement is predicted to gain anything."
         return (
             f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
             f"present memory time ({best.low:.2f}–{best.high:.2f}), within the model's uncertainty."

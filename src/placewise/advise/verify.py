@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from placewise.advise.advice import Verification
 from placewise.errors import PlacewiseError
-from placewise.execute import execute
-from placewise.execute.result import Execution
+from placewise.execute import Execution, execute
+from placewise.execute.compare import OutputCheck, compare
+from placewise.kernel.case import Case
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.rewrite import Rewritten
 
 
-def verify(rewritten: Rewritten, original: Execution) -> Verification:
-    """Compile and run ``rewritten``; compare every array that the original run wrote.
+def verify(rewritten: Rewritten, original: Case, truth: Execution) -> Verification:
+    """Compile and run ``rewritten``; compare every array that is left with ``truth``, the run of
+    ``original``.
 
     Errors of compilation or execution are findings here, not failures: they come back as detail.
+    Where outputs differ, the original is run once more, to tell a race from a wrong rewrite.
     """
-    case = rewritten.case
     try:
-        kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
-        run = execute(kernel, case.launch, case.inputs)
+        run = _run(rewritten.case)
     except PlacewiseError as error:
-        return Verification(False, f"failed: {error}", ())
+        return Verification(False, f"failed: {error.message}", ())
     outputs = dict(run.outputs)
-    compared = tuple(name for name, _ in original.outputs if name in outputs)
-    missing = sorted(original.written - set(compared))
+    compared = tuple(name for name, _ in truth.outputs if name in outputs)
+    missing = sorted(truth.written - set(compared))
     if missing:
         return Verification(False, f"written array {missing[0]} is gone", compared)
-    for name in compared:
-        found = first_difference(original.output(name), outputs[name])
-        if found is not None:
-            return Verification(False, f"{name} differs at element {found}", compared)
-    return Verification(True, "bit-identical", compared)
+    check = _first_unlike(truth, run, compared)
+    if check is None:
+        return Verification(True, "bit-identical", compared)
+    if _first_unlike(truth, _run(original), compared) is not None:
+        detail = "not provable: the kernel races, two runs of the original differ"
+        return Verification(False, detail, compared)
+    distance = "" if check.max_ulp is None else f" by at most {check.max_ulp} ulp"
+    detail = f"{check.array} differs in {check.different} of {check.elements} elements{distance}"
+    return Verification(False, detail, compared)
 
 
-def first_difference(one: NDArray[np.generic], other: NDArray[np.generic]) -> int | None:
-    """Flat index of the first element whose bits differ, or None."""
-    a = np.ascontiguousarray(one).reshape(-1).view(np.uint8).reshape(one.size, -1)
-    b = np.ascontiguousarray(other).reshape(-1).view(np.uint8).reshape(other.size, -1)
-    if a.shape != b.shape:
-        return 0
-    differs = (a != b).any(axis=1)
-    return int(differs.argmax()) if differs.any() else None
+def _run(case: Case) -> Execution:
+    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    return execute(kernel, case.launch, case.inputs)
+
+
+def _first_unlike(
+    expected: Execution, found: Execution, arrays: tuple[str, ...]
+) -> OutputCheck | None:
+    checks = (compare(name, expected.output(name), found.output(name)) for name in arrays)
+    return next((check for check in checks if not check.identical), None)

@@ -69,9 +69,11 @@ def advise(
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advise import advise as run_advise
-    from placewise.report import document, render, report_console, write_files, written_option
+    from placewise.report import check_folder, document, render, report_console, write_files
 
     measured_ms = None if measured is None else parse_time_ms(measured)
+    if out is not None:
+        check_folder(out)
     errors = Console(stderr=True)
     with StepProgress(errors, quiet=quiet) as progress:
         advice = run_advise(case, machine, measured_ms=measured_ms, progress=progress.step)
@@ -82,8 +84,8 @@ def advise(
     console = report_console()
     console.print(render(advice))
     if files:
-        option = written_option(advice)
-        what = "report" if option is None else "report, verified source and its host code"
+        kept = advice.recommended is None
+        what = "report" if kept else "report, verified source and its host code"
         console.print(f"Written ({what}): {', '.join(map(str, files))}", soft_wrap=True)
 
 
@@ -190,9 +192,11 @@ def main() -> None:
     except PlacewiseError as error:
         Console(stderr=True).print(f"[bold red]error:[/bold red] {_escaped(error)}", soft_wrap=True)
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("interrupted")
-        sys.exit(INTERRUPTED)
+    except SystemExit as end:
+        # Typer turns an interrupt into this status without a word.
+        if end.code == INTERRUPTED:
+            Console(stderr=True).print("interrupted")
+        raise
 
 
 def _escaped(error: PlacewiseError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from placewise.errors import CaseError
@@ -20,6 +21,6 @@ def parse_time_ms(text: str) -> float:
             hint="give a number and a unit, such as 1.3ms or 830us",
         )
     value = float(found["number"]) * _MS_PER_UNIT[found["unit"]]
-    if value <= 0:
-        raise CaseError("a measured time must be positive", where="--measured")
+    if not 0 < value < math.inf:
+        raise CaseError("a measured time must be positive and finite", where="--measured")
     return value

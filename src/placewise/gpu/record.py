@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from placewise.errors import PlacewiseError
 from placewise.gpu.clocks import Clocks
-from placewise.gpu.compare import OutputCheck
+from placewise.execute.compare import OutputCheck
 
 SCHEMA = 1
 """Version of the data file."""

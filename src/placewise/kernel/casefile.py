@@ -116,10 +116,16 @@ class _Reader:
                 description=model.description,
             )
         except CaseError as error:
-            if error.where and error.where.startswith(str(self.path.parent)):
+            if error.where and self._names_a_file(error.where):
                 raise
             where = f"{self.path}: {error.where}" if error.where else str(self.path)
             raise CaseError(error.message, where=where, hint=error.hint) from error
+
+    def _names_a_file(self, where: str) -> bool:
+        """Whether a location starts with the case file or a file beside it already."""
+        return where.startswith(str(self.path)) or (
+            self.path.parent != Path() and where.startswith(str(self.path.parent))
+        )
 
     def _check_names(self) -> None:
         for what, entries in (

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
-from placewise.advise.advice import Advice, Option
+from placewise.advise.advice import Advice
 from placewise.errors import PlacewiseError
 from placewise.report.document import document
 from placewise.report.text import render
@@ -17,24 +18,27 @@ from placewise.report.text import render
 REPORT_WIDTH = 110
 
 
-def written_option(advice: Advice) -> Option | None:
-    """The option whose source is written out: the recommended one, else the best proven one."""
-    proven = (option for option in advice.options if option.proven)
-    return advice.recommended or next(proven, None)
+def check_folder(folder: Path) -> None:
+    """Raises PlacewiseError where files could not be written into ``folder``; makes nothing."""
+    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not there.is_dir():
+        raise PlacewiseError("is not a folder", where=str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PlacewiseError("cannot be written to", where=str(there))
 
 
 def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     """Write the advice and the verified source into ``folder`` (made if missing).
 
-    ``advice.json`` and ``advice.txt`` always; where an option is proven, its kernel under the
-    source's name and the host code it needs as ``NAME.host.txt``. Raises PlacewiseError if the
-    folder cannot be written.
+    ``advice.json`` and ``advice.txt`` always; where there is a recommendation, its verified kernel
+    under the source's name and the host code it needs as ``NAME.host.txt``. Raises PlacewiseError
+    if the folder cannot be written.
     """
     contents = {
         "advice.json": json.dumps(document(advice), indent=2) + "\n",
         "advice.txt": as_text(advice),
     }
-    option = written_option(advice)
+    option = advice.recommended
     if option is not None and option.rewritten is not None:
         name = Path(advice.case.filename)
         contents[name.name] = option.rewritten.case.source

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class OutputCheck:
-    """One output array of the device beside the executor's."""
+    """One output array beside what it should be."""
 
     array: str
     identical: bool

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from placewise.gpu.compare import compare, max_ulp
+from placewise.execute.compare import compare, max_ulp
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
