@@ -89,3 +89,22 @@ def test_a_block_that_no_machine_can_launch_is_refused():
     with pytest.raises(CaseError, match="2000 threads") as caught:
         advise(case, "A100")
     assert caught.value.where == "launch.block"
+
+
+def test_loads_that_the_compiler_makes_read_only_are_so_at_present():
+    source = """
+    __global__ void add(const float *__restrict__ x, float *y, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] += x[i];
+    }
+    """
+    n = 4096
+    arguments = [np.ones(n, np.float32), np.ones(n, np.float32), np.int32(n)]
+    case = make_case("add", source, arguments, block=256, problem=n)
+    advice = advise(case, "K20c", finalists=20)
+    assert advice.present.placement["x"] == "readonly"
+    assert advice.present.placement["y"] == "global"
+    assert ("x", "global") in {(i.array, i.space) for i in advice.illegal}
+    assert all(o.proven for o in advice.options)
+    # The paper's C1060 has no read-only cache to go through.
+    assert advise(case, "C1060", finalists=0).present.placement["x"] == "global"

@@ -16,6 +16,7 @@ from placewise.kernel.case import Case
 from placewise.machine import Machine, load_machine
 from placewise.model import path_model
 from placewise.rewrite import rewrite
+from placewise.space import Placement
 
 FINALISTS = 3
 """Best-ranked placements that are rewritten and run."""
@@ -98,7 +99,9 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
 
 
 def _proven(option: Option, prepared: Prepared) -> Option:
-    rewritten = rewrite(prepared.case, option.placement, prepared.machine, prepared.view)
+    moves = option.placement.moved(prepared.legality.present)
+    placement = Placement(tuple((array, target) for array, _, target in moves))
+    rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
     return replace(
         option,
         rewritten=rewritten,

@@ -73,12 +73,30 @@ def prepare(case: Case, machine: Machine, progress: Progress = silent) -> Prepar
     )
     progress("reckoning transactions and reuse", 0, 0)
     profile = profiler.profile(execution)
-    legality = legal_spaces(view, machine, execution, case.inputs, case.launch, kernel)
+    legality = legal_spaces(
+        view,
+        machine,
+        execution,
+        case.inputs,
+        case.launch,
+        kernel,
+        read_only_loads=read_only_loads(profile),
+    )
     notes = (*machine.warnings, *([stand_in] if stand_in else []))
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes,
     )  # fmt: skip
+
+
+def read_only_loads(profile: Profile) -> frozenset[str]:
+    """Arrays that the compiled kernel only ever loads with ``ld.global.nc``."""
+    found = set()
+    for array in profile.arrays:
+        lines = profile.lines(array.name, profile.machine.memories[0])
+        if lines and all(line.site.opcode.startswith("ld.global.nc") for line in lines):
+            found.add(array.name)
+    return frozenset(found)
 
 
 def _resident(case: Case, kernel: Kernel, machine: Machine) -> Occupancy:

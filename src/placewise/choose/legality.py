@@ -133,20 +133,25 @@ def legal_spaces(
     kernel: Kernel | None = None,
     *,
     allow_lower_occupancy: bool = False,
+    read_only_loads: frozenset[str] = frozenset(),
 ) -> Legality:
     """Legality of every array that is a pointer argument in every space of ``machine``.
 
-    An array counts as written if the source or the run says so. ``kernel`` gives the registers and
-    the static shared memory; without it only the launch's dynamic shared memory is known. Shared
-    placements that lower occupancy are illegal unless ``allow_lower_occupancy``: PORPLE's Placer,
-    too, "tries to ensure that the size does not lower" it (Chen et al. 2017, section 4).
+    An array counts as written if the source or the run says so. ``read_only_loads`` names arrays
+    that the compiled kernel reads through the read-only cache already, whatever the source says
+    (``const T *__restrict__``): that is where they are at present, and plain loads are no choice.
+    ``kernel`` gives the registers and the static shared memory; without it only the launch's
+    dynamic shared memory is known. Shared placements that lower occupancy are illegal unless
+    ``allow_lower_occupancy``: PORPLE's Placer, too, "tries to ensure that the size does not lower" it (Chen et al. 2017, section 4).
     """
     registers = kernel.registers if kernel else None
     in_use = launch.shared_bytes + (kernel.static_shared_bytes if kernel else 0)
     now = occupancy(launch, machine, registers=registers, shared_bytes=in_use)
     uses = {use.name: use for use in view.arrays}
     arrays = tuple(a for a in inputs.arrays if a.name in uses)
-    present = Placement(tuple((a.name, _present(uses[a.name], machine)) for a in arrays))
+    present = Placement(
+        tuple((a.name, _present(uses[a.name], machine, a.name in read_only_loads)) for a in arrays)
+    )
 
     bare = Legality(
         machine,
@@ -169,6 +174,8 @@ def legal_spaces(
                 reason = None
             else:
                 reason = _property(view, use, argument, space, machine, written=written)
+                if argument.name in read_only_loads and space.way is Way.DIRECT:
+                    reason = "the compiler makes its loads read-only ones (const … __restrict__)"
                 reason = reason or bare.over(constant, shared)
             choices.append(Choice(argument.name, space.name, reason, constant, shared))
     return Legality(
@@ -193,10 +200,11 @@ def in_words(amount: float) -> str:
     return f"{amount:.3g} GB"
 
 
-def _present(use: ArrayUse, machine: Machine) -> str:
-    """Space that the source has the array in (the direct one where the machine lacks the way)."""
+def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
+    """Space that the compiled kernel has the array in (the direct one where the machine lacks the
+    way)."""
     ways = {space.way: space.name for space in reversed(machine.spaces)}
-    return ways.get(use.present, ways[Way.DIRECT])
+    return ways.get(Way.INTRINSIC if read_only else use.present, ways[Way.DIRECT])
 
 
 def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[int, int]:
