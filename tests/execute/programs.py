@@ -154,15 +154,12 @@ class Writer:
         if type_ == "float":
             name = self.pick(
                 *("sqrtf", "fabsf", "floorf", "ceilf", "truncf", "rintf", "-"),
-                *("fminf", "fmaxf", "copysignf", "__fadd_rz", "__fmul_ru", "__fdiv_rd", "fmodf"),
+                *("fminf", "fmaxf", "copysignf", "__fadd_rz", "__fmul_ru", "__fdiv_rd"),
                 *("fmaf", "__fmaf_rd", "__frcp_rn", "__saturatef"),
             )
             count = {"fmaf": 3, "__fmaf_rd": 3}.get(name, 1)
             if name in ("fminf", "fmaxf", "copysignf", "__fadd_rz", "__fmul_ru", "__fdiv_rd"):
                 count = 2
-            if name == "fmodf":
-                # Subtracts in a loop as long as the exponents are apart: keep them near.
-                return f"fmodf((float)(int)({arg('short')}), (float)({arg('signed char')}))"
             return f"{name}({', '.join(arg('float') for _ in range(count))})"
         if type_ == "double":
             name = self.pick(
@@ -182,7 +179,7 @@ class Writer:
                     "__usad(u,u,u)",
                 ),
                 *("__popcll(l)", "__clzll(l)", "__float2int_ru(f)", "__double2uint_rn(d)"),
-                *("__vaddss2(u,u)", "__rhadd(i,i)", "__funnelshift_rc(u,u,u)", "__ffsll(l)"),
+                *("__rhadd(i,i)", "__funnelshift_rc(u,u,u)", "__ffsll(l)"),
             )
             head, _, tail = name.partition("(")
             kinds = {"u": "unsigned", "i": "int", "l": "long long", "f": "float", "d": "double"}

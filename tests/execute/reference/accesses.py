@@ -126,10 +126,11 @@ def texture(i, names):
         values = [0, 0, 0, 0]
         if 0 <= n * size < len(region.data):
             data, offset = reach(f.thread, i.line, "global", handle(f) + n * size, size)
-            width = size // lanes
-            for lane in range(lanes):
-                at = offset + lane * width
-                values[lane] = int.from_bytes(
+            # Numbers of 64 bits come as two channels of 32.
+            width = min(size // lanes, 4)
+            for channel in range(size // width):
+                at = offset + channel * width
+                values[channel] = int.from_bytes(
                     data[at : at + width], "little", signed=kind[0] == "i"
                 )
         for write, value in zip(writers, values, strict=True):

@@ -42,6 +42,9 @@ _CONDITIONS = {
 
 def operation(parts):
     """(source types, result type, function) of an arithmetic instruction; None if not known."""
+    if parts[-1] == "relu":
+        # Integers name it after the type, floats before.
+        return operation((parts[0], "relu", *parts[1:-1]))
     type_ = parts[-1]
     if type_ in _PACKED and parts[0] not in ("setp", "set", "cvt"):
         inner = operation((*parts[:-1], _PACKED[type_]))

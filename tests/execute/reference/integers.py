@@ -127,16 +127,17 @@ def _lookup(a, b, c, table):
 
 
 def _dot(parts, a, b, c):
-    types = parts[-2], parts[-1]
-    wide = 1 if parts[0] == "dp4a" else 2
-    xs = a.to_bytes(4, "little")
-    ys = b.to_bytes(4, "little")
-    if wide == 2:
-        ys = ys[2:] if "hi" in parts else ys[:2]
+    """dp4a: four bytes by four; dp2a: two half-words by the low or the high two bytes."""
+    count = 4 if parts[0] == "dp4a" else 2
+    bits = 32 // count
+    if "hi" in parts:
+        b >>= 16
     total = number(c, "s32")
-    for n in range(4 // wide):
-        x = int.from_bytes(xs[n * wide : (n + 1) * wide], "little", signed=types[0][0] == "s")
-        y = int.from_bytes(ys[n : n + 1], "little", signed=types[1][0] == "s")
+    for n in range(count):
+        x, y = (
+            number(a >> n * bits, f"{parts[-2][0]}{bits}"),
+            number(b >> n * 8, parts[-1][0] + "8"),
+        )
         total += x * y
     return total
 
