@@ -160,3 +160,12 @@ def test_a_removed_parameter_takes_its_comma_along(parameters, expected, machine
     case = make_case("k", source, arguments, block=1, grid=1)
     rewritten = rewrite(case, Placement.of({"A": "constant"}), machine, analyse_source(case))
     assert expected in rewritten.case.source
+
+
+def test_line_ends_stay_as_they_are(machine):
+    case = blur()
+    windows = replace(case, source=case.source.replace("\n", "\r\n"))
+    placement = Placement.of(CASES["blur-shared"][0])
+    written = rewrite(windows, placement, machine, analyse_source(windows)).case.source
+    expected = (GOLDEN / "blur-shared.cu").read_text()
+    assert written == expected.replace("\n", "\r\n")

@@ -12,6 +12,7 @@ from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, search
+from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
 from placewise.machine import Machine, load_machine
 from placewise.model import path_model
@@ -34,18 +35,20 @@ def advise(
     *,
     measured_ms: float | None = None,
     finalists: int = FINALISTS,
+    instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> Advice:
     """Rank the legal placements of ``case`` on ``machine``, write out the best, and prove them.
 
     ``case`` and ``machine`` are values, names of bundled ones, or paths. With ``measured_ms``, a
-    measured time of the case as it is, predictions are given in milliseconds too. ``progress`` is
+    measured time of the case as it is, predictions are given in milliseconds too. A warp that
+    executes more than ``instruction_limit`` instructions is taken to be endless. ``progress`` is
     called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
     """
     start = time.perf_counter()
     case = case if isinstance(case, Case) else load_case(str(case))
     machine = machine if isinstance(machine, Machine) else load_machine(str(machine))
-    prepared = prepare(case, machine, progress)
+    prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
     progress("searching placements", 0, 0)
     candidates = search(prepared.profile, prepared.legality, machine, path_model())
     now = next(c for c in candidates if c.present)

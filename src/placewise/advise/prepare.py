@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import CaseError
-from placewise.execute import execute
-from placewise.execute.result import Execution
+from placewise.execute import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.check_launch import check_launch
@@ -45,8 +44,16 @@ class Prepared:
     notes: tuple[str, ...]
 
 
-def prepare(case: Case, machine: Machine, progress: Progress = silent) -> Prepared:
+def prepare(
+    case: Case,
+    machine: Machine,
+    progress: Progress = silent,
+    *,
+    instruction_limit: int = DEFAULT_LIMIT,
+) -> Prepared:
     """Compile and run ``case``, trace a sample of its blocks, and say what may move where.
+
+    A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
 
     Raises PlacewiseError subclasses: CaseError (launch or arguments do not fit the kernel or the
     machine), CompileError, UnsupportedError, ExecutionError.
@@ -70,6 +77,7 @@ def prepare(case: Case, machine: Machine, progress: Progress = silent) -> Prepar
         consumer=profiler,
         trace_blocks=profiler.trace_blocks,
         progress=lambda done, total: progress("running and tracing", done, total),
+        instruction_limit=instruction_limit,
     )
     progress("reckoning transactions and reuse", 0, 0)
     profile = profiler.profile(execution)

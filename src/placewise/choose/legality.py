@@ -142,7 +142,8 @@ def legal_spaces(
     (``const T *__restrict__``): that is where they are at present, and plain loads are no choice.
     ``kernel`` gives the registers and the static shared memory; without it only the launch's
     dynamic shared memory is known. Shared placements that lower occupancy are illegal unless
-    ``allow_lower_occupancy``: PORPLE's Placer, too, "tries to ensure that the size does not lower" it (Chen et al. 2017, section 4).
+    ``allow_lower_occupancy``: PORPLE's Placer, too, "tries to ensure that the size does not lower"
+    it (Chen et al. 2017, section 4).
     """
     registers = kernel.registers if kernel else None
     in_use = launch.shared_bytes + (kernel.static_shared_bytes if kernel else 0)

@@ -65,10 +65,15 @@ def advise(
         Path | None,
         typer.Option(metavar="DIR", help="Write the report and the verified source there."),
     ] = None,
+    instruction_limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Instructions of a warp after which it is taken to be endless."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advise import advise as run_advise
+    from placewise.execute import DEFAULT_LIMIT
     from placewise.report import check_folder, document, render, report_console, write_files
 
     measured_ms = None if measured is None else parse_time_ms(measured)
@@ -76,7 +81,13 @@ def advise(
         check_folder(out)
     errors = Console(stderr=True)
     with StepProgress(errors, quiet=quiet) as progress:
-        advice = run_advise(case, machine, measured_ms=measured_ms, progress=progress.step)
+        advice = run_advise(
+            case,
+            machine,
+            measured_ms=measured_ms,
+            instruction_limit=instruction_limit or DEFAULT_LIMIT,
+            progress=progress.step,
+        )
     files = write_files(advice, out) if out is not None else ()
     if format_ is Format.json:
         print(json.dumps(document(advice), indent=2))

@@ -34,8 +34,9 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 TRACE_SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
 """All spaces whose accesses can be traced."""
 
-DEFAULT_LIMIT = 1 << 31
-"""Instructions of one warp, counted at loop heads, after which a kernel is taken to be endless."""
+DEFAULT_LIMIT = 1 << 28
+"""Instructions of one warp, counted at loop heads, after which a kernel is taken to be endless:
+some seconds of one core, and far beyond what a warp of a real kernel executes."""
 
 Progress = Callable[[int, int], None]
 

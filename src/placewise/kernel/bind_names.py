@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.case import Case
 from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument, TextureArgument
 from placewise.kernel.make_case import describe, is_positional
@@ -69,6 +69,12 @@ def _by_name(case: Case, parameters: Sequence[Parameter]) -> list[tuple[Paramete
 
 def _bound(number: int, parameter: Parameter, argument: Argument) -> Argument:
     where = f"argument {number} ('{parameter.name}')"
+    if parameter.is_pointer and parameter.element_type.endswith("*"):
+        raise UnsupportedError(
+            f"a table of pointers ({_declared(parameter)}) is not covered",
+            where=where,
+            hint="pass the data as one array and offsets into it",
+        )
     if isinstance(argument, TextureArgument):
         return replace(argument, name=parameter.name)
     if parameter.is_pointer != isinstance(argument, ArrayArgument):

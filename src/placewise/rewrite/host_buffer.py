@@ -36,6 +36,7 @@ def place_host_buffer(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     draft.notes.append(f"{use.name}: {space.name} ({name}, filled by the host)")
     draft.edits.append(f"{use.name}: parameter becomes the {declaration} buffer {name}")
     draft.host += [
-        f"// {use.name}: {use.elements} elements of {element} in {space.name} memory",
+        f"// {use.name}: {use.elements} elements of {element} in {space.name} memory, copied from "
+        f"{use.name}_host, the host's array",
         f"cudaMemcpyToSymbol({name}, {use.name}_host, {use.elements} * sizeof({element}));",
     ]

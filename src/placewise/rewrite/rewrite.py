@@ -105,7 +105,14 @@ def _new_case(draft: Draft) -> Case:
     )
     return replace(
         case,
-        source=draft.text.finish(),
+        source=_with_line_ends_of(case.source, draft.text.finish()),
         launch=replace(case.launch, shared_bytes=draft.shared_bytes),
         inputs=Inputs(arguments, (*case.inputs.constants, *draft.constants)),
     )
+
+
+def _with_line_ends_of(original: str, text: str) -> str:
+    """``text`` with CRLF line ends where all of ``original`` has them."""
+    if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
+        return text
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from placewise.kernel.launch import ScalarArgument
 from placewise.rewrite.draft import Draft
 
-_COMMENT_LINES = re.compile(rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\n)\Z")
+_COMMENT_LINES = re.compile(
+    rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
+)
 
 
 def edit_signature(draft: Draft) -> None:
@@ -53,6 +56,21 @@ def insert_above(draft: Draft) -> None:
     else:
         indent = ""
     notes = ["// Placed by Placewise:", *(f"//   {note}" for note in draft.notes)]
+    if draft.entry or draft.constants:
+        notes.append(f"// Sizes hold for {_this_launch(draft)}.")
     lines = [indent + line for line in (*notes, *draft.declarations)]
     gap = "\n" if draft.declarations else ""
     draft.text.insert(at, "\n".join(lines) + "\n" + gap)
+
+
+def _this_launch(draft: Draft) -> str:
+    """The launch and the whole-number arguments that sizes in the rewritten source follow from."""
+    launch = draft.case.launch
+    shapes = [f"{what} {'x'.join(map(str, dims))}" for what, dims in
+              (("grid", launch.grid), ("block", launch.block))]  # fmt: skip
+    numbers = [
+        f"{a.name} = {a.value}"
+        for a in draft.case.inputs.arguments
+        if isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
+    ]
+    return ", ".join((*shapes, *numbers))

@@ -3,6 +3,7 @@
 // Placed by Placewise:
 //   src: readonly (__ldg)
 //   weights: constant (weights_const, filled by the host)
+// Sizes hold for grid 4x16x1, block 16x4x1, n = 64.
 __constant__ float weights_const[3];
 
 /* Horizontal blur of an n x n image. */

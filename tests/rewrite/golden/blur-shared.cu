@@ -3,6 +3,7 @@
 // Placed by Placewise:
 //   src: shared (a tile of 4 x 18 elements per block)
 //   dst: shared (a tile of 4 x 16 elements per block)
+// Sizes hold for grid 4x16x1, block 16x4x1, n = 64.
 /* Horizontal blur of an n x n image. */
 __global__ void blur(const float *src, const float *weights, float *dst, int n)
 {

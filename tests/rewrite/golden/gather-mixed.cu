@@ -2,6 +2,7 @@
 //   index: texture (tex1Dfetch)
 //   x: constant (x_const, filled by the host)
 //   table: shared (the whole array of 100 elements per block)
+// Sizes hold for grid 4x1x1, block 64x1x1, n = 256.
 __constant__ double x_const[256];
 
 extern "C" __global__ void gather(cudaTextureObject_t index_tex,   // where to
