@@ -22,14 +22,16 @@ from placewise.execute.ir import (
     Switch,
     Terminator,
 )
+from placewise.execute.spin import order_spin_loops
 
 
 def prepare(program: Program) -> Program:
     """Prune, merge and order the blocks of ``program``; block 0 stays the entry."""
     blocks = _merge_chains(_reachable(program.blocks))
-    order = _order(blocks)
-    position = {number: at for at, number in enumerate(order)}
     by_number = {b.number: b for b in blocks}
+    around = _loops({b.number: b.successors() for b in blocks})
+    order = order_spin_loops(by_number, _order(blocks, around), around)
+    position = {number: at for at, number in enumerate(order)}
     ordered = []
     for number in order:
         block = by_number[number]
@@ -120,10 +122,9 @@ def _renumber(t: Terminator, position: dict[int, int]) -> Terminator:
     return t
 
 
-def _order(blocks: list[Block]) -> list[int]:
+def _order(blocks: list[Block], loops: dict[int, tuple[int, ...]]) -> list[int]:
     """Reverse post-order, leaving loops visited before going on inside them."""
     successors = {b.number: b.successors() for b in blocks}
-    loops = _loops(successors)
 
     def exits_first(number: int) -> list[int]:
         own = loops.get(number, ())

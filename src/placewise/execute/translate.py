@@ -16,7 +16,7 @@ from placewise.execute.uniform import WarpShape
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module, parse_ptx
 
-_ORDERED = frozenset({"exch", "cas", "inc", "dec", "fadd"})
+_ORDERED = frozenset({"exch", "cas", "inc", "dec"})
 """Atomics whose final memory depends on the order in which blocks come."""
 
 
@@ -47,7 +47,9 @@ def blocks_may_run_together(program: Program) -> bool:
     Not with global atomics whose old value is used, or that do not commute exactly.
     """
     return not any(
-        a.kind == "atomic" and a.space != "shared" and (a.operation in _ORDERED or a.result_used)
+        a.kind == "atomic"
+        and a.space != "shared"
+        and (a.operation in _ORDERED or a.operation.startswith("fadd") or a.result_used)
         for a in program.accesses
     )
 

@@ -130,6 +130,8 @@ def _new_value(t: Text, op: str, e: str, old: str, first: str, second: str) -> s
         return t.op(f"{op} {e} {old}, {first}")
     if op in ("smin", "smax", "umin", "umax"):
         return t.call(e, f"llvm.{op}.{e}", (e, old), (e, first))
+    if op.startswith("fadd_"):
+        return _half_sum(t, op.removeprefix("fadd_"), e, old, first)
     if op == "fadd":
         real = "float" if e == "i32" else "double"
         x, y = (t.op(f"bitcast {e} {v} to {real}") for v in (old, first))
@@ -146,3 +148,32 @@ def _new_value(t: Text, op: str, e: str, old: str, first: str, second: str) -> s
     none = t.op(f"icmp eq {e} {old}, 0")
     above = t.op(f"icmp ugt {e} {old}, {first}")
     return t.op(f"select i1 {t.op(f'or i1 {none}, {above}')}, {e} {first}, {e} {less}")
+
+
+def _half_sum(t: Text, type_: str, e: str, old: str, value: str) -> str:
+    """Sum of one or two half or bfloat16 numbers, each rounded from single precision."""
+    if not type_.endswith("x2"):
+        return _one_half_sum(t, type_, old, value)
+    parts = []
+    for shift in (0, 16):
+        a, b = (t.op(f"trunc i32 {t.op(f'lshr i32 {v}, {shift}')} to i16") for v in (old, value))
+        total = t.op(f"zext i16 {_one_half_sum(t, type_.removesuffix('x2'), a, b)} to i32")
+        parts.append(t.op(f"shl i32 {total}, {shift}"))
+    return t.op(f"or {e} {parts[0]}, {parts[1]}")
+
+
+def _one_half_sum(t: Text, type_: str, old: str, value: str) -> str:
+    if type_ == "f16":
+        x, y = (t.op(f"bitcast i16 {v} to half") for v in (old, value))
+        return t.op(f"bitcast half {t.op(f'fadd half {x}, {y}')} to i16")
+    wide = [
+        t.op(f"bitcast i32 {t.op(f'shl i32 {w}, 16')} to float")
+        for w in [t.op(f"zext i16 {v} to i32") for v in (old, value)]
+    ]
+    bits = t.op(f"bitcast float {t.op(f'fadd float {wide[0]}, {wide[1]}')} to i32")
+    lowest = t.op(f"and i32 {t.op(f'lshr i32 {bits}, 16')}, 1")
+    rounded = t.op(f"add i32 {t.op(f'add i32 {bits}, 32767')}, {lowest}")
+    magnitude = t.op(f"and i32 {bits}, 2147483647")
+    nan = t.op(f"icmp ugt i32 {magnitude}, 2139095040")
+    upper = t.op(f"trunc i32 {t.op(f'lshr i32 {rounded}, 16')} to i16")
+    return t.op(f"select i1 {nan}, i16 32767, i16 {upper}")

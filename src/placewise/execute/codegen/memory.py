@@ -210,6 +210,10 @@ def _patterned(s: State, n: Node, access: Access, kind: Kind) -> None:
             value = s.op(f"add {kind.address} {value}, {access.offset}")
         at.append(value)
     load = n.op == "load"
+    # Vectors made in one of the branches below would not be visible after them.
+    plain = 1 if load else 1 + access.count
+    for operand in n.args[:plain]:
+        s.vector(operand)
     ways = [(1, kind.lane_bytes), (2, 0)] if load else [(1, kind.lane_bytes)]
     labels = {number: s.label() for number, _ in ways}
     slow, join = s.label(), s.label()
@@ -225,16 +229,12 @@ def _patterned(s: State, n: Node, access: Access, kind: Kind) -> None:
         s.do(f"br label %{join}")
         results.append((value, done))
     s.start(slow)
-    # Vectors made here are not visible after the join.
-    kept = dict(s.vectors)
-    plain = 1 if load else 1 + access.count
     result, call = _helper_call(s, n, access, kind, plain, s.mask)
     value = ""
     if load:
         value = s.op(call)
     else:
         s.do(call)
-    s.vectors = kept
     s.do(f"br label %{join}")
     s.start(join)
     if load:

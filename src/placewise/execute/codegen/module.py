@@ -115,6 +115,8 @@ def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
+    # LLVM ends the process over a module that is not valid; this raises instead.
+    module.verify()
     _optimise(module, machine)
     engine = llvm.create_mcjit_compiler(module, _fresh_machine())
     engine.finalize_object()

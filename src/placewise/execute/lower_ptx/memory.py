@@ -5,7 +5,17 @@ from __future__ import annotations
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Access, Node
 from placewise.execute.lower_ptx.context import Context, width
-from placewise.kernel.ptx import Address, Instruction, Operand, Register, Sink, Symbol, Vector
+from placewise.execute.lower_ptx.integer import shifted
+from placewise.kernel.ptx import (
+    Address,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Sink,
+    Symbol,
+    Vector,
+)
 
 _SPACES = {
     "global": "global",
@@ -134,9 +144,11 @@ def atomic(c: Context, i: Instruction) -> None:
         c.unsupported(i)
     bits = width(type_)
     halves = type_ in ("f16", "bf16", "f16x2", "bf16x2")
-    if halves or (bits not in (32, 64) and (operation, bits) != ("cas", 16)):
+    if halves and operation == "add":
+        operation = f"fadd_{type_}"
+    elif halves or (bits not in (32, 64) and (operation, bits) != ("cas", 16)):
         c.unsupported(i, "atomics of this type are not covered")
-    if operation in ("min", "max"):
+    elif operation in ("min", "max"):
         operation = ("s" if type_[0] == "s" else "u") + operation
     elif operation == "add" and type_[0] == "f":
         operation = "fadd"
@@ -164,3 +176,71 @@ def texture(c: Context, i: Instruction) -> None:
     node = c.b.access("texture", "i32", access, handle, index, *_guard(c))
     assert isinstance(i.operands[0], Vector)
     _write(c, i.operands[0], [c.b.part(node, n, "i32") for n in range(4)], signed=False)
+
+
+def copy_async(c: Context, i: Instruction) -> None:
+    """cp.async of 4, 8 or 16 bytes: copied at once, so that waiting for it is free.
+
+    A source size below the copy's fills the rest with zeros; only the bytes it names are read.
+    """
+    if not {"ca", "cg"} & set(i.parts) or len(i.operands) < 3:
+        c.unsupported(i)
+    size = i.operands[2]
+    if not isinstance(size, Immediate):
+        c.unsupported(i, "the copy's size is not a literal")
+    words = int(size.value) // 4
+    policy = any("cache_hint" in p for p in i.parts)
+    given = list(i.operands[3:-1] if policy else i.operands[3:])
+    guard = c.guard
+    address, offset = _address(c, i, i.operands[1], "global")
+    zero = c.b.const("i32", 0)
+    if not given:
+        values = _words(c, i, address, offset, words, guard)
+    elif isinstance(given[0], Register) and given[0].type == "pred":
+        wanted = c.negate(c.src(given[0], "i1"))
+        values = _words(c, i, address, offset, words, _both(c, guard, wanted))
+        values = [c.b.select(wanted, v, zero) for v in values]
+    else:
+        length = c.src(given[0], "i32")
+        whole = c.b.icmp("uge", length, c.b.const("i32", 4 * words))
+        full = _words(c, i, address, offset, words, _both(c, guard, whole))
+        values = [
+            c.b.select(whole, v, _partial(c, i, address, offset, k, length, whole, guard))
+            for k, v in enumerate(full)
+        ]
+    where, at = _address(c, i, i.operands[0], "shared")
+    access = _access(c, i, "store", "shared", (32, words, at))
+    c.b.access("store", "i1", access, where, *values, *_guard(c))
+
+
+def _both(c: Context, guard: Node | None, condition: Node) -> Node:
+    return condition if guard is None else c.both("and", guard, condition)
+
+
+def _words(
+    c: Context, i: Instruction, address: Node, offset: int, count: int, guard: Node | None
+) -> list[Node]:
+    """Consecutive 32-bit words of global memory, by one access."""
+    access = _access(c, i, "load", "global", (32, count, offset))
+    node = c.b.access("load", "i32", access, address, *((guard,) if guard is not None else ()))
+    return [c.b.part(node, n, "i32") for n in range(count)] if count > 1 else [node]
+
+
+def _partial(
+    c: Context,
+    i: Instruction,
+    address: Node,
+    offset: int,
+    word: int,
+    length: Node,
+    whole: Node,
+    guard: Node | None,
+) -> Node:
+    """One word of a copy that is cut short after ``length`` bytes."""
+    left = c.both("sub", length, c.b.const("i32", 4 * word))
+    some = c.b.icmp("sgt", left, c.b.const("i32", 0))
+    wanted = _both(c, guard, c.both("and", some, c.negate(whole)))
+    (value,) = _words(c, i, address, offset + 4 * word, 1, wanted)
+    bits = c.both("shl", c.both("umin", left, c.b.const("i32", 4)), c.b.const("i32", 3))
+    mask = c.negate(shifted(c, "shl", c.b.const("i32", -1), bits))
+    return c.b.select(some, c.both("and", value, mask), c.b.const("i32", 0))

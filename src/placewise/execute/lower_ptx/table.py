@@ -87,6 +87,7 @@ _OTHER: dict[str, Handler] = {
     "atom": memory.atomic,
     "red": memory.atomic,
     "tex": memory.texture,
+    "cp": memory.copy_async,
     "shfl": warp.shfl,
     "vote": warp.vote,
     "match": warp.match,
@@ -107,9 +108,17 @@ NOTHING = frozenset(
 def handler(i: Instruction) -> Handler | None:
     """The lowering of ``i``, or None where it is not covered."""
     name = i.parts[0]
+    if name == "cp" and (i.parts[1] != "async" or "bulk" in i.parts or "mbarrier" in i.parts):
+        return None
     if name in _FLOAT and (name not in _INTEGER or _is_float(i)):
         return _FLOAT[name]
     return _INTEGER.get(name) or _OTHER.get(name)
+
+
+def does_nothing(i: Instruction) -> bool:
+    """Whether ``i`` has no effect on results."""
+    waits = i.opcode.startswith(("cp.async.commit_group", "cp.async.wait_"))
+    return waits or i.parts[0] in NOTHING
 
 
 def _is_float(i: Instruction) -> bool:

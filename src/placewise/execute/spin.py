@@ -1,0 +1,113 @@
+"""Loops in which lanes of a warp wait for each other.
+
+In ``while (atomicCAS(lock, 0, 1) != 0);`` the lanes that keep trying would run for ever if they
+went before the one that holds the lock, which waits behind the loop for them. So where a loop is
+left on a value that other threads change, the code behind it, up to the store that lets the others
+go on, comes before the loop in the order of blocks.
+"""
+
+from __future__ import annotations
+
+from placewise.execute.ir import Access, Barrier, Block, Branch, Jump, Node, Reg
+
+_SHARED_VALUES = (".volatile", ".relaxed", ".acquire", ".mmio")
+
+
+def order_spin_loops(
+    blocks: dict[int, Block], order: list[int], around: dict[int, tuple[int, ...]]
+) -> list[int]:
+    """``order`` with what follows spin loops before them; ``around`` names each block's loops.
+
+    A barrier right behind the critical section is cut off into a block of its own, where the
+    warp's lanes meet again; such blocks are added to ``blocks``.
+    """
+    tainted = _tainted_registers(blocks)
+    result = list(order)
+    for number in order:
+        block = blocks[number]
+        t = block.terminator
+        if not around[number] or not isinstance(t, Branch) or not _taints(t.condition, tainted):
+            continue
+        loop = around[number][-1]
+        for target in (t.taken, t.other):
+            if loop not in around[target]:
+                members = [n for n in result if loop in around.get(n, ())]
+                _move(blocks, result, _critical_section(blocks, target, loop, around), members[0])
+    return result
+
+
+def _taints(n: Node, tainted: set[Reg]) -> bool:
+    """Whether a value comes from memory that other threads write."""
+    work, seen = [n], {n}
+    while work:
+        n = work.pop()
+        if n.op == "atomic":
+            return True
+        if n.op == "get" and n.attr in tainted:
+            return True
+        if isinstance(n.attr, Access):
+            if any(mark in n.attr.opcode for mark in _SHARED_VALUES):
+                return True
+            continue
+        for a in n.args:
+            if a not in seen:
+                seen.add(a)
+                work.append(a)
+    return False
+
+
+def _tainted_registers(blocks: dict[int, Block]) -> set[Reg]:
+    sets = [n for b in blocks.values() for n in b.nodes if n.op == "set"]
+    tainted: set[Reg] = set()
+    if not any(
+        n.op == "atomic"
+        or (isinstance(n.attr, Access) and any(m in n.attr.opcode for m in _SHARED_VALUES))
+        for b in blocks.values()
+        for n in b.nodes
+    ):
+        return tainted
+    changed = True
+    while changed:
+        changed = False
+        for n in sets:
+            assert isinstance(n.attr, Reg)
+            if n.attr not in tainted and _taints(n.args[0], tainted):
+                tainted.add(n.attr)
+                changed = True
+    return tainted
+
+
+def _critical_section(
+    blocks: dict[int, Block], start: int, loop: int, around: dict[int, tuple[int, ...]]
+) -> list[int]:
+    """Blocks from a loop's exit on, up to the first that writes memory."""
+    found: list[int] = []
+    at = start
+    while at not in found and at != 0 and loop not in around[at]:
+        found.append(at)
+        block = blocks[at]
+        after = block.successors()
+        writes = any(n.op in ("store", "atomic") for n in block.nodes)
+        if writes or len(after) != 1 or isinstance(block.terminator, Barrier):
+            break
+        at = after[0]
+    return found
+
+
+def _move(blocks: dict[int, Block], order: list[int], section: list[int], before: int) -> None:
+    for number in section:
+        block = blocks[number]
+        t = block.terminator
+        if isinstance(t, Barrier) and t.reduce is None and t.threads is None:
+            if t.number is not None and t.number.op != "const":
+                continue
+            rest = Block(max(blocks) + 1, [], t, 0, t.place)
+            block.terminator = Jump(rest.number)
+            blocks[rest.number] = rest
+            order.insert(order.index(number) + 1, rest.number)
+    first = order.index(before)
+    late = [n for n in section if order.index(n) > first]
+    for n in late:
+        order.remove(n)
+    first = order.index(before)
+    order[first:first] = late
