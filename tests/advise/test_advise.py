@@ -88,7 +88,7 @@ def test_a_block_that_no_machine_can_launch_is_refused():
     )  # fmt: skip
     with pytest.raises(CaseError, match="2000 threads") as caught:
         advise(case, "A100")
-    assert caught.value.where == "launch.block"
+    assert caught.value.where == "k: launch.block"
 
 
 def test_loads_that_the_compiler_makes_read_only_are_so_at_present():

@@ -58,12 +58,12 @@ def prepare(
     Raises PlacewiseError subclasses: CaseError (launch or arguments do not fit the kernel or the
     machine), CompileError, UnsupportedError, ExecutionError.
     """
-    check_launch(case.launch, machine.limits)
+    _check_launch(case, machine)
     arch, stand_in = target_for(machine.limits.compute_capability)
     case = replace(case, options=replace(case.options, arch=arch))
     progress("compiling", 0, 0)
     kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
-    check_launch(case.launch, machine.limits, kernel.static_shared_bytes)
+    _check_launch(case, machine, kernel.static_shared_bytes)
     progress("reading the source", 0, 0)
     view = analyse_source(case)
     case = bind_names(case, view)
@@ -95,6 +95,14 @@ def prepare(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes,
     )  # fmt: skip
+
+
+def _check_launch(case: Case, machine: Machine, static_shared_bytes: int = 0) -> None:
+    try:
+        check_launch(case.launch, machine.limits, static_shared_bytes)
+    except CaseError as error:
+        where = f"{case.name}: {error.where}"
+        raise CaseError(error.message, where=where, hint=error.hint) from error
 
 
 def read_only_loads(profile: Profile) -> frozenset[str]:
