@@ -65,13 +65,13 @@ def _rank(what: str, pairs: Sequence[Pair]) -> Figure:
     return Figure(f"{what}: Spearman's rank correlation", rank, "", REPORTED, True)
 
 
-def band_figures(pairs: Sequence[Pair], stored: ErrorBand, fitted: str, held_out: str) -> list[Figure]:
+def band_figures(
+    pairs: Sequence[Pair], stored: ErrorBand, fitted: str, held_out: str
+) -> list[Figure]:
     """The band that Placewise carries against one fitted now, and its coverage elsewhere."""
     ours = columns(only(pairs, gpu=fitted, how="retarget", switch=STAGED))
     edges = [b.upto for b in stored.bins]
-    now = fit_band(
-        *ours, share=stored.share, fitted_on=stored.fitted_on, edges=edges
-    )
+    now = fit_band(*ours, share=stored.share, fitted_on=stored.fitted_on, edges=edges)
     same = np.allclose((now.low, now.high), (stored.low, stored.high), rtol=0.02)
     figures = [
         Figure(

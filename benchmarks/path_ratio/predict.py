@@ -69,9 +69,9 @@ def predict(shape: Shape, variants: Iterable[Variant], machine_name: str) -> Pre
     retargeted: list[tuple[Variant, Totals]] = []
     known: dict[Hashable, Totals] = {}
     for variant in variants:
-        case = _case(shape, variant, machine)
+        case = convolution_case(shape, variant, machine)
         kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
-        alike = (variant.staged, variant.padded, kernel.registers, _instructions(kernel))
+        alike = (variant.staged, variant.padded, kernel.registers, instructions(kernel))
         if alike in known:
             rerun.append((variant, known[alike]))
             continue
@@ -95,13 +95,15 @@ def pitch(shape: Shape, *, padded: bool) -> int:
     return width
 
 
-def _case(shape: Shape, variant: Variant, machine: Machine) -> Case:
-    """The kernel over the measured width and as many rows as give every SM two full rounds of
-    threads, ``LEAST_ROWS`` at least."""
+def convolution_case(shape: Shape, variant: Variant, machine: Machine) -> Case:
+    """The kernel over the measured width and as many rows as fill every SM once, ``LEAST_ROWS`` at
+    least."""
     threads = shape.block_x * shape.block_y
     wave = machine.processor.sms * max(1, machine.limits.max_threads_per_sm // threads)
-    across = IMAGE // shape.columns
+    across = -(-IMAGE // shape.columns)
+    # One row less than whole tiles where the measured image is cut, too: then accesses are tested.
     rows = shape.rows * max(-(-wave // across), -(-LEAST_ROWS // shape.rows))
+    rows -= IMAGE % shape.rows != 0
     defines = {
         "BLOCK_X": shape.block_x,
         "BLOCK_Y": shape.block_y,
@@ -150,7 +152,7 @@ class _WithStaged:
         self._profiler.chunk(replace(chunk, array=array))
 
 
-def _instructions(kernel: Kernel) -> frozenset[tuple[str, int]]:
+def instructions(kernel: Kernel) -> frozenset[tuple[str, int]]:
     """Each opcode of the PTX with its count."""
     opcodes = re.findall(r"^\t(?:@!?%p\d+ )?([a-z][\w.]*)\s", kernel.ptx, re.M)
     return frozenset(Counter(op.replace(".global.nc", ".global") for op in opcodes).items())
