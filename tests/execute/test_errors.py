@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -249,3 +250,27 @@ class _Nothing:
 
     def chunk(self, chunk: object) -> None:
         pass
+
+
+def test_damaged_code_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from placewise.execute import translate
+    from placewise.execute.codegen import code_cache
+
+    monkeypatch.setattr(code_cache, "folder", lambda: tmp_path / "code")
+
+    def once() -> None:
+        translate.translate.cache_clear()
+        result = run(BAD, "shifted", 4, 64, a=np.ones(256, np.float32), b=f32(256), n=np.int32(0))
+        assert (result.output("b") == 1).all()
+
+    once()
+    (entry,) = (tmp_path / "code").iterdir()
+    good = entry.read_bytes()
+    once()
+    assert entry.read_bytes() == good
+    for bad in (b"", good[:20], good[: len(good) // 2], good[:-1] + b"\0\1"):
+        entry.write_bytes(bad)
+        once()
+        assert entry.read_bytes() == good
+    monkeypatch.setattr(code_cache, "folder", lambda: entry / "below a file")
+    once()

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-import functools
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite.binding as llvm
-
-from placewise.execute.codegen import atomics, lanewise, loads, stores, support, warpops
+from placewise.execute.codegen import atomics, jit, lanewise, loads, stores, support, warpops
 from placewise.execute.codegen.driver import driver
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.codegen.warp import warp_function
@@ -27,26 +23,9 @@ _METADATA = """
 """
 
 
-@functools.cache
-def _host() -> tuple[Any, frozenset[str]]:
-    """Target machine and CPU features of this computer."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    for library in ("m", "c"):
-        path = ctypes.util.find_library(library)
-        if path:
-            llvm.load_library_permanently(path)
-    features = llvm.get_host_cpu_features()
-    target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=2, reloc="static", jit=True
-    )
-    return machine, frozenset(name for name, on in features.items() if on)
-
-
 def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, State]:
     """LLVM IR of the program, and what made its warp function."""
-    _, features = _host()
+    _, features, _ = jit.host()
     declarations: set[str] = set()
     body, state = warp_function(program, flow, options, declarations)
     needs = state.needs
@@ -111,33 +90,7 @@ class Compiled:
 def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
     """Compile a program for this computer."""
     text, state = llvm_text(program, flow, options)
-    machine, _ = _host()
-    module = llvm.parse_assembly(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    # LLVM ends the process over a module that is not valid; this raises instead.
-    module.verify()
-    _optimise(module, machine)
-    engine = llvm.create_mcjit_compiler(module, _fresh_machine())
-    engine.finalize_object()
+    address, keep = jit.function(text, "run")
     signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    run = signature(engine.get_function_address("run"))
-    return Compiled(run, state.frame.bytes, frozenset(state.counted_sites), (engine,))
-
-
-def _fresh_machine() -> Any:
-    """An engine takes its target machine over, so each gets its own."""
-    features = llvm.get_host_cpu_features()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=2, reloc="static", jit=True
-    )
-
-
-def _optimise(module: Any, machine: Any) -> None:
-    """A light pipeline: registers out of memory, helpers in place, dead code away."""
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
+    counted = frozenset(state.counted_sites)
+    return Compiled(signature(address), state.frame.bytes, counted, (keep,))
