@@ -51,6 +51,7 @@ def test_requests_are_the_warp_accesses_of_the_launch(gather_advice):
     assert facts["table"].heaviest_line == 6
 
 
+@pytest.mark.slow
 def test_every_legal_placement_computes_the_same(gather_case):
     prepared = prepare(gather_case, load_machine("K20c"))
     placements = list(legal_placements(prepared.legality))
