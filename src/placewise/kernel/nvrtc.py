@@ -6,6 +6,7 @@ import importlib.metadata
 import io
 import re
 import struct
+from collections import OrderedDict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,17 @@ from elftools.elf.elffile import ELFFile
 
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.case import CompileOptions
+from placewise.kernel.host_code import DeviceSource, HostCode, SourceError
 from placewise.kernel.kernel import Kernel
 
 _LOCATED_ERROR = re.compile(
-    r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error[^:]*: (?P<text>.*)$", re.M
+    r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error[^:\n]*: (?P<text>.*)$"
+    r"(?:\n  (?P<code>.*)\n(?P<caret>[ \t]*)\^)?",
+    re.M,
 )
+"""One error of NVRTC's log, with the line of code that it shows and the mark under the column."""
+_REMEMBERED = 64
+"""Sources of which it is remembered what was left out."""
 _REGCOUNT_ATTRIBUTE = b"\x04\x2f\x08\x00"
 """EIATTR_REGCOUNT in a cubin's ``.nv.info``: then symbol index and registers, 32 bits each."""
 
@@ -30,9 +37,9 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
     Raises CompileError with the first error's file and line, CaseError for an unknown kernel or
     an include path that does not exist.
     """
-    module = _compile(source, filename, options, kernel)
+    device, module = _compile_device_code(source, filename, kernel, options)
     if module is None:
-        entries = _compile(source, filename, options, None)
+        entries = _compile(device, filename, options, None)
         known = re.findall(r"\.entry\s+(\w+)", entries[0] if entries else "")
         raise CaseError(
             f"no kernel named '{kernel}'",
@@ -58,10 +65,32 @@ def compile_cubin(
     source: str, filename: str, kernel: str, options: CompileOptions
 ) -> tuple[bytes, str]:
     """Machine code for ``options.arch`` and the mangled entry of ``kernel``; raises as above."""
-    module = _compile(source, filename, options, kernel)
+    _, module = _compile_device_code(source, filename, kernel, options)
     if module is None:
         raise CaseError(f"no kernel named '{kernel}'", where=filename)
     return module[1], module[2]
+
+
+def device_source(source: str, filename: str, kernel: str, options: CompileOptions) -> DeviceSource:
+    """What the compiler gets in place of ``source``, with host code left out where it must be.
+
+    Offsets in UTF-8 and lines are those of ``source``. Raises CompileError where it does not
+    compile.
+    """
+    key = (source, filename, kernel, options)
+    if key not in _device_sources:
+        _compile_device_code(*key)
+    return _device_sources[key]
+
+
+def left_out(source: str, filename: str, kernel: str, options: CompileOptions) -> tuple[str, ...]:
+    """Names of the functions of ``source`` that were left out as host code; raises as above."""
+    return device_source(source, filename, kernel, options).left_out
+
+
+_Key = tuple[str, str, str, CompileOptions]
+_device_sources: OrderedDict[_Key, DeviceSource] = OrderedDict()
+"""Results of the last compilations, for those who parse the same sources afterwards."""
 
 
 @cache
@@ -79,25 +108,70 @@ def supported_archs() -> tuple[int, ...]:
 
 @cache
 def header_paths() -> tuple[Path, ...]:
-    """CUDA's own headers, from their wheels."""
+    """CUDA's own headers, from their wheels, and stand-ins for those of the C and C++ libraries."""
     root = Path(
         str(importlib.metadata.distribution("nvidia-cuda-runtime").locate_file("nvidia/cu13"))
     )
-    return (root / "include", root / "include" / "cccl")
+    return (root / "include", root / "include" / "cccl", Path(__file__).with_name("headers"))
+
+
+class _RefusedError(CompileError):
+    """The compiler's log, for the search of what to leave out."""
+
+    def __init__(self, log: str, filename: str) -> None:
+        shown = _compile_error(log, filename)
+        super().__init__(shown.message, where=shown.where, hint=shown.hint)
+        self.errors = tuple(
+            SourceError(
+                m["file"],
+                int(m["line"]),
+                # The log shows the line of code and the mark two columns to the right.
+                len(m["caret"]) - 2 if m["caret"] is not None else None,
+                m["text"],
+            )
+            for m in _LOCATED_ERROR.finditer(log)
+        )
+
+
+def _compile_device_code(
+    source: str, filename: str, kernel: str, options: CompileOptions
+) -> tuple[DeviceSource, tuple[str, bytes, str] | None]:
+    """What was compiled in place of ``source``, and what came out, as of :func:`_compile`."""
+    device = DeviceSource(source)
+    search = None
+    while True:
+        try:
+            module = _compile(device, filename, options, kernel)
+            break
+        except _RefusedError as error:
+            search = search or HostCode(source, filename, kernel, options)
+            if not search.leave_out(error.errors):
+                raise
+            device = search.device_source()
+    _device_sources[source, filename, kernel, options] = device
+    if len(_device_sources) > _REMEMBERED:
+        _device_sources.popitem(last=False)
+    return device, module
 
 
 def _compile(
-    source: str, filename: str, options: CompileOptions, kernel: str | None
+    source: DeviceSource, filename: str, options: CompileOptions, kernel: str | None
 ) -> tuple[str, bytes, str] | None:
     """(PTX, cubin, mangled entry), or None where ``kernel`` names nothing in the source."""
     for path in options.include_paths:
         if not path.is_dir():
             raise CaseError(f"include path {path} is not a directory", where="include")
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), filename.encode(), 0, None, None))
+    headers = [text.encode() for _, _, text in source.headers]
+    names = [name.encode() for name, _, _ in source.headers]
+    program = _checked(
+        nvrtc.nvrtcCreateProgram(
+            source.text.encode(), filename.encode(), len(headers), headers or None, names or None
+        )
+    )
     try:
         if kernel is not None:
             _checked(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
-        flags = _flags(filename, options)
+        flags = _flags(filename, options, source.defines)
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [f.encode() for f in flags])
         log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         if kernel is not None and status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -108,7 +182,7 @@ def _compile(
         elif status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             if kernel is not None and _only_the_name_is_wrong(source, filename, options, log):
                 return None
-            raise _compile_error(log, filename)
+            raise _RefusedError(log, filename)
         else:
             entry = ""
         ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
@@ -119,7 +193,9 @@ def _compile(
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _only_the_name_is_wrong(source: str, filename: str, options: CompileOptions, log: str) -> bool:
+def _only_the_name_is_wrong(
+    source: DeviceSource, filename: str, options: CompileOptions, log: str
+) -> bool:
     """Whether the source itself compiles, so that only the name expression failed."""
     if "name expression" not in log.lower() and "__nv_" not in log:
         return False
@@ -130,7 +206,9 @@ def _only_the_name_is_wrong(source: str, filename: str, options: CompileOptions,
     return True
 
 
-def _flags(filename: str, options: CompileOptions) -> list[str]:
+def _flags(
+    filename: str, options: CompileOptions, defines: tuple[tuple[str, str], ...]
+) -> list[str]:
     number = options.arch.removeprefix("sm_").rstrip("af")
     if not number.isdigit() or int(number) not in supported_archs():
         known = ", ".join(f"sm_{a}" for a in supported_archs())
@@ -140,7 +218,7 @@ def _flags(filename: str, options: CompileOptions) -> list[str]:
         f"--gpu-architecture={options.arch}",
         f"--std={options.std}",
         "--generate-line-info",
-        *(f"--define-macro={name}={value}" for name, value in options.defines),
+        *(f"--define-macro={name}={value}" for name, value in (*options.defines, *defines)),
         *(f"--include-path={path}" for path in paths),
     ]
 
@@ -150,7 +228,7 @@ def _compile_error(log: str, filename: str) -> CompileError:
     if found:
         where = f"{found['file']}:{found['line']}"
         count = len(_LOCATED_ERROR.findall(log))
-        more = f" (and {count - 1} more errors)" if count > 1 else ""
+        more = f" (and {count - 1} more)" if count > 1 else ""
         hint = None
         if "cannot open source file" in found["text"]:
             hint = "add the header's folder to the case's include paths"

@@ -17,7 +17,8 @@ from clang import cindex
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.case import Case
-from placewise.kernel.nvrtc import header_paths
+from placewise.kernel.host_code import DeviceSource
+from placewise.kernel.nvrtc import device_source, header_paths
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.template import Substitution, base_name, substitute
 
@@ -83,18 +84,19 @@ def parse_kernel(case: Case) -> ParsedKernel:
     A template instance is parsed with the template's arguments in place of its header. Raises
     UnsupportedError where there is no definition in the file itself.
     """
-    text = case.source.encode()
-    unit = _parse(case, text)
+    source = device_source(case.source, case.filename, case.kernel, case.options)
+    text = source.text.encode()
+    unit = _parse(case, source, text)
     found = _definition(unit, case)
     substitution = Substitution.none(text)
     if found.kind.name == "FUNCTION_TEMPLATE":
         substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
-        unit = _parse(case, substitution.text)
+        unit = _parse(case, source, substitution.text)
         found = _definition(unit, case)
     return _Reader(case, unit, substitution).kernel(found)
 
 
-def _parse(case: Case, text: bytes) -> Any:
+def _parse(case: Case, source: DeviceSource, text: bytes) -> Any:
     folder = case.path.parent if case.path else Path()
     number, arch = _arch(case.options.arch)
     arguments = [
@@ -103,14 +105,17 @@ def _parse(case: Case, text: bytes) -> Any:
         f"-std={_known_std(case.options.std)}",
         "-ferror-limit=0", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__NVCC__",
         "-include", str(_PREAMBLE),
-        *(f"-D{name}={value}" for name, value in case.options.defines),
+        *(f"-D{name}={value}" for name, value in (*case.options.defines, *source.defines)),
         *(f"-I{path}" for path in (*case.options.include_paths, folder, *header_paths())),
     ]  # fmt: skip
     try:
         return cindex.Index.create().parse(
             case.filename,
             arguments,
-            unsaved_files=[(case.filename, text.decode())],
+            unsaved_files=[
+                (case.filename, text.decode()),
+                *((str(path), header) for _, path, header in source.headers),
+            ],
             # Without a record of the preprocessor's work, skipped ranges are not kept.
             options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
         )

@@ -1,0 +1,2 @@
+#pragma once
+// assert is the compiler's own.

@@ -1,0 +1,3 @@
+#pragma once
+// bool is the language's own.
+#define __bool_true_false_are_defined 1

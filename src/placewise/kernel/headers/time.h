@@ -1,0 +1,3 @@
+#pragma once
+// clock and clock_t are the compiler's own; the host's time is not for kernels.
+#include <stddef.h>

@@ -1,0 +1,298 @@
+"""Sources with host code beside the kernel, made fit for a compiler of device code.
+
+Ordinary ``.cu`` files hold ``main``, launchers and host variables; NVRTC refuses them. What it
+refuses and no kernel can need is replaced by spaces, so that every offset, line and column of the
+rest stays what it was. The compiler decides: only declarations that it reports, and that carry no
+execution space of the device, are left out, until it accepts the rest or reports something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.declarations import Declaration, declarations, innermost, walk
+from placewise.kernel.includes import Include, includes, is_host_only, resolve
+from placewise.kernel.tokens import tokens
+
+DEVICE_CONSTEXPR = "PWCONSTEX"
+"""Macro in place of ``constexpr``, and just as long: the compiler of machine code for CUDA accepts
+unannotated ``constexpr`` functions in constant expressions of a kernel, NVRTC does not."""
+FULL_LIBRARY = "PLACEWISE_FULL_STD"
+"""Macro that makes the headers in ``headers/`` include CUDA's own C++ library, all of it."""
+
+_DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
+_DEFINITION = re.compile(r"\s*#\s*define\s+(\w+)(?:\([^)]*\))?(?P<body>[\s\S]*)")
+_WORD = re.compile(r"\w+")
+_MISSING = re.compile(r'cannot open source file "([^"]+)"')
+_HOST_FUNCTION = "without execution space annotations"
+_LIBRARY_MISSED = re.compile(r'"std"|"std::|identifier "\w+" is undefined')
+
+
+@dataclass(frozen=True)
+class SourceError:
+    """One error of the compiler; ``column`` counts from 0, None where it is not known."""
+
+    file: str
+    line: int
+    column: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class DeviceSource:
+    """What the compiler gets in place of a source."""
+
+    text: str
+    """As long as the source in UTF-8, with the same lines."""
+    headers: tuple[tuple[str, Path, str], ...] = ()
+    """(name in the directive, file, text) of the user's included files where one was changed."""
+    defines: tuple[tuple[str, str], ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Names of the functions that were left out."""
+
+
+class HostCode:
+    """The search for what to leave out of one source; see :meth:`leave_out`."""
+
+    def __init__(self, source: str, filename: str, kernel: str, options: CompileOptions) -> None:
+        self._filename = filename
+        self._kernel = re.sub(r"<.*", "", kernel, flags=re.DOTALL).rsplit("::", 1)[-1].strip()
+        self._paths = (*options.include_paths, Path(filename).parent)
+        self._main = _File(Path(filename).resolve(), filename, source)
+        self._files = _own_files(self._main, self._paths)
+        self._device_words = _device_words([f.text for f in self._files], options.defines)
+        self._full_library = False
+
+    def device_source(self) -> DeviceSource:
+        """The source as it is to be compiled now."""
+        changed = any(f.changed for f in self._files[1:])
+        defines = [(DEVICE_CONSTEXPR, "constexpr __host__ __device__")]
+        if self._full_library:
+            defines.append((FULL_LIBRARY, "1"))
+        return DeviceSource(
+            text=self._main.device_text(),
+            headers=tuple((f.name, f.path, f.device_text()) for f in self._files[1:])
+            if changed
+            else (),
+            defines=tuple(defines),
+            left_out=tuple(
+                dict.fromkeys(
+                    d.name
+                    for f in self._files
+                    for d in sorted(f.left_out, key=lambda d: d.start)
+                    if d.kind == "function" and d.name
+                )
+            ),
+        )
+
+    def leave_out(self, errors: Iterable[SourceError]) -> bool:
+        """Leave out what ``errors``, of the compiler on :meth:`device_source`, are about.
+
+        False where none of them is about something that can be left out.
+        """
+        errors = tuple(errors)
+        left_out = sum(self._leave_out_host_code(e) for e in errors)
+        if self._leave_out_headers(errors) or left_out or self._take_full_library(errors):
+            return True
+        return sum(self._leave_out_unused(e) for e in errors) > 0
+
+    def _leave_out_host_code(self, error: SourceError) -> bool:
+        file, found = self._find(error)
+        if file is None or found is None or found in file.left_out:
+            return False
+        if self._is_device(found):
+            return False
+        is_function = found.kind == "function" or _HOST_FUNCTION in error.text
+        if _HOST_FUNCTION in error.text and found.constexpr_at is not None:
+            return file.annotate(found)
+        # Data members and virtual functions shape the objects of their class: all of it or nothing.
+        while found.parent is not None and (not is_function or "virtual" in found.words):
+            found, is_function = found.parent, False
+        if any(self._is_device(d) for d in walk([found])):
+            return False
+        return file.drop(found)
+
+    def _leave_out_headers(self, errors: tuple[SourceError, ...]) -> bool:
+        """Directives of headers for the host that nobody provides or that NVRTC cannot read."""
+        missing = any(is_host_only(m[1]) for e in errors if (m := _MISSING.search(e.text)))
+        unreadable = {e.file for e in errors if self._file(e) is None}
+        return (
+            sum(
+                f.drop_includes(
+                    [
+                        i
+                        for i in f.includes
+                        if resolve(i, f.path.parent, self._paths) is None
+                        and ((missing and is_host_only(i.name)) or _is_among(i.name, unreadable))
+                    ]
+                )
+                for f in self._files
+            )
+            > 0
+        )
+
+    def _take_full_library(self, errors: tuple[SourceError, ...]) -> bool:
+        if self._full_library or not any(_LIBRARY_MISSED.search(e.text) for e in errors):
+            return False
+        self._full_library = any("std" in f.text for f in self._files)
+        return self._full_library
+
+    def _leave_out_unused(self, error: SourceError) -> bool:
+        """Other kernels, and device functions that nothing mentions any more."""
+        file, found = self._find(error)
+        if file is None or found is None or found.kind != "function" or found in file.left_out:
+            return False
+        if found.name == self._kernel or not found.name:
+            return False
+        mentions = sum(
+            token.text == found.name
+            for f in self._files
+            for token in tokens(f.device_text())
+            if token.kind == "word"
+        )
+        inside = sum(t.text == found.name for t in tokens(file.text[found.start : found.end]))
+        return mentions <= inside and file.drop(found)
+
+    def _find(self, error: SourceError) -> tuple[_File | None, Declaration | None]:
+        file = self._file(error)
+        return file, file.at(error.line, error.column) if file else None
+
+    def _file(self, error: SourceError) -> _File | None:
+        """The user's file that an error is in."""
+        for file in self._files:
+            if error.file == file.name or Path(error.file).resolve() == file.path:
+                return file
+        return None
+
+    def _is_device(self, declaration: Declaration) -> bool:
+        return bool(declaration.words & self._device_words)
+
+
+@dataclass(eq=False)
+class _File:
+    path: Path
+    name: str
+    """As errors name it: the main file's name, or what stands in the directive."""
+    text: str
+    left_out: list[Declaration] = field(default_factory=list)
+    annotated: list[Declaration] = field(default_factory=list)
+    dropped_includes: list[Include] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.left_out or self.annotated or self.dropped_includes)
+
+    @cached_property
+    def declarations(self) -> tuple[Declaration, ...]:
+        return declarations(self.text)
+
+    @cached_property
+    def includes(self) -> tuple[Include, ...]:
+        return includes(self.text)
+
+    @cached_property
+    def directives(self) -> tuple[tuple[int, int], ...]:
+        """Extents of all directives but ``#include``."""
+        return tuple(
+            (t.start, t.end)
+            for t in tokens(self.text)
+            if t.kind == "directive" and t.directive != "include"
+        )
+
+    def at(self, line: int, column: int | None) -> Declaration | None:
+        """The declaration at a place; without a column, the first one left in the line."""
+        lines = self.text.split("\n")
+        if not 1 <= line <= len(lines):
+            return None
+        start = sum(len(one) + 1 for one in lines[: line - 1])
+        content = lines[line - 1]
+        if column is not None:
+            return innermost(self.declarations, start + min(column, len(content)))
+        for offset in range(start, start + len(content)):
+            found = innermost(self.declarations, offset)
+            if found is not None and found not in self.left_out:
+                return found
+        return None
+
+    def drop(self, declaration: Declaration) -> bool:
+        if declaration in self.left_out:
+            return False
+        self.left_out.append(declaration)
+        return True
+
+    def annotate(self, declaration: Declaration) -> bool:
+        if declaration in self.annotated:
+            return False
+        self.annotated.append(declaration)
+        return True
+
+    def drop_includes(self, unwanted: list[Include]) -> bool:
+        new = [i for i in unwanted if i not in self.dropped_includes]
+        self.dropped_includes += new
+        return bool(new)
+
+    def device_text(self) -> str:
+        characters = list(self.text)
+        unwanted = [(d.start, d.end) for d in self.left_out]
+        unwanted += [(i.start, i.end) for i in self.dropped_includes]
+        for first, last in unwanted:
+            kept = [d for d in self.directives if first <= d[0] and d[1] <= last]
+            for at in range(first, last):
+                character = self.text[at]
+                # Conditionals and definitions of macros reach beyond the declaration around them.
+                if character != "\n" and not any(start <= at < end for start, end in kept):
+                    characters[at] = " " * len(character.encode())
+        for one in self.annotated:
+            if one.constexpr_at is not None and one not in self.left_out:
+                characters[one.constexpr_at : one.constexpr_at + 9] = DEVICE_CONSTEXPR
+        return "".join(characters)
+
+
+def _is_among(name: str, unreadable: set[str]) -> bool:
+    """Whether a header of CUDA is one of the files that NVRTC refused, or leads to them."""
+    for file in unreadable:
+        if file.endswith(f"/{name}") or (name.startswith("thrust/") and "/thrust/" in file):
+            return True
+        # The driver's functions: kernels use none, and other host headers include it.
+        if file.endswith("/cuda.h") and is_host_only(name):
+            return True
+    return False
+
+
+def _own_files(main: _File, paths: tuple[Path, ...]) -> list[_File]:
+    """The source and the user's files that it includes, directly or not.
+
+    The compiler takes changed headers by the name in the directive; where one name stands for two
+    files, only the source itself can be changed.
+    """
+    found = [main]
+    by_name: dict[str, Path] = {}
+    for file in found:
+        for include in file.includes:
+            path = resolve(include, file.path.parent, paths)
+            if path is None or path == main.path:
+                continue
+            if by_name.setdefault(include.name, path) != path:
+                return [main]
+            if not any(f.name == include.name for f in found):
+                found.append(_File(path, include.name, path.read_text(errors="replace")))
+    return found
+
+
+def _device_words(texts: list[str], defines: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    """The execution and memory spaces of the device, with all macros that stand for one."""
+    bodies = [(name, set(_WORD.findall(body))) for name, body in defines]
+    for text in texts:
+        for token in tokens(text):
+            match = _DEFINITION.match(token.text) if token.directive == "define" else None
+            if match:
+                bodies.append((match[1], set(_WORD.findall(match["body"]))))
+    found = set(_DEVICE)
+    while new := {name for name, body in bodies if body & found} - found:
+        found |= new
+    return frozenset(found)
