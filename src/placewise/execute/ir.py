@@ -20,11 +20,13 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``texture``         handle, coordinate[, guard]; ``attr`` an :class:`Access`
 ``part``            a multi-valued node; ``attr`` the number of the value
 ``shuffle``         value, lane operand, clamp operand; ``attr`` the mode; parts: value, in range
-``vote``            predicate; ``attr`` all, any, uni or ballot
-``match``           value; ``attr`` any or all; parts: mask, all equal
-``reduce``          value; ``attr`` the operation
+``vote``            predicate[, members]; ``attr`` all, any, uni or ballot
+``match``           value[, members]; ``attr`` any or all; parts: mask, all equal
+``reduce``          value[, members]; ``attr`` the operation
 ``activemask``      no args
 ==================  ===================================================================
+
+``members`` is a mask of the lanes taking part, where it is not simply all active ones.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 In ``while (atomicCAS(lock, 0, 1) != 0);`` the lanes that keep trying would run for ever if they
 went before the one that holds the lock, which waits behind the loop for them. So where a loop is
-left on a value that other threads change, the code behind it, up to the store that lets the others
-go on, comes before the loop in the order of blocks.
+left on a value that other threads change, and the code behind it writes to where that value was
+read, that code comes before the loop in the order of blocks, up to the write. A loop that merely
+tries again, as compare-and-swap loops do, is not concerned: some lane gets on in every round.
 """
 
 from __future__ import annotations
@@ -29,11 +30,33 @@ def order_spin_loops(
         if not around[number] or not isinstance(t, Branch) or not _taints(t.condition, tainted):
             continue
         loop = around[number][-1]
+        members = [n for n in result if loop in around.get(n, ())]
+        watched = {
+            _expression(n.args[0], n.attr)
+            for m in members
+            for n in blocks[m].nodes
+            if _is_shared_value(n) and isinstance(n.attr, Access)
+        }
         for target in (t.taken, t.other):
-            if loop not in around[target]:
-                members = [n for n in result if loop in around.get(n, ())]
-                _move(blocks, result, _critical_section(blocks, target, loop, around), members[0])
+            if loop not in around.get(target, ()):
+                section = _critical_section(blocks, target, loop, around, watched)
+                _move(blocks, result, section, members[0])
     return result
+
+
+def _is_shared_value(n: Node) -> bool:
+    """An access that sees what other threads do meanwhile."""
+    if n.op == "atomic":
+        return True
+    return isinstance(n.attr, Access) and any(mark in n.attr.opcode for mark in _SHARED_VALUES)
+
+
+def _expression(n: Node, access: Access | None = None, depth: int = 6) -> object:
+    """An address in a form that is equal for equal (and short) computations from registers."""
+    offset = access.offset if access is not None else 0
+    if depth == 0:
+        return n.number
+    return (n.op, n.attr, offset, *(_expression(a, None, depth - 1) for a in n.args))
 
 
 def _taints(n: Node, tainted: set[Reg]) -> bool:
@@ -41,13 +64,9 @@ def _taints(n: Node, tainted: set[Reg]) -> bool:
     work, seen = [n], {n}
     while work:
         n = work.pop()
-        if n.op == "atomic":
-            return True
-        if n.op == "get" and n.attr in tainted:
+        if _is_shared_value(n) or (n.op == "get" and n.attr in tainted):
             return True
         if isinstance(n.attr, Access):
-            if any(mark in n.attr.opcode for mark in _SHARED_VALUES):
-                return True
             continue
         for a in n.args:
             if a not in seen:
@@ -59,12 +78,7 @@ def _taints(n: Node, tainted: set[Reg]) -> bool:
 def _tainted_registers(blocks: dict[int, Block]) -> set[Reg]:
     sets = [n for b in blocks.values() for n in b.nodes if n.op == "set"]
     tainted: set[Reg] = set()
-    if not any(
-        n.op == "atomic"
-        or (isinstance(n.attr, Access) and any(m in n.attr.opcode for m in _SHARED_VALUES))
-        for b in blocks.values()
-        for n in b.nodes
-    ):
+    if not any(_is_shared_value(n) for b in blocks.values() for n in b.nodes):
         return tainted
     changed = True
     while changed:
@@ -78,20 +92,29 @@ def _tainted_registers(blocks: dict[int, Block]) -> set[Reg]:
 
 
 def _critical_section(
-    blocks: dict[int, Block], start: int, loop: int, around: dict[int, tuple[int, ...]]
+    blocks: dict[int, Block],
+    start: int,
+    loop: int,
+    around: dict[int, tuple[int, ...]],
+    watched: set[object],
 ) -> list[int]:
-    """Blocks from a loop's exit on, up to the first that writes memory."""
+    """Blocks from a loop's exit on up to the one that writes to a watched place, if one does."""
     found: list[int] = []
     at = start
-    while at not in found and at != 0 and loop not in around[at]:
+    while at not in found and at != 0 and loop not in around.get(at, ()):
         found.append(at)
         block = blocks[at]
+        for n in block.nodes:
+            if n.op in ("store", "atomic") and isinstance(n.attr, Access):
+                if _expression(n.args[0], n.attr) in watched:
+                    return found
+            elif n.op in ("shuffle", "vote", "match", "reduce"):
+                return []
         after = block.successors()
-        writes = any(n.op in ("store", "atomic") for n in block.nodes)
-        if writes or len(after) != 1 or isinstance(block.terminator, Barrier):
-            break
+        if len(after) != 1 or isinstance(block.terminator, Barrier):
+            return []
         at = after[0]
-    return found
+    return []
 
 
 def _move(blocks: dict[int, Block], order: list[int], section: list[int], before: int) -> None:

@@ -69,17 +69,17 @@ def translate(
     channels = _channels_of_sites(program, dict(texture_channels), kernel)
     options = Options(traced, parallel, large, channels)
     compiled = compile_program(program, flow, options)
-    return Translation(program, compiled, sites_of(program, parsed(kernel)))
+    return Translation(program, compiled, sites_of(program, parsed(kernel), channels))
 
 
-def sites_of(program: Program, module: Module) -> tuple[Site, ...]:
+def sites_of(program: Program, module: Module, channels: tuple[int, ...]) -> tuple[Site, ...]:
     """The program's memory instructions as the trace names them."""
     return tuple(
         Site(
             opcode=a.opcode,
             space=a.space,
             kind=a.kind,
-            lane_bytes=a.bits // 8 * a.count,
+            lane_bytes=a.bits // 8 * (channels[a.site] or a.count),
             ptx_line=a.place.line,
             source_line=a.place.source[1] if a.place.source else None,
             source_file=module.files.get(a.place.source[0]) if a.place.source else None,

@@ -23,7 +23,7 @@ from placewise.execute.ir import (
     Trap,
 )
 
-_ALWAYS = frozenset({"const", "param", "vote", "reduce", "activemask"})
+_ALWAYS = frozenset({"const", "param", "activemask"})
 _NEVER = frozenset({"atomic", "shuffle", "texture"})
 
 EXIT = -1
@@ -115,7 +115,10 @@ def _is_uniform(
         assert isinstance(n.attr, Access)
         return n.attr.space not in lane_spaces and all(a.uniform for a in n.args)
     if op == "match":
-        return n.attr == "all"
+        return n.attr == "all" and all(a.uniform for a in n.args[1:])
+    if op in ("vote", "reduce"):
+        # Of the operands only the mask decides: lanes of one group have the same result.
+        return all(a.uniform for a in n.args[1:])
     return all(a.uniform for a in n.args)
 
 

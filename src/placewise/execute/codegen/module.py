@@ -55,6 +55,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
                 parallel=name.endswith(".p"),
             )
         )
+    parts += [warpops.reduce_helper(declarations, op) for op in sorted(needs.group_reductions)]
     for bits in sorted(needs.matches):
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:

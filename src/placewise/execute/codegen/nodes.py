@@ -122,14 +122,33 @@ def _across(s: State, n: Node) -> None:
         s.needs.permute = True
         s.pairs[n.number, 0], s.pairs[n.number, 1] = warpops.shuffle(s, n)
     elif n.op == "vote":
-        s.set(n, warpops.vote(s, n, s.mask))
+        if n.uniform:
+            s.set(n, warpops.vote(s, n, _members(s, n)))
+        else:
+            s.set(n, warpops.vote_by_groups(s, n, s.mask))
     elif n.op == "activemask":
         s.set(n, s.mask)
     elif n.op == "reduce":
-        s.set(n, warpops.reduce(s, n, s.mask))
+        if n.uniform:
+            s.set(n, warpops.reduce(s, n, _members(s, n)))
+        else:
+            s.needs.group_reductions.add(str(n.attr))
+            value, members = s.vector(n.args[0]), s.vector(n.args[1])
+            s.set(
+                n,
+                s.op(
+                    f"call fastcc <32 x i32> @reduce.{n.attr}(<32 x i32> {value}, "
+                    f"<32 x i32> {members}, i32 {s.mask})"
+                ),
+            )
     else:
         assert n.op == "match", n
         _match(s, n)
+
+
+def _members(s: State, n: Node) -> str:
+    """Lanes that take part in a function across lanes, all naming the same ones."""
+    return s.op(f"and i32 {s.mask}, {s.scalar(n.args[1])}") if len(n.args) > 1 else s.mask
 
 
 def _match(s: State, n: Node) -> None:
@@ -137,10 +156,19 @@ def _match(s: State, n: Node) -> None:
     s.needs.matches.add(bits)
     value = s.vector(n.args[0])
     found = s.op(f"call fastcc <32 x i32> @match.{bits}(<32 x i{bits}> {value}, i32 {s.mask})")
+    t = "<32 x i32>"
+    if len(n.args) > 1:
+        found = s.op(f"and {t} {found}, {s.vector(n.args[1])}")
     if n.attr == "any":
         s.pairs[n.number, 0] = found
-        return
-    first = s.op(f"extractelement <32 x i32> {found}, i32 {s.first_lane()}")
-    every = s.op(f"icmp eq i32 {first}, {s.mask}")
-    s.pairs[n.number, 0] = s.op(f"select i1 {every}, i32 {s.mask}, i32 0")
-    s.pairs[n.number, 1] = every
+    elif n.uniform:
+        members = _members(s, n)
+        first = s.op(f"extractelement {t} {found}, i32 {s.first_lane()}")
+        every = s.op(f"icmp eq i32 {first}, {members}")
+        s.pairs[n.number, 0] = s.op(f"select i1 {every}, i32 {members}, i32 0")
+        s.pairs[n.number, 1] = every
+    else:
+        group = s.op(f"and {t} {s.vector(n.args[1])}, {s.splat('i32', s.mask)}")
+        every = s.op(f"icmp eq {t} {found}, {group}")
+        s.pairs[n.number, 0] = s.op(f"select <32 x i1> {every}, {t} {group}, {t} zeroinitializer")
+        s.pairs[n.number, 1] = every

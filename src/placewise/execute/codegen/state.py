@@ -34,6 +34,7 @@ class Needs:
     stores: set[Kind] = field(default_factory=set)
     atomics: dict[str, Access] = field(default_factory=dict)
     record_steps: set[int] = field(default_factory=set)
+    group_reductions: set[str] = field(default_factory=set)
     matches: set[int] = field(default_factory=set)
     permute: bool = False
 

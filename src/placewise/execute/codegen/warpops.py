@@ -107,6 +107,51 @@ def reduce(v: Values, n: Node, mask: str) -> str:
     return v.call("i32", f"llvm.vector.reduce.{op}.v32i32", (_V, clean))
 
 
+def vote_by_groups(v: Values, n: Node, mask: str) -> str:
+    """A ``vote`` whose lanes name different members: each lane's result is that of its group."""
+    holds = v.splat("i32", v.op(f"and i32 {v.mask_of(n.args[0])}, {mask}"))
+    group = v.op(f"and {_V} {v.vector(n.args[1])}, {v.splat('i32', mask)}")
+    within = v.op(f"and {_V} {holds}, {group}")
+    if n.attr == "ballot":
+        return within
+    none = v.op(f"icmp eq {_V} {within}, zeroinitializer")
+    if n.attr == "any":
+        return v.op(f"xor <32 x i1> {none}, splat (i1 true)")
+    every = v.op(f"icmp eq {_V} {within}, {group}")
+    return every if n.attr == "all" else v.op(f"or <32 x i1> {every}, {none}")
+
+
+def reduce_helper(declarations: set[str], op: str) -> str:
+    """``@reduce.OP(values, members, mask)``: a reduction for each group of lanes with one mask."""
+    t = Text(declarations)
+    place = t.stack(_V)
+    t.do(f"store {_V} %members, ptr {place}")
+    t.do("br label %head")
+    t.start("head")
+    t.do("%left = phi i32 [ %mask, %0 ], [ %rest, %body ]")
+    t.do(f"%result = phi {_V} [ zeroinitializer, %0 ], [ %more, %body ]")
+    t.do(f"br i1 {t.op('icmp eq i32 %left, 0')}, label %out, label %body")
+    t.start("body")
+    lane = t.call("i32", "llvm.cttz.i32", ("i32", "%left"), ("i1", "false"))
+    named = t.op(f"load i32, ptr {t.op(f'getelementptr i32, ptr {place}, i32 {lane}')}")
+    # The lane itself is in its group even where its mask forgets it, so that the loop ends.
+    own = t.op(f"shl i32 1, {lane}")
+    group = t.op(f"and i32 {t.op(f'or i32 {named}, {own}')}, %left")
+    flags = t.op(f"bitcast i32 {group} to <32 x i1>")
+    clean = t.op(f"select <32 x i1> {flags}, {_V} %values, {_V} splat (i32 {_IDENTITY[op]})")
+    value = t.splat("i32", t.call("i32", f"llvm.vector.reduce.{op}.v32i32", (_V, clean)))
+    t.do(f"%more = select <32 x i1> {flags}, {_V} {value}, {_V} %result")
+    t.do(f"%rest = and i32 %left, {t.op(f'xor i32 {group}, -1')}")
+    t.do("br label %head")
+    t.start("out")
+    t.do(f"ret {_V} %result")
+    head = (
+        f"define internal fastcc {_V} @reduce.{op}({_V} %values, {_V} %members, i32 %mask) "
+        "noinline #0 {"
+    )
+    return "\n".join([head, *t.lines, "}"])
+
+
 def match_helper(declarations: set[str], bits: int) -> str:
     """``@match.N(values, mask)``: per lane the active lanes with the same value."""
     t = Text(declarations)

@@ -8,16 +8,31 @@ from placewise.execute.lower_ptx.context import Context, width
 from placewise.kernel.ptx import Instruction, Operand
 
 
+def last_type(i: Instruction) -> str:
+    """The last part that is an integer type; ``.relu`` may follow it."""
+    return next(p for p in reversed(i.parts) if p[0] in "busp" and p != "sat")
+
+
 def ints(c: Context, i: Instruction, *operands: Operand) -> tuple[str, bool, list[Node]]:
     """(IR type, signed, sources) of an integer instruction, by its last type."""
-    type_ = int_type(width(i.parts[-1]))
-    return type_, i.parts[-1][0] == "s", [c.src(o, type_) for o in operands or i.operands[1:]]
+    name = last_type(i)
+    type_ = int_type(width(name))
+    return type_, name[0] == "s", [c.src(o, type_) for o in operands or i.operands[1:]]
+
+
+def _by_halves(c: Context, op: str, a: Node, b: Node) -> list[Node]:
+    """An operation on the 16-bit halves of two words."""
+    return [c.both(op, x, y) for x, y in zip(split(c, a, 2), split(c, b, 2), strict=True)]
 
 
 def add(c: Context, i: Instruction) -> None:
     """add, sub: plain, saturating, or setting the carry flag."""
-    _, _, (a, b) = ints(c, i)
     name = i.parts[0]
+    if i.parts[-1].endswith("x2"):
+        a, b = (c.src(o, "i32") for o in i.operands[1:3])
+        c.dst(i.operands[0], join(c, _by_halves(c, name, a, b), "i32"))
+        return
+    _, _, (a, b) = ints(c, i)
     if "sat" in i.parts:
         c.dst(i.operands[0], c.both(f"s{name}_sat", a, b))
     elif "cc" in i.parts:
@@ -127,26 +142,21 @@ def negative(c: Context, i: Instruction) -> None:
 
 def extreme(c: Context, i: Instruction) -> None:
     """min, max; ``.u16x2`` and ``.s16x2`` by halves; ``.relu`` clamps at zero."""
-    last = i.parts[-1]
+    last = last_type(i)
     op = last[0] + i.parts[0]
-    if last.endswith("x2"):
-        a, b = (c.src(o, "i32") for o in i.operands[1:])
-        sixteen = c.b.const("i32", 16)
-        low = c.both(op, c.b.resize(a, "i16"), c.b.resize(b, "i16"))
-        high = c.both(
-            op,
-            c.b.resize(c.both("lshr", a, sixteen), "i16"),
-            c.b.resize(c.both("lshr", b, sixteen), "i16"),
-        )
-        if "relu" in i.parts:
-            low, high = (c.both("smax", v, c.b.const("i16", 0)) for v in (low, high))
-        c.dst(i.operands[0], join(c, [low, high], "i32"))
-        return
-    _, signed, values = ints(c, i)
-    result = c.both(op, values[0], values[1])
+    packed = last.endswith("x2")
+    if packed:
+        a, b = (c.src(o, "i32") for o in i.operands[1:3])
+        results = _by_halves(c, op, a, b)
+    else:
+        _, _, values = ints(c, i)
+        results = [c.both(op, values[0], values[1])]
     if "relu" in i.parts:
-        result = c.both("smax", result, c.b.const(result.type, 0))
-    c.dst(i.operands[0], result, signed=signed)
+        results = [c.both("smax", v, c.b.const(v.type, 0)) for v in results]
+    if packed:
+        c.dst(i.operands[0], join(c, results, "i32"))
+    else:
+        c.dst(i.operands[0], results[0], signed=last[0] == "s")
 
 
 def join(c: Context, parts: list[Node], type_: str) -> Node:

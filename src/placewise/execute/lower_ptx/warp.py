@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placewise.execute.builder import int_type
+from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.context import Context, width
 from placewise.kernel.ptx import Instruction, Pair
 
@@ -14,6 +15,14 @@ _REDUCE = {
     "or": "or",
     "xor": "xor",
 }
+
+
+def _members(c: Context, i: Instruction, position: int) -> tuple[Node, ...]:
+    """The member mask, unless it is missing or names every lane."""
+    if len(i.operands) <= position:
+        return ()
+    mask = c.src(i.operands[position], "i32")
+    return () if mask.op == "const" and mask.attr == 0xFFFFFFFF else (mask,)
 
 
 def shfl(c: Context, i: Instruction) -> None:
@@ -30,15 +39,15 @@ def shfl(c: Context, i: Instruction) -> None:
 def vote(c: Context, i: Instruction) -> None:
     mode = next(p for p in i.parts if p in ("all", "any", "uni", "ballot"))
     predicate = c.src(i.operands[1], "i1")
-    c.dst(
-        i.operands[0], c.b.effect("vote", "i32" if mode == "ballot" else "i1", predicate, attr=mode)
-    )
+    type_ = "i32" if mode == "ballot" else "i1"
+    members = _members(c, i, 2)
+    c.dst(i.operands[0], c.b.effect("vote", type_, predicate, *members, attr=mode))
 
 
 def match(c: Context, i: Instruction) -> None:
     mode = "any" if "any" in i.parts else "all"
     value = c.src(i.operands[1], int_type(width(i.parts[-1])))
-    node = c.b.effect("match", "i32", value, attr=mode)
+    node = c.b.effect("match", "i32", value, *_members(c, i, 2), attr=mode)
     target = i.operands[0]
     if isinstance(target, Pair):
         c.dst(target.second, c.b.part(node, 1, "i1"))
@@ -52,7 +61,8 @@ def redux(c: Context, i: Instruction) -> None:
     op = _REDUCE[next(p for p in i.parts if p in _REDUCE)]
     if op in ("min", "max"):
         op = ("s" if type_[0] == "s" else "u") + op
-    c.dst(i.operands[0], c.b.effect("reduce", "i32", c.src(i.operands[1], "i32"), attr=op))
+    value = c.src(i.operands[1], "i32")
+    c.dst(i.operands[0], c.b.effect("reduce", "i32", value, *_members(c, i, 2), attr=op))
 
 
 def activemask(c: Context, i: Instruction) -> None:
@@ -62,6 +72,8 @@ def activemask(c: Context, i: Instruction) -> None:
 def elect(c: Context, i: Instruction) -> None:
     """elect.sync d|p: the lowest active lane."""
     mask = c.b.effect("activemask", "i32")
+    for members in _members(c, i, 1):
+        mask = c.both("and", mask, members)
     first = c.b.pure("cttz", "i32", mask)
     lane = c.b.pure("special", "i32", attr="laneid")
     target = i.operands[0]
