@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -176,6 +178,32 @@ def test_interrupt() -> None:
     assert time.monotonic() - start < 30
     assert len(calls) == 1
     assert threading.active_count() < 10
+
+
+ENDLESS = r"""
+import os, signal, sys, threading
+import numpy as np
+from cuda_run import run
+source = 'extern "C" __global__ void endless(volatile float* b) { while (b[0] == 0.f) ; }'
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    run(source, "endless", 1, 32, options={"instruction_limit": None}, b=np.zeros(4, np.float32))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_an_endless_kernel() -> None:
+    """A signal reaches Python although compiled code is running."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=Path(__file__).parent,
+    )
+    assert done.stdout.strip() == "interrupted", done.stderr
 
 
 def test_progress_reaches_the_end() -> None:
