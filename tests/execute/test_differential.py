@@ -132,30 +132,10 @@ def argument(name, value):
     return ScalarArgument(name, value)
 
 
-GAPS = {
-    ("textures", None): "a texel's bytes are traced as four channels whatever its type",
-    ("cooperative_groups", None): "collectives mix lanes of different member masks",
-    ("cooperative_reduce_and_scan", None): "collectives mix lanes of different member masks",
-    ("packed_integers", "sm_90"): "packed addition and .relu after the type are not covered",
-    ("packed_integers", "sm_120"): "packed addition and .relu after the type are not covered",
-}
-"""What the executor does not do yet, by construct and target."""
-
-
-def constructs(arch, *marks):
-    for name in CONSTRUCTS:
-        gap = GAPS.get((name, None)) or GAPS.get((name, arch))
-        known = [pytest.mark.xfail(reason=gap)] if gap else []
-        yield pytest.param(name, arch, marks=[*marks, *known], id=f"{name}-{arch}")
-
-
 @pytest.mark.parametrize(
-    ("name", "arch"),
-    [
-        *constructs("sm_80"),
-        *(p for other in ("sm_90", "sm_120") for p in constructs(other, pytest.mark.slow)),
-    ],
+    "arch", ["sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ("sm_90", "sm_120"))]
 )
+@pytest.mark.parametrize("name", CONSTRUCTS)
 def test_constructs(name, arch):
     source, launch, values, constants = CONSTRUCTS[name]
     arguments = tuple(argument(n, v) for n, v in values.items())
