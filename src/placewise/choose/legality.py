@@ -8,6 +8,7 @@ from placewise.execute.result import Execution
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
+from placewise.kernel.view.elements import texel
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.space import MemorySpace, Placement, Way
@@ -240,6 +241,9 @@ def _property(
     obstacle = source_obstacle(view, use.name, space.way)
     if obstacle:
         return obstacle
+    channels = texel(use.parameter.element_type)
+    if space.way is Way.BINDING and channels and use.parameter.element_bytes // channels[1] < 4:
+        return "texels of 8 or 16 bits, which the executor cannot read: it could not be proven"
     elements = argument.data.nbytes // max(1, use.parameter.element_bytes)
     if home.size_elements is not None and elements > home.size_elements:
         return f"{elements} elements; {space.name} memory holds {home.size_elements}"
