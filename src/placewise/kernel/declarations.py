@@ -14,7 +14,6 @@ from placewise.kernel.tokens import Token, tokens
 
 _CLASS = frozenset({"struct", "class", "union", "enum"})
 _OPEN = {"(": ")", "[": "]", "{": "}"}
-_CLOSE = frozenset(_OPEN.values())
 _ATTRIBUTES = frozenset(
     {"__launch_bounds__", "__attribute__", "__declspec", "alignas", "__align__", "decltype",
      "__maxnreg__", "__cluster_dims__", "noexcept", "explicit"}
@@ -191,8 +190,13 @@ class _Scan:
         head.append(self.last())
 
     def skip(self) -> None:
-        """Past the group that opens here. A conditional's next branch starts at the depth at which
-        the first one did."""
+        """Past the group that opens here.
+
+        A conditional's next branch starts at the depth at which the first one did; where that
+        was before the group, the branch opens the group once more.
+        """
+        opening = self.tokens[self.at].text
+        closing = _OPEN[opening]
         depth = 0
         conditionals: list[int] = []
         while self.at < len(self.tokens):
@@ -200,11 +204,9 @@ class _Scan:
             self.at += 1
             if token.kind == "directive":
                 depth = _branch(token.directive, depth, conditionals)
-            elif token.kind != "mark":
-                continue
-            elif token.text in _OPEN:
+            elif token.text == opening:
                 depth += 1
-            elif token.text in _CLOSE:
+            elif token.text == closing:
                 depth -= 1
                 if depth <= 0:
                     return
@@ -234,8 +236,8 @@ def _names_operator(head: list[Token]) -> bool:
 def _branch(directive: str, depth: int, conditionals: list[int]) -> int:
     if directive in ("if", "ifdef", "ifndef"):
         conditionals.append(depth)
-    elif directive in ("else", "elif", "elifdef", "elifndef") and conditionals:
-        return conditionals[-1]
+    elif directive in ("else", "elif", "elifdef", "elifndef"):
+        return conditionals[-1] if conditionals else 0
     elif directive == "endif" and conditionals:
         conditionals.pop()
     return depth

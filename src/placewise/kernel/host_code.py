@@ -25,12 +25,21 @@ unannotated ``constexpr`` functions in constant expressions of a kernel, NVRTC d
 FULL_LIBRARY = "PLACEWISE_FULL_STD"
 """Macro that makes the headers in ``headers/`` include CUDA's own C++ library, all of it."""
 
+IMPLICIT_HEADER = "placewise_implicit.h"
+"""Header in ``headers/`` that comes before a source with host code, as nvcc has it."""
+_PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
+"""Macros by which host code asks where it is compiled."""
+
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _DEFINITION = re.compile(r"\s*#\s*define\s+(\w+)(?:\([^)]*\))?(?P<body>[\s\S]*)")
 _WORD = re.compile(r"\w+")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
+_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
 _HOST_FUNCTION = "without execution space annotations"
-_LIBRARY_MISSED = re.compile(r'"std"|"std::|identifier "\w+" is undefined')
+_OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
+"""Words that may be macros for an execution space, of a header that is not the user's."""
+_STD = re.compile(r'"std"|"std::')
+_USES_STD = re.compile(r"\busing\s+(?:namespace\s+std\b|std::)")
 
 
 @dataclass(frozen=True)
@@ -52,8 +61,9 @@ class DeviceSource:
     headers: tuple[tuple[str, Path, str], ...] = ()
     """(name in the directive, file, text) of the user's included files where one was changed."""
     defines: tuple[tuple[str, str], ...] = ()
+    preincludes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Names of the functions that were left out."""
+    """Names of the functions of the source that were left out."""
 
 
 class HostCode:
@@ -65,29 +75,55 @@ class HostCode:
         self._paths = (*options.include_paths, Path(filename).parent)
         self._main = _File(Path(filename).resolve(), filename, source)
         self._files = _own_files(self._main, self._paths)
-        self._device_words = _device_words([f.text for f in self._files], options.defines)
-        self._full_library = False
+        macros = _macros([f.text for f in self._files], options.defines)
+        self._device_words = _standing_for(_DEVICE, macros)
+        self._kernel_words = _standing_for({"__global__"}, macros)
+        self.full_library = False
+        self._platform = False
+        for file in self._files:
+            file.left_out += self._certain_host_code(file)
 
     def device_source(self) -> DeviceSource:
         """The source as it is to be compiled now."""
         changed = any(f.changed for f in self._files[1:])
         defines = [(DEVICE_CONSTEXPR, "constexpr __host__ __device__")]
-        if self._full_library:
+        if self.full_library:
             defines.append((FULL_LIBRARY, "1"))
+        if self._platform:
+            defines += _PLATFORM
+        left_out = sorted(self._main.left_out, key=lambda d: d.start)
+        names = [
+            _qualified(d)
+            for d in left_out
+            if d.kind == "function" and d.name and not any(c in left_out for c in _classes(d))
+        ]
+        headers = ((f.name, f.path, f.device_text()) for f in self._files[1:])
         return DeviceSource(
             text=self._main.device_text(),
-            headers=tuple((f.name, f.path, f.device_text()) for f in self._files[1:])
-            if changed
-            else (),
+            headers=tuple(headers) if changed else (),
             defines=tuple(defines),
-            left_out=tuple(
-                dict.fromkeys(
-                    d.name
-                    for f in self._files
-                    for d in sorted(f.left_out, key=lambda d: d.start)
-                    if d.kind == "function" and d.name
-                )
-            ),
+            preincludes=(IMPLICIT_HEADER,),
+            left_out=tuple(dict.fromkeys(names)),
+        )
+
+    def called(self, errors: Iterable[SourceError]) -> str | None:
+        """A function that was left out and that one of ``errors`` misses."""
+        names = {d.name for f in self._files for d in f.left_out if d.kind == "function"}
+        for error in errors:
+            found = _UNDEFINED.search(error.text)
+            if found and found[1] in names:
+                return found[1]
+        return None
+
+    def kernels(self) -> tuple[str, ...]:
+        """Names of the kernels that the source and the user's included files define."""
+        return tuple(
+            dict.fromkeys(
+                d.name
+                for f in self._files
+                for d in walk(f.declarations)
+                if d.kind == "function" and self._is_kernel(d)
+            )
         )
 
     def leave_out(self, errors: Iterable[SourceError]) -> bool:
@@ -97,9 +133,22 @@ class HostCode:
         """
         errors = tuple(errors)
         left_out = sum(self._leave_out_host_code(e) for e in errors)
-        if self._leave_out_headers(errors) or left_out or self._take_full_library(errors):
+        if self._leave_out_headers(errors) or left_out:
+            return True
+        if self._take_platform(errors) or self._take_full_library(errors):
             return True
         return sum(self._leave_out_unused(e) for e in errors) > 0
+
+    def _certain_host_code(self, file: _File) -> list[Declaration]:
+        """Functions of namespace scope that NVRTC is sure to refuse, to save it the rounds."""
+        return [
+            d
+            for d in file.declarations
+            if d.kind == "function"
+            and d.constexpr_at is None
+            and not self._is_device(d)
+            and not any(_OF_DEVICE.search(word) for word in d.words - {d.name})
+        ]
 
     def _leave_out_host_code(self, error: SourceError) -> bool:
         file, found = self._find(error)
@@ -136,11 +185,21 @@ class HostCode:
             > 0
         )
 
-    def _take_full_library(self, errors: tuple[SourceError, ...]) -> bool:
-        if self._full_library or not any(_LIBRARY_MISSED.search(e.text) for e in errors):
+    def _take_platform(self, errors: tuple[SourceError, ...]) -> bool:
+        if self._platform or not any("#error" in e.text for e in errors):
             return False
-        self._full_library = any("std" in f.text for f in self._files)
-        return self._full_library
+        self._platform = True
+        return True
+
+    def _take_full_library(self, errors: tuple[SourceError, ...]) -> bool:
+        names_std = any(_USES_STD.search(f.text) for f in self._files)
+        missed = any(
+            _STD.search(e.text) or (names_std and _UNDEFINED.search(e.text)) for e in errors
+        )
+        if self.full_library or not missed:
+            return False
+        self.full_library = True
+        return True
 
     def _leave_out_unused(self, error: SourceError) -> bool:
         """Other kernels, and device functions that nothing mentions any more."""
@@ -168,6 +227,9 @@ class HostCode:
             if error.file == file.name or Path(error.file).resolve() == file.path:
                 return file
         return None
+
+    def _is_kernel(self, declaration: Declaration) -> bool:
+        return bool(declaration.words & self._kernel_words)
 
     def _is_device(self, declaration: Declaration) -> bool:
         return bool(declaration.words & self._device_words)
@@ -253,6 +315,17 @@ class _File:
         return "".join(characters)
 
 
+def _classes(declaration: Declaration) -> list[Declaration]:
+    """The classes around a member, the outermost first."""
+    if declaration.parent is None:
+        return []
+    return [*_classes(declaration.parent), declaration.parent]
+
+
+def _qualified(declaration: Declaration) -> str:
+    return "::".join(d.name for d in (*_classes(declaration), declaration))
+
+
 def _is_among(name: str, unreadable: set[str]) -> bool:
     """Whether a header of CUDA is one of the files that NVRTC refused, or leads to them."""
     for file in unreadable:
@@ -284,15 +357,22 @@ def _own_files(main: _File, paths: tuple[Path, ...]) -> list[_File]:
     return found
 
 
-def _device_words(texts: list[str], defines: tuple[tuple[str, str], ...]) -> frozenset[str]:
-    """The execution and memory spaces of the device, with all macros that stand for one."""
-    bodies = [(name, set(_WORD.findall(body))) for name, body in defines]
+def _macros(
+    texts: list[str], defines: tuple[tuple[str, str], ...]
+) -> list[tuple[str, frozenset[str]]]:
+    """Every definition of a macro: its name and the words of its body."""
+    found = [(name, frozenset(_WORD.findall(body))) for name, body in defines]
     for text in texts:
         for token in tokens(text):
             match = _DEFINITION.match(token.text) if token.directive == "define" else None
             if match:
-                bodies.append((match[1], set(_WORD.findall(match["body"]))))
-    found = set(_DEVICE)
-    while new := {name for name, body in bodies if body & found} - found:
+                found.append((match[1], frozenset(_WORD.findall(match["body"]))))
+    return found
+
+
+def _standing_for(words: Iterable[str], macros: list[tuple[str, frozenset[str]]]) -> frozenset[str]:
+    """``words`` with all macros that lead to one of them."""
+    found = set(words)
+    while new := {name for name, body in macros if body & found} - found:
         found |= new
     return frozenset(found)

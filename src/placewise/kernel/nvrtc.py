@@ -25,6 +25,7 @@ _LOCATED_ERROR = re.compile(
     re.M,
 )
 """One error of NVRTC's log, with the line of code that it shows and the mark under the column."""
+_NAME_FILE = "__nv_name_map"
 _REMEMBERED = 64
 """Sources of which it is remembered what was left out."""
 _REGCOUNT_ATTRIBUTE = b"\x04\x2f\x08\x00"
@@ -37,10 +38,9 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
     Raises CompileError with the first error's file and line, CaseError for an unknown kernel or
     an include path that does not exist.
     """
-    device, module = _compile_device_code(source, filename, kernel, options)
+    _, module = _compile_device_code(source, filename, kernel, options)
     if module is None:
-        entries = _compile(device, filename, options, None)
-        known = re.findall(r"\.entry\s+(\w+)", entries[0] if entries else "")
+        known = HostCode(source, filename, kernel, options).kernels()
         raise CaseError(
             f"no kernel named '{kernel}'",
             where=filename,
@@ -138,15 +138,22 @@ def _compile_device_code(
 ) -> tuple[DeviceSource, tuple[str, bytes, str] | None]:
     """What was compiled in place of ``source``, and what came out, as of :func:`_compile`."""
     device = DeviceSource(source)
-    search = None
+    search = shown = None
     while True:
         try:
             module = _compile(device, filename, options, kernel)
             break
         except _RefusedError as error:
+            first = search is None
             search = search or HostCode(source, filename, kernel, options)
-            if not search.leave_out(error.errors):
-                raise
+            if shown is None or not search.full_library:
+                # What the full library adds in vain is no news to the user.
+                shown = error
+            if not search.leave_out(error.errors) and not first:
+                called = search.called(shown.errors)
+                if called and not shown.hint:
+                    shown.hint = f"{called} is a host function; mark it __device__"
+                raise shown from None
             device = search.device_source()
     _device_sources[source, filename, kernel, options] = device
     if len(_device_sources) > _REMEMBERED:
@@ -171,7 +178,7 @@ def _compile(
     try:
         if kernel is not None:
             _checked(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
-        flags = _flags(filename, options, source.defines)
+        flags = _flags(filename, options, source)
         (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [f.encode() for f in flags])
         log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         if kernel is not None and status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -180,9 +187,11 @@ def _compile(
                 return None
             entry = lowered.decode()
         elif status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            if kernel is not None and _only_the_name_is_wrong(source, filename, options, log):
+            refused = _RefusedError(log, filename)
+            # NVRTC looks the name up in a file of its own, behind the source.
+            if refused.errors and all(e.file == _NAME_FILE for e in refused.errors):
                 return None
-            raise _RefusedError(log, filename)
+            raise refused
         else:
             entry = ""
         ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
@@ -193,22 +202,7 @@ def _compile(
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _only_the_name_is_wrong(
-    source: DeviceSource, filename: str, options: CompileOptions, log: str
-) -> bool:
-    """Whether the source itself compiles, so that only the name expression failed."""
-    if "name expression" not in log.lower() and "__nv_" not in log:
-        return False
-    try:
-        _compile(source, filename, options, None)
-    except CompileError:
-        return False
-    return True
-
-
-def _flags(
-    filename: str, options: CompileOptions, defines: tuple[tuple[str, str], ...]
-) -> list[str]:
+def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list[str]:
     number = options.arch.removeprefix("sm_").rstrip("af")
     if not number.isdigit() or int(number) not in supported_archs():
         known = ", ".join(f"sm_{a}" for a in supported_archs())
@@ -218,20 +212,24 @@ def _flags(
         f"--gpu-architecture={options.arch}",
         f"--std={options.std}",
         "--generate-line-info",
-        *(f"--define-macro={name}={value}" for name, value in (*options.defines, *defines)),
+        *(f"--define-macro={name}={value}" for name, value in (*options.defines, *source.defines)),
+        *(f"--pre-include={name}" for name in source.preincludes),
         *(f"--include-path={path}" for path in paths),
     ]
 
 
 def _compile_error(log: str, filename: str) -> CompileError:
-    found = _LOCATED_ERROR.search(log)
-    if found:
+    errors = [m for m in _LOCATED_ERROR.finditer(log) if m["file"] != _NAME_FILE]
+    if errors:
+        found = errors[0]
         where = f"{found['file']}:{found['line']}"
-        count = len(_LOCATED_ERROR.findall(log))
+        count = len(errors)
         more = f" (and {count - 1} more)" if count > 1 else ""
         hint = None
         if "cannot open source file" in found["text"]:
             hint = "add the header's folder to the case's include paths"
+        elif '"register"' in found["text"]:
+            hint = "C++17 has no 'register'; set the case's std to c++14"
         return CompileError(
             f"does not compile: {found['text'].strip()}{more}", where=where, hint=hint
         )

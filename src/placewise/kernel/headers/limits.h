@@ -1,19 +1,10 @@
 #pragma once
-#define CHAR_BIT 8
-#define SCHAR_MAX 127
-#define SCHAR_MIN (-128)
-#define UCHAR_MAX 255
-#define CHAR_MAX SCHAR_MAX
-#define CHAR_MIN SCHAR_MIN
-#define SHRT_MAX 32767
-#define SHRT_MIN (-32768)
-#define USHRT_MAX 65535
-#define INT_MAX 2147483647
-#define INT_MIN (-2147483647 - 1)
-#define UINT_MAX 4294967295U
-#define LONG_MAX 9223372036854775807L
-#define LONG_MIN (-9223372036854775807L - 1)
-#define ULONG_MAX 18446744073709551615UL
-#define LLONG_MAX 9223372036854775807LL
-#define LLONG_MIN (-9223372036854775807LL - 1)
-#define ULLONG_MAX 18446744073709551615ULL
+#include <cuda/std/climits>
+// CUDA's header takes a long to be as short as on Windows where __LP64__ is not defined.
+static_assert(sizeof(long) == sizeof(long long), "of a 64-bit system whose long has 64 bits");
+#undef LONG_MAX
+#undef LONG_MIN
+#undef ULONG_MAX
+#define LONG_MAX 0x7fffffffffffffffL
+#define LONG_MIN (-LONG_MAX - 1)
+#define ULONG_MAX 0xffffffffffffffffUL

@@ -107,6 +107,7 @@ def _parse(case: Case, source: DeviceSource, text: bytes) -> Any:
         "-include", str(_PREAMBLE),
         *(f"-D{name}={value}" for name, value in (*case.options.defines, *source.defines)),
         *(f"-I{path}" for path in (*case.options.include_paths, folder, *header_paths())),
+        *(argument for name in source.preincludes for argument in ("-include", name)),
     ]  # fmt: skip
     try:
         return cindex.Index.create().parse(

@@ -1,0 +1,269 @@
+"""Files that hold host code beside the kernel."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placewise.errors import CaseError, CompileError
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.declarations import declarations, innermost, walk
+from placewise.kernel.make_case import make_case
+from placewise.kernel.nvrtc import compile_kernel, device_source, left_out
+from placewise.kernel.tokens import tokens
+from placewise.kernel.view.clang import parse_kernel
+
+OPTIONS = CompileOptions()
+APPLICATION = """\
+// Größe: a comment that is not ASCII
+#include <stdio.h>
+#include <iostream>
+#include <vector>
+#include <cuda_runtime.h>
+#define CHECK(call) do { if ((call) != cudaSuccess) exit(1); } while (0)
+#define KERNEL __global__ void
+using namespace std;
+
+const int width = 4;
+std::vector<float> results;
+static cudaStream_t stream;
+int counts[] = {1, 2, 3}, *where;
+
+struct Options {
+    int n = 0;
+    std::string name;
+    void print() const { std::cout << name; }
+};
+
+struct Pair {
+    float a, b;
+    Pair(float x) { a = b = x; printf("}"); }
+    __device__ float sum() const { return a + b; }
+};
+
+constexpr int twice(int n) { return 2 * n; }
+__host__ __device__ inline float half(float x) { return x / 2; }
+
+void launch(float *a, int n);
+
+KERNEL scale(float *a, Pair p) {
+    __shared__ float s[twice(width)];
+    s[threadIdx.x] = half(a[threadIdx.x]) * p.sum();
+    a[threadIdx.x] = s[threadIdx.x];
+}
+
+template <class T>
+void fill(std::vector<T> &v) { for (auto &x : v) x = rand(); }
+
+void launch(float *a, int n) {
+    scale<<<1, n>>>(a, Pair(1.0f)); /* Größe } */
+    CHECK(cudaDeviceSynchronize());
+}
+
+int main(int argc, char **argv) {
+    Options options;
+    const char *text = R"(} not the end)";
+#ifdef VERBOSE
+    if (argc > 1) {
+#else
+    if (argc > 2) {
+#endif
+        options.print();
+    }
+    fill(results);
+    launch(nullptr, 4);
+    return '}' == 3;
+}
+"""
+
+
+def test_a_kernel_of_a_whole_application_compiles():
+    kernel = compile_kernel(APPLICATION, "app.cu", "scale", OPTIONS)
+    assert kernel.static_shared_bytes == 32
+    assert left_out(APPLICATION, "app.cu", "scale", OPTIONS) == (
+        "Pair::Pair",
+        "fill",
+        "launch",
+        "main",
+    )
+
+
+def test_what_is_left_stays_where_it_was():
+    text = device_source(APPLICATION, "app.cu", "scale", OPTIONS).text
+    before, after = APPLICATION.encode(), text.encode()
+    assert len(before) == len(after)
+    assert before.count(b"\n") == after.count(b"\n")
+    start = APPLICATION.encode().index(b"KERNEL scale")
+    end = APPLICATION.encode().index(b"template <class T>")
+    assert before[start:end] == after[start:end]
+    assert "main" not in text
+    # The conditional in main is still closed.
+    assert text.count("#if") == text.count("#endif") == 1
+
+
+def test_the_syntax_tree_has_the_offsets_of_the_whole_source():
+    case = make_case(
+        "scale",
+        APPLICATION.replace("Pair p", "int p").replace("p.sum()", "p"),
+        [np.zeros(4, np.float32), np.int32(2)],
+        block=4,
+        grid=1,
+    )
+    parsed = parse_kernel(case)
+    assert parsed.text == case.source.encode()
+    body = parsed.text[parsed.body.start : parsed.body.end]
+    assert body.startswith(b"{\n    __shared__")
+    assert body.endswith(b"s[threadIdx.x];\n}")
+    assert parsed.errors == ()
+
+
+def test_a_source_for_the_device_alone_is_untouched():
+    source = "__global__ void f(float *a) { a[0] = 1; }\n"
+    found = device_source(source, "f.cu", "f", OPTIONS)
+    assert found.text == source
+    assert found.left_out == found.headers == ()
+
+
+def test_an_error_of_the_kernel_is_reported_in_its_place():
+    source = APPLICATION.replace("* p.sum()", "* q.sum()")
+    line = source.split("q.sum()")[0].count("\n") + 1
+    with pytest.raises(CompileError, match='"q" is undefined') as caught:
+        compile_kernel(source, "app.cu", "scale", OPTIONS)
+    assert caught.value.where == f"app.cu:{line}"
+
+
+def test_an_error_of_a_device_function_is_no_host_code():
+    source = """\
+int main() { return 0; }
+__device__ float twice(float x) { return 2 * y; }
+__global__ void f(float *a) { a[0] = twice(a[0]); }
+"""
+    with pytest.raises(CompileError, match='"y" is undefined') as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert caught.value.where == "f.cu:2"
+
+
+def test_a_kernel_that_calls_a_host_function_is_refused():
+    source = """\
+#include <cstdlib>
+int draw() { return rand(); }
+__global__ void f(int *a) { *a = draw(); }
+"""
+    with pytest.raises(CompileError, match="draw") as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert caught.value.where == "f.cu:3"
+    assert "__device__" in (caught.value.hint or "")
+
+
+def test_a_struct_that_a_kernel_takes_keeps_all_its_members():
+    source = """\
+#include <vector>
+struct Table { int n; std::vector<float> rows; };
+int main() { return 0; }
+__global__ void f(Table t, int *out) { *out = t.n; }
+"""
+    with pytest.raises(CompileError, match="Table"):
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+
+
+def test_another_kernel_that_does_not_compile_is_left_out():
+    source = """\
+texture<float, 1> table;
+__global__ void old(float *a) { a[0] = tex1Dfetch(table, 0); }
+__global__ void good(float *a) { a[0] = 1; }
+"""
+    compile_kernel(source, "f.cu", "good", OPTIONS)
+    assert left_out(source, "f.cu", "good", OPTIONS) == ("old",)
+    with pytest.raises(CompileError):
+        compile_kernel(source, "f.cu", "old", OPTIONS)
+
+
+def test_kernels_beside_host_code_are_named():
+    with pytest.raises(CaseError) as caught:
+        compile_kernel(APPLICATION, "app.cu", "scael", OPTIONS)
+    assert "scale" in (caught.value.hint or "")
+    assert "main" not in (caught.value.hint or "")
+
+
+def test_host_code_of_included_files_is_left_out_as_well(tmp_path: Path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "timer.h").write_text(
+        '#pragma once\n#include "more.h"\n#include <sys/time.h>\n'
+        "double now() { struct timeval t; gettimeofday(&t, 0); return t.tv_sec; }\n"
+        "__device__ inline float third(float x) { return x / THREE; }\n"
+    )
+    (tmp_path / "inner" / "more.h").write_text("#define THREE 3\nstatic int uses;\n")
+    source = (
+        '#include "inner/timer.h"\n#include "kernel.cu"\nint main() { f<<<1, 1>>>(0); now(); }\n'
+    )
+    (tmp_path / "kernel.cu").write_text("__global__ void f(float *a) { *a = third(*a); }\n")
+    main = tmp_path / "main.cu"
+    compile_kernel(source, str(main), "f", OPTIONS)
+    assert left_out(source, str(main), "f", OPTIONS) == ("main",)
+
+
+def test_a_shared_name_of_two_included_files_is_not_mixed_up(tmp_path: Path):
+    for folder, value in (("a", 1), ("b", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "size.h").write_text(f"const int {folder} = {value};\n")
+        (tmp_path / folder / f"use_{folder}.h").write_text('#include "size.h"\n')
+    source = (
+        '#include "a/use_a.h"\n#include "b/use_b.h"\nint main() { return 0; }\n'
+        "__global__ void f(int *out) {\n"
+        "  __shared__ int s[a + b]; s[threadIdx.x] = *out; __syncthreads(); *out = s[*out]; }\n"
+    )
+    kernel = compile_kernel(source, str(tmp_path / "main.cu"), "f", OPTIONS)
+    assert kernel.static_shared_bytes == 12
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("int f(int a) { return a; }", [("function", "f")]),
+        ("int f(int a);", [("other", "f")]),
+        ("namespace a { namespace b { void f() {} } int x; }", [("function", "f"), ("other", "x")]),
+        ('extern "C" {\nvoid f() {}\n}', [("function", "f")]),
+        ('extern "C" void f() {}', [("function", "f")]),
+        ("#ifdef __cplusplus\nextern \"C\" {\n#endif\nint x;\n#ifdef __cplusplus\n}\n#endif\n",
+         [("other", "x")]),
+        ("struct A { int x; A() : x{1} {} void f() {} } a;",
+         [("class", "A"), ("other", "x"), ("function", "A"), ("function", "f")]),
+        ("class B : public A<int> { };", [("class", "B")]),
+        ("enum class E : int { one, two };", [("class", "E")]),
+        ("struct A f(struct A a) { return a; }", [("function", "f")]),
+        ("__global__ void __launch_bounds__(256, 2) k(float *a) {}", [("function", "k")]),
+        ("struct __align__(8) P { float x, y; };", [("class", "P"), ("other", "y")]),
+        ("template <class T, int N = 3> void f(T t) { }", [("function", "f")]),
+        ("bool operator==(A a, A b) { return 1; } int y;",
+         [("function", "operator"), ("other", "y")]),
+        ("A &operator+=(A &a, int b) { return a; } int y;",
+         [("function", "operator"), ("other", "y")]),
+        ("auto f = [](int a) { return a; }; int y;", [("other", "f"), ("other", "y")]),
+        ("int a[] = {1, 2}; std::vector<int> v{1};", [("other", "a"), ("other", "v")]),
+        ("#ifdef A\nint f(int a) {\n#else\nint f(int a, int b) {\n#endif\n  return a;\n}\nint y;",
+         [("function", "f"), ("other", "y")]),
+        ('const char *s = "}"; char c = \'"\'; // }\nint y; /* { */ int z;',
+         [("other", "s"), ("other", "c"), ("other", "y"), ("other", "z")]),
+        ("int n = 1'000'000; int y;", [("other", "n"), ("other", "y")]),
+        ("#define OPEN {\nint y;", [("other", "y")]),
+        ("#define LONG a \\\n  {\nint y;", [("other", "y")]),
+    ],
+)  # fmt: skip
+def test_declarations_are_found(text, expected):
+    assert [(d.kind, d.name) for d in walk(declarations(text))] == expected
+
+
+@given(st.text(alphabet="{}()<>;=:#\"'\\/*\n abR", max_size=60))
+def test_any_text_is_scanned(text):
+    found = declarations(text)
+    covered = [(d.start, d.end) for d in found]
+    assert all(0 <= start < end <= len(text) for start, end in covered)
+    assert all(b[0] >= a[1] for a, b in pairwise(covered))
+    for token in tokens(text):
+        assert text[token.start : token.end] == token.text
+    for at in range(len(text)):
+        one = innermost(found, at)
+        assert one is None or one.start <= at < one.end
