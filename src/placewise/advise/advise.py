@@ -71,7 +71,7 @@ def advise(
         verdict=_verdict(recommended, tuple(options), present),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
-        notes=prepared.notes,
+        notes=(*prepared.notes, *_range_note(candidates)),
         seconds=time.perf_counter() - start,
     )
 
@@ -109,6 +109,18 @@ def _proven(option: Option, prepared: Prepared) -> Option:
         option,
         rewritten=rewritten,
         verification=verify(rewritten, prepared.case, prepared.execution),
+    )
+
+
+def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
+    """What the range of a ratio rests on, where the model's error is known."""
+    error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
+    if error is None:
+        return ()
+    return (
+        "ranges cover the model's concurrency factors, the block sample, and the model's error on "
+        f"measured kernels ({error.fitted_on}); held out ({error.checked_on}), the measured ratio "
+        f"stayed below the upper end in {error.checked_below} of {error.checked_pairs} pairs",
     )
 
 
