@@ -108,8 +108,8 @@ def test_ratio_spans_the_concurrency_factors():
     then = _counters(A_GLOBAL, C_CONSTANT)
     found = relative(path_model(), then, now, K20C)
     assert found.ratio == pytest.approx(10600 / 7890)
-    assert found.high == pytest.approx(10600 / 3945)
-    assert found.low == pytest.approx(1.0)
+    assert found.parameter_high == pytest.approx(10600 / 3945)
+    assert found.parameter_low == pytest.approx(1.0)
     assert not found.certain_gain
 
 
@@ -126,7 +126,9 @@ def test_ratio_spans_the_halves_of_the_sample():
         return _counters(_array("A", "global", _level("L2", (first + second) / 2)), halves=halves)
 
     found = relative(path_model(), case(10, 30), case(40, 40), K20C)
-    assert (found.ratio, found.low, found.high) == pytest.approx((0.5, 0.25, 0.75))
+    assert (found.ratio, found.parameter_low, found.parameter_high) == pytest.approx(
+        (0.5, 0.25, 0.75)
+    )
 
 
 def test_nothing_accessed():

@@ -1,16 +1,22 @@
 """Models: counters in, a prediction with named parts out."""
 
 from placewise.model.base import Model, PathTime, Prediction, Term
+from placewise.model.error import PATH_ERROR, PATH_ERROR_RERUN, Bin, ErrorBand, error_of
 from placewise.model.latency import latency_model
 from placewise.model.path import path_model
 from placewise.model.uncertainty import Ratio, relative
 
 __all__ = [
+    "PATH_ERROR",
+    "PATH_ERROR_RERUN",
+    "Bin",
+    "ErrorBand",
     "Model",
     "PathTime",
     "Prediction",
     "Ratio",
     "Term",
+    "error_of",
     "latency_model",
     "path_model",
     "relative",

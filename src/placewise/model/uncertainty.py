@@ -38,14 +38,18 @@ class Ratio:
         return self.error.bin(self.ratio) if self.error else None
 
 
-def relative(model: Model, candidate: Counters, present: Counters, machine: Machine) -> Ratio:
+def relative(
+    model: Model, candidate: Counters, present: Counters, machine: Machine, *, rerun: bool = False
+) -> Ratio:
     """``candidate``'s predicted time over ``present``'s, with the range that it takes over every
     variant of the model and over the whole block sample and its halves; both placements are always
     judged under the same variant and from the same blocks. 1 where nothing is accessed.
 
     Where the placements differ, the range is widened by the model's measured error, as factors: a
     range that stays below 1 is a gain beyond what the model is usually wrong by. The error is known
-    from few kernels (:mod:`.error`), so it is an order of size, no confidence interval.
+    from one kernel (:mod:`.error`), so it is an order of size, no confidence interval. ``rerun``
+    says that ``candidate`` comes from a trace of its own rewritten kernel, not from the trace that
+    ``present`` comes from.
     """
     pairs = [(candidate, present)]
     if len(candidate.halves) == len(present.halves):
@@ -56,7 +60,7 @@ def relative(model: Model, candidate: Counters, present: Counters, machine: Mach
             base = variant.predict(other, machine).total
             ratios.append(variant.predict(one, machine).total / base if base else 1.0)
     ratio, low, high = ratios[0], min(ratios), max(ratios)
-    error = None if candidate.placement == present.placement else error_of(model.name)
+    error = None if candidate.placement == present.placement else error_of(model.name, rerun=rerun)
     if error is None:
         return Ratio(ratio, low, high, low, high, None)
     # The range contains the prediction even where the model errs to one side only.
