@@ -11,7 +11,7 @@ from rich.text import Text
 from placewise.advise.advice import Advice, Option
 from placewise.advise.why import count, in_shares, size
 
-SHOWN = 8
+SHOWN = 6
 """Rows of the ranking that are shown; JSON has all that were kept."""
 ILLEGAL_SHOWN = 12
 
