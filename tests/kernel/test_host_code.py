@@ -169,6 +169,38 @@ __global__ void f(Table t, int *out) { *out = t.n; }
         compile_kernel(source, "f.cu", "f", OPTIONS)
 
 
+@pytest.mark.parametrize(
+    "member", ["void (*call)(std::string);", "MEMBER(std::string)", "virtual int f() { return 1; }"]
+)
+def test_members_that_shape_an_object_are_never_left_out_alone(member):
+    source = f"""\
+#define MEMBER(type) type made;
+struct Table {{ int n; {member} int m; }};
+int main() {{ return 0; }}
+__global__ void f(Table t, int *out) {{ *out = t.m; }}
+"""
+    with pytest.raises(CompileError):
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+
+
+def test_methods_of_the_host_are_left_out_of_a_struct_that_a_kernel_takes():
+    source = """\
+#include <vector>
+struct View {
+    float *data; int n;
+    View(std::vector<float> &v);
+    View(const View &other) = default;
+    ~View() { cudaFree(data); }
+    std::vector<float> copy() const;
+    __device__ float first() const { return data[0]; }
+};
+View::View(std::vector<float> &v) : data(v.data()), n{(int)v.size()} {}
+__global__ void f(View v, int *out) { *out = v.first() + v.n; }
+"""
+    compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert left_out(source, "f.cu", "f", OPTIONS) == ("View::~View", "View::View")
+
+
 def test_another_kernel_that_does_not_compile_is_left_out():
     source = """\
 texture<float, 1> table;

@@ -30,9 +30,13 @@ class Declaration:
     kind: str
     """function, class, or other (variables, typedefs, prototypes, using …)."""
     name: str
-    """Name of a function, class or variable; empty where there is none."""
+    """Name of a function, class or variable, one word; empty where there is none."""
+    spelling: str
+    """The name with the qualifiers that it is declared with: ``View::~View``."""
     words: frozenset[str]
     """Identifiers of its head: everything before the body or the initial value."""
+    callable: bool = False
+    """A function, constructor or destructor, or the declaration of one."""
     constexpr_at: int | None = None
     """Offset of the head's ``constexpr``."""
     parent: Declaration | None = None
@@ -262,6 +266,7 @@ def _made(
     first: Token, last: Token, kind: str, head: list[Token], parent: Declaration | None
 ) -> Declaration:
     parenthesis = _name_parenthesis(head)
+    spelling = ""
     if kind == "class":
         name = next((t.text for t in reversed(head) if t.kind == "word" and t.text != "final"), "")
         if ":" in [t.text for t in head]:
@@ -269,14 +274,20 @@ def _made(
             name = next((t.text for t in reversed(head[:colon]) if t.kind == "word"), name)
     elif parenthesis is not None:
         name = head[parenthesis - 1].text
+        spelling = _qualifiers(head[: parenthesis - 1]) + name
     else:
         name = next((t.text for t in reversed(head) if t.kind == "word"), "")
+    # What has no type before it is a constructor, or a macro that makes anything.
+    is_constructor = parent is not None and name == parent.name
+    typed = parenthesis is not None and (parenthesis > 1 or is_constructor)
     return Declaration(
         start=first.start,
         end=last.end,
         kind=kind,
         name=name,
+        spelling=spelling or name,
         words=frozenset(t.text for t in head if t.kind == "word"),
+        callable=kind == "function" or (kind == "other" and typed),
         constexpr_at=next(
             (t.start for t in head if t.kind == "word" and t.text == "constexpr"), None
         ),
@@ -284,10 +295,25 @@ def _made(
     )
 
 
+def _qualifiers(head: list[Token]) -> str:
+    """What belongs to a name behind ``head``: classes and namespaces, the ``~`` of a destructor."""
+    found = ""
+    for token in reversed(head):
+        expected = token.kind == "word" if found.startswith("::") else token.text in ("::", "~")
+        if not expected:
+            break
+        found = token.text + found
+    return found
+
+
 def _name_parenthesis(head: list[Token]) -> int | None:
     """Index of the parenthesis behind a function's name."""
     for i in range(1, len(head)):
         before = head[i - 1]
-        if head[i].text == "(" and before.kind == "word" and before.text not in _ATTRIBUTES:
+        if head[i].text != "(" or before.kind != "word" or before.text in _ATTRIBUTES:
+            continue
+        behind = next((j + 1 for j in range(i, len(head)) if head[j].text == ")"), len(head))
+        is_pointer = head[behind : behind + 1] and head[behind].text == "("
+        if not is_pointer or before.text == "operator":
             return i
     return None

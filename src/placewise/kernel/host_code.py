@@ -108,7 +108,7 @@ class HostCode:
 
     def called(self, errors: Iterable[SourceError]) -> str | None:
         """A function that was left out and that one of ``errors`` misses."""
-        names = {d.name for f in self._files for d in f.left_out if d.kind == "function"}
+        names = {d.name for f in self._files for d in f.left_out if d.callable and not d.parent}
         for error in errors:
             found = _UNDEFINED.search(error.text)
             if found and found[1] in names:
@@ -144,7 +144,9 @@ class HostCode:
         return [
             d
             for d in file.declarations
-            if d.kind == "function"
+            if d.callable
+            # A constant or a type may be declared with parentheses, too.
+            and (d.kind == "function" or not d.words & {"const", "typedef", "using"})
             and d.constexpr_at is None
             and not self._is_device(d)
             and not any(_OF_DEVICE.search(word) for word in d.words - {d.name})
@@ -156,7 +158,7 @@ class HostCode:
             return False
         if self._is_device(found):
             return False
-        is_function = found.kind == "function" or _HOST_FUNCTION in error.text
+        is_function = found.callable
         if _HOST_FUNCTION in error.text and found.constexpr_at is not None:
             return file.annotate(found)
         # Data members and virtual functions shape the objects of their class: all of it or nothing.
@@ -323,7 +325,7 @@ def _classes(declaration: Declaration) -> list[Declaration]:
 
 
 def _qualified(declaration: Declaration) -> str:
-    return "::".join(d.name for d in (*_classes(declaration), declaration))
+    return "::".join([*(c.name for c in _classes(declaration)), declaration.spelling])
 
 
 def _is_among(name: str, unreadable: set[str]) -> bool:
