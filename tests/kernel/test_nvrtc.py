@@ -97,3 +97,8 @@ def test_targets_of_machines():
     arch, note = target_for((12, 9))
     assert int(arch.removeprefix("sm_")) <= 129
     assert note is not None
+
+
+def test_compiling_leaves_python_s_own_objects_alone():
+    compile_text(SCALE, "shared_sum")
+    assert bytes([32]) == b"\x20"

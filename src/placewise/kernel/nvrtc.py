@@ -264,9 +264,12 @@ def _checked(result: tuple[Any, ...]) -> Any:
 
 
 def _bytes(program: Any, size: Any, fill: Any) -> bytes:
-    buffer: bytes = b" " * _checked(size(program))
+    # One byte more than asked: NVRTC writes into the object itself, and Python shares its bytes
+    # objects of length one.
+    length: int = _checked(size(program))
+    buffer = b" " * (length + 1)
     _checked(fill(program, buffer))
-    return buffer
+    return buffer[:length]
 
 
 def _text(program: Any, size: Any, fill: Any) -> str:
