@@ -165,8 +165,17 @@ struct Table { int n; std::vector<float> rows; };
 int main() { return 0; }
 __global__ void f(Table t, int *out) { *out = t.n; }
 """
-    with pytest.raises(CompileError, match="Table"):
+    with pytest.raises(CompileError, match="Table") as caught:
         compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert "members" in (caught.value.hint or "")
+
+
+def test_a_host_variable_in_a_kernel_is_named():
+    source = "int scale = 2;\nint main() {}\n__global__ void f(int *a) { *a = scale; }\n"
+    with pytest.raises(CompileError, match="scale") as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert caught.value.where == "f.cu:3"
+    assert "host" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +244,31 @@ def test_host_code_of_included_files_is_left_out_as_well(tmp_path: Path):
     main = tmp_path / "main.cu"
     compile_kernel(source, str(main), "f", OPTIONS)
     assert left_out(source, str(main), "f", OPTIONS) == ("main",)
+
+
+def test_a_library_of_the_host_is_left_out_where_nvrtc_cannot_read_it(tmp_path: Path):
+    (tmp_path / "GL").mkdir()
+    (tmp_path / "GL" / "glew.h").write_text("typedef unsigned GLuint;\nvoid glBegin(GLuint);\n")
+    source = "#include <GL/glew.h>\nGLuint buffer;\n__global__ void f(int *out) { *out = 1; }\n"
+    compile_kernel(source, "f.cu", "f", CompileOptions(include_paths=(tmp_path,)))
+
+
+def test_a_class_that_a_conditional_cuts_through_does_not_take_its_surroundings_along():
+    source = """\
+extern "C" {
+#ifdef AS_STRUCT
+struct Context {
+#endif
+int handle;
+#ifdef AS_STRUCT
+};
+#endif
+}
+__global__ void f(int *out) { *out = 1; }
+"""
+    with pytest.raises(CompileError) as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert caught.value.where == "f.cu:5"
 
 
 def test_a_shared_name_of_two_included_files_is_not_mixed_up(tmp_path: Path):

@@ -41,6 +41,8 @@ class Declaration:
     """Offset of the head's ``constexpr``."""
     parent: Declaration | None = None
     """The class that it is a member of."""
+    torn: bool = False
+    """A class that a conditional cuts through, so that its end is not known."""
     members: list[Declaration] = field(default_factory=list)
 
 
@@ -77,10 +79,15 @@ class _Scan:
 
     def scope(self, into: list[Declaration], parent: Declaration | None) -> None:
         """Declarations up to the closing brace of this scope, or the end of the text."""
+        conditionals: list[int] = []
         while self.at < len(self.tokens):
             token = self.tokens[self.at]
             if token.text == "}":
                 return
+            if token.kind == "directive" and parent is not None:
+                began_before = not conditionals and token.directive in ("else", "elif", "endif")
+                parent.torn = parent.torn or began_before
+                _branch(token.directive, 0, conditionals)
             if token.kind == "directive" or token.text == ";" or self.access_label():
                 self.at += 1
             else:

@@ -106,13 +106,19 @@ class HostCode:
             left_out=tuple(dict.fromkeys(names)),
         )
 
-    def called(self, errors: Iterable[SourceError]) -> str | None:
-        """A function that was left out and that one of ``errors`` misses."""
-        names = {d.name for f in self._files for d in f.left_out if d.callable and not d.parent}
+    def hint(self, errors: Iterable[SourceError]) -> str | None:
+        """What to do where one of ``errors`` misses something that was left out."""
+        left_out = {d.name: d for f in self._files for d in f.left_out if not d.parent}
         for error in errors:
-            found = _UNDEFINED.search(error.text)
-            if found and found[1] in names:
-                return found[1]
+            match = _UNDEFINED.search(error.text)
+            found = left_out.get(match[1]) if match else None
+            if found is None:
+                continue
+            if found.callable:
+                return f"{found.name} is a host function; mark it __device__"
+            if found.kind == "class":
+                return f"{found.name} has members that device code cannot have"
+            return f"{found.name} is declared for the host alone"
         return None
 
     def kernels(self) -> tuple[str, ...]:
@@ -164,7 +170,7 @@ class HostCode:
         # Data members and virtual functions shape the objects of their class: all of it or nothing.
         while found.parent is not None and (not is_function or "virtual" in found.words):
             found, is_function = found.parent, False
-        if any(self._is_device(d) for d in walk([found])):
+        if found.torn or any(self._is_device(d) for d in walk([found])):
             return False
         return file.drop(found)
 
@@ -178,14 +184,23 @@ class HostCode:
                     [
                         i
                         for i in f.includes
-                        if resolve(i, f.path.parent, self._paths) is None
-                        and ((missing and is_host_only(i.name)) or _is_among(i.name, unreadable))
+                        if (missing and self._is_unprovided(f, i))
+                        or (not self._is_own(f, i) and _is_among(i.name, unreadable))
                     ]
                 )
                 for f in self._files
             )
             > 0
         )
+
+    def _is_unprovided(self, file: _File, include: Include) -> bool:
+        return is_host_only(include.name) and not self._resolve(file, include)
+
+    def _is_own(self, file: _File, include: Include) -> bool:
+        return self._resolve(file, include) in {f.path for f in self._files}
+
+    def _resolve(self, file: _File, include: Include) -> Path | None:
+        return resolve(include, file.path.parent, self._paths)
 
     def _take_platform(self, errors: tuple[SourceError, ...]) -> bool:
         if self._platform or not any("#error" in e.text for e in errors):
@@ -349,6 +364,9 @@ def _own_files(main: _File, paths: tuple[Path, ...]) -> list[_File]:
     by_name: dict[str, Path] = {}
     for file in found:
         for include in file.includes:
+            # A library that is installed beside them, such as <GL/glew.h>, is not the user's.
+            if is_host_only(include.name) and not include.quoted:
+                continue
             path = resolve(include, file.path.parent, paths)
             if path is None or path == main.path:
                 continue

@@ -150,9 +150,7 @@ def _compile_device_code(
                 # What the full library adds in vain is no news to the user.
                 shown = error
             if not search.leave_out(error.errors) and not first:
-                called = search.called(shown.errors)
-                if called and not shown.hint:
-                    shown.hint = f"{called} is a host function; mark it __device__"
+                shown.hint = shown.hint or search.hint(shown.errors)
                 raise shown from None
             device = search.device_source()
     _device_sources[source, filename, kernel, options] = device
