@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError, PlacewiseError
 from placewise.execute import execute
+from placewise.execute.compare import OutputCheck, compare
 from placewise.execute.result import Execution
 from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
-from placewise.execute.compare import OutputCheck, compare
 from placewise.gpu.device import Device, DeviceError, Scope
 from placewise.gpu.record import DeviceInfo, L2State, Measurement, PlacementRecord, Timing
 from placewise.kernel.case import Case

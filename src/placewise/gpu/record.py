@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from placewise.errors import PlacewiseError
-from placewise.gpu.clocks import Clocks
 from placewise.execute.compare import OutputCheck
+from placewise.gpu.clocks import Clocks
 
 SCHEMA = 1
 """Version of the data file."""
