@@ -44,7 +44,8 @@ def test_headers_agree_with_the_library_of_cuda(name, full):
         compile_kernel(source + PLAIN, "case.cu", "plain", CompileOptions(defines=defines))
 
 
-def test_limits_are_those_of_numpy():
+@pytest.mark.parametrize("std", ["c++11", "c++17", "c++20"])
+def test_limits_are_those_of_numpy(std):
     names = [f"{u}{w}" for w in ("int8", "int16", "int32", "int64") for u in ("", "u")]
     expected, code = [], []
     for name in names:
@@ -62,13 +63,14 @@ def test_limits_are_those_of_numpy():
         "#include <limits>\n#include <climits>\n#include <cstdint>\n"
         f'extern "C" __global__ void k(unsigned long long *out) {{\n{lines}}}\n'
     )
-    kernel = compile_kernel(source, "case.cu", "k", EMPTY)
+    kernel = compile_kernel(source, "case.cu", "k", CompileOptions(std=std))
     inputs = Inputs((ArrayArgument("out", np.zeros(len(code), "uint64")),))
     found = execute(kernel, Launch((1, 1, 1), (1, 1, 1)), inputs).output("out")
     assert found.tolist() == [int(v) % 2**64 for v in expected]
 
 
-def test_facts_of_real_numbers_are_those_of_numpy():
+@pytest.mark.parametrize("std", ["c++14", "c++17"])
+def test_facts_of_real_numbers_are_those_of_numpy(std):
     members = ("max", "min", "lowest", "epsilon", "infinity", "quiet_NaN", "denorm_min")
     code = [f"std::numeric_limits<float>::{m}()" for m in members]
     code += ["FLT_MAX", "FLT_MIN", "FLT_EPSILON", "HUGE_VALF", "INFINITY", "(float)M_PI"]
@@ -77,7 +79,7 @@ def test_facts_of_real_numbers_are_those_of_numpy():
     expected += [f.max, f.tiny, f.eps, np.inf, np.inf, np.pi]
     lines = "".join(f"    out[{i}] = {c};\n" for i, c in enumerate(code))
     source = f"#include <limits>\n#include <math.h>\n__global__ void k(float *out) {{\n{lines}}}\n"
-    found = run(source, np.float32, len(code))
+    found = run(source, np.float32, len(code), std=std)
     np.testing.assert_array_equal(found, np.array(expected, np.float32))
 
 
@@ -150,6 +152,11 @@ def test_a_header_of_the_user_wins(tmp_path: Path):
         "__global__ void k(int *out) { out[0] = NUMBER; }\nint main() { return 0; }\n"
     )
     assert run(source, np.int32, include_paths=(tmp_path,))[0] == 5
+
+
+def test_every_header_serves_old_standards():
+    source = "".join(f"#include <{name}>\n" for name in HEADERS)
+    compile_kernel(source + PLAIN, "case.cu", "plain", CompileOptions(std="c++11"))
 
 
 def test_an_unknown_header_is_missed():

@@ -346,7 +346,9 @@ def _qualified(declaration: Declaration) -> str:
 def _is_among(name: str, unreadable: set[str]) -> bool:
     """Whether a header of CUDA is one of the files that NVRTC refused, or leads to them."""
     for file in unreadable:
-        if file.endswith(f"/{name}") or (name.startswith("thrust/") and "/thrust/" in file):
+        folder = name.partition("/")[0] + "/"
+        same_library = folder == "thrust/" or (folder != name + "/" and is_host_only(name))
+        if file.endswith(f"/{name}") or (same_library and f"/{folder}" in file):
             return True
         # The driver's functions: kernels use none, and other host headers include it.
         if file.endswith("/cuda.h") and is_host_only(name):
