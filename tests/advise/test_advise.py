@@ -109,3 +109,14 @@ def test_loads_that_the_compiler_makes_read_only_are_so_at_present():
     assert all(o.proven for o in advice.options)
     # The paper's C1060 has no read-only cache to go through.
     assert advise(case, "C1060", finalists=0).present.placement["x"] == "global"
+
+
+def test_host_code_is_left_out_and_said_to_be():
+    source = """
+    #include <cstdio>
+    __global__ void one(float *a) { a[threadIdx.x] = 1; }
+    int main() { one<<<1, 32>>>(nullptr); std::printf("done"); }
+    """
+    case = make_case("one", source, [np.zeros(32, np.float32)], block=32, grid=1)
+    advice = advise(case, "A100", finalists=1)
+    assert any("main" in note for note in advice.notes)

@@ -12,7 +12,7 @@ from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.check_launch import check_launch
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.nvrtc import compile_kernel, left_out
 from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
 from placewise.kernel.view import analyse_source
@@ -90,7 +90,9 @@ def prepare(
         kernel,
         read_only_loads=read_only_loads(profile),
     )
-    notes = (*machine.warnings, *([stand_in] if stand_in else []))
+    host = left_out(case.source, case.filename, case.kernel, case.options)
+    skipped = [f"left out as host code: {', '.join(host)}"] if host else []
+    notes = (*machine.warnings, *([stand_in] if stand_in else []), *skipped)
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes,
