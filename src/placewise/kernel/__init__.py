@@ -1,1 +1,1 @@
-"""TODO."""
+"""A kernel and its launch: source, compiler, PTX, arguments, and the view of its arrays."""
