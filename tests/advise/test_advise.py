@@ -1,8 +1,10 @@
+import sys
+
 import numpy as np
 import pytest
 
 from placewise.advise import advise, legal_placements, prepare, verify
-from placewise.errors import CaseError
+from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.make_case import make_case
 from placewise.machine import load_machine
 from placewise.rewrite import rewrite
@@ -120,3 +122,15 @@ def test_host_code_is_left_out_and_said_to_be():
     case = make_case("one", source, [np.zeros(32, np.float32)], block=32, grid=1)
     advice = advise(case, "A100", finalists=1)
     assert any("main" in note for note in advice.notes)
+
+
+def test_a_placement_that_cannot_be_written_leaves_the_advice_standing(gather_case, monkeypatch):
+    def refuse(*_):
+        raise UnsupportedError("no way to write this")
+
+    # The package exports a function of the module's name.
+    monkeypatch.setattr(sys.modules["placewise.advise.advise"], "rewrite", refuse)
+    advice = advise(gather_case, "K20c")
+    assert advice.recommended is None
+    assert "cannot be written: no way" in advice.options[0].verification.detail
+    assert "Keep it as it is" in advice.verdict

@@ -6,12 +6,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from placewise.advise.advice import Advice, Option, RunFacts
+from placewise.advise.advice import Advice, Option, RunFacts, Verification
 from placewise.advise.prepare import Prepared, Progress, prepare, silent
 from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, search
+from placewise.errors import UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
 from placewise.machine import Machine, load_machine
@@ -104,7 +105,12 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
 def _proven(option: Option, prepared: Prepared) -> Option:
     moves = option.placement.moved(prepared.legality.present)
     placement = Placement(tuple((array, target) for array, _, target in moves))
-    rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+    try:
+        rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+    except UnsupportedError as error:
+        # One placement that cannot be written out must not cost the user the advice on all others.
+        found = Verification(False, f"cannot be written: {error.message}", ())
+        return replace(option, verification=found)
     return replace(
         option,
         rewritten=rewritten,

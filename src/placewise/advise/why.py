@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.advise.advice import ArrayFacts, Cost, Reason, Service
-from placewise.choose import Candidate
+from placewise.choose import Candidate, in_words
 from placewise.memory import Profile
 from placewise.model import Prediction
 
@@ -60,14 +60,13 @@ def costs(candidate: Candidate) -> tuple[Cost, ...]:
             seconds = counters.copy_seconds
             us = None if seconds is None else seconds * 1e6
             time = "" if us is None else f", about {us:.3g} µs"
-            text = (
-                f"{array}: the host fills {size(counters.copy_bytes)} of constant memory once{time}"
-            )
+            filled = in_words(counters.copy_bytes)
+            text = f"{array}: the host fills {filled} of constant memory once{time}"
             found.append(Cost(array, text, counters.copy_bytes, us, 0))
         if counters.staging_bytes:
             text = (
-                f"{array}: every block stages its tile, {size(counters.staging_bytes)} over the "
-                f"launch (included in the prediction)"
+                f"{array}: every block stages its tile, {in_words(counters.staging_bytes)} over "
+                "the launch (included in the prediction)"
             )
             found.append(Cost(array, text, 0, 0.0, int(counters.staging_bytes)))
     return tuple(found)
@@ -89,11 +88,3 @@ def count(value: float) -> str:
         if abs(value) >= scale:
             return f"{value / scale:.3g} {suffix}"
     return f"{value:.3g}"
-
-
-def size(value: float) -> str:
-    """Bytes with a binary prefix."""
-    for suffix, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= scale:
-            return f"{value / scale:.3g} {suffix}"
-    return f"{value:.0f} B"

@@ -1,6 +1,6 @@
 """Legal placements, and the search for the best of them."""
 
-from placewise.choose.legality import Choice, Legality, legal_spaces
+from placewise.choose.legality import Choice, Legality, in_words, legal_spaces
 from placewise.choose.search import Candidate, combinations, search
 
-__all__ = ["Candidate", "Choice", "Legality", "combinations", "legal_spaces", "search"]
+__all__ = ["Candidate", "Choice", "Legality", "combinations", "in_words", "legal_spaces", "search"]

@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advise.advice import Advice, Option
-from placewise.advise.why import count, in_shares, size
+from placewise.advise.why import count, in_shares
+from placewise.choose import in_words
 
 SHOWN = 6
 """Rows of the ranking that are shown; JSON has all that were kept."""
@@ -77,7 +78,7 @@ def _arrays(advice: Advice) -> Table:
         table.add_row(
             escape(facts.array),
             now.space,
-            size(facts.bytes),
+            in_words(facts.bytes),
             f"{facts.share:.0%}",
             count(now.requests),
             f"{now.lanes_per_request:.3g}",
