@@ -1,0 +1,1 @@
+"""Kernels of SHOC, Rodinia and the CUDA samples, run without a GPU and checked against NumPy."""
