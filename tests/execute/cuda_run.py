@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from placewise.execute import Execution, Site, TraceChunk, execute
+from placewise.execute import Execution, Site, TraceChunk, execute, lane_offsets
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import (
@@ -72,6 +72,7 @@ class Collector:
     accesses: list[tuple[int, int, int, int, int, tuple[int | None, ...]]] = field(
         default_factory=list
     )
+    phases: list[int] = field(default_factory=list)
     chunks: int = 0
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
@@ -80,16 +81,16 @@ class Collector:
 
     def chunk(self, chunk: TraceChunk) -> None:
         self.chunks += 1
-        lanes = np.arange(32)
+        every = lane_offsets(chunk)
+        self.phases += chunk.phase.tolist()
         for i in range(len(chunk.site)):
             mask = int(chunk.mask[i])
-            row = int(chunk.row[i])
-            if row < 0:
-                offsets = int(chunk.base[i]) + int(chunk.stride[i]) * lanes
-            else:
-                offsets = chunk.offsets[row]
+            offsets = every[i]
+            if chunk.row[i] >= 0:
                 active = {int(o) for lane, o in enumerate(offsets) if mask >> lane & 1}
                 assert {int(o) for o in offsets} == active, "inactive lanes repeat an active one"
+            elif mask >> 16 == 0 or mask & 0xFFFF == 0:
+                assert chunk.upper[i] == chunk.base[i] + 16 * int(chunk.stride[i])
             listed = tuple(int(o) if mask >> lane & 1 else None for lane, o in enumerate(offsets))
             assert mask
             self.accesses.append(

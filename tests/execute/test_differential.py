@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from programs import kernels
 from reference import interpret
 
-from placewise.execute import execute
+from placewise.execute import execute, lane_offsets
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.launch import (
     ArrayArgument,
@@ -36,13 +36,10 @@ class Addresses:
 
     def chunk(self, chunk):
         lanes = np.arange(32)
+        every = lane_offsets(chunk)
         for i in range(len(chunk.site)):
             site = self.sites[chunk.site[i]]
-            row = chunk.row[i]
-            if row < 0:
-                offsets = chunk.base[i] + int(chunk.stride[i]) * lanes
-            else:
-                offsets = chunk.offsets[row]
+            offsets = every[i]
             array = chunk.array[i]
             where = self.arrays[array] if array >= 0 else None
             for lane in lanes[(int(chunk.mask[i]) >> lanes & 1) == 1]:

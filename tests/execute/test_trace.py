@@ -224,3 +224,94 @@ def test_instruction_counts() -> None:
     # The last warp has 6 lanes inside and 26 that go straight to the exit.
     assert result.thread_instructions == 96 * before + 70 * inside + 96
     assert result.warp_instructions == 3 * before + 3 * inside + 4
+
+
+PHASES = """
+extern "C" __global__ void phases(int *out, int n) {
+    __shared__ int s[64];
+    s[threadIdx.x] = out[threadIdx.x];
+    for (int i = 0; i < n; ++i) {
+        __syncthreads();
+        int next = s[(threadIdx.x + 1) % 64];
+        __syncthreads();
+        s[threadIdx.x] = next;
+    }
+    out[threadIdx.x] = s[threadIdx.x];
+}
+extern "C" __global__ void named(int *out) {
+    int warp = threadIdx.x / 32;
+    out[threadIdx.x] = 1;
+    if (warp < 2) asm volatile("bar.sync 1, 64;" ::: "memory");
+    out[threadIdx.x] = 2;
+    asm volatile("bar.sync 0, 128;" ::: "memory");
+    out[threadIdx.x] = 3;
+    if (warp < 3) {
+        if (warp == 0) asm volatile("bar.arrive 2, 96;" ::: "memory");
+        else asm volatile("bar.sync 2, 96;" ::: "memory");
+        out[threadIdx.x] = 4;
+        asm volatile("bar.sync 3;" ::: "memory");
+        out[threadIdx.x] = 5;
+    }
+}
+"""
+
+
+def test_phases_count_the_barriers_behind_a_warp() -> None:
+    trace = Collector()
+    x = np.arange(64, dtype=np.int32)
+    result = run(PHASES, "phases", 3, 64, options={"consumer": trace}, out=x, n=np.int32(2))
+    assert trace.sites == result.sites
+    for block in range(3):
+        for warp in range(2):
+            mine = [
+                (trace.sites[a[0]].space[0] + trace.sites[a[0]].kind[0], p)
+                for a, p in zip(trace.accesses, trace.phases, strict=True)
+                if a[1:3] == (block, warp)
+            ]
+            middle = [("sl", 1), ("ss", 2), ("sl", 3), ("ss", 4)]
+            assert mine == [("gl", 0), ("ss", 0), *middle, ("gs", 4)]
+
+
+def test_barriers_of_some_warps_do_not_begin_a_phase() -> None:
+    trace = Collector()
+    run(PHASES, "named", 1, 128, options={"consumer": trace}, out=np.zeros(128, np.int32))
+    phases = {
+        w: [p for a, p in zip(trace.accesses, trace.phases, strict=True) if a[2] == w]
+        for w in range(4)
+    }
+    # The last warp ends before the third barrier, which is then one of all that live.
+    assert phases == {0: [0, 0, 1, 1, 2], 1: [0, 0, 1, 1, 2], 2: [0, 0, 1, 1, 2], 3: [0, 0, 1]}
+
+
+HALVES = """
+extern "C" __global__ void halves(const float *x, float *out, int pitch, int step, int rows) {
+    int column = threadIdx.x % 16, row = threadIdx.x / 16;
+    if (row < rows) out[threadIdx.x] = x[40 + row * pitch + column * step];
+}
+"""
+
+
+@pytest.mark.parametrize("step", [0, 1, 3, -2])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_each_half_warp_has_a_line_of_its_own(step: int, rows: int) -> None:
+    class Columns:
+        def begin(self, sites: object, arrays: object) -> None:
+            self.seen: list[tuple[int, ...]] = []
+
+        def chunk(self, chunk: TraceChunk) -> None:
+            assert (chunk.row == -1).all()
+            mine = zip(chunk.array, chunk.base, chunk.upper, chunk.stride, strict=True)
+            self.seen += [tuple(int(v) for v in c[1:]) for c in mine if c[0] == 0]
+
+    columns = Columns()
+    x = np.zeros(2048, np.float32)
+    values = {"pitch": 100, "step": step, "rows": rows}
+    run(
+        HALVES, "halves", 1, 64, options={"consumer": columns}, x=x, out=x,
+        **{k: np.int32(v) for k, v in values.items()},
+    )  # fmt: skip
+    starts = [(160, 560), (960, 1360)]
+    expected = [
+        (a, b if rows > 2 * w + 1 else a + 64 * step, 4 * step) for w, (a, b) in enumerate(starts)
+    ]
+    assert columns.seen == expected[: (rows + 1) // 2]

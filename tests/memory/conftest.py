@@ -87,15 +87,19 @@ def make_profile(tiny: Machine) -> Callable[..., Profile]:
         n = len(trace)
         rows = [t[4] for t in trace if not isinstance(t[4], int)]
         irregular = np.cumsum([not isinstance(t[4], int) for t in trace]) - 1
+        base = np.array([t[4] if isinstance(t[4], int) else 0 for t in trace], np.int64)
+        stride = np.array([t[5] if isinstance(t[4], int) else 0 for t in trace], np.int32)
         profiler.chunk(
             TraceChunk(
                 np.array([t[1] for t in trace], np.int32),
                 np.array([t[2] for t in trace], np.int32),
                 np.array([t[3] for t in trace], np.int32),
+                np.zeros(n, np.int32),
                 np.full(n, mask, np.uint32),
                 np.array([names.index(t[0]) for t in trace], np.int32),
-                np.array([t[4] if isinstance(t[4], int) else 0 for t in trace], np.int64),
-                np.array([t[5] if isinstance(t[4], int) else 0 for t in trace], np.int32),
+                base,
+                base + 16 * stride,
+                stride,
                 np.array(
                     [
                         -1 if isinstance(t[4], int) else r

@@ -33,15 +33,19 @@ def _counted(budget):
     profiler.begin((site, site), ("shared", "private"))
     line = np.tile(np.arange(LINES), 2)
     n = 2 * len(line)
+    base = np.stack([line, line], axis=1).ravel().astype(np.int64) * 128
     for block in range(BLOCKS):
+        base[1::2] = 128 * (line + LINES * block)
         profiler.chunk(
             TraceChunk(
                 np.tile(np.array([0, 1], np.int32), n // 2),
                 np.full(n, block, np.int32),
                 np.zeros(n, np.int32),
+                np.zeros(n, np.int32),
                 np.full(n, 0xFFFFFFFF, np.uint32),
                 np.tile(np.array([0, 1], np.int32), n // 2),
-                np.stack([line, line + LINES * block], axis=1).ravel().astype(np.int64) * 128,
+                base,
+                base + 64,
                 np.full(n, 4, np.int32),
                 np.full(n, -1, np.int32),
                 np.zeros((0, 32), np.int64),

@@ -16,9 +16,11 @@ def _chunk(block, *, irregular=False, offset=0):
         np.zeros(n, np.int32),
         np.full(n, block, np.int32),
         np.arange(n, dtype=np.int32) // 5,
+        np.zeros(n, np.int32),
         np.full(n, 0xFFFFFFFF, np.uint32),
         np.r_[np.zeros(n - 1), -1].astype(np.int32),  # the last one is shared memory
         np.arange(n, dtype=np.int64) + 1000 * block,
+        np.arange(n, dtype=np.int64) + 1000 * block + 64,
         np.full(n, 4, np.int32),
         np.arange(n, dtype=np.int32) if irregular else np.full(n, -1, np.int32),
         rows if irregular else rows[:0],

@@ -109,6 +109,8 @@ class Slot(IntEnum):
     """Nonzero if the warp does not wait there."""
     WARP = 51
     """Number of the present warp in its block."""
+    IDENTITY = 58
+    """Four i32 in two words, as trace records end: 0, linear block, warp, phase."""
 
 
 SLOTS = 64
@@ -139,32 +141,18 @@ TRACE_RECORDS = 16384
 TRACE_ROWS = 8192
 """Rows of 32 offsets of a trace buffer."""
 
-TRACE_COLUMNS: tuple[tuple[str, type], ...] = (
-    ("base", np.int64),
-    ("site", np.int32),
-    ("mask", np.uint32),
-    ("stride", np.int32),
-    ("row", np.int32),
-    ("block", np.int32),
-    ("warp", np.int32),
-    ("array", np.int32),
+TRACE_RECORD = np.dtype(
+    [
+        ("base", np.int64),
+        ("upper", np.int64),
+        ("site", np.int32),
+        ("stride", np.int32),
+        ("row", np.int32),
+        ("mask", np.uint32),
+        ("array", np.int32),
+        ("block", np.int32),
+        ("warp", np.int32),
+        ("phase", np.int32),
+    ]
 )
-"""Columns of a trace buffer, each :data:`TRACE_RECORDS` long, one after the other."""
-
-
-_STAGGER = 576
-"""Bytes between columns, so that records do not fall into the same sets of the host's caches."""
-
-
-def column_offset(name: str) -> int:
-    """Byte offset of a column in a trace buffer."""
-    offset = 0
-    for column, dtype in TRACE_COLUMNS:
-        if column == name:
-            return offset
-        offset += TRACE_RECORDS * np.dtype(dtype).itemsize + _STAGGER
-    raise KeyError(name)
-
-
-TRACE_BYTES = sum(TRACE_RECORDS * np.dtype(d).itemsize + _STAGGER for _, d in TRACE_COLUMNS)
-"""Bytes of all columns."""
+"""One trace record: what the address says, what the site says, who it is."""

@@ -31,9 +31,11 @@ class TraceChunk:
     """``n`` warp accesses. A block's warps run one after another between barriers, so chunks are
     ordered within a warp (program order) but not as a machine would interleave warps.
 
-    Lane l's byte offset from the start of its array is ``base[i] + stride[i] * l`` where
-    ``row[i] < 0`` (affine), else ``offsets[row[i], l]``; only lanes set in ``mask[i]`` count, the
-    other columns of ``offsets`` repeat an active lane's value.
+    Lane l's byte offset from the start of its array is ``base[i] + stride[i] * l`` for l < 16 and
+    ``upper[i] + stride[i] * (l - 16)`` for the others where ``row[i] < 0`` (both half warps
+    affine), else ``offsets[row[i], l]``: see :func:`lane_offsets`. Only lanes set in ``mask[i]``
+    count; the other columns of ``offsets`` repeat an active lane's value. The columns may be
+    strided views.
     """
 
     site: NDArray[np.int32]
@@ -42,18 +44,45 @@ class TraceChunk:
     """(n,) linear block index, x fastest."""
     warp: NDArray[np.int32]
     """(n,) warp within its block."""
+    phase: NDArray[np.int32]
+    """(n,) barriers of the whole block that lie behind the warp: accesses of one block in different
+    phases are ordered. Barriers that only some of the block's warps wait at do not count."""
     mask: NDArray[np.uint32]
     """(n,) active lanes."""
     array: NDArray[np.int32]
     """(n,) index into the run's ``arrays``; -1 for shared and local memory."""
     base: NDArray[np.int64]
-    """(n,) bytes."""
+    """(n,) bytes, of lane 0."""
+    upper: NDArray[np.int64]
+    """(n,) bytes, of lane 16; ``base + 16 * stride`` where the whole warp is affine, and where one
+    of the half warps has no active lane."""
     stride: NDArray[np.int32]
     """(n,) bytes per lane."""
     row: NDArray[np.int32]
     """(n,) row of ``offsets``, or -1 where affine."""
     offsets: NDArray[np.int64]
     """(m, 32) bytes."""
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+
+def lane_offsets(chunk: TraceChunk) -> NDArray[np.int64]:
+    """(n, 32) byte offset of every lane; those of lanes not in the mask mean nothing."""
+    ramp = np.arange(16, dtype=np.int64) * np.asarray(chunk.stride, np.int64)[:, None]
+    offsets = np.empty((len(chunk), 32), np.int64)
+    np.add(ramp, chunk.base[:, None], out=offsets[:, :16])
+    np.add(ramp, chunk.upper[:, None], out=offsets[:, 16:])
+    irregular = np.flatnonzero(chunk.row >= 0)
+    offsets[irregular] = chunk.offsets[chunk.row[irregular]]
+    return offsets
+
+
+def affine(chunk: TraceChunk) -> NDArray[np.bool_]:
+    """(n,) whether all lanes lie on one line, so that lane 16 continues lane 15."""
+    step = 16 * np.asarray(chunk.stride, np.int64)
+    on_line: NDArray[np.bool_] = (chunk.row < 0) & (chunk.upper - chunk.base == step)
+    return on_line
 
 
 class TraceConsumer(Protocol):

@@ -35,19 +35,16 @@ class FaultReport:
 
 
 class TraceBuffer:
-    """Columns and rows that compiled code fills."""
+    """Records and rows that compiled code fills."""
 
     def __init__(self) -> None:
-        self.data = np.zeros(layout.TRACE_BYTES, np.uint8)
+        self.records = np.zeros(layout.TRACE_RECORDS, layout.TRACE_RECORD)
         self.rows = np.zeros((layout.TRACE_ROWS, 32), np.int64)
 
     def chunk(self, records: int, rows: int) -> TraceChunk:
         """The first ``records`` accesses, as views."""
-        columns: dict[str, Any] = {}
-        for name, dtype in layout.TRACE_COLUMNS:
-            start = layout.column_offset(name)
-            size = np.dtype(dtype).itemsize
-            columns[name] = self.data[start : start + records * size].view(dtype)
+        filled = self.records[:records]
+        columns: dict[str, Any] = {name: filled[name] for name in layout.TRACE_RECORD.names or ()}
         return TraceChunk(offsets=self.rows[:rows], **columns)
 
 
@@ -150,7 +147,7 @@ class Worker:
 
     def _take_buffer(self) -> None:
         self.buffer = self.free.get()
-        self.set(Slot.RECORDS, self.buffer.data.ctypes.data)
+        self.set(Slot.RECORDS, self.buffer.records.ctypes.data)
         self.set(Slot.ROWS, self.buffer.rows.ctypes.data)
         self.set(Slot.RECORD, 0)
         self.set(Slot.ROW, 0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
-from placewise.execute.trace import Site, TraceChunk
+from placewise.execute.trace import Site, TraceChunk, affine, lane_offsets
 from placewise.memory.sample import BlockSample, SamplePlan
 
 ACCESS_BUDGET = 4_000_000
@@ -31,7 +31,7 @@ class Accesses:
     base: NDArray[np.int64]
     stride: NDArray[np.int32]
     row: NDArray[np.int32]
-    """Row of ``offsets``, -1 where affine."""
+    """Row of ``offsets``, -1 where the whole warp is affine."""
     offsets: NDArray[np.int32]
     """(rows, 32) bytes; arrays are smaller than 2 GiB."""
 
@@ -91,6 +91,22 @@ class Accesses:
         )
 
 
+def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Rows and their offsets, with rows for warps whose halves are affine but not the whole."""
+    broken = np.flatnonzero((chunk.row < 0) & ~affine(chunk))
+    row = chunk.row.copy()
+    row[broken] = len(chunk.offsets) + np.arange(len(broken), dtype=np.int32)
+    apart = replace(
+        chunk,
+        base=chunk.base[broken],
+        upper=chunk.upper[broken],
+        stride=chunk.stride[broken],
+        row=chunk.row[broken],
+        site=chunk.site[broken],
+    )
+    return row, np.concatenate([chunk.offsets, lane_offsets(apart)]).astype(np.int32)
+
+
 class Recorder:
     """A trace consumer that keeps the accesses of the sampled blocks to arrays.
 
@@ -144,20 +160,18 @@ class Recorder:
             raise UnsupportedError(
                 "an array of 2 GiB or more cannot be traced", hint="advise on a smaller problem"
             )
+        row, short_offsets = _rows(chunk)
         # keep() copies the selected rows, so the chunk's buffers may be reused afterwards.
-        part = replace(
-            Accesses(
-                chunk.site,
-                chunk.block,
-                chunk.warp,
-                chunk.mask,
-                chunk.array,
-                chunk.base,
-                chunk.stride,
-                chunk.row,
-                np.zeros((0, 32), np.int32),
-            ),
-            offsets=offsets.astype(np.int32),
+        part = Accesses(
+            chunk.site,
+            chunk.block,
+            chunk.warp,
+            chunk.mask,
+            chunk.array,
+            chunk.base,
+            chunk.stride,
+            row,
+            short_offsets,
         ).keep(wanted)
         with self._lock:
             self._parts.append(part)

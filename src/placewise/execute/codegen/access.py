@@ -108,11 +108,11 @@ def fault_code(t: Text, misaligned: str) -> str:
     return t.op(f"select i1 {misaligned}, i64 {int(Fault.MISALIGNED)}, i64 {int(Fault.BOUNDS)}")
 
 
-def record(t: Text, site: str, mask: str, array: str, base: str, stride: str, row: str) -> None:
-    """Append one trace record; all i64 but site, mask, stride and row (i32)."""
+def record(t: Text, site: str, mask: str, array: str, at: tuple[str, str], stride: int) -> None:
+    """Append the trace record of two affine half warps that start ``at`` these offsets (i64)."""
     t.do(
-        f"call fastcc void @record(ptr %ctx, i32 {site}, i32 {mask}, i64 {array}, i64 {base}, "
-        f"i32 {stride}, i32 {row})"
+        f"call fastcc void @record(ptr %ctx, i32 {site}, i32 {mask}, i64 {array}, i64 {at[0]}, "
+        f"i64 {at[1]}, i32 {stride})"
     )
 
 

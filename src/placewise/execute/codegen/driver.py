@@ -34,6 +34,8 @@ def driver(
         t.do(f"store i64 {value}, ptr {t.slot_pointer(Slot.CTAID + axis)}")
     t.set_slot(Slot.FUEL, str(FUEL))
     if traced:
+        t.set_identity("block", t.op(f"trunc i64 {linear} to i32"))
+        t.set_identity("phase", "0")
         flags = t.slot(Slot.TRACED_BLOCKS, "ptr")
         flag = t.op(f"load i8, ptr {t.op(f'getelementptr i8, ptr {flags}, i64 {linear}')}")
         t.set_slot(Slot.TRACING, t.op(f"zext i8 {flag} to i64"))
@@ -46,7 +48,7 @@ def driver(
     if named:
         named_barriers.phases(t, warps)
     elif barriers:
-        _phases(t, warps)
+        _phases(t, warps, traced=traced)
     else:
         _once(t, warps)
     t.start("done")
@@ -70,7 +72,7 @@ def _once(t: Text, warps: str) -> None:
     t.do(f"br i1 {t.op(f'icmp ult i32 %w.next, {warps}')}, label %warps, label %done")
 
 
-def _phases(t: Text, warps: str) -> None:
+def _phases(t: Text, warps: str, *, traced: bool) -> None:
     """Run every warp to its next barrier, until all have ended.
 
     A warp that has ended counts as arrived, as it does on the machine.
@@ -106,4 +108,6 @@ def _phases(t: Text, warps: str) -> None:
         t.do(f"store i64 0, ptr {t.slot_pointer(Slot.RED_COUNT + slot)}")
     t.do(f"br i1 {t.op('icmp eq i32 %waiting.next, 0')}, label %done, label %again")
     t.start("again")
+    if traced:
+        t.next_phase("1")
     t.do("br label %phase")

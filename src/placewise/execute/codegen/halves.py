@@ -79,33 +79,11 @@ class Halves:
 
 
 def trace_halves(t: Text, h: Halves, found: Range, at: tuple[str, str], step: int) -> None:
-    """A record of base and stride where the halves continue each other, else of all offsets."""
+    """A record of both halves; an upper half without active lanes continues the lower one."""
 
     def emit() -> None:
-        affine, rows, on = t.label(), t.label(), t.label()
-        follows = t.op(f"sub i64 {at[1]}, {at[0]}")
-        one_line = t.op(f"icmp eq i64 {follows}, {16 * step}")
-        whole = t.op(f"or i1 {one_line}, {h.high_empty}")
-        t.do(f"br i1 {whole}, label %{affine}, label %{rows}")
-        t.start(affine)
-        record(t, "%site", "%mask", found.array, at[0], str(step), "-1")
-        t.do(f"br label %{on}")
-        t.start(rows)
-        _record_row(t, h.kind, "%address", found)
-        t.do(f"br label %{on}")
-        t.start(on)
+        follows = t.op(f"add i64 {at[0]}, {16 * step}")
+        upper = t.op(f"select i1 {h.high_empty}, i64 {follows}, i64 {at[1]}")
+        record(t, "%site", "%mask", found.array, (at[0], upper), step)
 
     when_tracing(t, emit)
-
-
-def _record_row(t: Text, kind: Kind, address: str, found: Range) -> None:
-    start = found.start if kind.address == "i64" else "0"
-    offsets = address
-    if kind.address == "i32":
-        offsets = t.op(f"zext <32 x i32> {address} to <32 x i64>")
-    elif start != "0":
-        offsets = t.op(f"sub <32 x i64> {address}, {t.splat('i64', start)}")
-    t.do(
-        f"call fastcc void @record.row(ptr %ctx, i32 %site, i32 %mask, i64 {found.array}, "
-        f"<32 x i64> {offsets})"
-    )

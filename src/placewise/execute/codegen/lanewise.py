@@ -91,7 +91,7 @@ def lane_pointer(
     touch(t, found, action)
     if kind.traced and trace:
         bit = t.op(f"shl i32 1, {lane}")
-        when_tracing(t, lambda: record(t, "%site", bit, found.array, relative, "0", "-1"))
+        when_tracing(t, lambda: record(t, "%site", bit, found.array, (relative, relative), 0))
     return t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
 
 

@@ -37,7 +37,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     t.start("good")
     touch(t, found, "load")
     if kind.traced:
-        when_tracing(t, lambda: record(t, "%site", "%mask", found.array, relative, "0", "-1"))
+        when_tracing(t, lambda: record(t, "%site", "%mask", found.array, (relative, relative), 0))
     pointer = t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
     give(t, kind.scalar_result, load_elements(t, kind, pointer), kind.element)
     t.start("bad")

@@ -7,7 +7,14 @@ consecutive or alike is then asked once, of their common root, and each access o
 
 from __future__ import annotations
 
-from placewise.execute.codegen.access import Kind, find_range, kind_of, load_elements, touch
+from placewise.execute.codegen.access import (
+    Kind,
+    find_range,
+    kind_of,
+    load_elements,
+    record,
+    touch,
+)
 from placewise.execute.codegen.atomics import name_of
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import lanes, vector
@@ -266,15 +273,11 @@ def _short_way(
     s.start(good)
     touch(s, found, kind.action)
     if kind.traced:
-        s.needs.record_steps.add(step)
         tracing, on = s.label(), s.label()
         flag = s.op(f"icmp ne i64 {s.slot(Slot.TRACING)}, 0")
         s.do(f"br i1 {flag}, label %{tracing}, label %{on}")
         s.start(tracing)
-        s.do(
-            f"call fastcc void @record.halves.{step}(ptr %ctx, i32 {access.site}, "
-            f"i64 {found.array}, i64 {relative[0]}, i64 {relative[1]})"
-        )
+        record(s, str(access.site), "-1", found.array, (relative[0], relative[1]), step)
         s.do(f"br label %{on}")
         s.start(on)
     pointers = [s.op(f"getelementptr i8, ptr {found.host}, i64 {x}") for x in relative]

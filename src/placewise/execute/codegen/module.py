@@ -6,7 +6,16 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from placewise.execute.codegen import atomics, jit, lanewise, loads, stores, support, warpops
+from placewise.execute.codegen import (
+    atomics,
+    jit,
+    lanewise,
+    loads,
+    matrix,
+    stores,
+    support,
+    warpops,
+)
 from placewise.execute.codegen.driver import driver
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.codegen.warp import warp_function
@@ -32,7 +41,6 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     parts = [support.fault_function(), support.fuel_function()]
     if options.traced:
         parts.append(support.trace_functions())
-        parts += [support.record_halves(step) for step in sorted(needs.record_steps)]
         declarations.add("declare i32 @llvm.cttz.i32(i32, i1)")
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):
         parts.append(loads.scalar_load(kind, declarations))
@@ -60,6 +68,8 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:
         parts.append(warpops.permute(declarations, avx512="avx512f" in features))
+    for product in sorted(needs.products, key=matrix.name_of):
+        parts.append(matrix.function(product, declarations))
     parts += state.rounded.values()
     parts.append(body)
     parts.append(

@@ -11,9 +11,12 @@ from placewise.execute.layout import BARRIERS, Fault, Slot
 
 
 def release_function() -> str:
-    """``@release(ctx, barrier, warps)``: let the warps go that wait at a barrier."""
+    """``@release(ctx, barrier, warps, live)``: let the warps go that wait at a barrier.
+
+    A new phase begins where these are all that live.
+    """
     return f"""
-define internal void @release(ptr %ctx, i64 %barrier, i32 %warps) noinline #0 {{
+define internal void @release(ptr %ctx, i64 %barrier, i32 %warps, i32 %live) noinline #0 {{
 entry:
   %b.p = getelementptr i64, ptr %ctx, i64 {int(Slot.BARRIERS)}
   %b = load ptr, ptr %b.p
@@ -25,6 +28,7 @@ entry:
   br label %head
 head:
   %w = phi i32 [ 0, %entry ], [ %next, %on ]
+  %gone = phi i32 [ 0, %entry ], [ %gone.on, %on ]
   %place = getelementptr i32, ptr %waits, i32 %w
   %at = load i32, ptr %place
   %here = icmp eq i32 %at, %number
@@ -33,10 +37,18 @@ free:
   store i32 -1, ptr %place
   br label %on
 on:
+  %one = zext i1 %here to i32
+  %gone.on = add i32 %gone, %one
   %next = add i32 %w, 1
   %more = icmp ult i32 %next, %warps
   br i1 %more, label %head, label %out
 out:
+  %whole = icmp eq i32 %gone.on, %live
+  %step = zext i1 %whole to i32
+  %phase.p = getelementptr i32, ptr %ctx, i64 {2 * int(Slot.IDENTITY) + 3}
+  %phase = load i32, ptr %phase.p
+  %phase.next = add i32 %phase, %step
+  store i32 %phase.next, ptr %phase.p
   ret void
 }}
 """
@@ -93,7 +105,7 @@ def phases(t: Text, warps: str) -> None:
     reached = t.op(f"icmp uge i64 {count}, {needed}")
     t.do(f"br i1 {t.op(f'and i1 {counted}, {reached}')}, label %full, label %not.full")
     t.start("full")
-    t.do(f"call void @release(ptr %ctx, i64 {number}, i32 {warps})")
+    t.do(f"call void @release(ptr %ctx, i64 {number}, i32 {warps}, i32 %live.w)")
     t.do("br label %not.full")
     t.start("not.full")
     t.do(f"br i1 {goes_on}, label %go, label %each.on")
@@ -114,7 +126,7 @@ def phases(t: Text, warps: str) -> None:
     enough = t.op(f"icmp uge i64 {have}, {want}")
     t.do(f"br i1 {t.op(f'and i1 {some}, {enough}')}, label %let.go, label %check.on")
     t.start("let.go")
-    t.do(f"call void @release(ptr %ctx, i64 %n, i32 {warps})")
+    t.do(f"call void @release(ptr %ctx, i64 %n, i32 {warps}, i32 %live.on)")
     t.do("br label %check.on")
     t.start("check.on")
     t.do("%freed.on = phi i1 [ %freed, %check ], [ true, %let.go ]")

@@ -8,6 +8,7 @@ from placewise.execute.codegen.access import Kind
 from placewise.execute.codegen.text import Values, vector
 from placewise.execute.ir import BITS, Access, Barrier, Program, Reg
 from placewise.execute.layout import Slot
+from placewise.execute.matrix import Mma
 from placewise.execute.uniform import Flow
 
 
@@ -33,10 +34,10 @@ class Needs:
     vector_loads: set[Kind] = field(default_factory=set)
     stores: set[Kind] = field(default_factory=set)
     atomics: dict[str, Access] = field(default_factory=dict)
-    record_steps: set[int] = field(default_factory=set)
     group_reductions: set[str] = field(default_factory=set)
     matches: set[int] = field(default_factory=set)
     permute: bool = False
+    products: set[Mma] = field(default_factory=set)
 
 
 @dataclass(frozen=True)

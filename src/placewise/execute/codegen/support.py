@@ -5,15 +5,14 @@ from __future__ import annotations
 from placewise.execute.codegen.text import lanes
 from placewise.execute.layout import (
     FUEL,
-    TRACE_COLUMNS,
+    TRACE_RECORD,
     TRACE_RECORDS,
     TRACE_ROWS,
     Fault,
     Slot,
-    column_offset,
 )
 
-_LANES = lanes(range(32), "i32")
+_LANES = lanes(list(range(16)) * 2, "i32")
 _HALVES = lanes([0] * 16 + [1] * 16)
 
 
@@ -85,27 +84,30 @@ end:
 """
 
 
-_TYPES = {"base": "i64"}
 _HEAD = "define internal fastcc void"
 
 
 def _write_record(at: str, array: str) -> str:
-    """Store a record's columns; %site %mask %base %stride %row %block %warp are in place."""
-    stores = "".join(
-        f"  %{name}.p0 = getelementptr i8, ptr %columns, i64 {column_offset(name)}\n"
-        f"  %{name}.p = getelementptr {_TYPES.get(name, 'i32')}, ptr %{name}.p0, i64 {at}\n"
-        f"  store {_TYPES.get(name, 'i32')} %{name}, ptr %{name}.p\n"
-        for name, _ in TRACE_COLUMNS
-    )
+    """Store a record; %site %mask %base %upper %stride %row are in place."""
+
+    def store(name: str, value: str, type_: str) -> str:
+        assert TRACE_RECORD.fields is not None
+        offset = TRACE_RECORD.fields[name][1]
+        return (
+            f"  %{name}.at = getelementptr i8, ptr %record.p, i64 {offset}\n"
+            f"  store {type_} {value}, ptr %{name}.at, align 4\n"
+        )
+
     return (
-        f"{_slot('block.wide', Slot.BLOCK)}{_slot('warp.wide', Slot.WARP)}"
-        f"{_slot('columns', Slot.RECORDS, 'ptr')}"
-        "  %block = trunc i64 %block.wide to i32\n"
-        "  %warp = trunc i64 %warp.wide to i32\n"
-        f"  %array = trunc i64 {array} to i32\n"
-        f"{stores}"
-        f"  %next = add i64 {at}, 1\n"
-        "  store i64 %next, ptr %pos.p\n"
+        f"{_slot('records', Slot.RECORDS, 'ptr')}"
+        f"{_slot('identity', Slot.IDENTITY, '<4 x i32>')}"
+        f"  %record.p = getelementptr [{TRACE_RECORD.itemsize} x i8], ptr %records, i64 {at}\n"
+        f"  %array.short = trunc i64 {array} to i32\n"
+        "  %who = insertelement <4 x i32> %identity, i32 %array.short, i64 0\n"
+        + "".join(store(name, f"%{name}", "i64") for name in ("base", "upper"))
+        + "".join(store(name, f"%{name}", "i32") for name in ("site", "stride", "row", "mask"))
+        + store("array", "%who", "<4 x i32>")
+        + f"  %next = add i64 {at}, 1\n  store i64 %next, ptr %pos.p\n"
     )
 
 
@@ -130,32 +132,11 @@ write:
   store i64 %more, ptr %old.p
   %row = trunc i64 %at to i32
   %stride = trunc i64 0 to i32
+  %upper = bitcast i64 %base to i64
 {_write_record("%record", "%array.wide")}\
   ret void
 }}
 """
-
-
-def record_halves(step: int) -> str:
-    """A record of a full warp whose halves each start anew, ``step`` bytes between lanes."""
-    return f"""
-{_HEAD} @record.halves.{step}(ptr %ctx, i32 %site, i64 %array.wide, i64 %base, i64 %high) \
-noinline #0 {{
-entry:
-  %apart = sub i64 %high, %base
-  %follows = icmp eq i64 %apart, {16 * step}
-  br i1 %follows, label %line, label %halves
-line:
-  call fastcc void @record(ptr %ctx, i32 %site, i32 -1, i64 %array.wide, i64 %base, \
-i32 {step}, i32 -1)
-  ret void
-halves:
-  %p0 = insertelement <32 x i64> poison, i64 %base, i64 0
-  %p1 = insertelement <32 x i64> %p0, i64 %high, i64 1
-  %bases = shufflevector <32 x i64> %p1, <32 x i64> poison, <32 x i32> {_HALVES}
-  %offsets = add <32 x i64> %bases, {lanes([step * k for k in list(range(16)) * 2], "i64")}
-  %mask = trunc i64 -1 to i32
-{_write_row("%offsets")}"""
 
 
 def trace_functions() -> str:
@@ -166,9 +147,10 @@ define internal void @flush(ptr %ctx) cold noinline #0 {{
   call void %function(i64 %self)
   ret void
 }}
-{_HEAD} @record(ptr %ctx, i32 %site, i32 %mask, i64 %array.wide, i64 %base, i32 %stride, \
-i32 %row) noinline #0 {{
+{_HEAD} @record(ptr %ctx, i32 %site, i32 %mask, i64 %array.wide, i64 %base, i64 %upper, \
+i32 %stride) noinline #0 {{
 entry:
+  %row = trunc i64 -1 to i32
 {_slot("pos", Slot.RECORD)}\
   %full = icmp uge i64 %pos, {TRACE_RECORDS}
   br i1 %full, label %empty, label %write, !prof !2
@@ -196,7 +178,12 @@ noinline #0 {{
 entry:
   %two = and i32 %mask, 3
   %both = icmp eq i32 %two, 3
-  br i1 %both, label %test, label %row
+  %high = lshr i32 %mask, 16
+  %high.one = trunc i32 %high to i1
+  %high.none = icmp eq i32 %high, 0
+  %high.known = or i1 %high.one, %high.none
+  %begun = and i1 %both, %high.known
+  br i1 %begun, label %test, label %row
 test:
   %a = extractelement <32 x i64> %offsets, i64 0
   %b = extractelement <32 x i64> %offsets, i64 1
@@ -209,8 +196,13 @@ test:
   %s = shufflevector <32 x i32> %s1, <32 x i32> poison, <32 x i32> zeroinitializer
   %ramp32 = mul <32 x i32> %s, {_LANES}
   %ramp = sext <32 x i32> %ramp32 to <32 x i64>
+  %follow = shl i64 %step, 4
+  %line.on = add i64 %a, %follow
+  %c = extractelement <32 x i64> %offsets, i64 16
+  %upper = select i1 %high.none, i64 %line.on, i64 %c
   %a1 = insertelement <32 x i64> poison, i64 %a, i64 0
-  %as = shufflevector <32 x i64> %a1, <32 x i64> poison, <32 x i32> zeroinitializer
+  %a2 = insertelement <32 x i64> %a1, i64 %upper, i64 1
+  %as = shufflevector <32 x i64> %a2, <32 x i64> poison, <32 x i32> {_HALVES}
   %expected = add <32 x i64> %as, %ramp
   %same = icmp eq <32 x i64> %expected, %offsets
   %bits = bitcast <32 x i1> %same to i32
@@ -220,7 +212,8 @@ test:
   %affine = and i1 %every, %small
   br i1 %affine, label %line, label %row
 line:
-  call fastcc void @record(ptr %ctx, i32 %site, i32 %mask, i64 %array, i64 %a, i32 %short, i32 -1)
+  call fastcc void @record(ptr %ctx, i32 %site, i32 %mask, i64 %array, i64 %a, i64 %upper, \
+i32 %short)
   ret void
 row:
   call fastcc void @record.row(ptr %ctx, i32 %site, i32 %mask, i64 %array, <32 x i64> %offsets)

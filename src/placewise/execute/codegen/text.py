@@ -87,6 +87,20 @@ class Text:
         mark = ", !invariant.load !0" if invariant else ""
         return self.op(f"load {type_}, ptr {pointer}{mark}")
 
+    def set_identity(self, name: str, value: str) -> None:
+        """Set block, warp or phase (i32) of the trace records that follow."""
+        self.do(f"store i32 {value}, ptr {self._identity(name)}")
+
+    def next_phase(self, more: str) -> None:
+        """Add to the phase (i32) of the trace records that follow."""
+        place = self._identity("phase")
+        now = self.op(f"add i32 {self.op(f'load i32, ptr {place}')}, {more}")
+        self.do(f"store i32 {now}, ptr {place}")
+
+    def _identity(self, name: str) -> str:
+        part = ("", "block", "warp", "phase").index(name)
+        return self.op(f"getelementptr i32, ptr {self.slot_pointer(Slot.IDENTITY)}, i64 {part}")
+
     def slot_pointer(self, slot: int) -> str:
         return self.op(f"getelementptr i64, ptr %ctx, i64 {int(slot)}")
 

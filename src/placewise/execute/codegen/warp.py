@@ -68,6 +68,8 @@ def _prologue(s: State) -> None:
             s.do(f"store i32 0, ptr %p{number}")
     wide = s.op("zext i32 %warp to i64")
     s.set_slot(Slot.WARP, wide)
+    if s.options.traced:
+        s.set_identity("warp", "%warp")
     pointer = s.slot_pointer(Slot.COUNTERS)
     s.do(f"%counters = load ptr, ptr {pointer}, !invariant.load !0")
     s.do(f"%first = mul i64 {wide}, 32")
