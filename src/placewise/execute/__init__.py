@@ -1,15 +1,22 @@
 """Kernels executed on the CPU: outputs, counts and the access trace."""
 
+from placewise.execute.device_array import DeviceArray, DevicePointer
+from placewise.execute.device_memory import DeviceMemory
+from placewise.execute.one_launch import execute
 from placewise.execute.result import Execution
-from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, execute
-from placewise.execute.trace import Site, TraceChunk, TraceConsumer
+from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES
+from placewise.execute.trace import Site, TraceChunk, TraceConsumer, lane_offsets
 
 __all__ = [
     "DEFAULT_LIMIT",
     "TRACE_SPACES",
+    "DeviceArray",
+    "DeviceMemory",
+    "DevicePointer",
     "Execution",
     "Site",
     "TraceChunk",
     "TraceConsumer",
     "execute",
+    "lane_offsets",
 ]

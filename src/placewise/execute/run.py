@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.execute.device import Device, build_device
+from placewise.execute.device import Device
 from placewise.execute.faults import execution_error
 from placewise.execute.result import Execution
 from placewise.execute.trace import TraceConsumer
@@ -29,7 +29,7 @@ from placewise.execute.translate import (
 from placewise.execute.uniform import WarpShape
 from placewise.execute.worker import TraceBuffer, Worker, start_thread, thread_coordinates
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import ArrayArgument, Inputs, Launch
+from placewise.kernel.launch import Launch
 
 TRACE_SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
 """All spaces whose accesses can be traced."""
@@ -41,37 +41,28 @@ some seconds of one core, and far beyond what a warp of a real kernel executes."
 Progress = Callable[[int, int], None]
 
 
-def execute(
+def run_on(
+    device: Device,
     kernel: Kernel,
     launch: Launch,
-    inputs: Inputs,
+    outputs: tuple[tuple[str, NDArray[np.generic]], ...],
     *,
-    consumer: TraceConsumer | None = None,
-    trace_blocks: NDArray[np.bool_] | None = None,
-    trace_spaces: frozenset[str] = TRACE_SPACES,
-    run_blocks: NDArray[np.integer[Any]] | None = None,
-    instruction_limit: int | None = DEFAULT_LIMIT,
-    progress: Progress | None = None,
-    threads: int | None = None,
+    consumer: TraceConsumer | None,
+    trace_blocks: NDArray[np.bool_] | None,
+    trace_spaces: frozenset[str],
+    run_blocks: NDArray[np.integer[Any]] | None,
+    instruction_limit: int | None,
+    progress: Progress | None,
+    threads: int | None,
 ) -> Execution:
-    """Execute ``kernel`` and return its outputs and counts.
+    """Run a launch on ``device``; ``outputs`` are views of it that go into the result.
 
-    ``consumer`` receives the accesses of the blocks marked in ``trace_blocks`` ((blocks,) by linear
-    number, x fastest; all if None) to the spaces in ``trace_spaces``, in the caller's thread.
-    ``run_blocks`` lists the only blocks to run (all if None). ``progress`` is called with blocks
-    finished and blocks in all. ``threads`` is the number of cores to use (all if None); kernels
-    whose result could depend on the order of blocks, through floating-point or value-returning
-    global atomics, always run on one, in ascending order of blocks.
-
-    Raises CaseError where inputs or launch do not fit the kernel, UnsupportedError for an
-    instruction that is not covered (before anything runs), and ExecutionError where the kernel
-    goes out of bounds, misaligns an access, traps or does not end.
+    Options and errors as of :func:`placewise.execute.execute`.
     """
     start = time.perf_counter()
     module = parsed(kernel)
-    program = lowered(kernel)
+    program = lowered(kernel, device.first_window)
     _check_launch(launch, module.functions[kernel.entry].max_threads)
-    device = build_device(module, kernel.entry, inputs)
     blocks = _block_list(launch, run_blocks)
     traced = _traced_flags(launch, consumer, trace_blocks)
     wanted = trace_spaces & TRACE_SPACES if consumer is not None else frozenset()
@@ -80,10 +71,11 @@ def execute(
     workers_wanted = min(workers_wanted, max(1, blocks.size // 2))
     translation = translate(
         kernel,
+        device.first_window,
         WarpShape.of(launch.block),
         wanted,
         workers_wanted > 1,
-        any(r.data.size >= 1 << 31 for r in device.regions),
+        device.large,
         tuple(sorted(device.texture_channels.items())),
     )
     if consumer is not None:
@@ -95,7 +87,7 @@ def execute(
     for worker in runner.workers:
         if worker.fault is not None:
             raise execution_error(worker.fault, kernel, launch, module, translation, device)
-    return _result(runner.workers, translation, device, inputs, time.perf_counter() - start)
+    return _result(runner.workers, translation, device, outputs, time.perf_counter() - start)
 
 
 def _check_launch(launch: Launch, declared: int | None) -> None:
@@ -261,7 +253,7 @@ def _result(
     workers: list[Worker],
     translation: Translation,
     device: Device,
-    inputs: Inputs,
+    outputs: tuple[tuple[str, NDArray[np.generic]], ...],
     seconds: float,
 ) -> Execution:
     program = translation.program
@@ -270,12 +262,6 @@ def _result(
     blocks = len(program.blocks)
     by_block = counters[: 2 * blocks].reshape(blocks, 2)
     instructions = np.array([b.instructions for b in program.blocks], np.int64)
-    by_name = {r.name: r for r in device.regions}
-    outputs = tuple(
-        (a.name, by_name[a.name].data.view(a.data.dtype).reshape(a.data.shape))
-        for a in inputs.arguments
-        if isinstance(a, ArrayArgument)
-    )
     return Execution(
         outputs=outputs,
         read=frozenset(r.name for r in device.regions if touched[r.window, 0]),

@@ -36,9 +36,13 @@ def parsed(kernel: Kernel) -> Module:
 
 
 @functools.lru_cache(maxsize=64)
-def lowered(kernel: Kernel) -> Program:
-    """The kernel in the warp IR; raises UnsupportedError for what is not covered."""
-    return cfg.prepare(lower_ptx(parsed(kernel), kernel.entry, kernel.filename))
+def lowered(kernel: Kernel, first_window: int) -> Program:
+    """The kernel in the warp IR, its module's variables in windows from ``first_window`` on.
+
+    Raises UnsupportedError for what is not covered.
+    """
+    program = lower_ptx(parsed(kernel), kernel.entry, kernel.filename, first_window)
+    return cfg.prepare(program)
 
 
 def blocks_may_run_together(program: Program) -> bool:
@@ -57,6 +61,7 @@ def blocks_may_run_together(program: Program) -> bool:
 @functools.lru_cache(maxsize=64)
 def translate(
     kernel: Kernel,
+    first_window: int,
     shape: WarpShape,
     traced: frozenset[str],
     parallel: bool,
@@ -64,7 +69,7 @@ def translate(
     texture_channels: tuple[tuple[int, int], ...],
 ) -> Translation:
     """Compile ``kernel`` for a shape of warps; ``texture_channels`` by parameter offset."""
-    program = lowered(kernel)
+    program = lowered(kernel, first_window)
     flow = uniform.analyse(program, shape)
     channels = _channels_of_sites(program, dict(texture_channels), kernel)
     options = Options(traced, parallel, large, channels)

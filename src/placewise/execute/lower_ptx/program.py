@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.execute.builder import Builder
 from placewise.execute.ir import Program
-from placewise.execute.layout import FIRST_WINDOW, address
+from placewise.execute.layout import address
 from placewise.execute.lower_ptx.context import Context
 from placewise.execute.lower_ptx.function import lower_body
 from placewise.kernel.ptx.module import Module, Variable
@@ -37,8 +37,11 @@ def _place(variables: list[Variable], start: int = 0) -> tuple[dict[str, int], i
     return offsets, end
 
 
-def lower_ptx(module: Module, entry: str, filename: str) -> Program:
-    """Lower ``entry``; raises UnsupportedError for the first instruction that is not covered."""
+def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> Program:
+    """Lower ``entry``, the module's variables in windows from ``first_window`` on.
+
+    Raises UnsupportedError for the first instruction that is not covered.
+    """
     functions = module.functions.values()
     shared = [v for v in module.variables.values() if v.space == "shared"]
     shared += [v for f in functions for v in f.locals if v.space == "shared"]
@@ -55,7 +58,7 @@ def lower_ptx(module: Module, entry: str, filename: str) -> Program:
     parameters: dict[str, int | None] = {
         p.name: start for p, start in zip(function.parameters, starts, strict=True)
     }
-    symbols = {v.name: address(FIRST_WINDOW + n) for n, v in enumerate(module_variables(module))}
+    symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
     builder = Builder()
     context = Context(
         builder, module, function, filename, symbols, offsets, locals_, "", parameters, {}

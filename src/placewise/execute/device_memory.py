@@ -1,0 +1,322 @@
+"""Device memory that outlives a launch, so that a whole host loop runs from Python."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from placewise.errors import CaseError, UnsupportedError
+from placewise.execute.arguments import Passed, parameter_bytes, texture_channels
+from placewise.execute.device import Bytes, Device, Region
+from placewise.execute.device_array import DeviceArray, DevicePointer
+from placewise.execute.layout import FIRST_WINDOW, WINDOWS, address
+from placewise.execute.lower_ptx.program import module_variables
+from placewise.execute.module_memory import find_variable, initial_content, plain_name
+from placewise.execute.result import Execution
+from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress, run_on
+from placewise.execute.trace import TraceConsumer
+from placewise.execute.translate import parsed
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Launch, ScalarArgument, TextureArgument
+from placewise.kernel.ptx.module import Variable
+
+UNINITIALISED = 0xFF
+"""Byte of memory that was never written: NaN as a float, -1 as an integer, so that it shows."""
+
+DeviceArgument = (
+    DeviceArray
+    | DevicePointer
+    | np.generic
+    | NDArray[Any]
+    | ScalarArgument
+    | TextureArgument
+    | None
+)
+"""What a launch takes: arrays and pointers into them, NumPy scalars and structs, None for null."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Loaded:
+    """A module's variables in device memory, by name in the PTX."""
+
+    first_window: int
+    variables: tuple[Variable, ...]
+    regions: dict[str, Region]
+
+
+class DeviceMemory:
+    """Arrays and module variables that several launches share.
+
+    Addresses stay the same as long as an array lives, so they can be stored in other arrays and in
+    structs. Kernels of one module (equal PTX text) share its variables. One thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._regions: dict[int, Region] = {}
+        """By window. Variables take windows from the first one up, arrays from the last one down:
+        a module's addresses, which its machine code holds, rarely depend on the arrays."""
+        self._names: list[str] = []
+        self._array_names: set[str] = set()
+        self._next_variable = FIRST_WINDOW
+        self._next_array = WINDOWS - 1
+        self._freed: deque[Region] = deque()
+        self._modules: dict[str, _Loaded] = {}
+        self._textures: dict[int, tuple[TextureArgument, Region]] = {}
+        self._snapshot: tuple[tuple[Region, ...], tuple[str, ...]] | None = None
+
+    def upload(self, name: str, data: NDArray[Any] | np.generic) -> DeviceArray:
+        """A copy of ``data`` in device memory; ``name`` is for messages and the trace.
+
+        Raises CaseError where the name is taken or the elements are Python objects.
+        """
+        given = np.asarray(data)
+        if given.dtype.hasobject:
+            raise CaseError(f"arrays of {given.dtype} have no bytes", where=f"array '{name}'")
+        region = self._array(name, np.ascontiguousarray(given).reshape(-1).view(np.uint8))
+        return DeviceArray(self, region, given.shape, given.dtype)
+
+    def alloc(self, name: str, shape: int | Sequence[int], dtype: DTypeLike) -> DeviceArray:
+        """Uninitialised memory, as ``cudaMalloc`` gives it: every byte is 0xFF until written."""
+        dims = (int(shape),) if isinstance(shape, int | np.integer) else tuple(map(int, shape))
+        element = np.dtype(dtype)
+        if any(d < 0 for d in dims):
+            raise CaseError(f"shape {dims} has a negative extent", where=f"array '{name}'")
+        size = int(np.prod(dims, dtype=np.int64)) * element.itemsize
+        region = self._array(name, None, size)
+        return DeviceArray(self, region, dims, element)
+
+    def free(self, array: DeviceArray) -> None:
+        """Give memory back; later accesses to it, from Python or a kernel, are errors."""
+        region = array.region
+        if not self.is_live(region):
+            raise CaseError("freed twice", where=f"array '{array.name}'")
+        del self._regions[region.window]
+        self._array_names.discard(region.name)
+        # Only who and where it was stays known, for messages about dangling pointers.
+        empty = np.zeros(0, np.uint8)
+        self._freed.append(Region(region.window, region.name, empty, region.array, False))
+        self._snapshot = None
+
+    def symbol(self, kernel: Kernel, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
+        """A ``__device__`` or ``__constant__`` variable of the kernel's module, as elements of
+        ``dtype``. ``name`` is as in the source or in the PTX. Raises CaseError where there is none.
+        """
+        where = f"symbol '{name}'"
+        region = self._variable(kernel, name, where)
+        element = np.dtype(dtype)
+        if region.data.size % element.itemsize:
+            raise CaseError(
+                f"its {region.data.size} bytes are not a whole number of {element}", where=where
+            )
+        shape = (region.data.size // element.itemsize,)
+        return DeviceArray(self, region, shape, element)
+
+    def constant(self, kernel: Kernel, name: str, value: NDArray[Any] | np.generic) -> None:
+        """Set a ``__constant__`` (or ``__device__``) variable, as ``cudaMemcpyToSymbol`` does.
+
+        Raises CaseError where the module has no such variable or ``value`` has another size.
+        """
+        data = np.ascontiguousarray(value)
+        where = f"constant '{name}'"
+        target = self._variable(kernel, name, where)
+        if data.nbytes != target.data.size:
+            raise CaseError(
+                f"{data.dtype} of shape {np.shape(value)} has {data.nbytes} bytes, but the "
+                f"variable has {target.data.size}",
+                where=where,
+            )
+        target.data[:] = data.reshape(-1).view(np.uint8)
+
+    def launch(
+        self,
+        kernel: Kernel,
+        launch: Launch,
+        arguments: Sequence[DeviceArgument],
+        *,
+        consumer: TraceConsumer | None = None,
+        trace_blocks: NDArray[np.bool_] | None = None,
+        trace_spaces: frozenset[str] = TRACE_SPACES,
+        run_blocks: NDArray[np.integer[Any]] | None = None,
+        instruction_limit: int | None = DEFAULT_LIMIT,
+        progress: Progress | None = None,
+        threads: int | None = None,
+        marks_defined: bool = False,
+    ) -> Execution:
+        """Run ``kernel`` on this memory; options and errors as of :func:`execute`.
+
+        ``arguments`` come in parameter order. The result's ``outputs`` are views of the arrays
+        among them, which later launches change; take :meth:`DeviceArray.download` for copies.
+        ``marks_defined``: the consumer marks :attr:`Region.defined` itself; otherwise an array that
+        the kernel writes to counts as initialised.
+        """
+        loaded = self._load(kernel)
+        passed = [self._passed(n, a) for n, a in enumerate(arguments, start=1)]
+        parameters = parsed(kernel).functions[kernel.entry].parameters
+        buffer, channels = parameter_bytes(parameters, passed)
+        regions, names = self._present()
+        device = Device(
+            regions=regions,
+            arrays=names,
+            parameters=buffer,
+            texture_channels=channels,
+            first_window=loaded.first_window,
+            large=any(r.data.size >= 1 << 31 for r in regions),
+            freed={r.window: r.name for r in self._freed},
+        )
+        arrays = {
+            a.name: a.view()
+            for a in (p.array if isinstance(p, DevicePointer) else p for p in arguments)
+            if isinstance(a, DeviceArray)
+        }
+        result = run_on(
+            device,
+            kernel,
+            launch,
+            tuple(arrays.items()),
+            consumer=consumer,
+            trace_blocks=trace_blocks,
+            trace_spaces=trace_spaces,
+            run_blocks=run_blocks,
+            instruction_limit=instruction_limit,
+            progress=progress,
+            threads=threads,
+        )
+        if not marks_defined:
+            for region in regions:
+                if region.defined is not None and region.name in result.written:
+                    region.defined[:] = True
+        return result
+
+    def is_live(self, region: Region) -> bool:
+        """Whether a region's memory was not freed."""
+        return self._regions.get(region.window) is region
+
+    def regions(self) -> tuple[Region, ...]:
+        """All memory in use, arrays and module variables."""
+        return self._present()[0]
+
+    def _present(self) -> tuple[tuple[Region, ...], tuple[str, ...]]:
+        if self._snapshot is None:
+            self._snapshot = tuple(self._regions.values()), tuple(self._names)
+        return self._snapshot
+
+    def _array(
+        self, name: str, content: Bytes | None, size: int = 0, *, writable: bool = True
+    ) -> Region:
+        """A new array: a copy of ``content``, or ``size`` uninitialised bytes."""
+        if name in self._array_names:
+            raise CaseError(
+                "this memory has an array of that name already",
+                where=f"array '{name}'",
+                hint="free it first, or write() to it",
+            )
+        if self._next_array >= self._next_variable:
+            window, number = self._next_array, len(self._names)
+            self._next_array -= 1
+            self._names.append(name)
+        elif self._freed:
+            reused = self._freed.popleft()
+            window, number = reused.window, reused.array
+            self._names[number] = name
+        else:
+            raise _full(len(self._regions))
+        if content is None:
+            data, defined = _room(size), np.zeros(size, np.bool_)
+            data[:] = UNINITIALISED
+        else:
+            data, defined = _room(content.size), None
+            data[:] = content
+        self._array_names.add(name)
+        return self._keep(Region(window, name, data, number, writable, defined))
+
+    def _keep(self, region: Region) -> Region:
+        self._regions[region.window] = region
+        self._snapshot = None
+        return region
+
+    def _load(self, kernel: Kernel) -> _Loaded:
+        """The kernel's module in this memory, its variables initialised on first use."""
+        loaded = self._modules.get(kernel.ptx)
+        if loaded is None:
+            variables = module_variables(parsed(kernel))
+            first = self._next_variable if variables else FIRST_WINDOW
+            if first + len(variables) > self._next_array + 1:
+                raise _full(len(self._regions))
+            self._next_variable += len(variables)
+            addresses = {v.name: address(first + n) for n, v in enumerate(variables)}
+            regions = {}
+            for n, v in enumerate(variables):
+                data = _room(v.size)
+                data[:] = initial_content(v, addresses)
+                region = Region(
+                    first + n, plain_name(v.name), data, len(self._names), v.space != "const"
+                )
+                self._names.append(region.name)
+                regions[v.name] = self._keep(region)
+            loaded = self._modules[kernel.ptx] = _Loaded(first, variables, regions)
+        return loaded
+
+    def _variable(self, kernel: Kernel, name: str, where: str) -> Region:
+        loaded = self._load(kernel)
+        return loaded.regions[find_variable(name, loaded.variables, where).name]
+
+    def _passed(self, number: int, argument: DeviceArgument) -> Passed:
+        match argument:
+            case None:
+                return Passed("null", 0)
+            case DeviceArray() | DevicePointer():
+                array = argument.array if isinstance(argument, DevicePointer) else argument
+                if array.owner is not self:
+                    raise CaseError(
+                        f"array '{array.name}' belongs to another DeviceMemory",
+                        where=f"argument {number}",
+                    )
+                return Passed(array.name, int(argument.address))
+            case ScalarArgument(name, value):
+                return Passed(name, value=value)
+            case TextureArgument():
+                where = f"parameter {number} '{argument.name}'"
+                channels = texture_channels(argument, where)
+                return Passed(argument.name, self.texture(argument).address, channels=channels)
+            case np.generic():
+                return Passed(str(argument.dtype), value=argument)
+            case np.ndarray() if argument.ndim == 0:
+                return Passed(str(argument.dtype), value=argument.reshape(1)[0])
+            case _:
+                raise CaseError(
+                    f"expected a DeviceArray, a pointer into one or a NumPy scalar, not "
+                    f"{type(argument).__name__}",
+                    where=f"argument {number}",
+                    hint="upload the array to the memory first"
+                    if isinstance(argument, np.ndarray)
+                    else "NumPy scalars such as numpy.int32(n) have a definite size",
+                )
+
+    def texture(self, argument: TextureArgument) -> Region:
+        """The texture's texels in device memory; launches that pass it copy them once, as here."""
+        known = self._textures.get(id(argument))
+        if known is None:
+            data = np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8)
+            region = self._array(argument.name, data, writable=False)
+            known = self._textures[id(argument)] = argument, region
+        return known[1]
+
+
+def _room(size: int) -> Bytes:
+    """Memory at a multiple of 64 bytes, so that vector loads do not straddle cache lines."""
+    room = np.empty(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start : start + size]
+
+
+def _full(arrays: int) -> UnsupportedError:
+    return UnsupportedError(
+        f"more than {arrays} arrays and module variables at a time",
+        where="device memory",
+        hint="free arrays, or keep many small ones in one and pass pointers into it",
+    )

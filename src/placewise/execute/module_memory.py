@@ -1,0 +1,71 @@
+"""Module variables: ``__constant__`` and ``__device__`` symbols, their names and first contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError, UnsupportedError
+from placewise.kernel.ptx.module import Variable
+
+
+def plain_name(symbol: str) -> str:
+    """A variable's name in the source, from its mangled name (its last component)."""
+    if not symbol.startswith("_Z"):
+        return symbol
+    found = symbol
+    position = 0
+    while match := re.search(r"(\d+)", symbol[position:]):
+        start = position + match.end()
+        end = start + int(match[1])
+        if end > len(symbol):
+            break
+        found = symbol[start:end]
+        position = end
+    return found
+
+
+def find_variable(name: str, variables: Sequence[Variable], where: str) -> Variable:
+    """The variable that ``name`` means, as in the PTX or as in the source.
+
+    Raises CaseError located at ``where`` for none or several.
+    """
+    exact = [v for v in variables if v.name == name]
+    plain = name.rsplit("::", 1)[-1]
+    fits = exact or [v for v in variables if plain_name(v.name) == plain]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise CaseError(
+            f"{len(fits)} variables of the module have this name",
+            where=where,
+            hint=f"give the name in the PTX: {', '.join(v.name for v in fits)}",
+        )
+    known = ", ".join(plain_name(v.name) for v in variables)
+    raise CaseError(
+        "the kernel's module has no such variable",
+        where=where,
+        hint=f"it has: {known}"
+        if known
+        else "it has no __constant__ or __device__ variables that the kernel uses",
+    )
+
+
+def initial_content(variable: Variable, addresses: Mapping[str, int]) -> NDArray[np.uint8]:
+    """(size,) bytes of a variable before the first launch.
+
+    ``addresses`` are those of the module's variables by PTX name, for initial values that are
+    addresses; raises UnsupportedError for the address of anything else.
+    """
+    content = np.zeros(variable.size, np.uint8)
+    if variable.initial:
+        content[:] = np.frombuffer(variable.initial, np.uint8)
+    for offset, symbol, addend in variable.relocations:
+        if symbol not in addresses:
+            raise UnsupportedError(f"an initial value that is the address of '{symbol}'")
+        value = np.array([addresses[symbol] + addend], np.int64)
+        content[offset : offset + 8] = value.view(np.uint8)
+    return content
