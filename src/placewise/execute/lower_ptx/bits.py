@@ -6,6 +6,7 @@ from placewise.execute.builder import int_type
 from placewise.execute.ir import BITS, Node
 from placewise.execute.lower_ptx.context import Context, width
 from placewise.execute.lower_ptx.integer import ints, join, shifted, split
+from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import Immediate, Instruction, Pair
 
 _MODES = {
@@ -20,7 +21,7 @@ _MODES = {
 byte i from the pair {a, b} counted downwards."""
 
 
-def _field_mask(c: Context, type_: str, length: Node) -> Node:
+def _field_mask(c: Shorthand, type_: str, length: Node) -> Node:
     """``length`` ones in the low bits."""
     return c.negate(shifted(c, "shl", c.b.const(type_, -1), length))
 
@@ -99,7 +100,7 @@ def bfind(c: Context, i: Instruction) -> None:
     c.dst(i.operands[0], c.b.select(none, c.b.const("i32", -1), found))
 
 
-def _permuted(c: Context, pair: Node, selector: Node) -> Node:
+def _permuted(c: Shorthand, pair: Node, selector: Node) -> Node:
     """prmt's general mode; ``pair`` is {b, a} as i64."""
     result: Node | None = None
     for n in range(4):
@@ -116,7 +117,7 @@ def _permuted(c: Context, pair: Node, selector: Node) -> Node:
     return result
 
 
-def _permuted_constant(c: Context, a: Node, b: Node, selector: int) -> Node:
+def _permuted_constant(c: Shorthand, a: Node, b: Node, selector: int) -> Node:
     """prmt with a known selector: one shift and mask per byte."""
     result: Node | None = None
     for n in range(4):
@@ -151,7 +152,7 @@ def prmt(c: Context, i: Instruction) -> None:
     c.dst(i.operands[0], result)
 
 
-def _of_two(c: Context, table: int, x: Node, y: Node) -> Node:
+def _of_two(c: Shorthand, table: int, x: Node, y: Node) -> Node:
     """The Boolean function of two words whose value for (x, y) is bit 2x + y of ``table``."""
     zero, ones = c.b.const(x.type, 0), c.b.const(x.type, -1)
     simple = {0: zero, 15: ones, 12: x, 10: y}
@@ -173,7 +174,7 @@ def _of_two(c: Context, table: int, x: Node, y: Node) -> Node:
     return c.both("or", c.negate(x), y)
 
 
-def lop3_value(c: Context, a: Node, b: Node, d: Node, table: int) -> Node:
+def lop3_value(c: Shorthand, a: Node, b: Node, d: Node, table: int) -> Node:
     """Any Boolean function of three words; bit 4a + 2b + c of ``table`` is its value."""
     low, high = table & 15, table >> 4
     if low == high:

@@ -8,6 +8,7 @@ from typing import NoReturn
 from placewise.errors import UnsupportedError
 from placewise.execute.builder import Builder, int_type
 from placewise.execute.ir import BITS, Node, Place, Reg
+from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import (
     Function,
     Immediate,
@@ -40,7 +41,7 @@ def width(type_: str) -> int:
     return _WIDTH[type_]
 
 
-class Context:
+class Context(Shorthand):
     """Lowering of one function body (calls are lowered in place, each with its own context)."""
 
     def __init__(
@@ -56,7 +57,7 @@ class Context:
         function_parameters: dict[str, int | None],
         aliases: dict[str, str],
     ) -> None:
-        self.b = builder
+        super().__init__(builder)
         self.module = module
         self.function = function
         self.filename = filename
@@ -233,16 +234,6 @@ class Context:
                 total = value if total is None else self.b.pure("or", type_, total, value)
         # Bytes that nobody stored (padding of a structure) are undefined.
         return self.b.const(type_, 0) if total is None else total
-
-    # --- shorthands
-
-    def negate(self, value: Node) -> Node:
-        """Logical or bitwise not."""
-        return self.b.pure("xor", value.type, value, self.b.const(value.type, -1))
-
-    def both(self, op: str, a: Node, b: Node) -> Node:
-        """An elementwise node whose type is that of its operands."""
-        return self.b.pure(op, a.type, a, b)
 
 
 def _float_bits(value: float, type_: str) -> int:

@@ -14,6 +14,7 @@ from placewise.execute.ir import BITS, Node
 from placewise.execute.lower_ptx import rounding
 from placewise.execute.lower_ptx.context import Context, width
 from placewise.execute.lower_ptx.integer import join, split
+from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import Instruction, Operand
 
 _FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"})
@@ -25,7 +26,7 @@ def float_type(i: Instruction) -> str:
     return next(p for p in reversed(i.parts) if p in _FLOATS)
 
 
-def flush(c: Context, value: Node) -> Node:
+def flush(c: Shorthand, value: Node) -> Node:
     """Subnormal singles to zero of the same sign."""
     if value.type != "f32":
         return value
@@ -35,13 +36,13 @@ def flush(c: Context, value: Node) -> Node:
     return c.b.bitcast(c.b.select(tiny, zero, bits), "f32")
 
 
-def widen_bf16(c: Context, bits: Node) -> Node:
+def widen_bf16(c: Shorthand, bits: Node) -> Node:
     """bfloat16 bits to single precision, exactly."""
     wide = c.b.resize(bits, "i32")
     return c.b.bitcast(c.both("shl", wide, c.b.const("i32", 16)), "f32")
 
 
-def to_bf16(c: Context, value: Node, mode: str = "rn") -> Node:
+def to_bf16(c: Shorthand, value: Node, mode: str = "rn") -> Node:
     """Single precision to bfloat16 bits, to nearest even or toward zero; NaN is 0x7fff."""
     bits = c.b.as_int(value)
     sixteen = c.b.const("i32", 16)
@@ -88,7 +89,7 @@ def _rounded(c: Context, value: Node, inner: str) -> Node:
     return value
 
 
-def saturate(c: Context, value: Node) -> Node:
+def saturate(c: Shorthand, value: Node) -> Node:
     """Clamp to [0, 1]; NaN becomes +0."""
     one = {"f16": 0x3C00, "f32": 0x3F800000, "f64": 0x3FF0000000000000}[value.type]
     zero = c.b.const(value.type, 0)
@@ -148,7 +149,7 @@ def fma(c: Context, i: Instruction) -> None:
         elementwise(c, i, lambda a, b, d: rounding.fma(c, a, b, d, mode))
 
 
-def _half_fma(c: Context, a: Node, b: Node, d: Node) -> Node:
+def _half_fma(c: Shorthand, a: Node, b: Node, d: Node) -> Node:
     x, y, z = (c.b.pure("fpext", "f64", v) for v in (a, b, d))
     total = rounding.odd(c, *rounding.two_sum(c, c.both("fmul", x, y), z))
     # Left in double precision; rounding to the half type happens where the result is packed.
@@ -166,7 +167,7 @@ def sqrt(c: Context, i: Instruction) -> None:
     elementwise(c, i, lambda a: rounding.root(c, a, mode))
 
 
-def _one(c: Context, type_: str) -> Node:
+def _one(c: Shorthand, type_: str) -> Node:
     return c.b.const(type_, 0x3F800000 if type_ == "f32" else 0x3FF0000000000000)
 
 
@@ -178,7 +179,7 @@ def rcp(c: Context, i: Instruction) -> None:
         elementwise(c, i, lambda a: rounding.divide(c, _one(c, a.type), a, mode))
 
 
-def _high_word(c: Context, value: Node) -> Node:
+def _high_word(c: Shorthand, value: Node) -> Node:
     """rcp/rsqrt.approx.ftz.f64 leave the low 32 bits zero."""
     bits = c.b.as_int(value)
     return c.b.bitcast(c.both("and", bits, c.b.const("i64", 0xFFFFFFFF00000000)), "f64")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from placewise.execute.builder import int_type
 from placewise.execute.ir import BITS, Node
 from placewise.execute.lower_ptx.context import Context, width
+from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import Instruction, Operand
 
 
@@ -159,7 +160,7 @@ def extreme(c: Context, i: Instruction) -> None:
         c.dst(i.operands[0], results[0], signed=last[0] == "s")
 
 
-def join(c: Context, parts: list[Node], type_: str) -> Node:
+def join(c: Shorthand, parts: list[Node], type_: str) -> Node:
     """Concatenate integers, the first in the low bits."""
     bits = BITS[parts[0].type]
     total = c.b.resize(c.b.as_int(parts[0]), type_)
@@ -169,7 +170,7 @@ def join(c: Context, parts: list[Node], type_: str) -> Node:
     return total
 
 
-def split(c: Context, value: Node, count: int) -> list[Node]:
+def split(c: Shorthand, value: Node, count: int) -> list[Node]:
     """Cut an integer into ``count`` equal parts, the low bits first."""
     bits = BITS[value.type] // count
     type_ = int_type(bits)
@@ -195,7 +196,7 @@ def cnot(c: Context, i: Instruction) -> None:
     c.dst(i.operands[0], c.b.resize(c.b.icmp("eq", a, c.b.const(a.type, 0)), a.type))
 
 
-def shifted(c: Context, op: str, value: Node, amount: Node) -> Node:
+def shifted(c: Shorthand, op: str, value: Node, amount: Node) -> Node:
     """shl, lshr or ashr with the amount (i32) clamped at the width, as PTX does."""
     bits = BITS[value.type]
     if amount.op == "const":

@@ -9,7 +9,7 @@ a wider result that was "rounded to odd", which a second rounding cannot spoil (
 from __future__ import annotations
 
 from placewise.execute.ir import Node
-from placewise.execute.lower_ptx.context import Context
+from placewise.execute.shorthand import Shorthand
 
 DIRECTED = ("rz", "rm", "rp")
 
@@ -24,7 +24,7 @@ def attribute(mode: str) -> str | None:
     return None if mode == "rn" else mode
 
 
-def two_sum(c: Context, a: Node, b: Node) -> tuple[Node, Node]:
+def two_sum(c: Shorthand, a: Node, b: Node) -> tuple[Node, Node]:
     """The rounded sum and its exact error."""
     total = c.both("fadd", a, b)
     b_part = c.both("fsub", total, a)
@@ -32,22 +32,22 @@ def two_sum(c: Context, a: Node, b: Node) -> tuple[Node, Node]:
     return total, c.both("fadd", c.both("fsub", a, a_part), c.both("fsub", b, b_part))
 
 
-def _bits(c: Context, value: Node) -> Node:
+def _bits(c: Shorthand, value: Node) -> Node:
     return c.b.as_int(value)
 
 
-def _step(c: Context, value: Node, by: int) -> Node:
+def _step(c: Shorthand, value: Node, by: int) -> Node:
     """The neighbour of ``value`` away from (1) or toward (-1) zero."""
     bits = _bits(c, value)
     return c.b.bitcast(c.both("add", bits, c.b.const(bits.type, by)), value.type)
 
 
-def _sign(c: Context, value: Node) -> Node:
+def _sign(c: Shorthand, value: Node) -> Node:
     bits = _bits(c, value)
     return c.b.icmp("slt", bits, c.b.const(bits.type, 0))
 
 
-def odd(c: Context, value: Node, error: Node) -> Node:
+def odd(c: Shorthand, value: Node, error: Node) -> Node:
     """``value`` rounded to odd, given the sign of (exact - value) in ``error``."""
     zero = c.b.const(error.type, 0)
     inexact = c.b.fcmp("one", error, zero)
@@ -58,7 +58,7 @@ def odd(c: Context, value: Node, error: Node) -> Node:
     return c.b.bitcast(c.b.select(inexact, odd_bits, bits), value.type)
 
 
-def adjust(c: Context, value: Node, error: Node, mode: str) -> Node:
+def adjust(c: Shorthand, value: Node, error: Node, mode: str) -> Node:
     """``value`` (rounded to nearest) rounded by ``mode``, given the sign of (exact - value)."""
     if mode == "rn":
         return value
@@ -74,44 +74,44 @@ def adjust(c: Context, value: Node, error: Node, mode: str) -> Node:
     return c.b.select(above, c.b.select(negative, outward, toward), value)
 
 
-def narrow(c: Context, value: Node, mode: str) -> Node:
+def narrow(c: Shorthand, value: Node, mode: str) -> Node:
     """Double to single precision by ``mode``."""
     return c.b.pure("fptrunc", "f32", value, attr=attribute(mode))
 
 
-def narrow_odd(c: Context, value: Node) -> Node:
+def narrow_odd(c: Shorthand, value: Node) -> Node:
     """Double to single precision, rounded to odd."""
     near = c.b.pure("fptrunc", "f32", value)
     return odd(c, near, c.both("fsub", value, c.b.pure("fpext", "f64", near)))
 
 
-def to_half(c: Context, value: Node) -> Node:
+def to_half(c: Shorthand, value: Node) -> Node:
     """To half precision, to nearest; doubles go by way of single precision, rounded to odd."""
     if value.type == "f64":
         value = narrow_odd(c, value)
     return c.b.pure("fptrunc", "f16", value)
 
 
-def add(c: Context, a: Node, b: Node, mode: str) -> Node:
+def add(c: Shorthand, a: Node, b: Node, mode: str) -> Node:
     """Sum by ``mode``."""
     return c.b.pure("fadd", a.type, a, b, attr=attribute(mode))
 
 
-def multiply(c: Context, a: Node, b: Node, mode: str) -> Node:
+def multiply(c: Shorthand, a: Node, b: Node, mode: str) -> Node:
     """Product by ``mode``."""
     return c.b.pure("fmul", a.type, a, b, attr=attribute(mode))
 
 
-def fma(c: Context, a: Node, b: Node, d: Node, mode: str) -> Node:
+def fma(c: Shorthand, a: Node, b: Node, d: Node, mode: str) -> Node:
     """a * b + d by ``mode``."""
     return c.b.pure("fma", a.type, a, b, d, attr=attribute(mode))
 
 
-def divide(c: Context, a: Node, b: Node, mode: str) -> Node:
+def divide(c: Shorthand, a: Node, b: Node, mode: str) -> Node:
     """Quotient by ``mode``."""
     return c.b.pure("fdiv", a.type, a, b, attr=attribute(mode))
 
 
-def root(c: Context, a: Node, mode: str) -> Node:
+def root(c: Shorthand, a: Node, mode: str) -> Node:
     """Square root by ``mode``."""
     return c.b.pure("sqrt", a.type, a, attr=attribute(mode))

@@ -1,0 +1,87 @@
+"""nvdisasm's output to a typed listing.
+
+The instructions come from its JSON output, where targets of branches are offsets; their encodings
+from the cubin; their source lines from the text output, in which a comment before an instruction
+names its line, and further ones the places of the calls that were inlined, the outermost last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from placewise.errors import CompileError, UnsupportedError
+from placewise.kernel.sass.instruction import (
+    INSTRUCTION_BYTES,
+    Instruction,
+    Listing,
+    Register,
+)
+from placewise.kernel.sass.operands import parse_operand, split_operands
+
+_SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
+_FILE_LINE = re.compile(r'\s*//## File "(.*?)", line (\d+)')
+_OFFSET = re.compile(r"\s*/\*([0-9a-f]{4,})\*/")
+
+
+def read_listing(entry: str, code: bytes, json_text: str, line_text: str) -> Listing:
+    """The kernel ``entry`` of a disassembled cubin.
+
+    ``code`` are the bytes of its section, ``json_text`` what ``nvdisasm -c -json`` prints and
+    ``line_text`` what ``nvdisasm -c -gi`` does. Raises CompileError where they do not fit
+    together, UnsupportedError, located, for an operand of unknown form.
+    """
+    functions: list[dict[str, Any]] = json.loads(json_text)[1]
+    found = next((f for f in functions if f["function-name"] == entry), None)
+    if found is None:
+        raise CompileError(f"the disassembly has no kernel '{entry}'")
+    raw = found["sass-instructions"]
+    if len(raw) * INSTRUCTION_BYTES != len(code):
+        raise CompileError(
+            f"the disassembly of '{entry}' has {len(raw)} instructions, its code {len(code)} bytes"
+        )
+    places = source_lines(line_text, entry)
+    return Listing(entry, tuple(_instruction(n, item, code, places) for n, item in enumerate(raw)))
+
+
+def _instruction(
+    number: int, item: dict[str, Any], code: bytes, places: dict[int, tuple[str, int]]
+) -> Instruction:
+    offset = number * INSTRUCTION_BYTES
+    opcode = item["opcode"].strip()
+    try:
+        operands = tuple(parse_operand(o) for o in split_operands(item.get("operands", "")))
+        guard = parse_operand(item["predicate"].lstrip("@")) if "predicate" in item else None
+    except UnsupportedError as error:
+        place = places.get(offset)
+        where = f"{place[0]}:{place[1]}" if place else f"machine code at {offset:#06x}"
+        raise UnsupportedError(f"instruction '{opcode}': {error.message}", where=where) from error
+    assert guard is None or isinstance(guard, Register)
+    return Instruction(
+        opcode,
+        tuple(opcode.split(".")),
+        operands,
+        guard,
+        offset,
+        int.from_bytes(code[offset : offset + INSTRUCTION_BYTES], "little"),
+        places.get(offset),
+    )
+
+
+def source_lines(text: str, entry: str) -> dict[int, tuple[str, int]]:
+    """(source file, line) of every instruction of ``entry`` that has one, by offset."""
+    places: dict[int, tuple[str, int]] = {}
+    here: tuple[str, int] | None = None
+    inside = False
+    for line in text.splitlines():
+        if match := _SECTION.match(line):
+            inside = match[1] == entry
+            here = None
+        elif not inside:
+            continue
+        elif match := _FILE_LINE.match(line):
+            here = (match[1], int(match[2]))
+        elif (match := _OFFSET.match(line)) and here is not None:
+            places[int(match[1], 16)] = here
+    return places
