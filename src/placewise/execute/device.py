@@ -22,8 +22,8 @@ class Region:
     array: int
     """Index among the run's arrays."""
     writable: bool
-    defined: NDArray[np.bool_] | None = None
-    """(bytes,) which bytes hold a value, for memory that came uninitialised; None for all."""
+    defined: Bytes | None = None
+    """(bytes,) 1 where a byte holds a value, for memory that came uninitialised; None for all."""
 
     @property
     def address(self) -> int:

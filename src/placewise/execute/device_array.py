@@ -103,7 +103,7 @@ class DeviceArray:
 
     def _define(self, start: int, end: int) -> None:
         if self.region.defined is not None:
-            self.region.defined[start:end] = True
+            self.region.defined[start:end] = 1
 
     def _where(self) -> str:
         return f"array '{self.name}'"

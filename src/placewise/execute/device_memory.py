@@ -189,7 +189,7 @@ class DeviceMemory:
         if not marks_defined:
             for region in regions:
                 if region.defined is not None and region.name in result.written:
-                    region.defined[:] = True
+                    region.defined[:] = 1
         return result
 
     def is_live(self, region: Region) -> bool:
@@ -226,7 +226,7 @@ class DeviceMemory:
         else:
             raise _full(len(self._regions))
         if content is None:
-            data, defined = _room(size), np.zeros(size, np.bool_)
+            data, defined = _room(size), np.zeros(size, np.uint8)
             data[:] = UNINITIALISED
         else:
             data, defined = _room(content.size), None

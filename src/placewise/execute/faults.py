@@ -89,6 +89,8 @@ def _access(report: FaultReport, translation: Translation, device: Device) -> st
             return f"{head} at offset {offset} of the {space} memory"
     if window <= 0:
         return f"{head} at address {report.address:#x}, a null pointer"
+    if window in device.freed:
+        return f"{head} at address {report.address:#x}, in array '{device.freed[window]}': freed"
     near = device.region_near(report.address)
     if near is None:
         return f"{head} at address {report.address:#x}, which is in no array"
