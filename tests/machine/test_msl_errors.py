@@ -25,6 +25,8 @@ L1 9 N RW na 16KB 128B ? 80clk <> <globalMem> sm ?
 sharedMem 4 Y RW na 48KB ? 32 <48clk 40ns> <> <> sm ?
   block{word1 != word2 && word1 % banks == word2 % banks};
 constantMem 1 Y R na 64KB ? ? 360clk <> <> die <1 1> warp{address1 != address2};
+detail L1 { unified = 128 KB; line = 128 B; ways = 4; policy = lru; carve_outs = <32 64> KB;
+  sector = 32 B; }
 space global G direct <L1 globalMem> global RW;
 space constant C host_buffer <constantMem> constant R from doc "page 2";
 space shared S kernel_buffer <sharedMem> global RW declaration "__shared__";
@@ -33,6 +35,24 @@ space shared S kernel_buffer <sharedMem> global RW declaration "__shared__";
 # name: (text of the good file, its bad replacement with ^ where the error is, part of the message,
 # part of the hint or None)
 BAD = {
+    "detail of no memory": ("detail L1", "detail ^L9", "no memory is called 'L9'", "L1"),
+    "unknown setting": ("ways = 4", "^way = 4", "unknown setting 'way'", "ways"),
+    "setting given twice": ("ways = 4", "ways = 4; ^ways = 4", "'ways' is given twice", None),
+    "unknown policy": ("= lru", "= ^lrx", "policy cannot be 'lrx'", "lru"),
+    "a line of broken sectors": (
+        "detail L1 { unified = 128 KB; line = 128 B",
+        "detail ^L1 { unified = 128 KB; line = 80 B",
+        "whole number of sectors", None,
+    ),
+    "carve-out larger than the array": (
+        "detail L1 { unified = 128", "detail ^L1 { unified = 48", "larger than the whole", None,
+    ),
+    "carve-outs without unit": (
+        "carve_outs = <32 64> KB", "carve_outs = ^<32 64>", "carve_outs should look like", None,
+    ),
+    "a second detail entry": (
+        "space global G", "detail ^L1 { }\nspace global G", "a second detail entry", None,
+    ),
     "misspelt processor keyword": (
         "sm; sm = 32 core",
         "sm; sm = 32 ^cor",

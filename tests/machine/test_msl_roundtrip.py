@@ -14,6 +14,7 @@ from placewise.machine.printer import print_expression, print_specification
 from placewise.machine.tree import (
     Binary,
     Condition,
+    DetailEntry,
     Extent,
     Floor,
     Header,
@@ -34,9 +35,10 @@ from placewise.machine.tree import (
     Special,
     Specification,
     Unary,
+    Word,
 )
 
-RESERVED = {"machine", "source", "limits", "space", "die", "from", "om", "na"}
+RESERVED = {"machine", "source", "limits", "detail", "space", "die", "from", "om", "na"}
 words = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True).filter(
     lambda w: w not in RESERVED
 )
@@ -103,9 +105,17 @@ memories = st.builds(
     provenance=provenances(MEMORY_FIELDS),
 )
 quantities = st.builds(Quantity, decimals, st.sampled_from([None, "MHz", "KB", "GB/s"]))
-extents = st.builds(Extent, st.lists(counts.map(Decimal), min_size=1, max_size=3).map(tuple))
+extents = st.builds(
+    Extent,
+    st.lists(counts.map(Decimal), min_size=1, max_size=3).map(tuple),
+    st.sampled_from([None, "KB"]),
+)
+single_words = st.builds(Word, st.sampled_from(["lru", "through", "write_back"]))
 limits = st.builds(
-    LimitEntry, words, quantities | extents | st.just(Special.UNKNOWN), references | st.none()
+    LimitEntry,
+    words,
+    quantities | extents | single_words | st.just(Special.UNKNOWN),
+    references | st.none(),
 )
 nonempty = texts.filter(bool)
 spaces = st.builds(
@@ -128,6 +138,9 @@ specifications = st.builds(
     header=st.builds(Header, words, texts | st.none()) | st.none(),
     sources=st.lists(st.builds(SourceEntry, words, texts), max_size=2).map(tuple),
     limits=st.builds(LimitsEntry, st.lists(limits, max_size=3).map(tuple)) | st.none(),
+    details=st.lists(
+        st.builds(DetailEntry, words, st.lists(limits, max_size=3).map(tuple)), max_size=2
+    ).map(tuple),
     spaces=st.lists(spaces, max_size=2).map(tuple),
 )
 

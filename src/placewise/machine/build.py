@@ -14,6 +14,7 @@ from placewise.machine.located import located, nearest
 from placewise.machine.tree import (
     Binary,
     Condition,
+    DetailEntry,
     Expression,
     Extent,
     Floor,
@@ -36,6 +37,7 @@ from placewise.machine.tree import (
     Special,
     Specification,
     Unary,
+    Word,
 )
 
 KEYWORDS = (
@@ -103,6 +105,7 @@ class _Builder:
             processor=self.processor(processors[0]),
             limits=self.limits(entries["limits"][0]) if entries["limits"] else None,
             memories=tuple(self.memory(node) for node in entries["memory"]),
+            details=tuple(self.detail(node) for node in entries["detail"]),
             spaces=tuple(self.space(node) for node in entries["space"]),
             warnings=tuple(self.warnings),
         )
@@ -123,15 +126,25 @@ class _Builder:
     def limits(self, node: Node) -> LimitsEntry:
         return LimitsEntry(tuple(self.limit(n) for n in _nodes(node, "limit")), at=_at(node))
 
+    def detail(self, node: Node) -> DetailEntry:
+        _, name = _tokens(node)
+        settings = tuple(self.limit(n) for n in _nodes(node, "limit"))
+        return DetailEntry(str(name), settings, at=_at(name))
+
     def limit(self, node: Node) -> LimitEntry:
         name, value = node.children[:2]
         at = _at(value)
-        parsed: Quantity | Extent | Special
+        parsed: Quantity | Extent | Word | Special
         if value.data == "quantity":
             number, *unit = value.children
             parsed = Quantity(Decimal(str(number)), str(unit[0]) if unit else None, at=at)
         elif value.data == "extent":
-            parsed = Extent(tuple(Decimal(str(c)) for c in value.children), at=at)
+            tokens = _tokens(value)
+            extent = tuple(Decimal(str(t)) for t in tokens if t.type == "AMOUNT")
+            units = [str(t) for t in tokens if t.type == "UNIT"]
+            parsed = Extent(extent, units[0] if units else None, at=at)
+        elif value.data == "word":
+            parsed = Word(str(value.children[0]), at=at)
         else:
             parsed = Special.UNKNOWN
         return LimitEntry(str(name), parsed, self.reference(node), at=_at(name))
@@ -312,7 +325,7 @@ class _Builder:
         return located(self.filename, at, message, hint)
 
 
-_ENTRIES = ("machine", "source", "processor", "limits", "memory", "space")
+_ENTRIES = ("machine", "source", "processor", "limits", "memory", "detail", "space")
 
 
 def _at(node: Any) -> Position:

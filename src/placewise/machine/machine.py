@@ -28,6 +28,34 @@ class Processor:
 
 
 @dataclass(frozen=True)
+class MemoryDetail:
+    """How a memory is built, beyond MSL's ``memSpec``; ``None`` or empty where unknown."""
+
+    line_bytes: int | None = None
+    """Bytes that one tag of a cache stands for."""
+    sector_bytes: int | None = None
+    """Bytes that are fetched at a time."""
+    ways: int | None = None
+    policy: str | None = None
+    """Replacement: one of :data:`placewise.machine.details.POLICIES`."""
+    way_probabilities: tuple[float, ...] = ()
+    writes: str | None = None
+    """``through`` or ``back``."""
+    write_miss: str | None = None
+    """``allocate`` or ``bypass``."""
+    slices: int | None = None
+    partitions: int | None = None
+    unified_bytes: int | None = None
+    """Size of the array that the cache shares with shared memory."""
+    carve_outs_bytes: tuple[int, ...] = ()
+    """Sizes that shared memory's part of that array can have, ascending."""
+    bytes_per_cycle: float | None = None
+    """What one instance of the memory (per share scope) moves in a cycle."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (setting, source) pairs."""
+
+
+@dataclass(frozen=True)
 class Memory:
     """One MSL ``memSpec`` with inferrable fields filled in; ``None`` stands for ``?`` or ``na``."""
 
@@ -57,6 +85,7 @@ class Memory:
     """Where each figure is from: (field, source) pairs."""
     size_elements: int | None = None
     """Largest number of elements of an array, where that is how the machine limits it."""
+    detail: MemoryDetail = MemoryDetail()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ _READABLE = {
     "CITATION": "the name of a source",
     "STRING": 'a text in "quotes"',
     "LIMIT": "the name of a limit",
+    "DETAILED": "the name of a memory",
+    "WORD": "a word",
     "AMOUNT": "a number",
     "UNIT": "a unit",
     "MEMORY": "the name of a memory",
@@ -82,8 +84,17 @@ _WORDS = {
 }
 """The words a terminal consists of, for hints at misspelt ones."""
 
-_CONSTRUCT_WORDS = ("MACHINE", "SOURCE", "LIMITS", "SPACE", "FROM", "DECLARATION", "INTRINSIC")
-_ENTRY_WORDS = ("machine", "source", "limits", "space", "die")
+_CONSTRUCT_WORDS = (
+    "MACHINE",
+    "SOURCE",
+    "LIMITS",
+    "DETAIL",
+    "SPACE",
+    "FROM",
+    "DECLARATION",
+    "INTRINSIC",
+)
+_ENTRY_WORDS = ("machine", "source", "limits", "detail", "space", "die")
 _PROCESSOR_WORDS = ("DIE", "TPC", "SM", "CORE")
 _LEXEME = re.compile(r'"[^"\n]*"?|[\w.]+|&&|\|\||[=!<>]=|\S')
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from placewise.machine.tree import (
     Binary,
     Condition,
+    DetailEntry,
     Expression,
     Extent,
     Floor,
@@ -22,6 +23,7 @@ from placewise.machine.tree import (
     Special,
     Specification,
     Unary,
+    Word,
 )
 
 _PRECEDENCE = {
@@ -56,6 +58,7 @@ def print_specification(specification: Specification) -> str:
         lines = "".join(f"  {_limit(limit)}\n" for limit in specification.limits.limits)
         parts.append(f"limits {{\n{lines}}}")
     parts += [_memory(memory) for memory in specification.memories]
+    parts += [_detail(detail) for detail in specification.details]
     if specification.spaces:
         parts.append("\n".join(_space(space) for space in specification.spaces))
     return "\n\n".join(parts) + "\n"
@@ -132,12 +135,19 @@ def _condition(condition: Condition | Special) -> str:
     return f"{condition.scope}{{{print_expression(condition.expression)}}}"
 
 
+def _detail(detail: DetailEntry) -> str:
+    lines = "".join(f"  {_limit(setting)}\n" for setting in detail.settings)
+    return f"detail {detail.name} {{\n{lines}}}"
+
+
 def _limit(limit: LimitEntry) -> str:
     match limit.value:
         case Quantity(value, unit):
             text = f"{value} {unit}" if unit else str(value)
-        case Extent(values):
-            text = f"<{' '.join(str(value) for value in values)}>"
+        case Extent(values, unit):
+            text = f"<{' '.join(str(value) for value in values)}>" + (f" {unit}" if unit else "")
+        case Word(word):
+            text = word
         case _:
             text = str(limit.value)
     return f"{limit.name} = {text}{_from(limit.reference)};"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from placewise.errors import MachineError
 from placewise.machine.condition import MOST_BANKS, SerialCondition
+from placewise.machine.details import with_details
 from placewise.machine.levels import Neighbours, resolve_levels
 from placewise.machine.limits import read_limits
 from placewise.machine.located import located, nearest
@@ -64,11 +65,16 @@ class _Resolver:
         limits = read_limits(
             spec.limits,
             self._shared_bytes(),
-            self._limit_source,
+            self._setting_source,
             self.filename,
             self.warnings.append,
         )
-        memories = tuple(self._memory(m, neighbours[m.name], limits) for m in spec.memories)
+        memories = with_details(
+            tuple(self._memory(m, neighbours[m.name], limits) for m in spec.memories),
+            spec.details,
+            self._setting_source,
+            self.filename,
+        )
         if spec.spaces:
             spaces = read_spaces(spec.spaces, memories, self.filename)
             for space in spec.spaces:
@@ -198,8 +204,8 @@ class _Resolver:
                 return _bytes(memory.size)
         return None
 
-    def _limit_source(self, limit: LimitEntry) -> str | None:
-        return self._source(limit.reference)
+    def _setting_source(self, setting: LimitEntry) -> str | None:
+        return self._source(setting.reference)
 
     def _sources(self, provenance: tuple[Provenance, ...]) -> tuple[tuple[str, str], ...]:
         pairs = []

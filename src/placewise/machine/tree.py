@@ -155,15 +155,25 @@ class Quantity(Placed):
 
 @dataclass(frozen=True)
 class Extent(Placed):
-    """``<x y z>``."""
+    """``<x y z>``, with the unit word of all its figures if it has one."""
 
     values: tuple[Decimal, ...]
+    unit: str | None = None
+
+
+@dataclass(frozen=True)
+class Word(Placed):
+    """One of a few words, such as a replacement policy."""
+
+    text: str
 
 
 @dataclass(frozen=True)
 class LimitEntry(Placed):
+    """``NAME = VALUE from SOURCE;`` of a ``limits`` or ``detail`` entry."""
+
     name: str
-    value: Quantity | Extent | Special
+    value: Quantity | Extent | Word | Special
     reference: Reference | None = None
 
 
@@ -198,6 +208,14 @@ class MemoryEntry(Placed):
 
 
 @dataclass(frozen=True)
+class DetailEntry(Placed):
+    """What MSL's ``memSpec`` has no field for, of the memory called ``name``."""
+
+    name: str
+    settings: tuple[LimitEntry, ...]
+
+
+@dataclass(frozen=True)
 class SpaceEntry(Placed):
     """One placement choice: see :class:`placewise.space.MemorySpace`."""
 
@@ -224,5 +242,6 @@ class Specification:
     header: Header | None = None
     sources: tuple[SourceEntry, ...] = ()
     limits: LimitsEntry | None = None
+    details: tuple[DetailEntry, ...] = ()
     spaces: tuple[SpaceEntry, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
