@@ -24,6 +24,8 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``match``           value[, members]; ``attr`` any or all; parts: mask, all equal
 ``reduce``          value[, members]; ``attr`` the operation
 ``activemask``      no args
+``permute``         value; ``attr`` the lane that each lane takes it from
+``mma``             registers of A, B and C; ``attr`` an :class:`Mma`; parts: registers of D
 ==================  ===================================================================
 
 ``members`` is a mask of the lanes taking part, where it is not simply all active ones.
@@ -32,6 +34,8 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+from placewise.execute.matrix import Mma
 
 SPECIAL = frozenset(
     [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]
@@ -114,7 +118,7 @@ class Reg:
         return self.name
 
 
-Attr = int | str | Reg | Access | None
+Attr = int | str | Reg | Access | Mma | tuple[int, ...] | None
 
 
 class Node:

@@ -24,7 +24,7 @@ from placewise.execute.ir import (
 )
 
 _ALWAYS = frozenset({"const", "param", "activemask"})
-_NEVER = frozenset({"atomic", "shuffle", "texture"})
+_NEVER = frozenset({"atomic", "mma", "shuffle", "texture"})
 
 EXIT = -1
 """Target of lanes that end."""

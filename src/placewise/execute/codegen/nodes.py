@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import elementwise, memory, warpops
+from placewise.execute.codegen import elementwise, matrix, memory, warpops
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import vector
 from placewise.execute.ir import BITS, ELEMENTWISE, Node, Reg
@@ -35,6 +35,10 @@ def emit(s: State, n: Node, blend: int) -> None:
         _part(s, n)
     elif op in _MEMORY:
         memory.emit(s, n)
+    elif op == "mma":
+        matrix.emit(s, n)
+    elif op == "permute":
+        matrix.permute(s, n)
     elif op != "const":
         _across(s, n)
 

@@ -50,7 +50,7 @@ def _address(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[
     return c.b.const(type_, base + operand.offset), 0
 
 
-def _access(
+def make_access(
     c: Context,
     i: Instruction,
     kind: str,
@@ -75,6 +75,12 @@ def _access(
     )
 
 
+def place_of(c: Context, i: Instruction, operand: Operand) -> tuple[str, Node, int]:
+    """The space that an instruction names, the address and the constant offset."""
+    space = _space(i)
+    return space, *_address(c, i, operand, space)
+
+
 def _guard(c: Context) -> tuple[Node, ...]:
     return (c.guard,) if c.guard is not None else ()
 
@@ -88,7 +94,7 @@ def load(c: Context, i: Instruction) -> None:
     type_, count = i.parts[-1], _count(i)
     bits = width(type_)
     address, offset = _address(c, i, operand, space)
-    access = _access(c, i, "load", space, (bits, count, offset))
+    access = make_access(c, i, "load", space, (bits, count, offset))
     node = c.b.access("load", int_type(bits), access, address, *_guard(c))
     values = [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
     _write(c, i.operands[0], values, signed=type_[0] == "s")
@@ -131,7 +137,7 @@ def store(c: Context, i: Instruction) -> None:
             c.store_argument(operand.base.name, operand.offset + n * bits // 8, value)
         return
     address, offset = _address(c, i, operand, space)
-    access = _access(c, i, "store", space, (bits, count, offset))
+    access = make_access(c, i, "store", space, (bits, count, offset))
     c.b.access("store", "i1", access, address, *values, *_guard(c))
 
 
@@ -157,7 +163,7 @@ def atomic(c: Context, i: Instruction) -> None:
     address, offset = _address(c, i, operands[0], space)
     values = [c.src(o, int_type(bits)) for o in operands[1:]]
     used = not reduction and not isinstance(i.operands[0], Sink)
-    access = _access(c, i, "atomic", space, (bits, 1, offset), operation, result_used=used)
+    access = make_access(c, i, "atomic", space, (bits, 1, offset), operation, result_used=used)
     node = c.b.access("atomic", int_type(bits), access, address, *values, *_guard(c))
     if used:
         c.dst(i.operands[0], node)
@@ -172,7 +178,7 @@ def texture(c: Context, i: Instruction) -> None:
         c.unsupported(i, "the texture must be a texture object")
     handle = c.src(operand.base, "i64")
     index = c.src(operand.coordinates[0], "i32")
-    access = _access(c, i, "load", "texture", (32, 4, 0), i.parts[-2])
+    access = make_access(c, i, "load", "texture", (32, 4, 0), i.parts[-2])
     node = c.b.access("texture", "i32", access, handle, index, *_guard(c))
     assert isinstance(i.operands[0], Vector)
     _write(c, i.operands[0], [c.b.part(node, n, "i32") for n in range(4)], signed=False)
@@ -209,7 +215,7 @@ def copy_async(c: Context, i: Instruction) -> None:
             for k, v in enumerate(full)
         ]
     where, at = _address(c, i, i.operands[0], "shared")
-    access = _access(c, i, "store", "shared", (32, words, at))
+    access = make_access(c, i, "store", "shared", (32, words, at))
     c.b.access("store", "i1", access, where, *values, *_guard(c))
 
 
@@ -221,7 +227,7 @@ def _words(
     c: Context, i: Instruction, address: Node, offset: int, count: int, guard: Node | None
 ) -> list[Node]:
     """Consecutive 32-bit words of global memory, by one access."""
-    access = _access(c, i, "load", "global", (32, count, offset))
+    access = make_access(c, i, "load", "global", (32, count, offset))
     node = c.b.access("load", "i32", access, address, *((guard,) if guard is not None else ()))
     return [c.b.part(node, n, "i32") for n in range(count)] if count > 1 else [node]
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from placewise.execute.lower_ptx import bits, convert, floating, integer, memory, select, warp
+from placewise.execute.lower_ptx import (
+    bits,
+    convert,
+    floating,
+    integer,
+    matrix,
+    memory,
+    select,
+    warp,
+    wmma,
+)
 from placewise.execute.lower_ptx.context import Context
 from placewise.kernel.ptx import Instruction
 
@@ -94,6 +104,11 @@ _OTHER: dict[str, Handler] = {
     "redux": warp.redux,
     "activemask": warp.activemask,
     "elect": warp.elect,
+    "mma": matrix.mma,
+    "ldmatrix": matrix.ldmatrix,
+    "stmatrix": matrix.stmatrix,
+    "movmatrix": matrix.movmatrix,
+    "wmma": wmma.wmma,
 }
 
 NOTHING = frozenset(
