@@ -34,6 +34,8 @@ class RealProgram:
     includes: tuple[str, ...] = ()
     """Include folders within the folder of suites."""
     defines: tuple[tuple[str, str], ...] = ()
+    empty_headers: tuple[str, ...] = ()
+    """Headers that the suite's own set-up writes, of which the kernels need nothing."""
 
 
 PROGRAMS: list[RealProgram] = []
@@ -47,13 +49,23 @@ def real_program(
     std: str = "c++17",
     includes: tuple[str, ...] = (),
     defines: tuple[tuple[str, str], ...] = (),
+    empty_headers: tuple[str, ...] = (),
 ) -> Callable[[Drive], Drive]:
     """Enter a driver into the list; its name is the function's."""
 
     def enter(drive: Drive) -> Drive:
         PROGRAMS.append(
             RealProgram(
-                drive.__name__, suite, file, kernels, computes, drive, std, includes, defines
+                drive.__name__,
+                suite,
+                file,
+                kernels,
+                computes,
+                drive,
+                std,
+                includes,
+                defines,
+                empty_headers,
             )
         )
         return drive

@@ -35,9 +35,9 @@ def gaussian(device: Device) -> Sequence[Check]:
     for column in range(size - 1):
         device.launch("Fan1", 1, 512, m, a, size, column)
         device.launch("Fan2", (tiles, tiles), (block, block), m, a, b, size, size - column, column)
-    lower = np.tril(m.data.astype(np.float64), -1) + np.eye(size)
-    upper = np.triu(a.data.astype(np.float64))
-    forward = b.data.astype(np.float64)
+    lower = np.tril(m.view().astype(np.float64), -1) + np.eye(size)
+    upper = np.triu(a.view().astype(np.float64))
+    forward = b.view().astype(np.float64)
     # Backward error of elimination: |A - LU| <= n u |L| |U| (Higham 2002, theorem 9.3).
     product = (lower @ upper).astype(np.float32)
     return [
@@ -70,7 +70,7 @@ def lud(device: Device) -> Sequence[Check]:
         device.launch("lud_perimeter", left, 2 * block, m, size, offset)
         device.launch("lud_internal", (left, left), (block, block), m, size, offset)
     device.launch("lud_diagonal", 1, block, m, size, size - block)
-    result = m.data.astype(np.float64)
+    result = m.view().astype(np.float64)
     lower, upper = np.tril(result, -1) + np.eye(size), np.triu(result)
     product = (lower @ upper).astype(np.float32)
     return [rounded("L times U", product, matrix, size + 1, scale=abs(lower) @ abs(upper))]
@@ -110,9 +110,9 @@ def backprop(device: Device) -> Sequence[Check]:
     expected, kept = weights + change, change
     expected[:, 0], kept[:, 0] = weights[:, 0], before[:, 0]
     return [
-        rounded("partial sums", partial.data, sums, 5, scale=size),
-        rounded("weights", updated.data, expected, 3, scale=3.0),
-        rounded("momentum", momentum.data, kept, 3, scale=1.0),
+        rounded("partial sums", partial.view(), sums, 5, scale=size),
+        rounded("weights", updated.view(), expected, 3, scale=3.0),
+        rounded("momentum", momentum.view(), kept, 3, scale=1.0),
     ]
 
 
@@ -131,7 +131,7 @@ def nn(device: Device) -> Sequence[Check]:
     expected = np.hypot(
         latitude - places[:, 0].astype(float), longitude - places[:, 1].astype(float)
     )
-    return [rounded("distance", distances.data, expected, 5)]
+    return [rounded("distance", distances.view(), expected, 5)]
 
 
 _NEIGHBOUR = np.dtype(
@@ -186,4 +186,4 @@ def lava_md(device: Device) -> Sequence[Check]:
             expected[own, 1:] += (2 * weight[..., None] * apart).sum(1)
             size[own, 0] += weight.sum(1)
             size[own, 1:] += (2 * weight[..., None] * abs(apart)).sum(1)
-    return [rounded("forces", forces.data, expected, 8 * particles + 10, scale=size)]
+    return [rounded("forces", forces.view(), expected, 8 * particles + 10, scale=size)]

@@ -34,15 +34,15 @@ def bfs(device: Device) -> Sequence[Check]:
     d_graph, d_edges = device.array("nodes", graph), device.array("edges", edges)
     over = device.zeros("over", 1, np.bool_)
     while True:
-        over.data = np.zeros(1, np.bool_)
+        over.fill(False)
         blocks = -(-nodes // 512)
         device.launch("Kernel", blocks, 512, d_graph, d_edges, mask, updating, visited, cost, nodes)
         device.launch("Kernel2", blocks, 512, mask, updating, visited, over, nodes)
-        if not over.data[0]:
+        if not over.view()[0]:
             break
     matrix = csr_array((np.ones(edges.size), edges, starts), shape=(nodes, nodes))
     levels = shortest_path(matrix, unweighted=True, indices=0)
-    return [exact("cost", cost.data, np.where(np.isinf(levels), -1, levels).astype(np.int32))]
+    return [exact("cost", cost.view(), np.where(np.isinf(levels), -1, levels).astype(np.int32))]
 
 
 @real_program(
@@ -78,7 +78,7 @@ def nw(device: Device) -> Sequence[Check]:
                 table[i][j - 1] - penalty,
                 table[i - 1][j] - penalty,
             )
-    return [exact("scores", matrix.data, np.array(table, np.int32))]
+    return [exact("scores", matrix.view(), np.array(table, np.int32))]
 
 
 _ORDER = 256
@@ -108,7 +108,7 @@ def b_plus_tree(device: Device) -> Sequence[Check]:
         device.zeros("offset", count, np.int64), device.array("keys", wanted), answers,
     )  # fmt: skip
     known = dict(zip(keys.tolist(), values.tolist(), strict=True))
-    return [exact("values", answers.data, [known.get(int(k), -1) for k in wanted])]
+    return [exact("values", answers.view(), [known.get(int(k), -1) for k in wanted])]
 
 
 @real_program(
@@ -133,8 +133,8 @@ def b_plus_tree_range(device: Device) -> Sequence[Check]:
         start, length,
     )  # fmt: skip
     return [
-        exact("start", start.data, ends[:, 0]),
-        exact("length", length.data, ends[:, 1] - ends[:, 0] + 1),
+        exact("start", start.view(), ends[:, 0]),
+        exact("length", length.view(), ends[:, 1] - ends[:, 0] + 1),
     ]
 
 
@@ -189,8 +189,8 @@ def streamcluster(device: Device) -> Sequence[Check]:
     expected[others, table[points["assign"][others]]] = (points["cost"] - cost)[others]
     size = np.broadcast_to((cost + points["cost"])[:, None], expected.shape)
     return [
-        exact("switched", switch.data, better),
-        rounded("work", work.data, expected, dimensions + 5, scale=size),
+        exact("switched", switch.view(), better),
+        rounded("work", work.view(), expected, dimensions + 5, scale=size),
     ]
 
 
@@ -206,7 +206,7 @@ def huffman_histogram(device: Device) -> Sequence[Check]:
     device.launch(
         "histo_kernel", 16, 256, device.array("data", data), np.int64(data.size), histogram
     )
-    return [exact("histogram", histogram.data, np.bincount(data, minlength=256))]
+    return [exact("histogram", histogram.view(), np.bincount(data, minlength=256))]
 
 
 @real_program(
@@ -243,7 +243,7 @@ def huffman_encode(device: Device) -> Sequence[Check]:
         padded = text.ljust(-(-len(text) // 32) * 32, "0")
         packed = [int(padded[i : i + 32], 2) for i in range(0, len(padded), 32)]
         expected[block, : len(packed)] = packed
-    return [exact("bits", bits.data, total), exact("code", out.data, expected)]
+    return [exact("bits", bits.view(), total), exact("code", out.view(), expected)]
 
 
 @real_program(
@@ -292,12 +292,12 @@ def particle_filter(device: Device) -> Sequence[Check]:
     draws = _uniform(state[:1])[0] / count + np.arange(count) / count
     chosen = np.minimum(np.searchsorted(total, draws), count - 1)
     return [
-        exact("pixels", index.data, pixels),
-        rounded("x", x.data, true_x, 20, scale=60.0),
+        exact("pixels", index.view(), pixels),
+        rounded("x", x.view(), true_x, 20, scale=60.0),
         # The likelihood is a sum of some 300 in magnitude, so its exponential errs by that often.
-        rounded("weights", weights.data, weight, 400 * ones),
-        rounded("cdf", cdf.data, total, 400 * ones + count),
-        rounded("drawn x", xj.data, true_x[chosen], 20, scale=60.0),
+        rounded("weights", weights.view(), weight, 400 * ones),
+        rounded("cdf", cdf.view(), total, 400 * ones + count),
+        rounded("drawn x", xj.view(), true_x[chosen], 20, scale=60.0),
     ]
 
 
@@ -333,4 +333,4 @@ def particle_filter_naive(device: Device) -> Sequence[Check]:
         device.array("u", draws), xj, yj, count,
     )  # fmt: skip
     chosen = np.minimum(np.searchsorted(cdf, draws), count - 1)
-    return [exact("x", xj.data, x[chosen]), exact("y", yj.data, y[chosen])]
+    return [exact("x", xj.view(), x[chosen]), exact("y", yj.view(), y[chosen])]

@@ -56,7 +56,7 @@ def hotspot(device: Device) -> Sequence[Check]:
             + (left + right - 2 * expected) / float(sideways)
             + (80.0 - expected) / float(upwards)
         )
-    return [rounded("temperature", grids[0].data, expected, 12 * steps)]
+    return [rounded("temperature", grids[0].view(), expected, 12 * steps)]
 
 
 @real_program(
@@ -94,7 +94,7 @@ def hotspot3d(device: Device) -> Sequence[Check]:
             + float(vertical) * (stacked + 80.0)
             + float(share) * heat
         )
-    return [rounded("temperature", grids[0].data, expected, 20 * steps)]
+    return [rounded("temperature", grids[0].view(), expected, 20 * steps)]
 
 
 @real_program(
@@ -119,7 +119,7 @@ def pathfinder(device: Device) -> Sequence[Check]:
     for row in wall[1:]:
         padded = np.pad(cheapest, 1, mode="edge")
         cheapest = row + np.minimum(np.minimum(padded[:-2], padded[2:]), cheapest)
-    return [exact("cost", results[0].data, cheapest)]
+    return [exact("cost", results[0].view(), cheapest)]
 
 
 def _diffused(image: Grid, strength: float, spread: float) -> tuple[Grid, Grid]:
@@ -170,8 +170,8 @@ def srad_v1(device: Device) -> Sequence[Check]:
             device.launch("reduce", left_over, threads, elements, count, stride, sums, squares)
             count, stride = left_over, stride * threads
             left_over = 0 if left_over == 1 else -(-left_over // threads)
-        mean = float(sums.data.flat[0]) / size
-        spreads.append((float(squares.data.flat[0]) / size - mean**2) / mean**2)
+        mean = float(sums.view().flat[0]) / size
+        spreads.append((float(squares.view().flat[0]) / size - mean**2) / mean**2)
         neighbours = (up, down, right, left, *slopes)
         device.launch(
             "srad", blocks, threads, np.float32(strength), rows, columns, elements,
@@ -188,11 +188,10 @@ def srad_v1(device: Device) -> Sequence[Check]:
         mean = expected.mean()
         true_spreads.append(((expected**2).mean() - mean**2) / mean**2)
         expected, _ = _diffused(expected, strength, true_spreads[-1])
-    found = image.data.reshape(columns, rows).T
+    found = image.view().reshape(columns, rows).T
     return [
-        # Sums of n terms in trees and tails of 512. The kernel is only right where the second round has
-        # no tail, as with 8 blocks. A variance is a difference that loses
-        # (sum of squares / n) / (variance) of the accuracy.
+        # Sums in trees and tails of at most 512 terms; the kernel is only right where its second
+        # round has no tail, as with 8 blocks. A variance is a difference of two means.
         rounded("spread", np.array(spreads, np.float32), true_spreads, 600, scale=2.0),
         # Differences of neighbours and the divisions by them, each step; 255 ln x in the end.
         rounded("image", found, np.log(expected) * 255, 80 * steps, scale=255.0),

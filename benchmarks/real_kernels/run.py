@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,21 +44,23 @@ class Run:
 def run(program: RealProgram, suites: Path, arch: str = "sm_80", traced: bool = False) -> Run:
     """Drive ``program``; what the engine refuses or finds wrong is part of the result."""
     source = suites / program.suite / program.file
-    options = CompileOptions(
-        arch, program.defines, tuple(suites / folder for folder in program.includes), program.std
-    )
-    device = Device(source, options, Touched() if traced else None)
     start = time.perf_counter()
     checks: tuple[Check, ...] = ()
     refused = ""
-    try:
-        checks = tuple(program.drive(device))
-    except PlacewiseError as error:
-        refused = str(error).replace(str(suites) + "/", "").splitlines()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        for header in program.empty_headers:
+            (Path(folder) / header).touch()
+        includes = (*(suites / f for f in program.includes), Path(folder))
+        options = CompileOptions(arch, program.defines, includes, program.std)
+        device = Device(source, options, Touched() if traced else None)
+        try:
+            checks = tuple(program.drive(device))
+        except PlacewiseError as error:
+            refused = str(error).replace(str(suites) + "/", "").splitlines()[0]
     return Run(
         checks,
         refused,
-        {name: buffer.data for name, buffer in device.buffers.items()},
+        {name: array.download() for name, array in device.arrays.items()},
         device.touched,
         device.warp_instructions,
         device.thread_instructions,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute import Site, TraceChunk
+from placewise.execute import Site, TraceChunk, lane_offsets
 
 _LANES = np.arange(32)
 
@@ -33,7 +33,7 @@ class Touched:
     def chunk(self, chunk: TraceChunk) -> None:
         mask = (chunk.mask[:, None] >> _LANES.astype(np.uint32)) & 1 != 0
         mask &= (chunk.array >= 0)[:, None] & ~self._constant[chunk.site][:, None]
-        offsets = offsets_of(chunk)
+        offsets = lane_offsets(chunk)
         sizes = self._bytes[chunk.site]
         for array in np.unique(chunk.array[chunk.array >= 0]):
             for kind in range(3):
@@ -74,13 +74,3 @@ def differences(a: Touched, b: Touched) -> tuple[str, ...]:
         if not np.array_equal(x, y):
             found.append(f"{key[0]} {key[1]} {int(x.sum())} and {int(y.sum())} bytes")
     return tuple(found)
-
-
-def offsets_of(chunk: TraceChunk) -> NDArray[np.int64]:
-    """(n, 32) byte offsets of the lanes."""
-    affine: NDArray[np.int64] = (
-        chunk.base[:, None] + chunk.stride[:, None].astype(np.int64) * _LANES
-    )
-    away = chunk.row >= 0
-    affine[away] = chunk.offsets[chunk.row[away]]
-    return affine
