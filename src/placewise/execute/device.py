@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.layout import address
 
+if TYPE_CHECKING:
+    from placewise.execute.worker import Worker
+
 Bytes = NDArray[np.uint8]
+IdleKey = Hashable
+"""What a worker was made for: translation, block, shared memory, instruction limit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,12 @@ class Device:
     """Whether some array has 2 GiB or more."""
     freed: dict[int, str]
     """Names of arrays that were freed, by window."""
+    windows: NDArray[np.int64]
+    """The window table, all but the windows that each worker has of its own."""
+    version: int
+    """Changes with every change of ``windows``, within one memory."""
+    idle: dict[IdleKey, list[Worker]]
+    """Workers of earlier launches on this memory, to be used again."""
 
     def region_near(self, where: int) -> tuple[Region, int] | None:
         """The region nearest to a generic address, and the byte offset in it (may be negative)."""

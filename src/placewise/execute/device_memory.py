@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,25 @@ from numpy.typing import DTypeLike, NDArray
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.arguments import Passed, parameter_bytes, texture_channels
-from placewise.execute.device import Bytes, Device, Region
+from placewise.execute.device import Bytes, Device, IdleKey, Region
 from placewise.execute.device_array import DeviceArray, DevicePointer
-from placewise.execute.layout import FIRST_WINDOW, WINDOWS, address
+from placewise.execute.layout import FIRST_WINDOW, WINDOWS, address, empty_windows
 from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.module_memory import find_variable, initial_content, plain_name
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress, run_on
 from placewise.execute.trace import TraceConsumer
 from placewise.execute.translate import parsed
+from placewise.execute.worker import Worker
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch, ScalarArgument, TextureArgument
 from placewise.kernel.ptx.module import Variable
 
 UNINITIALISED = 0xFF
 """Byte of memory that was never written: NaN as a float, -1 as an integer, so that it shows."""
+
+LARGE = 1 << 31
+"""Bytes of an array from which on 32-bit offsets do not reach."""
 
 DeviceArgument = (
     DeviceArray
@@ -67,7 +71,10 @@ class DeviceMemory:
         self._freed: deque[Region] = deque()
         self._modules: dict[str, _Loaded] = {}
         self._textures: dict[int, tuple[TextureArgument, Region]] = {}
-        self._snapshot: tuple[tuple[Region, ...], tuple[str, ...]] | None = None
+        self._windows = empty_windows()
+        self._version = 0
+        self._idle: dict[IdleKey, list[Worker]] = {}
+        self._snapshot: Device | None = None
 
     def upload(self, name: str, data: NDArray[Any] | np.generic) -> DeviceArray:
         """A copy of ``data`` in device memory; ``name`` is for messages and the trace.
@@ -100,7 +107,8 @@ class DeviceMemory:
         # Only who and where it was stays known, for messages about dangling pointers.
         empty = np.zeros(0, np.uint8)
         self._freed.append(Region(region.window, region.name, empty, region.array, False))
-        self._snapshot = None
+        self._windows[region.window, 1:] = 0, 0, -1, 0, 0, 0, 0
+        self._changed()
 
     def symbol(self, kernel: Kernel, name: str, dtype: DTypeLike = np.uint8) -> DeviceArray:
         """A ``__device__`` or ``__constant__`` variable of the kernel's module, as elements of
@@ -158,15 +166,11 @@ class DeviceMemory:
         passed = [self._passed(n, a) for n, a in enumerate(arguments, start=1)]
         parameters = parsed(kernel).functions[kernel.entry].parameters
         buffer, channels = parameter_bytes(parameters, passed)
-        regions, names = self._present()
-        device = Device(
-            regions=regions,
-            arrays=names,
+        device = replace(
+            self._device(),
             parameters=buffer,
             texture_channels=channels,
             first_window=loaded.first_window,
-            large=any(r.data.size >= 1 << 31 for r in regions),
-            freed={r.window: r.name for r in self._freed},
         )
         arrays = {
             a.name: a.view()
@@ -187,7 +191,7 @@ class DeviceMemory:
             threads=threads,
         )
         if not marks_defined:
-            for region in regions:
+            for region in device.regions:
                 if region.defined is not None and region.name in result.written:
                     region.defined[:] = 1
         return result
@@ -198,11 +202,23 @@ class DeviceMemory:
 
     def regions(self) -> tuple[Region, ...]:
         """All memory in use, arrays and module variables."""
-        return self._present()[0]
+        return tuple(self._regions.values())
 
-    def _present(self) -> tuple[tuple[Region, ...], tuple[str, ...]]:
+    def _device(self) -> Device:
+        """This memory as a launch sees it, but for the kernel's own parameters and variables."""
         if self._snapshot is None:
-            self._snapshot = tuple(self._regions.values()), tuple(self._names)
+            self._snapshot = Device(
+                regions=self.regions(),
+                arrays=tuple(self._names),
+                parameters=np.zeros(0, np.uint8),
+                texture_channels={},
+                first_window=FIRST_WINDOW,
+                large=any(r.data.size >= LARGE for r in self._regions.values()),
+                freed={r.window: r.name for r in self._freed},
+                windows=self._windows,
+                version=self._version,
+                idle=self._idle,
+            )
         return self._snapshot
 
     def _array(
@@ -236,8 +252,15 @@ class DeviceMemory:
 
     def _keep(self, region: Region) -> Region:
         self._regions[region.window] = region
-        self._snapshot = None
+        size, writable = region.data.size, region.data.size if region.writable else 0
+        row = size, region.data.ctypes.data, region.array, writable
+        self._windows[region.window, 1:5] = row
+        self._changed()
         return region
+
+    def _changed(self) -> None:
+        self._snapshot = None
+        self._version += 1
 
     def _load(self, kernel: Kernel) -> _Loaded:
         """The kernel's module in this memory, its variables initialised on first use."""

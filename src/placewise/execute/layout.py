@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 BARRIERS = 16
 """Named barriers of a block."""
@@ -113,7 +114,16 @@ class Slot(IntEnum):
     """Four i32 in two words, as trace records end: 0, linear block, warp, phase."""
 
 
-SLOTS = 64
+    RESIDENT = 64
+    """Which of the blocks that this worker holds at once is running."""
+    READ_TEXTURE = 65
+    """Functions that read textures and access surfaces."""
+    ACCESS_SURFACE = 66
+    HOST = 67
+    """Function that does for a warp what only Python can."""
+
+
+SLOTS = 96
 
 
 class Fault(IntEnum):
@@ -126,6 +136,10 @@ class Fault(IntEnum):
     TRAP = 4
     DIVERGENT_BARRIER = 5
     BARRIER = 6
+    NO_TEXTURE = 7
+    TEXTURE_SHAPE = 8
+    SURFACE_BOUNDS = 9
+    SURFACE_MISALIGNED = 10
 
 
 FUEL = 1 << 20
@@ -133,7 +147,19 @@ FUEL = 1 << 20
 
 WINDOW_WORDS = 8
 """64-bit words of an entry of the window table, a cache line: first address, bytes that can be
-read, host pointer, array number, bytes that can be written."""
+read, host pointer, array number, bytes that can be written, pointer to a texture's words."""
+
+WINDOW_TEXTURE = 5
+"""Number of the last of these words; 0 for what is no texture or surface."""
+
+
+def empty_windows() -> NDArray[np.int64]:
+    """(WINDOWS, WINDOW_WORDS) window table without any memory."""
+    table = np.zeros((WINDOWS, WINDOW_WORDS), np.int64)
+    table[:, 0] = np.arange(WINDOWS, dtype=np.int64) << WINDOW_SHIFT
+    table[:, 3] = -1
+    return table
+
 
 TRACE_RECORDS = 16384
 """Records of a trace buffer."""

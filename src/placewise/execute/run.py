@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.execute.device import Device
+from placewise.execute.device import Device, IdleKey
 from placewise.execute.faults import execution_error
 from placewise.execute.result import Execution
+from placewise.execute.threads import start
 from placewise.execute.trace import TraceConsumer
 from placewise.execute.translate import (
     Translation,
@@ -27,7 +28,7 @@ from placewise.execute.translate import (
     translate,
 )
 from placewise.execute.uniform import WarpShape
-from placewise.execute.worker import TraceBuffer, Worker, start_thread, thread_coordinates
+from placewise.execute.worker import TraceBuffer, Worker, thread_coordinates
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
 
@@ -37,6 +38,9 @@ TRACE_SPACES = frozenset({"global", "shared", "local", "constant", "texture", "g
 DEFAULT_LIMIT = 1 << 28
 """Instructions of one warp, counted at loop heads, after which a kernel is taken to be endless:
 some seconds of one core, and far beyond what a warp of a real kernel executes."""
+
+KEPT_WORKERS = 16
+"""Kinds of launches whose workers a memory keeps for the next launch, some 200 KB each."""
 
 Progress = Callable[[int, int], None]
 
@@ -150,11 +154,11 @@ class _Runner:
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.plain: queue.SimpleQueue[NDArray[np.int64]] = queue.SimpleQueue()
         self.total = 0
+        self.running = 0
 
     def run(self, blocks: NDArray[np.int64], count: int) -> None:
         """Run all blocks; raises what a consumer or the keyboard raises, workers stopped."""
         self.total = blocks.size
-        tid = thread_coordinates(self.launch)
         own: NDArray[np.int64] = blocks
         if count > 1:
             marked = (
@@ -165,33 +169,51 @@ class _Runner:
             own = blocks[marked]
             for bunch in _bunches(blocks[~marked], count):
                 self.plain.put(bunch)
-        threads = []
-        for number in range(count):
-            worker = Worker(
-                self.translation,
-                self.device,
-                self.launch,
-                tid,
-                self.traced,
-                self.limit,
-                self._deliver(number) if self.consumer is not None and number == 0 else None,
-            )
-            self.workers.append(worker)
+        self.workers = [self._worker(number) for number in range(count)]
         for number, worker in enumerate(self.workers):
             first = list(_bunches(own, count)) if number == 0 else []
-            threads.append(start_thread(partial(self._work, worker, first)))
+            start(partial(self._work, worker, first))
+        self.running = count
         try:
-            self._serve(len(threads))
+            self._serve()
         except BaseException:
             for worker in self.workers:
                 worker.stop()
                 # A worker that waits for a buffer must wake up to see that it is to end.
                 worker.free.put(TraceBuffer())
-            for thread in threads:
-                thread.join()
+            while self.running:
+                self.running -= self.messages.get() is None
             raise
-        for thread in threads:
-            thread.join()
+        if self.consumer is None and not any(w.fault for w in self.workers):
+            self._keep_workers()
+
+    @property
+    def _key(self) -> IdleKey:
+        return self.translation, self.launch.block, self.launch.shared_bytes, self.limit
+
+    def _keep_workers(self) -> None:
+        idle = self.device.idle
+        idle.setdefault(self._key, []).extend(self.workers)
+        while len(idle) > KEPT_WORKERS:
+            del idle[next(iter(idle))]
+
+    def _worker(self, number: int) -> Worker:
+        if self.consumer is None:
+            kept = self.device.idle.get(self._key)
+            if kept:
+                worker = kept.pop()
+                worker.again(self.device, self.launch)
+                return worker
+        delivers = self.consumer is not None and number == 0
+        return Worker(
+            self.translation,
+            self.device,
+            self.launch,
+            thread_coordinates(self.launch),
+            self.traced,
+            self.limit,
+            self._deliver(number) if delivers else None,
+        )
 
     def _deliver(self, number: int) -> Callable[[TraceBuffer, int, int], None]:
         return lambda buffer, records, rows: self.messages.put((number, buffer, records, rows))
@@ -212,22 +234,23 @@ class _Runner:
 
     def _one(self, worker: Worker, bunch: NDArray[np.int64]) -> bool:
         done = worker.run(bunch)
-        self.messages.put(done)
+        if self.progress is not None:
+            self.messages.put(done)
         if done < bunch.size:
             for other in self.workers:
                 other.stop()
             return False
         return True
 
-    def _serve(self, running: int) -> None:
+    def _serve(self) -> None:
         finished = 0
-        while running:
+        while self.running:
             try:
                 message = self.messages.get(timeout=0.2)
             except queue.Empty:
                 continue
             if message is None:
-                running -= 1
+                self.running -= 1
             elif isinstance(message, int):
                 finished += message
                 if self.progress is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import queue
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +48,10 @@ class TraceBuffer:
 
 
 class Worker:
-    """Runs lists of blocks. ``deliver`` takes full trace buffers and must give them back."""
+    """Runs lists of blocks. ``deliver`` takes full trace buffers and must give them back.
+
+    A worker that delivers nothing can be used again, see :meth:`again`.
+    """
 
     def __init__(
         self,
@@ -71,7 +73,6 @@ class Worker:
         self.buffer: TraceBuffer | None = None
         self._tid = tid
         self._traced_blocks = traced_blocks
-        self._device = device
         shared = program.shared_bytes + launch.shared_bytes
         self._shared = np.zeros(max(shared, 1) + 64, np.uint8)
         shared_start = self._shared.ctypes.data + (-self._shared.ctypes.data % 64)
@@ -81,17 +82,12 @@ class Worker:
         self._states = np.zeros(warps, np.int32)
         self._waits = np.zeros(warps, np.int32)
         self._barriers = np.zeros(2 * layout.BARRIERS, np.int64)
-        self._windows = np.zeros((layout.WINDOWS, layout.WINDOW_WORDS), np.int64)
-        self._windows[:, 0] = np.arange(layout.WINDOWS, dtype=np.int64) << layout.WINDOW_SHIFT
-        self._windows[:, 3] = -1
-        for region in device.regions:
-            size = region.data.size
-            writable = size if region.writable else 0
-            row = (size, region.data.ctypes.data, region.array, writable)
-            self._windows[region.window, 1:5] = row
+        self._device = device
+        self._windows = device.windows.copy()
+        self._parameters = device.parameters.copy()
         spaces = layout.WINDOW_OF_SPACE
         self._windows[spaces["shared"], 1:5] = (shared, shared_start, -1, shared)
-        parameters = device.parameters
+        parameters = self._parameters
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
         self._flush = _FLUSH(self._on_flush)
         self.set(Slot.WINDOWS, self._windows.ctypes.data)
@@ -120,6 +116,19 @@ class Worker:
             for _ in range(2):
                 self.free.put(TraceBuffer())
             self._take_buffer()
+        self._fresh = self.ctx.copy()
+
+    def again(self, device: Device, launch: Launch) -> None:
+        """Make ready for another launch with blocks of the same shape and size."""
+        self.ctx[:] = self._fresh
+        self.ctx[Slot.NCTAID : Slot.NCTAID + 3] = launch.grid
+        self.counters[:] = 0
+        self.touched[:] = 0
+        self._parameters[:] = device.parameters
+        if self._device.version != device.version:
+            first = layout.FIRST_WINDOW
+            self._windows[first:] = device.windows[first:]
+        self._device = device
 
     def set(self, slot: int, value: int) -> None:
         self.ctx[int(slot)] = value
@@ -171,10 +180,3 @@ def thread_coordinates(launch: Launch) -> NDArray[np.int32]:
     return np.ascontiguousarray(
         np.stack([number % x, number // x % y, number // (x * y)]).astype(np.int32)
     )
-
-
-def start_thread(target: Callable[[], None]) -> threading.Thread:
-    """A thread that does not keep the process alive."""
-    thread = threading.Thread(target=target, daemon=True)
-    thread.start()
-    return thread
