@@ -14,7 +14,7 @@ from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.arguments import Passed, parameter_bytes, texture_channels
 from placewise.execute.device import Bytes, Device, IdleKey, Region
 from placewise.execute.device_array import DeviceArray, DevicePointer
-from placewise.execute.layout import FIRST_WINDOW, WINDOWS, address, empty_windows
+from placewise.execute.layout import FIRST_WINDOW, LAST_WINDOW, address, empty_windows
 from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.module_memory import find_variable, initial_content, plain_name
 from placewise.execute.result import Execution
@@ -67,7 +67,7 @@ class DeviceMemory:
         self._names: list[str] = []
         self._array_names: set[str] = set()
         self._next_variable = FIRST_WINDOW
-        self._next_array = WINDOWS - 1
+        self._next_array = LAST_WINDOW
         self._freed: deque[Region] = deque()
         self._modules: dict[str, _Loaded] = {}
         self._textures: dict[int, tuple[TextureArgument, Region]] = {}

@@ -24,6 +24,9 @@ WINDOWS = 2048
 WINDOW_OF_SPACE = {"shared": 1, "local": 2, "param": 3}
 """Windows of the spaces that have their own addresses; 0 stays invalid for null pointers."""
 
+LAST_WINDOW = WINDOWS - 17
+"""Of arrays; the windows above are for what the engine itself needs an address for."""
+
 FIRST_WINDOW = 4
 """Module variables in the order of the module, then the kernel's array and texture arguments."""
 
