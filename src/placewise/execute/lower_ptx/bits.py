@@ -21,7 +21,7 @@ _MODES = {
 byte i from the pair {a, b} counted downwards."""
 
 
-def _field_mask(c: Shorthand, type_: str, length: Node) -> Node:
+def field_mask(c: Shorthand, type_: str, length: Node) -> Node:
     """``length`` ones in the low bits."""
     return c.negate(shifted(c, "shl", c.b.const(type_, -1), length))
 
@@ -33,7 +33,7 @@ def bfe(c: Context, i: Instruction) -> None:
     position, length = (c.both("and", c.src(o, "i32"), byte) for o in i.operands[2:4])
     bits = BITS[type_]
     if not signed:
-        field = c.both("and", shifted(c, "lshr", value, position), _field_mask(c, type_, length))
+        field = c.both("and", shifted(c, "lshr", value, position), field_mask(c, type_, length))
     else:
         moved = shifted(c, "ashr", value, position)
         full = c.b.const("i32", bits)
@@ -51,7 +51,7 @@ def bfi(c: Context, i: Instruction) -> None:
     a, b = c.src(i.operands[1], type_), c.src(i.operands[2], type_)
     byte = c.b.const("i32", 255)
     position, length = (c.both("and", c.src(o, "i32"), byte) for o in i.operands[3:5])
-    mask = shifted(c, "shl", _field_mask(c, type_, length), position)
+    mask = shifted(c, "shl", field_mask(c, type_, length), position)
     inserted = c.both("and", shifted(c, "shl", a, position), mask)
     c.dst(i.operands[0], c.both("or", c.both("and", b, c.negate(mask)), inserted))
 
@@ -62,7 +62,7 @@ def bmsk(c: Context, i: Instruction) -> None:
     if "wrap" in i.parts:
         low = c.b.const("i32", 31)
         position, length = c.both("and", position, low), c.both("and", length, low)
-    c.dst(i.operands[0], shifted(c, "shl", _field_mask(c, "i32", length), position))
+    c.dst(i.operands[0], shifted(c, "shl", field_mask(c, "i32", length), position))
 
 
 def szext(c: Context, i: Instruction) -> None:
@@ -100,7 +100,7 @@ def bfind(c: Context, i: Instruction) -> None:
     c.dst(i.operands[0], c.b.select(none, c.b.const("i32", -1), found))
 
 
-def _permuted(c: Shorthand, pair: Node, selector: Node) -> Node:
+def permuted(c: Shorthand, pair: Node, selector: Node) -> Node:
     """prmt's general mode; ``pair`` is {b, a} as i64."""
     result: Node | None = None
     for n in range(4):
@@ -117,7 +117,7 @@ def _permuted(c: Shorthand, pair: Node, selector: Node) -> Node:
     return result
 
 
-def _permuted_constant(c: Shorthand, a: Node, b: Node, selector: int) -> Node:
+def permuted_constant(c: Shorthand, a: Node, b: Node, selector: int) -> Node:
     """prmt with a known selector: one shift and mask per byte."""
     result: Node | None = None
     for n in range(4):
@@ -141,14 +141,14 @@ def prmt(c: Context, i: Instruction) -> None:
     mode = next((p for p in i.parts if p in _MODES), None)
     if mode:
         control = c.both("and", selector, c.b.const("i32", 3))
-        result = _permuted_constant(c, a, b, _MODES[mode][0])
+        result = permuted_constant(c, a, b, _MODES[mode][0])
         for n in (1, 2, 3):
-            other = _permuted_constant(c, a, b, _MODES[mode][n])
+            other = permuted_constant(c, a, b, _MODES[mode][n])
             result = c.b.select(c.b.icmp("eq", control, c.b.const("i32", n)), other, result)
     elif isinstance(i.operands[3], Immediate):
-        result = _permuted_constant(c, a, b, int(i.operands[3].value))
+        result = permuted_constant(c, a, b, int(i.operands[3].value))
     else:
-        result = _permuted(c, join(c, [a, b], "i64"), selector)
+        result = permuted(c, join(c, [a, b], "i64"), selector)
     c.dst(i.operands[0], result)
 
 
