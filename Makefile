@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= auto
 
-.PHONY: demo test test-all lint types setup clean
+.PHONY: demo test test-all lint types setup toolchains clean
 
 setup: $(VENV)/.installed
 
@@ -14,6 +14,10 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
+
+# The compilers of CUDA 12.9 and 11.8, beside the one that is always there.
+toolchains: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-toolchains.lock
 
 demo: setup
 	$(BIN)/placewise advise spmv --machine K20c --out out/demo

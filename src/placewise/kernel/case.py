@@ -7,16 +7,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from placewise.kernel.launch import Inputs, Launch
+from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What reaches NVRTC beside the source; ``arch`` such as ``sm_80``."""
+    """What reaches NVRTC beside the source; ``arch`` such as ``sm_80``, ``nvrtc`` such as 12.9."""
 
     arch: str = "sm_80"
     defines: tuple[tuple[str, str], ...] = ()
     include_paths: tuple[Path, ...] = ()
     std: str = "c++17"
+    nvrtc: str = DEFAULT_NVRTC
+
+    @property
+    def target(self) -> Target:
+        return Target(self.arch, self.nvrtc)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from placewise.kernel.toolchain import Spills
 
 
 @dataclass(frozen=True)
@@ -21,3 +23,9 @@ class Kernel:
     registers: int | None = None
     """Registers per thread on ``arch``, from the cubin; None where there is no machine code."""
     static_shared_bytes: int = 0
+    cubin: bytes | None = field(default=None, repr=False)
+    """Machine code of the module for ``arch``; None where there is none."""
+    compiler: str | None = None
+    """Version of the compiler that made the machine code, such as ``13.5``."""
+    spills: Spills | None = None
+    """As the compiler reported them; None where it did not."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import io
 import re
-import struct
 from collections import OrderedDict
-from functools import cache
 from pathlib import Path
-from typing import Any
-
-from cuda.bindings import nvrtc
-from elftools.elf.elffile import ELFFile
 
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.case import CompileOptions
+from placewise.kernel.cubin import read_cubin
 from placewise.kernel.host_code import DeviceSource, HostCode, SourceError
 from placewise.kernel.kernel import Kernel
+from placewise.kernel.toolchain import (
+    DEFAULT_NVRTC,
+    Compilation,
+    nvrtc_library,
+    spills_of,
+    toolkit,
+)
 
 _LOCATED_ERROR = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error[^:\n]*: (?P<text>.*)$"
@@ -28,8 +28,6 @@ _LOCATED_ERROR = re.compile(
 _NAME_FILE = "__nv_name_map"
 _REMEMBERED = 64
 """Sources of which it is remembered what was left out."""
-_REGCOUNT_ATTRIBUTE = b"\x04\x2f\x08\x00"
-"""EIATTR_REGCOUNT in a cubin's ``.nv.info``: then symbol index and registers, 32 bits each."""
 
 
 def compile_kernel(source: str, filename: str, kernel: str, options: CompileOptions) -> Kernel:
@@ -48,16 +46,19 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
             if known
             else "it defines no __global__ function (name a template's instance as 'name<float>')",
         )
-    ptx, cubin, entry = module
-    registers, shared = _resources(cubin, entry)
+    compiled, entry = module
+    facts = read_cubin(compiled.cubin, entry)
     return Kernel(
         name=kernel,
         entry=entry,
-        ptx=ptx,
+        ptx=compiled.ptx,
         arch=options.arch,
         filename=filename,
-        registers=registers,
-        static_shared_bytes=shared,
+        registers=facts.registers,
+        static_shared_bytes=facts.static_shared_bytes,
+        cubin=compiled.cubin,
+        compiler=compiler_version(options.nvrtc),
+        spills=spills_of(compiled.log).get(entry),
     )
 
 
@@ -68,7 +69,7 @@ def compile_cubin(
     _, module = _compile_device_code(source, filename, kernel, options)
     if module is None:
         raise CaseError(f"no kernel named '{kernel}'", where=filename)
-    return module[1], module[2]
+    return module[0].cubin, module[1]
 
 
 def device_source(source: str, filename: str, kernel: str, options: CompileOptions) -> DeviceSource:
@@ -93,26 +94,19 @@ _device_sources: OrderedDict[_Key, DeviceSource] = OrderedDict()
 """Results of the last compilations, for those who parse the same sources afterwards."""
 
 
-@cache
-def compiler_version() -> str:
-    """Version of the NVRTC library in use, such as ``13.5``."""
-    _, major, minor = nvrtc.nvrtcVersion()
-    return f"{major}.{minor}"
+def compiler_version(nvrtc: str = DEFAULT_NVRTC) -> str:
+    """Version of the NVRTC library that ``nvrtc`` stands for, such as ``13.5``."""
+    return nvrtc_library(nvrtc).version
 
 
-@cache
-def supported_archs() -> tuple[int, ...]:
+def supported_archs(nvrtc: str = DEFAULT_NVRTC) -> tuple[int, ...]:
     """Compute capabilities times ten that this NVRTC can compile for."""
-    return tuple(_checked(nvrtc.nvrtcGetSupportedArchs()))
+    return nvrtc_library(nvrtc).archs
 
 
-@cache
-def header_paths() -> tuple[Path, ...]:
+def header_paths(nvrtc: str = DEFAULT_NVRTC) -> tuple[Path, ...]:
     """CUDA's own headers, from their wheels, and stand-ins for those of the C and C++ libraries."""
-    root = Path(
-        str(importlib.metadata.distribution("nvidia-cuda-runtime").locate_file("nvidia/cu13"))
-    )
-    return (root / "include", root / "include" / "cccl", Path(__file__).with_name("headers"))
+    return (*toolkit(nvrtc).headers, Path(__file__).with_name("headers"))
 
 
 class _RefusedError(CompileError):
@@ -135,7 +129,7 @@ class _RefusedError(CompileError):
 
 def _compile_device_code(
     source: str, filename: str, kernel: str, options: CompileOptions
-) -> tuple[DeviceSource, tuple[str, bytes, str] | None]:
+) -> tuple[DeviceSource, tuple[Compilation, str] | None]:
     """What was compiled in place of ``source``, and what came out, as of :func:`_compile`."""
     device = DeviceSource(source)
     search = shown = None
@@ -161,59 +155,60 @@ def _compile_device_code(
 
 def _compile(
     source: DeviceSource, filename: str, options: CompileOptions, kernel: str | None
-) -> tuple[str, bytes, str] | None:
-    """(PTX, cubin, mangled entry), or None where ``kernel`` names nothing in the source."""
+) -> tuple[Compilation, str] | None:
+    """What was compiled, and the mangled entry; None where ``kernel`` names nothing."""
     for path in options.include_paths:
         if not path.is_dir():
             raise CaseError(f"include path {path} is not a directory", where="include")
-    headers = [text.encode() for _, _, text in source.headers]
-    names = [name.encode() for name, _, _ in source.headers]
-    program = _checked(
-        nvrtc.nvrtcCreateProgram(
-            source.text.encode(), filename.encode(), len(headers), headers or None, names or None
-        )
+    compiled = nvrtc_library(options.nvrtc).compile(
+        source.text,
+        filename,
+        headers=[(name, text) for name, _, text in source.headers],
+        flags=_flags(filename, options, source),
+        expressions=() if kernel is None else (kernel,),
     )
-    try:
-        if kernel is not None:
-            _checked(nvrtc.nvrtcAddNameExpression(program, kernel.encode()))
-        flags = _flags(filename, options, source)
-        (status,) = nvrtc.nvrtcCompileProgram(program, len(flags), [f.encode() for f in flags])
-        log = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
-        if kernel is not None and status == nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            error, lowered = nvrtc.nvrtcGetLoweredName(program, kernel.encode())
-            if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-                return None
-            entry = lowered.decode()
-        elif status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            refused = _RefusedError(log, filename)
-            # NVRTC looks the name up in a file of its own, behind the source.
-            if refused.errors and all(e.file == _NAME_FILE for e in refused.errors):
-                return None
-            raise refused
-        else:
-            entry = ""
-        ptx = _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
-        if entry and f".entry {entry}(" not in ptx:
+    if not compiled.succeeded:
+        refused = _RefusedError(compiled.log, filename)
+        # NVRTC looks the name up in a file of its own, behind the source.
+        if (
+            kernel is not None
+            and refused.errors
+            and all(e.file == _NAME_FILE for e in refused.errors)
+        ):
             return None
-        return ptx, _bytes(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN), entry
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
+        raise refused
+    if kernel is None:
+        return compiled, ""
+    entry = compiled.lowered[0]
+    if entry is None or f".entry {entry}(" not in compiled.ptx:
+        return None
+    return compiled, entry
 
 
 def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list[str]:
-    number = options.arch.removeprefix("sm_").rstrip("af")
-    if not number.isdigit() or int(number) not in supported_archs():
-        known = ", ".join(f"sm_{a}" for a in supported_archs())
-        raise CaseError(f"the compiler has no target '{options.arch}'", hint=f"it knows {known}")
-    paths = [*options.include_paths, Path(filename).parent, *header_paths()]
+    if options.target.number not in supported_archs(options.nvrtc):
+        raise _unknown_target(options)
+    paths = [*options.include_paths, Path(filename).parent, *header_paths(options.nvrtc)]
     return [
         f"--gpu-architecture={options.arch}",
         f"--std={options.std}",
         "--generate-line-info",
+        # For what is spilled, which the machine code itself does not tell.
+        "--ptxas-options=-v",
+        *toolkit(options.nvrtc).flags,
         *(f"--define-macro={name}={value}" for name, value in (*options.defines, *source.defines)),
         *(f"--pre-include={name}" for name in source.preincludes),
         *(f"--include-path={path}" for path in paths),
     ]
+
+
+def _unknown_target(options: CompileOptions) -> CaseError:
+    version = compiler_version(options.nvrtc)
+    known = ", ".join(f"sm_{a}" for a in supported_archs(options.nvrtc))
+    hint = f"it knows {known}"
+    if 0 < options.target.number < min(supported_archs(options.nvrtc)):
+        hint += "; sm_50 to sm_72 need NVRTC 12.9, sm_35 and sm_37 need 11.8"
+    return CaseError(f"NVRTC {version} has no target '{options.arch}'", hint=hint)
 
 
 def _compile_error(log: str, filename: str) -> CompileError:
@@ -234,41 +229,3 @@ def _compile_error(log: str, filename: str) -> CompileError:
     return CompileError(
         f"does not compile: {log.strip() or 'no message from the compiler'}", where=filename
     )
-
-
-def _resources(cubin: bytes, entry: str) -> tuple[int | None, int]:
-    """Registers per thread and static shared bytes of ``entry``, as ptxas assigned them."""
-    elf = ELFFile(io.BytesIO(cubin))
-    symbols: Any = elf.get_section_by_name(".symtab")
-    info = elf.get_section_by_name(".nv.info")
-    shared = elf.get_section_by_name(f".nv.shared.{entry}")
-    registers = None
-    if symbols is not None and info is not None:
-        data = info.data()
-        at = data.find(_REGCOUNT_ATTRIBUTE)
-        while at >= 0:
-            symbol, count = struct.unpack_from("<II", data, at + 4)
-            if symbols.get_symbol(symbol).name == entry:
-                registers = count
-            at = data.find(_REGCOUNT_ATTRIBUTE, at + 12)
-    return registers, int(shared["sh_size"]) if shared is not None else 0
-
-
-def _checked(result: tuple[Any, ...]) -> Any:
-    status, *values = result
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise CompileError(f"NVRTC failed with {status.name}")
-    return values[0] if values else None
-
-
-def _bytes(program: Any, size: Any, fill: Any) -> bytes:
-    # One byte more than asked: NVRTC writes into the object itself, and Python shares its bytes
-    # objects of length one.
-    length: int = _checked(size(program))
-    buffer = b" " * (length + 1)
-    _checked(fill(program, buffer))
-    return buffer[:length]
-
-
-def _text(program: Any, size: Any, fill: Any) -> str:
-    return _bytes(program, size, fill).rstrip(b"\0").decode(errors="replace")

@@ -106,7 +106,8 @@ def _parse(case: Case, source: DeviceSource, text: bytes) -> Any:
         "-ferror-limit=0", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__NVCC__",
         "-include", str(_PREAMBLE),
         *(f"-D{name}={value}" for name, value in (*case.options.defines, *source.defines)),
-        *(f"-I{path}" for path in (*case.options.include_paths, folder, *header_paths())),
+        *(f"-I{path}" for path in (*case.options.include_paths, folder)),
+        *(f"-I{path}" for path in header_paths(case.options.nvrtc)),
         *(argument for name in source.preincludes for argument in ("-include", name)),
     ]  # fmt: skip
     try:

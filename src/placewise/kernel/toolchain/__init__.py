@@ -1,0 +1,22 @@
+"""NVIDIA's compilers as wheels: where they are, what each can do, and a thin interface to them."""
+
+from placewise.kernel.toolchain.assembler import Assembly, assemble
+from placewise.kernel.toolchain.disassembler import disassemble
+from placewise.kernel.toolchain.nvrtc_library import Compilation, NvrtcLibrary, nvrtc_library
+from placewise.kernel.toolchain.ptxas_log import Spills, spills_of
+from placewise.kernel.toolchain.wheels import DEFAULT_NVRTC, Target, Toolkit, toolkit
+
+__all__ = [
+    "DEFAULT_NVRTC",
+    "Assembly",
+    "Compilation",
+    "NvrtcLibrary",
+    "Spills",
+    "Target",
+    "Toolkit",
+    "assemble",
+    "disassemble",
+    "nvrtc_library",
+    "spills_of",
+    "toolkit",
+]

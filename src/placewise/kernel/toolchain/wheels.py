@@ -1,0 +1,162 @@
+"""Which of NVIDIA's compilers are installed, and where the parts of each are.
+
+Registers, schedules and spills of a kernel change with the compiler's version, so the version is
+part of a target. Each comes as wheels of its own; their layouts are those of the wheels named here.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from placewise.errors import CaseError
+
+DEFAULT_NVRTC = "13"
+"""The release that Placewise depends on, in whichever version is installed."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which machine code is meant: the architecture, and the NVRTC that makes it."""
+
+    arch: str
+    """Such as ``sm_86``."""
+    nvrtc: str = DEFAULT_NVRTC
+    """``13``, or a version in full such as ``12.9``."""
+
+    @property
+    def number(self) -> int:
+        """Compute capability times ten; 0 for a name that is none."""
+        digits = self.arch.removeprefix("sm_").rstrip("af")
+        return int(digits) if digits.isdigit() else 0
+
+    def __str__(self) -> str:
+        return f"{self.arch} by NVRTC {self.nvrtc}"
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """One installed release."""
+
+    version: str
+    """Of the NVRTC library, such as ``12.9``."""
+    nvrtc: Path
+    headers: tuple[Path, ...]
+    flags: tuple[str, ...]
+    """What this release must be told to read its headers."""
+    ptxas: Path | None
+    """The assembler of PTX; None where it is not installed."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A file or folder of a wheel."""
+
+    distribution: str
+    path: str
+
+
+@dataclass(frozen=True)
+class _Release:
+    """The wheels of one major release."""
+
+    nvrtc: _Part
+    headers: tuple[_Part, ...]
+    ptxas: _Part | None
+    extra: str | None
+    """Of Placewise's own extras, the one that installs them."""
+    flags: tuple[str, ...] = ()
+
+
+_HEADERS_12 = (
+    _Part("nvidia-cuda-runtime-cu12", "nvidia/cuda_runtime/include"),
+    _Part("nvidia-cuda-cccl-cu12", "nvidia/cuda_cccl/include"),
+    _Part("nvidia-cuda-nvcc-cu12", "nvidia/cuda_nvcc/include"),
+)
+_PTXAS_12 = _Part("nvidia-cuda-nvcc-cu12", "nvidia/cuda_nvcc/bin/ptxas")
+_RELEASES = {
+    "13": _Release(
+        nvrtc=_Part("nvidia-cuda-nvrtc", "nvidia/cu13/lib/libnvrtc.so.13"),
+        headers=(
+            _Part("nvidia-cuda-runtime", "nvidia/cu13/include"),
+            _Part("nvidia-cuda-cccl", "nvidia/cu13/include/cccl"),
+        ),
+        ptxas=_Part("nvidia-cuda-nvcc", "nvidia/cu13/bin/ptxas"),
+        extra=None,
+    ),
+    "12": _Release(
+        nvrtc=_Part("nvidia-cuda-nvrtc-cu12", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
+        headers=_HEADERS_12,
+        ptxas=_PTXAS_12,
+        extra="cuda12",
+    ),
+    # The wheels of 11 and 12 put their headers into one folder, so only one release's can be
+    # there. NVRTC 11.8 reads those of 12.9; it only lacks the macros that 12 has built in.
+    "11": _Release(
+        nvrtc=_Part("nvidia-cuda-nvrtc-cu11", "nvidia/cuda_nvrtc/lib/libnvrtc.so.11.2"),
+        headers=_HEADERS_12,
+        ptxas=None,
+        extra="cuda11",
+        flags=("--pre-include=nv/target",),
+    ),
+}
+
+
+@cache
+def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
+    """The installed release that ``nvrtc`` (``13``, ``12.9`` …) asks for.
+
+    Raises CaseError for a release that is not known, not installed, or there in another version.
+    """
+    release = _RELEASES.get(nvrtc.split(".")[0])
+    if release is None:
+        raise CaseError(
+            f"no NVRTC '{nvrtc}' is known", where="nvrtc", hint="there are 13, 12.9 and 11.8"
+        )
+    installed = _version(release.nvrtc.distribution)
+    if installed is None:
+        raise _missing(nvrtc, release, release.nvrtc)
+    version = ".".join(installed.split(".")[:2])
+    if nvrtc.split(".") != installed.split(".")[: len(nvrtc.split("."))]:
+        raise CaseError(
+            f"NVRTC {nvrtc} is asked for, {version} is installed",
+            where="nvrtc",
+            hint=f"ask for {version}, or install {release.nvrtc.distribution}=={nvrtc}.*",
+        )
+    ptxas = release.ptxas if release.ptxas and _version(release.ptxas.distribution) else None
+    return Toolkit(
+        version=version,
+        nvrtc=_located(nvrtc, release, release.nvrtc),
+        headers=tuple(_located(nvrtc, release, part) for part in release.headers),
+        flags=release.flags,
+        ptxas=_located(nvrtc, release, ptxas) if ptxas else None,
+    )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _located(nvrtc: str, release: _Release, part: _Part) -> Path:
+    try:
+        path = Path(str(importlib.metadata.distribution(part.distribution).locate_file(part.path)))
+    except importlib.metadata.PackageNotFoundError:
+        raise _missing(nvrtc, release, part) from None
+    if not path.exists():
+        raise _missing(nvrtc, release, part)
+    return path
+
+
+def _missing(nvrtc: str, release: _Release, part: _Part) -> CaseError:
+    return CaseError(
+        f"NVRTC {nvrtc} is not installed: {part.path} of {part.distribution} is missing",
+        where="nvrtc",
+        hint=f"pip install 'placewise[{release.extra}]'"
+        if release.extra
+        else f"pip install --force-reinstall {part.distribution}",
+    )
