@@ -9,7 +9,7 @@ execution space of the device, are left out, until it accepts the rest or report
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -69,9 +69,14 @@ class DeviceSource:
 class HostCode:
     """The search for what to leave out of one source; see :meth:`leave_out`."""
 
-    def __init__(self, source: str, filename: str, kernel: str, options: CompileOptions) -> None:
+    def __init__(
+        self, source: str, filename: str, kernels: Sequence[str], options: CompileOptions
+    ) -> None:
         self._filename = filename
-        self._kernel = re.sub(r"<.*", "", kernel, flags=re.DOTALL).rsplit("::", 1)[-1].strip()
+        self._wanted = {
+            re.sub(r"<.*", "", kernel, flags=re.DOTALL).rsplit("::", 1)[-1].strip()
+            for kernel in kernels
+        }
         self._paths = (*options.include_paths, Path(filename).parent)
         self._main = _File(Path(filename).resolve(), filename, source)
         self._files = _own_files(self._main, self._paths)
@@ -223,7 +228,7 @@ class HostCode:
         file, found = self._find(error)
         if file is None or found is None or found.kind != "function" or found in file.left_out:
             return False
-        if found.name == self._kernel or not found.name:
+        if found.name in self._wanted or not found.name:
             return False
         mentions = sum(
             token.text == found.name

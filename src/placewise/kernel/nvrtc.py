@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Sequence
 from pathlib import Path
 
 from placewise.errors import CaseError, CompileError
@@ -36,40 +37,49 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
     Raises CompileError with the first error's file and line, CaseError for an unknown kernel or
     an include path that does not exist.
     """
-    _, module = _compile_device_code(source, filename, kernel, options)
+    return compile_module(source, filename, (kernel,), options)[0]
+
+
+def compile_module(
+    source: str, filename: str, kernels: Sequence[str], options: CompileOptions
+) -> tuple[Kernel, ...]:
+    """Compile ``source`` once and pick the entries ``kernels``; raises as above.
+
+    All have the same PTX and machine code, so that they share the module's variables.
+    """
+    names = tuple(kernels)
+    _, module = _compile_device_code(source, filename, names, options)
     if module is None:
-        known = HostCode(source, filename, kernel, options).kernels()
-        raise CaseError(
-            f"no kernel named '{kernel}'",
-            where=filename,
-            hint=f"kernels in this source: {', '.join(known)}"
-            if known
-            else "it defines no __global__ function (name a template's instance as 'name<float>')",
+        raise _unknown_kernel(source, filename, names, options)
+    compiled, found = module
+    spills = spills_of(compiled.log)
+    version = compiler_version(options.nvrtc)
+    made = []
+    for name, entry in zip(names, found, strict=True):
+        facts = read_cubin(compiled.cubin, entry)
+        made.append(
+            Kernel(
+                name=name,
+                entry=entry,
+                ptx=compiled.ptx,
+                arch=options.arch,
+                filename=filename,
+                registers=facts.registers,
+                static_shared_bytes=facts.static_shared_bytes,
+                cubin=compiled.cubin,
+                compiler=version,
+                spills=spills.get(entry),
+            )
         )
-    compiled, entry = module
-    facts = read_cubin(compiled.cubin, entry)
-    return Kernel(
-        name=kernel,
-        entry=entry,
-        ptx=compiled.ptx,
-        arch=options.arch,
-        filename=filename,
-        registers=facts.registers,
-        static_shared_bytes=facts.static_shared_bytes,
-        cubin=compiled.cubin,
-        compiler=compiler_version(options.nvrtc),
-        spills=spills_of(compiled.log).get(entry),
-    )
+    return tuple(made)
 
 
 def compile_cubin(
     source: str, filename: str, kernel: str, options: CompileOptions
 ) -> tuple[bytes, str]:
     """Machine code for ``options.arch`` and the mangled entry of ``kernel``; raises as above."""
-    _, module = _compile_device_code(source, filename, kernel, options)
-    if module is None:
-        raise CaseError(f"no kernel named '{kernel}'", where=filename)
-    return module[0].cubin, module[1]
+    made = compile_kernel(source, filename, kernel, options)
+    return made.cubin or b"", made.entry
 
 
 def device_source(source: str, filename: str, kernel: str, options: CompileOptions) -> DeviceSource:
@@ -80,7 +90,7 @@ def device_source(source: str, filename: str, kernel: str, options: CompileOptio
     """
     key = (source, filename, kernel, options)
     if key not in _device_sources:
-        _compile_device_code(*key)
+        _compile_device_code(source, filename, (kernel,), options)
     return _device_sources[key]
 
 
@@ -127,19 +137,38 @@ class _RefusedError(CompileError):
         )
 
 
+def _unknown_kernel(
+    source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
+) -> CaseError:
+    unknown = kernels[0]
+    if len(kernels) > 1:
+        alone = (_compile_device_code(source, filename, (name,), options)[1] for name in kernels)
+        unknown = next(
+            (name for name, found in zip(kernels, alone, strict=True) if found is None), unknown
+        )
+    known = HostCode(source, filename, kernels, options).kernels()
+    return CaseError(
+        f"no kernel named '{unknown}'",
+        where=filename,
+        hint=f"kernels in this source: {', '.join(known)}"
+        if known
+        else "it defines no __global__ function (name a template's instance as 'name<float>')",
+    )
+
+
 def _compile_device_code(
-    source: str, filename: str, kernel: str, options: CompileOptions
-) -> tuple[DeviceSource, tuple[Compilation, str] | None]:
+    source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
+) -> tuple[DeviceSource, tuple[Compilation, tuple[str, ...]] | None]:
     """What was compiled in place of ``source``, and what came out, as of :func:`_compile`."""
     device = DeviceSource(source)
     search = shown = None
     while True:
         try:
-            module = _compile(device, filename, options, kernel)
+            module = _compile(device, filename, options, kernels)
             break
         except _RefusedError as error:
             first = search is None
-            search = search or HostCode(source, filename, kernel, options)
+            search = search or HostCode(source, filename, kernels, options)
             if shown is None or not search.full_library:
                 # What the full library adds in vain is no news to the user.
                 shown = error
@@ -147,16 +176,17 @@ def _compile_device_code(
                 shown.hint = shown.hint or search.hint(shown.errors)
                 raise shown from None
             device = search.device_source()
-    _device_sources[source, filename, kernel, options] = device
-    if len(_device_sources) > _REMEMBERED:
+    for kernel in kernels:
+        _device_sources[source, filename, kernel, options] = device
+    while len(_device_sources) > _REMEMBERED:
         _device_sources.popitem(last=False)
     return device, module
 
 
 def _compile(
-    source: DeviceSource, filename: str, options: CompileOptions, kernel: str | None
-) -> tuple[Compilation, str] | None:
-    """What was compiled, and the mangled entry; None where ``kernel`` names nothing."""
+    source: DeviceSource, filename: str, options: CompileOptions, kernels: tuple[str, ...]
+) -> tuple[Compilation, tuple[str, ...]] | None:
+    """What was compiled, and the mangled entries; None where a name stands for no kernel."""
     for path in options.include_paths:
         if not path.is_dir():
             raise CaseError(f"include path {path} is not a directory", where="include")
@@ -165,24 +195,18 @@ def _compile(
         filename,
         headers=[(name, text) for name, _, text in source.headers],
         flags=_flags(filename, options, source),
-        expressions=() if kernel is None else (kernel,),
+        expressions=kernels,
     )
     if not compiled.succeeded:
         refused = _RefusedError(compiled.log, filename)
-        # NVRTC looks the name up in a file of its own, behind the source.
-        if (
-            kernel is not None
-            and refused.errors
-            and all(e.file == _NAME_FILE for e in refused.errors)
-        ):
+        # NVRTC looks names up in a file of its own, behind the source.
+        if refused.errors and all(e.file == _NAME_FILE for e in refused.errors):
             return None
         raise refused
-    if kernel is None:
-        return compiled, ""
-    entry = compiled.lowered[0]
-    if entry is None or f".entry {entry}(" not in compiled.ptx:
-        return None
-    return compiled, entry
+    entries = tuple(
+        entry for entry in compiled.lowered if entry and f".entry {entry}(" in compiled.ptx
+    )
+    return (compiled, entries) if len(entries) == len(kernels) else None
 
 
 def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list[str]:
