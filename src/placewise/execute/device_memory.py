@@ -11,23 +11,29 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute.arguments import Passed, parameter_bytes, texture_channels
+from placewise.execute.arguments import Passed, parameter_bytes, type_name
 from placewise.execute.device import Bytes, Device, IdleKey, Region
 from placewise.execute.device_array import DeviceArray, DevicePointer
+from placewise.execute.device_texture import DeviceTexture
 from placewise.execute.layout import FIRST_WINDOW, LAST_WINDOW, address, empty_windows
 from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.module_memory import find_variable, initial_content, plain_name
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress, run_on
 from placewise.execute.trace import TraceConsumer
+from placewise.execute.texture_words import texel_read, texture_words
 from placewise.execute.translate import parsed
 from placewise.execute.worker import Worker
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Launch, ScalarArgument, TextureArgument
+from placewise.kernel.launch import Launch, ScalarArgument, SurfaceArgument, TextureArgument
 from placewise.kernel.ptx.module import Variable
+from placewise.kernel.texture import Geometry, Sampler, Texels, texels_of
 
 UNINITIALISED = 0xFF
 """Byte of memory that was never written: NaN as a float, -1 as an integer, so that it shows."""
+
+KEPT_FOR_VARIABLES = 256
+"""Windows that arrays leave to module variables."""
 
 LARGE = 1 << 31
 """Bytes of an array from which on 32-bit offsets do not reach."""
@@ -35,10 +41,12 @@ LARGE = 1 << 31
 DeviceArgument = (
     DeviceArray
     | DevicePointer
+    | DeviceTexture
     | np.generic
     | NDArray[Any]
     | ScalarArgument
     | TextureArgument
+    | SurfaceArgument
     | None
 )
 """What a launch takes: arrays and pointers into them, NumPy scalars and structs, None for null."""
@@ -70,7 +78,8 @@ class DeviceMemory:
         self._next_array = LAST_WINDOW
         self._freed: deque[Region] = deque()
         self._modules: dict[str, _Loaded] = {}
-        self._textures: dict[int, tuple[TextureArgument, Region]] = {}
+        self._textures: dict[int, DeviceTexture] = {}
+        """By the identity of the argument that they were made of."""
         self._windows = empty_windows()
         self._version = 0
         self._idle: dict[IdleKey, list[Worker]] = {}
@@ -102,6 +111,11 @@ class DeviceMemory:
         region = array.region
         if not self.is_live(region):
             raise CaseError("freed twice", where=f"array '{array.name}'")
+        for other in self.regions():
+            if other.array == region.array and other is not region:
+                # A texture or surface object over the array.
+                del self._regions[other.window]
+                self._windows[other.window, 1:] = 0, 0, -1, 0, 0, 0, 0
         del self._regions[region.window]
         self._array_names.discard(region.name)
         # Only who and where it was stays known, for messages about dangling pointers.
@@ -165,18 +179,14 @@ class DeviceMemory:
         loaded = self._load(kernel)
         passed = [self._passed(n, a) for n, a in enumerate(arguments, start=1)]
         parameters = parsed(kernel).functions[kernel.entry].parameters
-        buffer, channels = parameter_bytes(parameters, passed)
+        buffer, textures = parameter_bytes(parameters, passed)
         device = replace(
             self._device(),
             parameters=buffer,
-            texture_channels=channels,
+            textures=textures,
             first_window=loaded.first_window,
         )
-        arrays = {
-            a.name: a.view()
-            for a in (p.array if isinstance(p, DevicePointer) else p for p in arguments)
-            if isinstance(a, DeviceArray)
-        }
+        arrays = {a.name: a.view() for a in map(self._written_through, arguments) if a}
         result = run_on(
             device,
             kernel,
@@ -211,7 +221,7 @@ class DeviceMemory:
                 regions=self.regions(),
                 arrays=tuple(self._names),
                 parameters=np.zeros(0, np.uint8),
-                texture_channels={},
+                textures={},
                 first_window=FIRST_WINDOW,
                 large=any(r.data.size >= LARGE for r in self._regions.values()),
                 freed={r.window: r.name for r in self._freed},
@@ -222,7 +232,13 @@ class DeviceMemory:
         return self._snapshot
 
     def _array(
-        self, name: str, content: Bytes | None, size: int = 0, *, writable: bool = True
+        self,
+        name: str,
+        content: Bytes | None,
+        size: int = 0,
+        *,
+        writable: bool = True,
+        texture: NDArray[np.int64] | None = None,
     ) -> Region:
         """A new array: a copy of ``content``, or ``size`` uninitialised bytes."""
         if name in self._array_names:
@@ -231,7 +247,7 @@ class DeviceMemory:
                 where=f"array '{name}'",
                 hint="free it first, or write() to it",
             )
-        if self._next_array >= self._next_variable:
+        if self._next_array >= max(self._next_variable, FIRST_WINDOW + KEPT_FOR_VARIABLES):
             window, number = self._next_array, len(self._names)
             self._next_array -= 1
             self._names.append(name)
@@ -248,13 +264,14 @@ class DeviceMemory:
             data, defined = _room(content.size), None
             data[:] = content
         self._array_names.add(name)
-        return self._keep(Region(window, name, data, number, writable, defined))
+        return self._keep(Region(window, name, data, number, writable, defined, texture))
 
     def _keep(self, region: Region) -> Region:
         self._regions[region.window] = region
         size, writable = region.data.size, region.data.size if region.writable else 0
-        row = size, region.data.ctypes.data, region.array, writable
-        self._windows[region.window, 1:5] = row
+        words = 0 if region.texture is None else region.texture.ctypes.data
+        row = size, region.data.ctypes.data, region.array, writable, words
+        self._windows[region.window, 1:6] = row
         self._changed()
         return region
 
@@ -302,14 +319,20 @@ class DeviceMemory:
                 return Passed(array.name, int(argument.address))
             case ScalarArgument(name, value):
                 return Passed(name, value=value)
-            case TextureArgument():
-                where = f"parameter {number} '{argument.name}'"
-                channels = texture_channels(argument, where)
-                return Passed(argument.name, self.texture(argument).address, channels=channels)
+            case TextureArgument() | SurfaceArgument():
+                texture = self.texture(argument)
+                return Passed(argument.name, int(texture.address), texture=texture.read)
+            case DeviceTexture():
+                if argument.owner is not self:
+                    raise CaseError(
+                        f"texture '{argument.name}' belongs to another DeviceMemory",
+                        where=f"argument {number}",
+                    )
+                return Passed(argument.name, int(argument.address), texture=argument.read)
             case np.generic():
-                return Passed(str(argument.dtype), value=argument)
+                return Passed(type_name(argument.dtype), value=argument)
             case np.ndarray() if argument.ndim == 0:
-                return Passed(str(argument.dtype), value=argument.reshape(1)[0])
+                return Passed(type_name(argument.dtype), value=argument.reshape(1)[0])
             case _:
                 raise CaseError(
                     f"expected a DeviceArray, a pointer into one or a NumPy scalar, not "
@@ -320,14 +343,65 @@ class DeviceMemory:
                     else "NumPy scalars such as numpy.int32(n) have a definite size",
                 )
 
-    def texture(self, argument: TextureArgument) -> Region:
-        """The texture's texels in device memory; launches that pass it copy them once, as here."""
+    def texture(self, argument: TextureArgument | SurfaceArgument) -> DeviceTexture:
+        """The object with a copy of its data, made at the first call and at launches that pass it.
+
+        Raises CaseError where the data cannot be such a texture.
+        """
         known = self._textures.get(id(argument))
         if known is None:
+            texels = texels_of(argument, f"texture '{argument.name}'")
             data = np.ascontiguousarray(argument.data).reshape(-1).view(np.uint8)
-            region = self._array(argument.name, data, writable=False)
-            known = self._textures[id(argument)] = argument, region
-        return known[1]
+            writable = isinstance(argument, SurfaceArgument)
+            words = texture_words(argument, texels)
+            region = self._array(argument.name, data, writable=writable, texture=words)
+            array = DeviceArray(self, region, argument.data.shape, argument.data.dtype)
+            known = DeviceTexture(self, region, argument, array, texel_read(argument, texels))
+            self._textures[id(argument)] = known
+        return known
+
+    def texture_of(
+        self,
+        array: DeviceArray,
+        geometry: Geometry = "linear",
+        sampler: Sampler = Sampler(),  # noqa: B008  (frozen)
+        width: int | None = None,
+    ) -> DeviceTexture:
+        """A texture object that shows ``array`` itself, as later launches will change it.
+
+        Options as of :class:`TextureArgument`. Raises CaseError where the array cannot be one.
+        """
+        view = array.view()
+        return self._over(array, TextureArgument(array.name, view, geometry, sampler, width))
+
+    def surface_of(self, array: DeviceArray, geometry: Geometry = "2d") -> DeviceTexture:
+        """A surface object that shows ``array`` itself. Raises CaseError where it cannot be one."""
+        return self._over(array, SurfaceArgument(array.name, array.view(), geometry))
+
+    def _over(
+        self, array: DeviceArray, argument: TextureArgument | SurfaceArgument
+    ) -> DeviceTexture:
+        texels: Texels = texels_of(argument, f"texture '{argument.name}'")
+        if self._next_array < self._next_variable:
+            raise _full(len(self._regions))
+        window = self._next_array
+        self._next_array -= 1
+        shown = replace(array.region, window=window, texture=texture_words(argument, texels))
+        return DeviceTexture(self, self._keep(shown), argument, array, texel_read(argument, texels))
+
+    def _written_through(self, argument: DeviceArgument) -> DeviceArray | None:
+        """The array that a kernel may write to through an argument."""
+        match argument:
+            case DeviceArray():
+                return argument
+            case DevicePointer():
+                return argument.array
+            case SurfaceArgument():
+                return self.texture(argument).array
+            case DeviceTexture(argument=SurfaceArgument()):
+                return argument.array
+            case _:
+                return None
 
 
 def _room(size: int) -> Bytes:

@@ -28,7 +28,7 @@ LAST_WINDOW = WINDOWS - 17
 """Of arrays; the windows above are for what the engine itself needs an address for."""
 
 FIRST_WINDOW = 4
-"""Module variables in the order of the module, then the kernel's array and texture arguments."""
+"""Module variables go from here up, each module's in its order; arrays from LAST_WINDOW down."""
 
 
 def address(window: int) -> int:

@@ -126,8 +126,8 @@ class Worker:
         self.touched[:] = 0
         self._parameters[:] = device.parameters
         if self._device.version != device.version:
-            first = layout.FIRST_WINDOW
-            self._windows[first:] = device.windows[first:]
+            shared = slice(layout.FIRST_WINDOW, layout.LAST_WINDOW + 1)
+            self._windows[shared] = device.windows[shared]
         self._device = device
 
     def set(self, slot: int, value: int) -> None:
