@@ -38,7 +38,7 @@ BAD = {
     "detail of no memory": ("detail L1", "detail ^L9", "no memory is called 'L9'", "L1"),
     "unknown setting": ("ways = 4", "^way = 4", "unknown setting 'way'", "ways"),
     "setting given twice": ("ways = 4", "ways = 4; ^ways = 4", "'ways' is given twice", None),
-    "unknown policy": ("= lru", "= ^lrx", "policy cannot be 'lrx'", "lru"),
+    "unknown policy": ("policy = lru", "^policy = lrx", "policy cannot be 'lrx'", "lru"),
     "a line of broken sectors": (
         "detail L1 { unified = 128 KB; line = 128 B",
         "detail ^L1 { unified = 128 KB; line = 80 B",
@@ -48,7 +48,7 @@ BAD = {
         "detail L1 { unified = 128", "detail ^L1 { unified = 48", "larger than the whole", None,
     ),
     "carve-outs without unit": (
-        "carve_outs = <32 64> KB", "carve_outs = ^<32 64>", "carve_outs should look like", None,
+        "carve_outs = <32 64> KB", "^carve_outs = <32 64>", "carve_outs should look like", None,
     ),
     "a second detail entry": (
         "space global G", "detail ^L1 { }\nspace global G", "a second detail entry", None,
@@ -154,7 +154,7 @@ PLACED_BY_HAND = {
     "clock without unit": (6, 3),
     "block of two dimensions": (7, 3),
     "levels in a circle": (11, 1),
-    "unknown entry": (20, 8),
+    "unknown entry": (22, 8),
 }
 
 
