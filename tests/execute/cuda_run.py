@@ -16,6 +16,7 @@ from placewise.kernel.launch import (
     Inputs,
     Launch,
     ScalarArgument,
+    SurfaceArgument,
     TextureArgument,
 )
 from placewise.kernel.nvrtc import compile_kernel
@@ -30,7 +31,7 @@ def arguments(**values: object) -> tuple[Argument, ...]:
     """Arrays as arrays, NumPy scalars as scalars, textures as they are."""
     made: list[Argument] = []
     for name, value in values.items():
-        if isinstance(value, TextureArgument):
+        if isinstance(value, TextureArgument | SurfaceArgument):
             made.append(value)
         elif isinstance(value, np.ndarray):
             made.append(ArrayArgument(name, value))

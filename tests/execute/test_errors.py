@@ -230,13 +230,13 @@ def test_arguments_that_do_not_fit() -> None:
         run(BAD, "constant", 1, 4, constants=(("K", f32(5)),), b=f32(4), n=np.int32(0))
     with pytest.raises(CaseError, match="2048 threads"):
         run(BAD, "shifted", 1, 2048, a=f32(32), b=f32(32), n=np.int32(0))
-    with pytest.raises(UnsupportedError, match="texture of uint8"):
+    with pytest.raises(CaseError, match="elements of type complex128"):
         run(
             BAD,
             "shifted",
             1,
             32,
-            a=TextureArgument("a", np.zeros(4, np.uint8)),
+            a=TextureArgument("a", np.zeros(4, np.complex128)),
             b=f32(32),
             n=np.int32(0),
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import CaseError
 from placewise.execute.lower_ptx.program import parameter_offsets
 from placewise.execute.texture_words import TexelRead
 from placewise.kernel.ptx.module import Variable

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.layout import address
+from placewise.execute.texture_words import TexelRead
 
 if TYPE_CHECKING:
     from placewise.execute.worker import Worker
@@ -31,6 +32,8 @@ class Region:
     writable: bool
     defined: Bytes | None = None
     """(bytes,) 1 where a byte holds a value, for memory that came uninitialised; None for all."""
+    texture: NDArray[np.int64] | None = None
+    """Words of a texture or surface object, see :mod:`placewise.execute.texture_words`."""
 
     @property
     def address(self) -> int:
@@ -46,8 +49,8 @@ class Device:
     arrays: tuple[str, ...]
     """Names that the trace's ``array`` column indexes."""
     parameters: Bytes
-    texture_channels: dict[int, int]
-    """32-bit channels of a texture's elements, by offset of its parameter."""
+    textures: dict[int, TexelRead]
+    """What is known of textures, by offset of their parameter."""
     first_window: int
     """Window of the first variable of the kernel's module."""
     large: bool

@@ -15,13 +15,13 @@ from placewise.execute.arguments import Passed, parameter_bytes, type_name
 from placewise.execute.device import Bytes, Device, IdleKey, Region
 from placewise.execute.device_array import DeviceArray, DevicePointer
 from placewise.execute.device_texture import DeviceTexture
-from placewise.execute.layout import FIRST_WINDOW, LAST_WINDOW, address, empty_windows
+from placewise.execute.layout import FIRST_WINDOW, LAST_WINDOW, address, empty_windows, function_address
 from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.module_memory import find_variable, initial_content, plain_name
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress, run_on
-from placewise.execute.trace import TraceConsumer
 from placewise.execute.texture_words import texel_read, texture_words
+from placewise.execute.trace import TraceConsumer
 from placewise.execute.translate import parsed
 from placewise.execute.worker import Worker
 from placewise.kernel.kernel import Kernel
@@ -289,6 +289,8 @@ class DeviceMemory:
                 raise _full(len(self._regions))
             self._next_variable += len(variables)
             addresses = {v.name: address(first + n) for n, v in enumerate(variables)}
+            lines = parsed(kernel).function_lines
+            addresses |= {name: function_address(line) for name, line in lines.items()}
             regions = {}
             for n, v in enumerate(variables):
                 data = _room(v.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placewise.errors import ExecutionError
+from placewise.execute import texture_words
 from placewise.execute.device import Device
 from placewise.execute.ir import Barrier, Place, Trap
 from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, Fault
@@ -27,6 +28,8 @@ def execution_error(
     who = _who(report, launch)
     if report.fault in (Fault.BOUNDS, Fault.MISALIGNED):
         return ExecutionError(f"{_access(report, translation, device)} in {who}", where=where)
+    if report.fault in _TEXTURE_FAULTS:
+        return ExecutionError(f"{_texture(report, translation, device)} in {who}", where=where)
     if report.fault == Fault.LIMIT:
         return ExecutionError(
             f"the kernel does not end: a warp exceeded the instruction limit in {who}",
@@ -103,3 +106,31 @@ def _access(report: FaultReport, translation: Translation, device: Device) -> st
         f"{head} at byte offset {offset} of array '{region.name}' ({region.data.size} bytes), "
         f"index {offset // size} counted in {size}-byte elements"
     )
+
+
+_TEXTURE_FAULTS = frozenset(
+    {Fault.NO_TEXTURE, Fault.TEXTURE_SHAPE, Fault.SURFACE_BOUNDS, Fault.SURFACE_MISALIGNED}
+)
+
+
+def _texture(report: FaultReport, translation: Translation, device: Device) -> str:
+    access = translation.program.accesses[report.site]
+    region = next((r for r in device.regions if r.address == report.address), None)
+    if region is None or region.texture is None:
+        return f"'{access.opcode}' is given {report.address:#x}, no texture or surface object"
+    words = region.texture
+    extent = " × ".join(
+        str(words[n])
+        for n in (texture_words.WIDTH, texture_words.HEIGHT, texture_words.DEPTH)
+        if words[n] > 1
+    )
+    if report.fault == Fault.TEXTURE_SHAPE:
+        shape = texture_words.SHAPES[words[texture_words.SHAPE]]
+        return f"'{access.opcode}' accesses '{region.name}', which is {shape} ({extent} texels)"
+    if report.fault == Fault.SURFACE_MISALIGNED:
+        size = access.bits // 8 * access.count
+        return (
+            f"misaligned: '{access.opcode}' accesses '{region.name}' at an x that is no multiple of "
+            f"{size} bytes"
+        )
+    return f"out of bounds: '{access.opcode}' is outside of surface '{region.name}' ({extent})"

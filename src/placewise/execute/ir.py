@@ -17,13 +17,16 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``load``            address[, guard]; ``attr`` an :class:`Access`
 ``store``           address, values…[, guard]; ``attr`` an :class:`Access`
 ``atomic``          address, operands…[, guard]; ``attr`` an :class:`Access`
-``texture``         handle, coordinate[, guard]; ``attr`` an :class:`Access`
+``texture``         handle, index[, guard]; ``attr`` an :class:`Access`; parts: four channels
+``sample``          handle, four coordinates[, guard]; likewise
+``surface``         handle, four coordinates, values…[, guard]; ``attr`` an :class:`Access`
 ``part``            a multi-valued node; ``attr`` the number of the value
 ``shuffle``         value, lane operand, clamp operand; ``attr`` the mode; parts: value, in range
 ``vote``            predicate[, members]; ``attr`` all, any, uni or ballot
 ``match``           value[, members]; ``attr`` any or all; parts: mask, all equal
 ``reduce``          value[, members]; ``attr`` the operation
 ``activemask``      no args
+``sync``            operands as of its ``attr``, a :class:`Sync`
 ``permute``         value; ``attr`` the lane that each lane takes it from
 ``mma``             registers of A, B and C; ``attr`` an :class:`Mma`; parts: registers of D
 ==================  ===================================================================
@@ -98,10 +101,32 @@ class Access:
     offset: int = 0
     """Constant bytes added to the address."""
     operation: str = ""
-    """Of an atomic: add, fadd, smin, …, exch, cas, inc, dec; of a texture: channel type."""
+    """Of an atomic: add, fadd, smin, …, exch, cas, inc, dec; of textures and surfaces see
+    :mod:`placewise.execute.texture_request`."""
     result_used: bool = True
     site: int = -1
     """Number among the program's memory instructions."""
+
+
+@dataclass(frozen=True)
+class Sync:
+    """An instruction that orders what threads do; it computes nothing, and only checks ask for it.
+
+    ``kind`` is warp, fence, commit, wait, collective or shuffle. The first operand of warp,
+    collective and shuffle is the member mask; a shuffle's next are its lane and clamp operands.
+    """
+
+    kind: str
+    opcode: str
+    place: Place
+    operand: int = 0
+    """Scope of a fence (1 block, 2 device); groups that a wait leaves pending (-1: waits for all)."""
+    mode: str = ""
+    """Of a shuffle: up, down, bfly or idx."""
+    guarded: bool = False
+    """The last operand is a guard."""
+    number: int = -1
+    """Number among the program's synchronising instructions."""
 
 
 class Reg:
@@ -118,7 +143,7 @@ class Reg:
         return self.name
 
 
-Attr = int | str | Reg | Access | Mma | tuple[int, ...] | None
+Attr = int | str | Reg | Access | Mma | Sync | tuple[int, ...] | None
 
 
 class Node:
@@ -172,7 +197,10 @@ class Exit:
 
 @dataclass(frozen=True)
 class Trap:
+    """End of the run with an error; ``reason`` says which, the empty one is trap or assertion."""
+
     place: Place
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -228,6 +256,8 @@ class Program:
     local_bytes: int
     """Local memory per thread."""
     param_bytes: int
+    syncs: list[Sync] = field(default_factory=list)
+    """Instructions that order what threads do."""
 
     def barriers(self) -> list[Barrier]:
         """All barriers."""

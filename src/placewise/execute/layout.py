@@ -31,9 +31,21 @@ FIRST_WINDOW = 4
 """Module variables go from here up, each module's in its order; arrays from LAST_WINDOW down."""
 
 
+CODE_WINDOW = WINDOWS - 1
+"""Addresses of functions; no bytes lie there."""
+
+HEAP_WINDOW = WINDOWS - 2
+"""Memory that device code takes by ``malloc``."""
+
+
 def address(window: int) -> int:
     """First address of a window."""
     return window << WINDOW_SHIFT
+
+
+def function_address(line: int) -> int:
+    """Address of a function, by the line of the PTX text that it starts on."""
+    return address(CODE_WINDOW) + 16 * line
 
 
 class Slot(IntEnum):
@@ -124,6 +136,17 @@ class Slot(IntEnum):
     ACCESS_SURFACE = 66
     HOST = 67
     """Function that does for a warp what only Python can."""
+
+    CHECK_ACCESS = 80
+    """Functions of the checker, where there is one: before accesses, at synchronising instructions,
+    on reaching a barrier and behind it."""
+    CHECK_SYNC = 81
+    CHECK_ARRIVAL = 82
+    CHECK_RESUME = 83
+    CHECK_STATE = 84
+    """Number that they are called with."""
+    CHECK_SCRATCH = 85
+    """Where they find 32 operands of each kind."""
 
 
 SLOTS = 96

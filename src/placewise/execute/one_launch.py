@@ -12,7 +12,13 @@ from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress
 from placewise.execute.trace import TraceConsumer
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import ArrayArgument, Inputs, Launch, TextureArgument
+from placewise.kernel.launch import (
+    ArrayArgument,
+    Inputs,
+    Launch,
+    SurfaceArgument,
+    TextureArgument,
+)
 
 
 def execute(
@@ -44,7 +50,7 @@ def execute(
     memory = DeviceMemory()
     arguments: list[DeviceArgument] = []
     for a in inputs.arguments:
-        if isinstance(a, TextureArgument):
+        if isinstance(a, TextureArgument | SurfaceArgument):
             memory.texture(a)
         arguments.append(memory.upload(a.name, a.data) if isinstance(a, ArrayArgument) else a)
     for name, data in inputs.constants:

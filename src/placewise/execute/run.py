@@ -80,7 +80,7 @@ def run_on(
         wanted,
         workers_wanted > 1,
         device.large,
-        tuple(sorted(device.texture_channels.items())),
+        tuple(sorted(device.textures.items())),
     )
     if consumer is not None:
         consumer.begin(translation.sites, device.arrays)

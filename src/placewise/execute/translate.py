@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from placewise.errors import UnsupportedError
 from placewise.execute import cfg, uniform
 from placewise.execute.codegen.module import Compiled, compile_program
 from placewise.execute.codegen.state import Options
-from placewise.execute.ir import Node, Program, Reg
+from placewise.execute.ir import Access, Program
 from placewise.execute.lower_ptx import lower_ptx
+from placewise.execute.texture_sites import texture_reads, uses_sampler, words_of
+from placewise.execute.texture_words import TexelRead
 from placewise.execute.trace import Site
 from placewise.execute.uniform import WarpShape
 from placewise.kernel.kernel import Kernel
@@ -27,6 +28,8 @@ class Translation:
     program: Program
     compiled: Compiled
     sites: tuple[Site, ...]
+    samples: bool
+    """Some texture or surface access is more than a plain load."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -66,25 +69,30 @@ def translate(
     traced: frozenset[str],
     parallel: bool,
     large: bool,
-    texture_channels: tuple[tuple[int, int], ...],
+    textures: tuple[tuple[int, TexelRead], ...],
+    checked: bool = False,
 ) -> Translation:
-    """Compile ``kernel`` for a shape of warps; ``texture_channels`` by parameter offset."""
+    """Compile ``kernel`` for a shape of warps; ``textures`` by parameter offset."""
     program = lowered(kernel, first_window)
     flow = uniform.analyse(program, shape)
-    channels = _channels_of_sites(program, dict(texture_channels), kernel)
-    options = Options(traced, parallel, large, channels)
+    reads = texture_reads(program, dict(textures))
+    words = words_of(program, reads)
+    options = Options(traced, parallel, large, words, checked)
     compiled = compile_program(program, flow, options)
-    return Translation(program, compiled, sites_of(program, parsed(kernel), channels))
+    sites = sites_of(program, parsed(kernel), reads)
+    return Translation(program, compiled, sites, uses_sampler(program, words))
 
 
-def sites_of(program: Program, module: Module, channels: tuple[int, ...]) -> tuple[Site, ...]:
+def sites_of(
+    program: Program, module: Module, reads: tuple[TexelRead | None, ...]
+) -> tuple[Site, ...]:
     """The program's memory instructions as the trace names them."""
     return tuple(
         Site(
             opcode=a.opcode,
             space=a.space,
             kind=a.kind,
-            lane_bytes=a.bits // 8 * (channels[a.site] or a.count),
+            lane_bytes=_lane_bytes(a, reads[a.site]),
             ptx_line=a.place.line,
             source_line=a.place.source[1] if a.place.source else None,
             source_file=module.files.get(a.place.source[0]) if a.place.source else None,
@@ -93,41 +101,6 @@ def sites_of(program: Program, module: Module, channels: tuple[int, ...]) -> tup
     )
 
 
-def _channels_of_sites(
-    program: Program, by_parameter: dict[int, int], kernel: Kernel
-) -> tuple[int, ...]:
-    """Channels of the texture that each site reads, found by following its handle."""
-    defined: dict[Reg, set[Node]] = {}
-    textures: list[Node] = []
-    for block in program.blocks:
-        for n in block.nodes:
-            if n.op == "set":
-                assert isinstance(n.attr, Reg)
-                defined.setdefault(n.attr, set()).add(n.args[0])
-            elif n.op == "texture":
-                textures.append(n)
-    channels = [0] * len(program.accesses)
-    common = set(by_parameter.values())
-    for n in textures:
-        site = getattr(n.attr, "site", 0)
-        handle = n.args[0]
-        seen: set[Node] = set()
-        while handle.op == "get" and handle not in seen:
-            seen.add(handle)
-            values = defined.get(handle.attr, set()) if isinstance(handle.attr, Reg) else set()
-            if len(values) != 1:
-                break
-            handle = next(iter(values))
-        if handle.op == "param" and handle.attr in by_parameter:
-            channels[site] = by_parameter[handle.attr]
-        elif len(common) == 1:
-            channels[site] = next(iter(common))
-        else:
-            line = program.accesses[site].place.line
-            raise UnsupportedError(
-                "a texture read whose texture is not a texture argument of the kernel"
-                if not common
-                else "a texture read that may be of textures with different elements",
-                where=f"{kernel.filename} (PTX line {line})",
-            )
-    return tuple(channels)
+def _lane_bytes(access: Access, read: TexelRead | None) -> int:
+    """Bytes that one lane moves, of a texture one texel."""
+    return read.bytes if read is not None else access.bits // 8 * access.count

@@ -24,7 +24,7 @@ from placewise.execute.ir import (
 )
 
 _ALWAYS = frozenset({"const", "param", "activemask"})
-_NEVER = frozenset({"atomic", "mma", "shuffle", "texture"})
+_NEVER = frozenset({"atomic", "host", "mma", "sample", "shuffle", "surface", "texture"})
 
 EXIT = -1
 """Target of lanes that end."""
@@ -64,9 +64,9 @@ class Flow:
 
 def analyse(program: Program, shape: WarpShape) -> Flow:
     """Mark every node's ``uniform`` and find where lanes may wait."""
-    live = cfg.live_in(program)
+    live = cfg.live_in(program.blocks)
     exits = sum(1 << b.number for b in program.blocks if b.number and cfg.is_plain_exit(b))
-    lane_spaces = ("local", "generic") if program.local_bytes else ("local",)
+    lane_spaces = ("local", "stack", *(("generic",) if program.local_bytes else ()))
     uniform_special = _uniform_specials(shape)
     varying = 0
     while True:

@@ -112,6 +112,8 @@ class Worker:
             self.set(Slot.NTID + axis, launch.block[axis])
             self.set(Slot.NCTAID + axis, launch.grid[axis])
             self.set(Slot.TID + axis, tid[axis].ctypes.data)
+        if translation.samples:
+            self._set_samplers()
         if deliver is not None:
             for _ in range(2):
                 self.free.put(TraceBuffer())
@@ -129,6 +131,14 @@ class Worker:
             shared = slice(layout.FIRST_WINDOW, layout.LAST_WINDOW + 1)
             self._windows[shared] = device.windows[shared]
         self._device = device
+
+    def _set_samplers(self) -> None:
+        # Imported here: kernels without textures need not wait for the compiled samplers.
+        from placewise.execute.sampling import read_texture
+        from placewise.execute.surfaces import access_surface
+
+        self.set(Slot.READ_TEXTURE, read_texture.address)
+        self.set(Slot.ACCESS_SURFACE, access_surface.address)
 
     def set(self, slot: int, value: int) -> None:
         self.ctx[int(slot)] = value

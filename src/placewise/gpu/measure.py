@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import CaseError, PlacewiseError
+from placewise.errors import CaseError, PlacewiseError, UnsupportedError
 from placewise.execute import execute
 from placewise.execute.compare import OutputCheck, compare
 from placewise.execute.result import Execution
@@ -20,8 +20,9 @@ from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
 from placewise.gpu.device import Device, DeviceError, Scope
 from placewise.gpu.record import DeviceInfo, L2State, Measurement, PlacementRecord, Timing
 from placewise.kernel.case import Case
-from placewise.kernel.launch import ArrayArgument, TextureArgument
+from placewise.kernel.launch import ArrayArgument, SurfaceArgument, TextureArgument
 from placewise.kernel.nvrtc import compile_cubin, compile_kernel, compiler_version
+from placewise.kernel.texture import Sampler
 from placewise.rewrite.rewritten import Rewritten
 
 _BATCH = 50
@@ -218,6 +219,14 @@ def _parameters(scope: Scope, case: Case) -> tuple[list[NDArray[np.generic]], _A
             pointer = scope.upload(argument.data)
             arrays[argument.name] = (pointer, argument.data)
             parameters.append(np.array([int(pointer)], np.uint64))
+        elif isinstance(argument, SurfaceArgument) or (
+            isinstance(argument, TextureArgument)
+            and (argument.geometry != "linear" or argument.sampler != Sampler())
+        ):
+            raise UnsupportedError(
+                "only plain textures over linear memory are measured on a device",
+                where=f"parameter '{argument.name}'",
+            )
         elif isinstance(argument, TextureArgument):
             parameters.append(np.array([int(scope.texture(argument.data))], np.uint64))
         else:

@@ -9,7 +9,13 @@ import numpy as np
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.case import Case
-from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument, TextureArgument
+from placewise.kernel.launch import (
+    Argument,
+    ArrayArgument,
+    ScalarArgument,
+    SurfaceArgument,
+    TextureArgument,
+)
 from placewise.kernel.make_case import describe, is_positional
 from placewise.kernel.source import Parameter, SourceView
 
@@ -75,7 +81,7 @@ def _bound(number: int, parameter: Parameter, argument: Argument) -> Argument:
             where=where,
             hint="pass the data as one array and offsets into it",
         )
-    if isinstance(argument, TextureArgument):
+    if isinstance(argument, TextureArgument | SurfaceArgument):
         return replace(argument, name=parameter.name)
     if parameter.is_pointer != isinstance(argument, ArrayArgument):
         wanted = "an array" if parameter.is_pointer else "a scalar"

@@ -8,6 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
+from placewise.kernel.texture import SurfaceArgument, TextureArgument
+
+__all__ = [
+    "Argument",
+    "ArrayArgument",
+    "Inputs",
+    "Launch",
+    "ScalarArgument",
+    "SurfaceArgument",
+    "TextureArgument",
+]
 
 Dim3 = tuple[int, int, int]
 
@@ -58,19 +69,7 @@ class ScalarArgument:
     value: np.generic
 
 
-@dataclass(frozen=True, eq=False)
-class TextureArgument:
-    """A ``cudaTextureObject_t`` over linear memory holding ``data``: element reads, unfiltered.
-
-    ``data`` is (texels,) numbers, or (texels, lanes) with 2 or 4 lanes for vector texels; a 64-bit
-    number travels as two 32-bit lanes.
-    """
-
-    name: str
-    data: NDArray[np.generic]
-
-
-Argument = ArrayArgument | ScalarArgument | TextureArgument
+Argument = ArrayArgument | ScalarArgument | TextureArgument | SurfaceArgument
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ consecutive or alike is then asked once, of their common root, and each access o
 
 from __future__ import annotations
 
+from placewise.execute.codegen import checks
 from placewise.execute.codegen.access import (
     Kind,
     find_range,
@@ -17,9 +18,9 @@ from placewise.execute.codegen.access import (
 )
 from placewise.execute.codegen.atomics import name_of
 from placewise.execute.codegen.state import State
-from placewise.execute.codegen.text import lanes, vector
+from placewise.execute.codegen.text import lanes
 from placewise.execute.ir import Access, Node
-from placewise.execute.layout import WINDOW_SHIFT, WINDOW_WORDS, WINDOWS, Slot
+from placewise.execute.layout import Slot
 
 _HALVES = "<32 x i32> " + lanes([0] * 16 + [1] * 16)
 _EVERY = "<32 x i32> " + lanes(range(32))
@@ -29,9 +30,6 @@ def emit(s: State, n: Node) -> None:
     """Emit one access, under a guard only if it holds in some lane."""
     access = n.attr
     assert isinstance(access, Access)
-    if n.op == "texture":
-        _texture(s, n, access)
-        return
     plain = {"load": 1, "store": 1 + access.count}.get(n.op, 0)
     plain = plain or (3 if access.operation == "cas" else 2)
     guarded = len(n.args) > plain
@@ -42,16 +40,18 @@ def emit(s: State, n: Node) -> None:
     kind = kind_of(access, traced=traced)
     if n.op == "load" and n.uniform:
         _uniform_load(s, n, access, kind, guarded=guarded)
-    elif s.hot and not guarded and kind.memory != "local" and (n.op == "load" or kind.count == 1):
+    elif s.hot and not (guarded or s.options.checked) and kind.memory != "local" and (n.op == "load" or kind.count == 1):
         _patterned(s, n, access, kind)
     else:
-        mask = _guard_mask(s, n, guarded=guarded)
+        mask = guard_mask(s, n, guarded=guarded)
         result, call = _helper_call(s, n, access, kind, plain, mask)
         _finish(s, n, access, call, result, mask, guarded=guarded)
 
 
-def _guard_mask(s: State, n: Node, *, guarded: bool) -> str:
-    return s.op(f"and i32 {s.mask}, {s.mask_of(n.args[-1])}") if guarded else s.mask
+def guard_mask(s: State, n: Node, *, guarded: bool) -> str:
+    """Lanes that do the access: those that the guard and, in a checked run, the checker let go."""
+    mask = s.op(f"and i32 {s.mask}, {s.mask_of(n.args[-1])}") if guarded else s.mask
+    return checks.allowed(s, n, mask) if s.options.checked else mask
 
 
 def _address(s: State, n: Node, access: Access) -> str:
@@ -86,7 +86,7 @@ def _uniform_load(s: State, n: Node, access: Access, kind: Kind, *, guarded: boo
     text = s.scalar(n.args[0])
     if access.offset:
         text = s.op(f"add {kind.address} {text}, {access.offset}")
-    mask = _guard_mask(s, n, guarded=guarded)
+    mask = guard_mask(s, n, guarded=guarded)
     call = (
         f"call fastcc {kind.scalar_result} {kind.name}.one(ptr %ctx, {kind.address} {text}, "
         f"i32 {mask}, i32 {access.site})"
@@ -104,7 +104,7 @@ def _atomic(s: State, n: Node, access: Access, plain: int, *, guarded: bool) -> 
     tail = "".join(f", {result} {x}" for x in values)
     address = "i32" if access.space == "shared" else "i64"
     where = _address(s, n, access)
-    mask = _guard_mask(s, n, guarded=guarded)
+    mask = guard_mask(s, n, guarded=guarded)
     call = (
         f"call fastcc {result} {name}(ptr %ctx, <32 x {address}> {where}, i32 {mask}, "
         f"i32 {access.site}{tail})"
@@ -117,8 +117,8 @@ def _finish(
 ) -> None:
     """Place the call, in a branch where it is guarded, and record its value."""
     value = ""
-    if guarded:
-        value = _if_any(s, mask, result, call, access.site)
+    if guarded or s.options.checked:
+        value = if_any(s, mask, result, call, access.site)
     elif result == "void":
         s.do(call)
     else:
@@ -134,7 +134,7 @@ def _keep(s: State, n: Node, access: Access, result: str, value: str) -> None:
         s.set(n, value)
 
 
-def _if_any(s: State, mask: str, result: str, call: str, site: int) -> str:
+def if_any(s: State, mask: str, result: str, call: str, site: int) -> str:
     """Do ``call`` and count it if ``mask`` is not empty; its value, or zero."""
     before, yes, on = s.label(), s.label(), s.label()
     s.do(f"br label %{before}")
@@ -318,45 +318,3 @@ def _load_halves(s: State, kind: Kind, pointers: list[str], step: int) -> str:
     for part, value in enumerate(values):
         whole = s.op(f"insertvalue {kind.vector_result} {whole}, <32 x {e}> {value}, {part}")
     return whole
-
-
-# --- textures
-
-
-def _texture(s: State, n: Node, access: Access) -> None:
-    """An element read: a vector load from the texture's window, 0 outside of it."""
-    channels = s.options.texture_channels[access.site]
-    base, index = s.vector(n.args[0]), s.vector(n.args[1])
-    wide = s.op(f"zext <32 x i32> {index} to <32 x i64>")
-    offset = s.op(f"mul <32 x i64> {wide}, splat (i64 {4 * channels})")
-    address = s.op(f"add <32 x i64> {base}, {offset}")
-    first = s.op(f"extractelement <32 x i64> {base}, i32 {s.first_lane()}")
-    inside = s.op(f"icmp ult <32 x i64> {offset}, {s.splat('i64', _window_bytes(s, first))}")
-    mask = s.op(f"and i32 {s.mask}, {s.op(f'bitcast <32 x i1> {inside} to i32')}")
-    if len(n.args) > 2:
-        mask = s.op(f"and i32 {mask}, {s.mask_of(n.args[2])}")
-    kind = Kind("load", "windowed", 32, channels, "texture" in s.options.traced)
-    s.needs.vector_loads.add(kind)
-    result = kind.vector_result
-    call = (
-        f"call fastcc {result} {kind.name}(ptr %ctx, <32 x i64> {address}, i32 {mask}, "
-        f"i32 {access.site})"
-    )
-    loaded = _if_any(s, mask, result, call, access.site)
-    flags = s.op(f"bitcast i32 {mask} to <32 x i1>")
-    four = "{ " + ", ".join([vector("i32")] * 4) + " }"
-    whole = "zeroinitializer"
-    for c in range(channels):
-        part = loaded if channels == 1 else s.op(f"extractvalue {result} {loaded}, {c}")
-        part = s.op(f"select <32 x i1> {flags}, <32 x i32> {part}, <32 x i32> zeroinitializer")
-        whole = s.op(f"insertvalue {four} {whole}, <32 x i32> {part}, {c}")
-    s.structs[n.number] = (four, whole)
-
-
-def _window_bytes(s: State, address: str) -> str:
-    """Bytes of the window that an address lies in."""
-    window = s.op(f"and i64 {s.op(f'lshr i64 {address}, {WINDOW_SHIFT}')}, {WINDOWS - 1}")
-    table = s.invariant(Slot.WINDOWS, "ptr")
-    entry = s.op(f"getelementptr [{WINDOW_WORDS} x i64], ptr {table}, i64 {window}")
-    place = s.op(f"getelementptr i64, ptr {entry}, i64 1")
-    return s.op(f"load i64, ptr {place}, !invariant.load !0")

@@ -14,6 +14,7 @@ from placewise.execute.codegen import (
     matrix,
     stores,
     support,
+    texture_reader,
     warpops,
 )
 from placewise.execute.codegen.driver import driver
@@ -64,6 +65,8 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
             )
         )
     parts += [warpops.reduce_helper(declarations, op) for op in sorted(needs.group_reductions)]
+    for reader in sorted(needs.readers, key=lambda r: r.name):
+        parts.append(texture_reader.reader_function(reader, declarations))
     for bits in sorted(needs.matches):
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:

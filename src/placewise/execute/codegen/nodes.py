@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import elementwise, matrix, memory, warpops
+from placewise.execute.codegen import checks, elementwise, matrix, memory, textures, warpops
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import vector
 from placewise.execute.ir import BITS, ELEMENTWISE, Node, Reg
 from placewise.execute.layout import Slot
 
 _SPECIAL_SLOT = {"ntid": Slot.NTID, "ctaid": Slot.CTAID, "nctaid": Slot.NCTAID}
-_MEMORY = frozenset({"load", "store", "atomic", "texture"})
+_MEMORY = frozenset({"load", "store", "atomic"})
+_TEXTURE = frozenset({"texture", "sample", "surface"})
 
 
 def emit(s: State, n: Node, blend: int) -> None:
@@ -35,10 +36,14 @@ def emit(s: State, n: Node, blend: int) -> None:
         _part(s, n)
     elif op in _MEMORY:
         memory.emit(s, n)
+    elif op in _TEXTURE:
+        textures.emit(s, n)
     elif op == "mma":
         matrix.emit(s, n)
     elif op == "permute":
         matrix.permute(s, n)
+    elif op == "sync":
+        checks.synchronise(s, n)
     elif op != "const":
         _across(s, n)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from placewise.execute.codegen.access import Kind
 from placewise.execute.codegen.text import Values, vector
+from placewise.execute.codegen.texture_reader import Reader
 from placewise.execute.ir import BITS, Access, Barrier, Program, Reg
 from placewise.execute.layout import Slot
 from placewise.execute.matrix import Mma
@@ -22,8 +23,10 @@ class Options:
     """Blocks run on several cores: use the host's atomics."""
     large: bool
     """Some array has 2 GiB or more."""
-    texture_channels: tuple[int, ...]
-    """Per memory site that reads a texture, its 32-bit channels."""
+    texture_words: tuple[int, ...]
+    """Per memory site, 32-bit words of a texel where it reads a texture plainly, else 0."""
+    checked: bool = False
+    """The checker is asked before every access."""
 
 
 @dataclass
@@ -36,6 +39,7 @@ class Needs:
     atomics: dict[str, Access] = field(default_factory=dict)
     group_reductions: set[str] = field(default_factory=set)
     matches: set[int] = field(default_factory=set)
+    readers: set[Reader] = field(default_factory=set)
     permute: bool = False
     products: set[Mma] = field(default_factory=set)
 
@@ -88,6 +92,8 @@ class State(Values):
         """Bit set of registers that live across blocks."""
         for live in flow.live_in:
             self.live |= live
+        self.number = 0
+        """The present block."""
         self.mask = ""
         """Active lanes of the present block (i32)."""
         self.hot = False

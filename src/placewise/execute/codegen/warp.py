@@ -36,6 +36,9 @@ def warp_function(
     return "\n".join([head, *s.lines, *body, "}"]), s
 
 
+EFFECTS = frozenset({"store", "atomic", "load", "texture", "sample", "surface", "host"})
+"""Operations that are done even where nobody wants their value."""
+
 _PATTERNED_LIMIT = 48
 """Accesses in loops up to which each gets its own short way: more of them take LLVM seconds."""
 
@@ -98,6 +101,7 @@ def _prologue(s: State) -> None:
 
 def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     s.begin_block()
+    s.number = block.number
     s.start(f"B{block.number}")
     s.mask = s.op("load i32, ptr %cur")
     if is_loop_head:
@@ -105,7 +109,8 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     active = s.call("i32", "llvm.ctpop.i32", ("i32", s.mask))
     s.count(2 * block.number, "1")
     s.count(2 * block.number + 1, s.op(f"zext i32 {active} to i64"))
-    used = _used(block, s.flow.live_in)
+    effects = EFFECTS | {"sync"} if s.options.checked else EFFECTS
+    used = _used(block, s.flow.live_in, effects)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
     for n in block.nodes:
         if n in used:
@@ -129,7 +134,7 @@ def _use_fuel(s: State, block: Block) -> None:
     s.start(on)
 
 
-def _used(block: Block, live_in: list[int]) -> set[Node]:
+def _used(block: Block, live_in: list[int], effects: frozenset[str]) -> set[Node]:
     """Nodes whose value or effect is wanted."""
     live_out = 0
     for successor in block.successors():
@@ -148,7 +153,7 @@ def _used(block: Block, live_in: list[int]) -> set[Node]:
             assert isinstance(n.attr, Reg)
             if live_out >> n.attr.number & 1:
                 used.add(n)
-        elif n.op in ("store", "atomic", "load", "texture"):
+        elif n.op in effects:
             used.add(n)
         if n in used:
             used.update(n.args)

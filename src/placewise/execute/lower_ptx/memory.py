@@ -1,4 +1,4 @@
-"""Loads, stores, atomics and texture reads."""
+"""Loads, stores and atomics."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def _address(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[
     type_ = "i32" if space in ("shared", "local") else "i64"
     if isinstance(operand.base, Register):
         return c.src(operand.base, type_), operand.offset
-    base = c.symbol_value(operand.base) if isinstance(operand.base, Symbol) else 0
-    return c.b.const(type_, base + operand.offset), 0
+    if isinstance(operand.base, Symbol):
+        return c.symbol(operand.base, type_), operand.offset
+    return c.b.const(type_, operand.offset), 0
 
 
 def make_access(
@@ -81,7 +82,8 @@ def place_of(c: Context, i: Instruction, operand: Operand) -> tuple[str, Node, i
     return space, *_address(c, i, operand, space)
 
 
-def _guard(c: Context) -> tuple[Node, ...]:
+def guards(c: Context) -> tuple[Node, ...]:
+    """The instruction's guard as a last operand, if it has one."""
     return (c.guard,) if c.guard is not None else ()
 
 
@@ -95,18 +97,20 @@ def load(c: Context, i: Instruction) -> None:
     bits = width(type_)
     address, offset = _address(c, i, operand, space)
     access = make_access(c, i, "load", space, (bits, count, offset))
-    node = c.b.access("load", int_type(bits), access, address, *_guard(c))
+    node = c.b.access("load", int_type(bits), access, address, *guards(c))
     values = [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
-    _write(c, i.operands[0], values, signed=type_[0] == "s")
+    write_values(c, i.operands[0], values, signed=type_[0] == "s")
 
 
-def _write(c: Context, target: Operand, values: list[Node], *, signed: bool) -> None:
+def write_values(c: Context, target: Operand, values: list[Node], *, signed: bool) -> None:
+    """Write to a register, or to each of a vector."""
     targets = target.elements if isinstance(target, Vector) else (target,)
     for t, value in zip(targets, values, strict=True):
         c.dst(t, value, signed=signed)
 
 
-def _read(c: Context, operand: Operand, type_: str) -> list[Node]:
+def read_values(c: Context, operand: Operand, type_: str) -> list[Node]:
+    """The value of a register, or of each of a vector."""
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     return [c.src(e, type_) for e in elements]
 
@@ -124,13 +128,13 @@ def load_parameter(c: Context, i: Instruction, name: str, offset: int) -> None:
             values.append(c.b.pure("param", int_type(bits), attr=start + at))
         else:
             values.append(c.load_argument(name, at, bits))
-    _write(c, i.operands[0], values, signed=type_[0] == "s")
+    write_values(c, i.operands[0], values, signed=type_[0] == "s")
 
 
 def store(c: Context, i: Instruction) -> None:
     space = _space(i)
     bits, count = width(i.parts[-1]), _count(i)
-    values = _read(c, i.operands[1], int_type(bits))
+    values = read_values(c, i.operands[1], int_type(bits))
     operand = i.operands[0]
     if space == "param" and isinstance(operand, Address) and isinstance(operand.base, Symbol):
         for n, value in enumerate(values):
@@ -138,7 +142,7 @@ def store(c: Context, i: Instruction) -> None:
         return
     address, offset = _address(c, i, operand, space)
     access = make_access(c, i, "store", space, (bits, count, offset))
-    c.b.access("store", "i1", access, address, *values, *_guard(c))
+    c.b.access("store", "i1", access, address, *values, *guards(c))
 
 
 def atomic(c: Context, i: Instruction) -> None:
@@ -164,24 +168,9 @@ def atomic(c: Context, i: Instruction) -> None:
     values = [c.src(o, int_type(bits)) for o in operands[1:]]
     used = not reduction and not isinstance(i.operands[0], Sink)
     access = make_access(c, i, "atomic", space, (bits, 1, offset), operation, result_used=used)
-    node = c.b.access("atomic", int_type(bits), access, address, *values, *_guard(c))
+    node = c.b.access("atomic", int_type(bits), access, address, *values, *guards(c))
     if used:
         c.dst(i.operands[0], node)
-
-
-def texture(c: Context, i: Instruction) -> None:
-    """tex.1d.v4.{f32,s32,u32}.s32: element reads of a linear texture."""
-    if i.parts[1:3] != ("1d", "v4") or i.parts[-1] != "s32":
-        c.unsupported(i, "only one-dimensional reads at integer coordinates are covered")
-    operand = i.operands[1]
-    if not isinstance(operand, Address) or not isinstance(operand.base, Register):
-        c.unsupported(i, "the texture must be a texture object")
-    handle = c.src(operand.base, "i64")
-    index = c.src(operand.coordinates[0], "i32")
-    access = make_access(c, i, "load", "texture", (32, 4, 0), i.parts[-2])
-    node = c.b.access("texture", "i32", access, handle, index, *_guard(c))
-    assert isinstance(i.operands[0], Vector)
-    _write(c, i.operands[0], [c.b.part(node, n, "i32") for n in range(4)], signed=False)
 
 
 def copy_async(c: Context, i: Instruction) -> None:
@@ -216,7 +205,7 @@ def copy_async(c: Context, i: Instruction) -> None:
         ]
     where, at = _address(c, i, i.operands[0], "shared")
     access = make_access(c, i, "store", "shared", (32, words, at))
-    c.b.access("store", "i1", access, where, *values, *_guard(c))
+    c.b.access("store", "i1", access, where, *values, *guards(c))
 
 
 def _both(c: Context, guard: Node | None, condition: Node) -> Node:

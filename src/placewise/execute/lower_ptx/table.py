@@ -12,6 +12,8 @@ from placewise.execute.lower_ptx import (
     matrix,
     memory,
     select,
+    sync,
+    texture,
     warp,
     wmma,
 )
@@ -96,8 +98,13 @@ _OTHER: dict[str, Handler] = {
     "st": memory.store,
     "atom": memory.atomic,
     "red": memory.atomic,
-    "tex": memory.texture,
+    "tex": texture.tex,
+    "tld4": texture.tld4,
+    "suld": texture.suld,
+    "sust": texture.sust,
     "cp": memory.copy_async,
+    "membar": sync.fence,
+    "fence": sync.fence,
     "shfl": warp.shfl,
     "vote": warp.vote,
     "match": warp.match,
@@ -113,7 +120,7 @@ _OTHER: dict[str, Handler] = {
 
 NOTHING = frozenset(
     (
-        *("membar", "fence", "nanosleep", "prefetch", "prefetchu", "applypriority", "discard"),
+        *("nanosleep", "prefetch", "prefetchu", "applypriority", "discard"),
         *("pmevent", "setmaxnreg", "griddepcontrol", "createpolicy"),
     )
 )
@@ -125,6 +132,10 @@ def handler(i: Instruction) -> Handler | None:
     name = i.parts[0]
     if name == "cp" and (i.parts[1] != "async" or "bulk" in i.parts or "mbarrier" in i.parts):
         return None
+    if i.opcode.startswith("cp.async.commit_group"):
+        return sync.commit
+    if i.opcode.startswith("cp.async.wait_"):
+        return sync.wait
     if name in _FLOAT and (name not in _INTEGER or _is_float(i)):
         return _FLOAT[name]
     return _INTEGER.get(name) or _OTHER.get(name)
@@ -132,8 +143,7 @@ def handler(i: Instruction) -> Handler | None:
 
 def does_nothing(i: Instruction) -> bool:
     """Whether ``i`` has no effect on results."""
-    waits = i.opcode.startswith(("cp.async.commit_group", "cp.async.wait_"))
-    return waits or i.parts[0] in NOTHING
+    return i.parts[0] in NOTHING
 
 
 def _is_float(i: Instruction) -> bool:

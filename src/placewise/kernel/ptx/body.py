@@ -15,6 +15,7 @@ from placewise.kernel.ptx.module import (
     Negated,
     Operand,
     Pair,
+    Prototype,
     Register,
     Sink,
     Special,
@@ -23,7 +24,7 @@ from placewise.kernel.ptx.module import (
     Vector,
 )
 from placewise.kernel.ptx.stream import Stream
-from placewise.kernel.ptx.variables import parse_variable
+from placewise.kernel.ptx.variables import parse_parameters, parse_variable
 
 _SPECIAL = re.compile(
     r"%(?:n?tid|n?ctaid|cluster_\w+|n?clusterid|is_explicit_cluster|laneid|n?warpid|n?smid|gridid"
@@ -41,6 +42,7 @@ class Body:
     items: list[Instruction | Label] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: dict[str, Prototype] = field(default_factory=dict)
 
 
 @dataclass
@@ -172,9 +174,19 @@ class _BodyParser:
             s.expect(";")
             self.body.branch_targets[name] = tuple(targets)
         elif s.peek() == ".callprototype":
-            s.skip_past(";")
+            s.take()
+            self.body.prototypes[name] = self._prototype()
         else:
             self.body.items.append(Label(name))
+
+    def _prototype(self) -> Prototype:
+        """``(results) _ (parameters) [.noreturn …];``"""
+        s = self.s
+        results = parse_parameters(s) if s.peek() == "(" else ()
+        s.expect("_")
+        parameters = parse_parameters(s) if s.peek() == "(" else ()
+        s.skip_past(";")
+        return Prototype(tuple(v.size for v in results), tuple(v.size for v in parameters))
 
     def _instruction(self, *, guarded: bool) -> None:
         s = self.s
@@ -209,7 +221,8 @@ class _BodyParser:
         if first == "[":
             return self._address()
         if first == "{":
-            return Vector(self._list("}"))
+            vector = Vector(self._list("}"))
+            return Pair(vector, self._operand()) if s.accept("|") else vector
         if first == "(":
             return Arguments(self._list(")"))
         if first == "!":
