@@ -26,6 +26,7 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``match``           value[, members]; ``attr`` any or all; parts: mask, all equal
 ``reduce``          value[, members]; ``attr`` the operation
 ``activemask``      no args
+``first``           value; that of the first active lane
 ``sync``            operands as of its ``attr``, a :class:`Sync`
 ``permute``         value; ``attr`` the lane that each lane takes it from
 ``mma``             registers of A, B and C; ``attr`` an :class:`Mma`; parts: registers of D

@@ -10,6 +10,7 @@ from placewise.execute.codegen.module import Compiled, compile_program
 from placewise.execute.codegen.state import Options
 from placewise.execute.ir import Access, Program
 from placewise.execute.lower_ptx import lower_ptx
+from placewise.execute.lower_sass import lower_machine_code
 from placewise.execute.texture_sites import texture_reads, uses_sampler, words_of
 from placewise.execute.texture_words import TexelRead
 from placewise.execute.trace import Site
@@ -44,8 +45,10 @@ def lowered(kernel: Kernel, first_window: int) -> Program:
 
     Raises UnsupportedError for what is not covered.
     """
-    program = lower_ptx(parsed(kernel), kernel.entry, kernel.filename, first_window)
-    return cfg.prepare(program)
+    module = parsed(kernel)
+    if kernel.machine_code:
+        return cfg.prepare(lower_machine_code(kernel, module, first_window))
+    return cfg.prepare(lower_ptx(module, kernel.entry, kernel.filename, first_window))
 
 
 def blocks_may_run_together(program: Program) -> bool:

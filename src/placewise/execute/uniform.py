@@ -23,7 +23,7 @@ from placewise.execute.ir import (
     Trap,
 )
 
-_ALWAYS = frozenset({"const", "param", "activemask"})
+_ALWAYS = frozenset({"const", "param", "activemask", "first"})
 _NEVER = frozenset({"atomic", "host", "mma", "sample", "shuffle", "surface", "texture"})
 
 EXIT = -1

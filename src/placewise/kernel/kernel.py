@@ -29,3 +29,5 @@ class Kernel:
     """Version of the compiler that made the machine code, such as ``13.5``."""
     spills: Spills | None = None
     """As the compiler reported them; None where it did not."""
+    machine_code: bool = False
+    """Execute the machine code in place of the PTX."""

@@ -137,6 +137,8 @@ def _across(s: State, n: Node) -> None:
             s.set(n, warpops.vote_by_groups(s, n, s.mask))
     elif n.op == "activemask":
         s.set(n, s.mask)
+    elif n.op == "first":
+        s.set(n, _first(s, n.args[0]))
     elif n.op == "reduce":
         if n.uniform:
             s.set(n, warpops.reduce(s, n, _members(s, n)))
@@ -153,6 +155,13 @@ def _across(s: State, n: Node) -> None:
     else:
         assert n.op == "match", n
         _match(s, n)
+
+
+def _first(s: State, value: Node) -> str:
+    if value.uniform:
+        return s.scalar(value)
+    t = vector(value.type)
+    return s.op(f"extractelement {t} {s.vector(value)}, i32 {s.first_lane()}")
 
 
 def _members(s: State, n: Node) -> str:

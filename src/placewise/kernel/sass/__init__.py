@@ -10,6 +10,9 @@ from placewise.kernel.sass.instruction import (
     Name,
     Operand,
     Register,
+    is_inverted,
+    is_negated,
+    unsigned,
 )
 from placewise.kernel.sass.listing import read_listing
 
@@ -23,5 +26,8 @@ __all__ = [
     "Name",
     "Operand",
     "Register",
+    "is_inverted",
+    "is_negated",
     "read_listing",
+    "unsigned",
 ]

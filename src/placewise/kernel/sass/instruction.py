@@ -65,6 +65,27 @@ class Name(NamedTuple):
 Operand = Register | Immediate | Constant | Memory | Name
 
 
+def is_negated(operand: Operand) -> bool:
+    """Whether the operand has a minus sign."""
+    return isinstance(operand, Register | Immediate | Constant) and operand.negated
+
+
+def is_inverted(operand: Operand) -> bool:
+    """Whether the operand is complemented."""
+    return isinstance(operand, Register | Immediate | Constant | Name) and operand.inverted
+
+
+def unsigned(operand: Operand) -> Operand:
+    """The operand without sign and complement."""
+    if isinstance(operand, Register):
+        return operand._replace(negated=False, inverted=False)
+    if isinstance(operand, Immediate):
+        return operand._replace(negated=False, inverted=False)
+    if isinstance(operand, Constant):
+        return operand._replace(negated=False, inverted=False)
+    return operand
+
+
 class Instruction(NamedTuple):
     """One instruction; ``opcode`` is the full dotted text, ``parts`` the same split at the dots."""
 

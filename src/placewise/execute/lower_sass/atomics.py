@@ -1,0 +1,84 @@
+"""Atomics and reductions on global, shared and generic memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from placewise.execute.builder import int_type
+from placewise.execute.ir import Node
+from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.execute.lower_sass.memory import place, write_loaded
+from placewise.kernel.sass import Instruction, Operand, Register
+
+_SPACE = {"RED": "global", "ATOMG": "global", "ATOMS": "shared", "ATOM": "generic"}
+_OPERATIONS = ("ADD", "MIN", "MAX", "AND", "OR", "XOR", "EXCH", "CAS", "INC", "DEC")
+_HINTS = ("E", "SYS", "CTA", "GPU", "SM", "VC", "STRONG", "MMIO", "EF", "EL", "NA", "RN", "FTZ")
+"""Scope and caching, and the rounding that all floating-point sums have; sums of singles in
+memory keep subnormals whatever .FTZ says only on the host, a difference below 2**-126."""
+
+
+def _operation(c: Context) -> tuple[str, int]:
+    """Take (operation of the IR, bits)."""
+    c.without_effect(*_HINTS)
+    name = c.one_of(*_OPERATIONS)
+    kind = c.one_of("F32", "F64", "F16x2", "BF16_V2", "S32", "U32", "S64", "U64", "64", "32")
+    if c.flag("64"):
+        kind = {"S32": "S64"}.get(kind or "", "64")
+    c.without_effect("32")
+    if name is None:
+        c.refuse("the operation is not known")
+    bits = 64 if kind in ("F64", "S64", "U64", "64") else 32
+    if kind is not None and kind[0] in "FB":
+        if name != "ADD" or kind not in ("F32", "F64"):
+            c.refuse("atomics of this type")
+        return "fadd", bits
+    if name in ("MIN", "MAX"):
+        return ("s" if kind is not None and kind[0] == "S" else "u") + name.lower(), bits
+    return name.lower(), bits
+
+
+def reduction(c: Context, i: Instruction) -> None:
+    """RED: an atomic without a result."""
+    operation, bits = _operation(c)
+    where, value = i.operands
+    _emit(c, i, where, [_value(c, value, bits)], operation, bits)
+
+
+def atomic(c: Context, i: Instruction) -> None:
+    """ATOM, ATOMG, ATOMS: the old value is the result."""
+    operation, bits = _operation(c)
+    operands = list(i.operands)
+    if is_predicate(operands[0]):
+        out = operands.pop(0)
+        if not isinstance(out, Register) or out.number is not None:
+            c.unsupported(i, "with a predicate result")
+    target, where, *sources = operands
+    values = [_value(c, s, bits) for s in sources]
+    old = _emit(c, i, where, values, operation, bits, used=not _is_sink(target))
+    write_loaded(c, target, [old], signed=False)
+
+
+def _is_sink(target: Operand) -> bool:
+    return isinstance(target, Register) and target.number is None
+
+
+def _value(c: Context, operand: Operand, bits: int) -> Node:
+    return c.i64(operand) if bits == 64 else c.i32(operand)
+
+
+def _emit(
+    c: Context,
+    i: Instruction,
+    where: Operand,
+    values: list[Node],
+    operation: str,
+    bits: int,
+    *,
+    used: bool = False,
+) -> Node:
+    if len(values) != (2 if operation == "cas" else 1):
+        c.unsupported(i)
+    space = _SPACE[i.parts[0]]
+    address, offset = place(c, where, space)
+    access = replace(c.access("atomic", space, bits, 1, offset, operation), result_used=used)
+    return c.b.access("atomic", int_type(bits), access, address, *values, *c.guards())

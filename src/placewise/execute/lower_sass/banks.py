@@ -1,0 +1,166 @@
+"""Constant banks: launch geometry and parameters, the user's constants, the compiler's own.
+
+Bank 0 starts with what the driver writes for a launch (the offsets below are those of the code
+that NVRTC makes; NVIDIA does not document them), then come the kernel's parameters. Bank 3 holds
+``__constant__`` variables, banks 2 and 4 literals and addresses of variables.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placewise.execute.ir import Node
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.kernel.cubin import CubinKernel, Variable
+from placewise.kernel.sass import Constant, Operand
+
+if TYPE_CHECKING:
+    from placewise.execute.lower_sass.context import Context
+
+_GEOMETRY = {
+    0x0: "ntid.x",
+    0x4: "ntid.y",
+    0x8: "ntid.z",
+    0xC: "nctaid.x",
+    0x10: "nctaid.y",
+    0x14: "nctaid.z",
+}
+_SHARED_WINDOW, _LOCAL_WINDOW, _STACK_TOP = 0x18, 0x20, 0x28
+"""Generic addresses of shared and local memory (64 bits each), and where R1 starts."""
+_DESCRIPTOR = {75: 0x118, 80: 0x118, 86: 0x118, 87: 0x118, 89: 0x118, 90: 0x208}
+"""A descriptor of global memory, which only goes into addresses' descriptor operands."""
+_USER, _COMPILER = 3, (2, 4)
+FUNCTION_WINDOW = 0x7F << 56
+"""Numbers from here on stand for functions of the driver, in the order of the cubin's."""
+_LONGEST_TABLE = 4096
+
+
+class Banks:
+    """Reads operands ``c[bank][…]`` of one kernel."""
+
+    def __init__(self, facts: CubinKernel, symbols: dict[str, int], local_bytes: int) -> None:
+        self.facts = facts
+        self.symbols = symbols
+        """Addresses of module variables."""
+        self.local_bytes = local_bytes
+        self._variables = tuple(
+            v for v in facts.variables if v.section == f".nv.constant{_USER}" and v.size
+        )
+
+    def read(self, c: Context, operand: Constant, bits: int) -> Node:
+        """32 or 64 bits of a bank."""
+        if operand.base is not None:
+            return self.load(c, operand, bits, 1)[0]
+        if operand.bank == _USER:
+            return self.load(c, operand, bits, 1)[0]
+        if bits == 64:
+            low, high = (self._word(c, operand.bank, operand.offset + n) for n in (0, 4))
+            return c.pairs.wide(low, high)
+        return self._word(c, operand.bank, operand.offset)
+
+    def load(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
+        """``count`` elements of ``bits`` from memory that may be indexed at run time."""
+        offset: Node = c.b.const("i32", operand.offset)
+        if operand.base is not None:
+            base = c.register(operand.base.file, operand.base.number)
+            offset = c.both("add", base, offset) if operand.offset else base
+        if operand.bank == 0:
+            first = (WINDOW_OF_SPACE["param"] << WINDOW_SHIFT) - self.facts.parameter_offset
+            address = c.both("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
+            space = "param"
+        elif operand.bank == _USER:
+            address = self._user_address(c, operand, offset)
+            space = "constant"
+        else:
+            if (bits, count) != (32, 1):
+                c.refuse("a table of the compiler read in other than 32-bit words")
+            return [self._table(c, operand, offset)]
+        return c.memory_load(space, bits, count, address, 0)
+
+    def _user_address(self, c: Context, operand: Constant, offset: Node) -> Node:
+        """A place in bank 3 as an address in its variable's window."""
+        if operand.base is None:
+            inside = [v for v in self._variables if v.offset <= operand.offset < v.offset + v.size]
+            if not inside:
+                c.refuse(f"no variable at {operand.offset:#x} of constant bank {operand.bank}")
+            start = self._symbol(c, inside[0])
+            return c.b.const("i64", start + operand.offset - inside[0].offset)
+        wide = c.b.pure("zext", "i64", offset)
+        result: Node | None = None
+        for v in sorted(self._variables, key=lambda v: v.offset):
+            here = c.both("add", wide, c.b.const("i64", self._symbol(c, v) - v.offset))
+            if result is None:
+                result = here
+            else:
+                beyond = c.b.icmp("uge", wide, c.b.const("i64", v.offset))
+                result = c.b.select(beyond, here, result)
+        if result is None:
+            c.refuse(f"constant bank {operand.bank} holds no variable")
+        return result
+
+    def _symbol(self, c: Context, variable: Variable) -> int:
+        if variable.name not in self.symbols:
+            c.refuse(f"the variable '{variable.name}' is not in the kernel's PTX")
+        return self.symbols[variable.name]
+
+    def _word(self, c: Context, bank: int, offset: int) -> Node:
+        """32 bits at a known place."""
+        if bank == 0:
+            return self._launch_word(c, offset)
+        if bank in _COMPILER:
+            return c.b.const("i32", self._compiler_word(c, bank, offset))
+        return c.refuse(f"constant bank {bank}")
+
+    def _launch_word(self, c: Context, offset: int) -> Node:
+        start = self.facts.parameter_offset
+        if offset >= start:
+            return c.b.pure("param", "i32", attr=offset - start)
+        if offset in _GEOMETRY:
+            return c.b.pure("special", "i32", attr=_GEOMETRY[offset])
+        if offset == _STACK_TOP:
+            return c.b.const("i32", self.local_bytes)
+        for place, space in ((_SHARED_WINDOW, "shared"), (_LOCAL_WINDOW, "local")):
+            if offset in (place, place + 4):
+                window = WINDOW_OF_SPACE[space] << WINDOW_SHIFT
+                return c.b.const("i32", window >> 8 * (offset - place))
+        if offset - _DESCRIPTOR.get(c.target, -8) in (0, 4):
+            return c.zero()
+        return c.refuse(f"what constant bank 0 holds at {offset:#x} is not known")
+
+    def _compiler_word(self, c: Context, bank: int, offset: int) -> int:
+        content = self.facts.bank(bank)
+        for r in content.relocations:
+            if r.offset in (offset, offset - 4):
+                value = self._address(c, r.symbol) + r.addend
+                return value >> 8 * (offset - r.offset) & 0xFFFFFFFF
+        if not 0 <= offset <= len(content.data) - 4:
+            c.refuse(f"constant bank {bank} has nothing at {offset:#x}")
+        return int.from_bytes(content.data[offset : offset + 4], "little")
+
+    def _address(self, c: Context, symbol: str) -> int:
+        if symbol in self.symbols:
+            return self.symbols[symbol]
+        if symbol in self.facts.externals:
+            return FUNCTION_WINDOW + self.facts.externals.index(symbol)
+        return c.refuse(f"the address of '{symbol}'")
+
+    def _table(self, c: Context, operand: Constant, offset: Node) -> Node:
+        """A word of the compiler's tables (targets of a switch), chosen at run time."""
+        length = len(self.facts.bank(operand.bank).data)
+        if length > _LONGEST_TABLE:
+            c.refuse(f"a table of {length} bytes in constant bank {operand.bank}")
+        result = c.zero()
+        for at in range(operand.offset % 4, length - 3, 4):
+            word = c.b.const("i32", self._compiler_word(c, operand.bank, at))
+            result = c.b.select(c.b.icmp("eq", offset, c.b.const("i32", at)), word, result)
+        return result
+
+    def function(self, number: int) -> str | None:
+        """The driver's function that a number from :data:`FUNCTION_WINDOW` on stands for."""
+        index = number - FUNCTION_WINDOW
+        return self.facts.externals[index] if 0 <= index < len(self.facts.externals) else None
+
+
+def is_indexed(operand: Operand) -> bool:
+    """Whether an operand is a constant bank at a place known only at run time."""
+    return isinstance(operand, Constant) and operand.base is not None

@@ -1,0 +1,356 @@
+"""Control flow: branches, subroutines put in place, barriers, and the end of threads.
+
+A subroutine gets a copy of its own at each call, since lanes that parted before different calls
+must not meet inside. A copy is named by the calls that lead to it. The register that a return goes
+by holds what the caller put into it: the compiler always loads a literal right before the call.
+A return to anywhere else ends the run as a trap.
+"""
+
+from __future__ import annotations
+
+from placewise.errors import UnsupportedError
+from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Place, Switch, Trap
+from placewise.execute.lower_sass import table
+from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.kernel.cubin import CubinKernel
+from placewise.kernel.sass import (
+    INSTRUCTION_BYTES,
+    Immediate,
+    Instruction,
+    Listing,
+    Name,
+    Operand,
+    Register,
+)
+
+Calls = tuple[int, ...]
+"""Offsets of the call instructions that lead to a copy, outermost first."""
+
+_LONGEST = 200_000
+"""Instructions of all copies together; more would take minutes to compile."""
+_FAILURES = frozenset({"__assertfail", "__assert_fail"})
+_MAY_END = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "EXIT", "BPT", "KILL", "BAR", "JMX"})
+
+
+class Control:
+    """Lowers a kernel's section from its start, and whatever it reaches."""
+
+    def __init__(
+        self, context: Context, listing: Listing, facts: CubinKernel, files: dict[str, int]
+    ) -> None:
+        self.c = context
+        self.b = context.b
+        self.facts = facts
+        self.files = files
+        """Numbers of source files by name."""
+        self.code = listing.instructions
+        self.functions = {f.name: f.offset for f in facts.functions} | {facts.entry: 0}
+        self.branches = {x.offset: x.targets for x in facts.indirect_branches}
+        self.leaders = self._leaders()
+        self.blocks: dict[tuple[Calls, int], Block] = {}
+        self.waiting: list[tuple[Calls, int]] = []
+        self.returns: dict[Calls, int] = {}
+        """Where a copy returns to."""
+        self.lowered = 0
+
+    def run(self) -> None:
+        """Lower all that the kernel reaches."""
+        self._block((), 0)
+        while self.waiting:
+            calls, offset = self.waiting.pop()
+            self._lower(calls, offset)
+
+    def _leaders(self) -> set[int]:
+        """Where blocks start."""
+        found = set(self.functions.values())
+        for i in self.code:
+            if i.parts[0] in _MAY_END:
+                found.add(i.offset + INSTRUCTION_BYTES)
+            if i.parts[0] in ("BRA", "JMP", "CALL"):
+                found |= {int(o.value) for o in i.operands if isinstance(o, Immediate)}
+        for targets in self.branches.values():
+            found |= set(targets)
+        return found | {self._return_address(i) for i in self.code if i.parts[0] == "CALL"}
+
+    def _block(self, calls: Calls, offset: int) -> Block:
+        key = (calls, offset)
+        found = self.blocks.get(key)
+        if found is None:
+            if not 0 <= offset < len(self.code) * INSTRUCTION_BYTES or offset % INSTRUCTION_BYTES:
+                raise UnsupportedError(
+                    f"the machine code goes to {offset:#x}, where it has no instruction",
+                    where=self.c.filename,
+                )
+            found = self.blocks[key] = self.b.new_block()
+            self.waiting.append(key)
+        return found
+
+    def _go(self, calls: Calls, offset: int) -> int:
+        return self._block(calls, offset).number
+
+    def _lower(self, calls: Calls, offset: int) -> None:
+        """One block, up to where control goes elsewhere or another one starts."""
+        self._start(self._block(calls, offset))
+        at = offset
+        while True:
+            i = self._at(at)
+            if self._instruction(calls, i):
+                return
+            at += INSTRUCTION_BYTES
+            if at in self.leaders:
+                self.b.finish(Jump(self._go(calls, at)))
+                return
+
+    def _at(self, offset: int) -> Instruction:
+        if offset >= len(self.code) * INSTRUCTION_BYTES:
+            raise UnsupportedError("the machine code runs off its end", where=self.c.filename)
+        return self.code[offset // INSTRUCTION_BYTES]
+
+    def _start(self, block: Block) -> None:
+        self.b.start(block)
+        self.c.pairs.forget()
+
+    def _instruction(self, calls: Calls, i: Instruction) -> bool:
+        """Lower one instruction; whether it ended the block."""
+        c = self.c
+        self.lowered += 1
+        if self.lowered > _LONGEST:
+            raise UnsupportedError(
+                "its subroutines, put in place at each call, are too long", where=c.where(i)
+            )
+        self.b.block.instructions += 1
+        c.instruction = i
+        c.modifiers = list(i.parts[1:])
+        source = (self.files[i.place[0]], i.place[1]) if i.place in self._known(i) else None
+        c.place = Place(i.offset, source)
+        if self.b.block.place is None:
+            self.b.block.place = c.place
+        try:
+            guard = c.predicate(i.guard) if i.guard is not None else None
+            if guard is not None and guard.op == "const":
+                if not guard.attr:
+                    return False
+                guard = None
+            control = _CONTROL.get(i.parts[0])
+            ended = False
+            if control is not None:
+                ended = control(self, calls, i, guard)
+            else:
+                handler = table.handler(i)
+                if handler is None:
+                    c.unsupported(i)
+                c.guard = guard
+                handler(c, i)
+        except (ValueError, KeyError, IndexError, AssertionError, AttributeError) as error:
+            raise UnsupportedError(
+                f"machine instruction '{i.opcode}' has a form that is not covered",
+                where=c.where(i),
+            ) from error
+        finally:
+            c.guard = None
+        if c.modifiers:
+            c.unsupported(i, f"modifier .{c.modifiers[0]}")
+        return ended
+
+    def _known(self, i: Instruction) -> tuple[tuple[str, int], ...]:
+        return (i.place,) if i.place is not None and i.place[0] in self.files else ()
+
+    # --- branches
+
+    def _condition(self, i: Instruction, guard: Node | None) -> tuple[Node | None, list[Operand]]:
+        """A branch's guard and predicate operands combined, and its other operands."""
+        condition = guard
+        rest = list(i.operands)
+        while rest and is_predicate(rest[0]):
+            extra = self.c.predicate(rest.pop(0))
+            condition = extra if condition is None else self.c.both("and", condition, extra)
+        return condition, rest
+
+    def _branch(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        """BRA; .DIV asks for lanes that are elsewhere, which needs another way only in hardware."""
+        if self.c.flag("DIV"):
+            return False
+        self.c.without_effect("U", "INC", "DEC")
+        condition, rest = self._condition(i, guard)
+        if self.c.flag("CONV"):
+            rest = rest[1:]
+        (operand,) = rest
+        target = self._go(calls, self.c.literal(operand))
+        if condition is None:
+            self.b.finish(Jump(target))
+        else:
+            self.b.finish(Branch(condition, target, self._go(calls, i.offset + INSTRUCTION_BYTES)))
+        return True
+
+    def _indirect(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        """BRX: to the register's value plus a literal, counted from the next instruction."""
+        targets = self.branches.get(i.offset)
+        if targets is None or guard is not None:
+            self.c.unsupported(i, "its targets are not known")
+        register, literal = i.operands
+        base = i.offset + INSTRUCTION_BYTES + self.c.literal(literal)
+        value = self.c.i32(register)
+        index = self.c.zero()
+        for n, target in enumerate(targets):
+            here = self.c.b.icmp("eq", value, self.c.b.const("i32", target - base))
+            index = self.b.select(here, self.c.b.const("i32", n), index)
+        self.b.finish(Switch(index, tuple(self._go(calls, t) for t in targets)))
+        return True
+
+    def _fork(self, calls: Calls, i: Instruction, guard: Node | None) -> int:
+        """Go to a new block where ``guard`` holds; returns the number of the block after ``i``."""
+        after = self._go(calls, i.offset + INSTRUCTION_BYTES)
+        if guard is not None:
+            taken = self.b.new_block()
+            self.b.finish(Branch(guard, taken.number, after))
+            self._start(taken)
+        return after
+
+    def _exit(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        condition, rest = self._condition(i, guard)
+        if rest:
+            self.c.unsupported(i)
+        if condition is not None:
+            self._fork(calls, i, condition)
+        self.b.finish(Exit())
+        return True
+
+    def _trap(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        self.c.without_effect("TRAP", "INT", "PAUSE")
+        if guard is not None:
+            self._fork(calls, i, guard)
+        self.b.finish(Trap(self.c.place))
+        return True
+
+    # --- subroutines
+
+    def _call(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        c = self.c
+        c.without_effect("NOINC", "REL")
+        if c.flag("ABS"):
+            return self._call_driver(calls, i, guard)
+        (target,) = i.operands
+        start = self._start_of(target)
+        if start is None:
+            c.unsupported(i, f"'{target}' is not in the kernel's code")
+        if i.offset in calls:
+            c.unsupported(i, "a subroutine that calls itself")
+        inner = (*calls, i.offset)
+        self.returns[inner] = self._return_address(i)
+        if guard is not None:
+            self._fork(calls, i, guard)
+        self.b.finish(Jump(self._go(inner, start)))
+        return True
+
+    def _return_address(self, i: Instruction) -> int:
+        """Where a call returns to: what was put last into a register that the callee returns by."""
+        after = i.offset + INSTRUCTION_BYTES
+        registers = self._return_registers(i.operands[0])
+        for at in range(i.offset - INSTRUCTION_BYTES, -1, -INSTRUCTION_BYTES):
+            earlier = self.code[at // INSTRUCTION_BYTES]
+            if earlier.parts[0] in _MAY_END:
+                break
+            if earlier.operands and earlier.operands[0] in registers:
+                value = earlier.operands[-1]
+                if isinstance(value, Immediate) and isinstance(value.value, int):
+                    return value.value
+                break
+        return after
+
+    def _return_registers(self, callee: Operand) -> set[Operand]:
+        """Registers that the returns of a subroutine go by."""
+        start = self._start_of(callee)
+        function = next((f for f in self.facts.functions if f.offset == start), None)
+        if function is None:
+            return set()
+        offset = function.offset
+        return {
+            i.operands[0]
+            for i in self.code
+            if i.parts[0] == "RET" and offset <= i.offset < offset + function.size
+        }
+
+    def _start_of(self, callee: Operand) -> int | None:
+        """Where a subroutine starts; None where it is none of this section."""
+        if isinstance(callee, Name):
+            return self.functions.get(callee.text)
+        if isinstance(callee, Immediate) and isinstance(callee.value, int):
+            return callee.value
+        return None
+
+    def _return(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        c = self.c
+        c.without_effect("NODEC", "REL")
+        if c.modifiers or not calls:
+            c.unsupported(i)
+        back = self.returns[calls]
+        register = i.operands[0]
+        if guard is not None:
+            self._fork(calls, i, guard)
+        right = c.b.icmp("eq", c.i32(register), c.b.const("i32", back))
+        lost = self.b.new_block()
+        self.b.finish(Branch(right, self._go(calls[:-1], back), lost.number))
+        self._start(lost)
+        self.b.finish(Trap(c.place))
+        return True
+
+    def _call_driver(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        """CALL.ABS: to a function that only the driver has."""
+        c = self.c
+        (target,) = i.operands
+        address = c.i64(target)
+        number = address.attr if address.op == "const" else None
+        name = c.banks.function(number) if isinstance(number, int) else None
+        after = self._fork(calls, i, guard)
+        if name in _FAILURES:
+            self.b.finish(Trap(c.place))
+        elif name == "vprintf":
+            # Its output is dropped; the result, in R4, is what nobody reads.
+            c.write(Register("R", 4), c.zero())
+            self.b.finish(Jump(after))
+        else:
+            c.unsupported(i, f"'{name}'" if name else "the callee is not known")
+        return True
+
+    # --- barriers
+
+    def _barrier(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        """BAR.SYNC, BAR.ARV and BAR.RED, whose result B2R.RESULT fetches."""
+        c = self.c
+        c.without_effect("DEFER_BLOCKING", "SYNC")
+        arrive = c.flag("ARV")
+        reduce = None
+        operands = list(i.operands)
+        if c.flag("RED"):
+            operation = c.one_of("POPC", "AND", "OR")
+            if operation is None:
+                c.unsupported(i)
+            predicate = c.predicate(operands.pop())
+            reduce = (operation.lower(), predicate, self.b.reg("%barrier", "i32"))
+        numbers = [c.i32(o) for o in operands]
+        if len(numbers) > 2:
+            c.unsupported(i)
+        after = self._fork(calls, i, guard)
+        self.b.finish(
+            Barrier(
+                after,
+                numbers[0] if numbers else None,
+                numbers[1] if len(numbers) > 1 else None,
+                c.place,
+                arrive_only=arrive,
+                reduce=reduce,
+            )
+        )
+        return True
+
+
+_CONTROL = {
+    "BRA": Control._branch,
+    "JMP": Control._branch,
+    "BRX": Control._indirect,
+    "EXIT": Control._exit,
+    "BPT": Control._trap,
+    "CALL": Control._call,
+    "RET": Control._return,
+    "BAR": Control._barrier,
+}

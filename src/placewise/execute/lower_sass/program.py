@@ -1,0 +1,91 @@
+"""A kernel's machine code to a program of the warp IR."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from placewise.errors import UnsupportedError
+from placewise.execute.builder import Builder
+from placewise.execute.ir import Program
+from placewise.execute.layout import address
+from placewise.execute.lower_ptx.program import module_variables
+from placewise.execute.lower_sass.banks import Banks
+from placewise.execute.lower_sass.context import Context
+from placewise.execute.lower_sass.control import Control
+from placewise.kernel.cubin import CubinKernel, read_cubin
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.ptx import Module
+from placewise.kernel.sass import Listing, read_listing
+from placewise.kernel.toolchain import disassemble
+
+COVERED = (75, 80, 86, 87, 89, 90)
+"""Targets, compute capability times ten, whose machine code is known here."""
+_LOCAL_ALIGN = 16
+
+
+def lower_machine_code(kernel: Kernel, module: Module, first_window: int) -> Program:
+    """Lower the machine code of ``kernel``, whose PTX is ``module``.
+
+    The module's variables lie in windows from ``first_window`` on, as for the PTX. Raises
+    UnsupportedError for the first instruction that is not covered, or where there is none.
+    """
+    if kernel.cubin is None:
+        raise UnsupportedError("this kernel has no machine code", where=kernel.filename)
+    facts = read_cubin(kernel.cubin, kernel.entry)
+    listing = read_listing(
+        kernel.entry,
+        facts.code,
+        disassemble(kernel.cubin, ("-c", "-json")),
+        disassemble(kernel.cubin, ("-c", "-gi")),
+    )
+    symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
+    return lower_sass(listing, facts, symbols, module.files, kernel.filename)
+
+
+def lower_sass(
+    listing: Listing,
+    facts: CubinKernel,
+    symbols: dict[str, int],
+    files: dict[int, str],
+    filename: str,
+) -> Program:
+    """Lower a kernel's machine code.
+
+    ``symbols`` are the addresses of the module's variables, ``files`` the source files by the
+    numbers that places use. Raises UnsupportedError for the first instruction that is not covered.
+    """
+    if facts.target not in COVERED:
+        known = ", ".join(f"sm_{t}" for t in COVERED)
+        raise UnsupportedError(
+            f"machine code for sm_{facts.target} is not executed",
+            where=filename,
+            hint=f"that for {known} is; PTX runs for every target",
+        )
+    if facts.stack_bytes is None:
+        raise UnsupportedError("machine code whose stack has no known bound", where=filename)
+    local_bytes = -(-facts.stack_bytes // _LOCAL_ALIGN) * _LOCAL_ALIGN
+    builder = Builder()
+    banks = Banks(facts, symbols, local_bytes)
+    context = Context(builder, banks, filename, facts.target)
+    Control(context, listing, facts, _numbers(listing, files)).run()
+    return Program(
+        name=facts.entry,
+        blocks=builder.blocks,
+        regs=list(builder.regs.values()),
+        accesses=builder.accesses,
+        shared_bytes=facts.shared_base + facts.static_shared_bytes,
+        local_bytes=local_bytes,
+        param_bytes=facts.parameter_bytes,
+    )
+
+
+def _numbers(listing: Listing, files: dict[int, str]) -> dict[str, int]:
+    """Number of each file that the listing names; it may be known by another path."""
+    by_name = {name: number for number, name in files.items()}
+    by_last = {PurePath(name).name: number for number, name in files.items()}
+    found: dict[str, int] = {}
+    for name in {i.place[0] for i in listing.instructions if i.place}:
+        number = by_name.get(name, by_last.get(PurePath(name).name))
+        if number is not None:
+            found[name] = number
+    return found

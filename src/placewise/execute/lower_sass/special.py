@@ -1,0 +1,67 @@
+"""Special registers, the uniform registers' traffic, and what has no effect on results."""
+
+from __future__ import annotations
+
+from placewise.execute.ir import Node
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.lower_sass.context import Context
+from placewise.kernel.sass import Instruction, Name, Operand
+
+_SPECIAL = {
+    **{f"SR_{n}.{a.upper()}": f"{n.lower()}.{a}" for n in ("TID", "CTAID") for a in "xyz"},
+    "SR_LANEID": "laneid",
+    "SR_EQMASK": "lanemask_eq",
+    "SR_LTMASK": "lanemask_lt",
+    "SR_LEMASK": "lanemask_le",
+    "SR_GTMASK": "lanemask_gt",
+    "SR_GEMASK": "lanemask_ge",
+    "SR_VIRTUALSMID": "smid",
+}
+_ZERO = frozenset({"SRZ", "SR_CgaCtaId", "SR_CTAID_IN_CLUSTER"})
+_HIGH_WINDOW = {"SR_SWINHI": "shared", "SR_LWINHI": "local"}
+
+
+def read(c: Context, operand: Operand) -> Node:
+    """A special register as i32, or i64 for the clock."""
+    if not isinstance(operand, Name):
+        c.refuse(f"operand {operand}")
+    name = operand.text
+    if name in _SPECIAL:
+        return c.b.pure("special", "i32", attr=_SPECIAL[name])
+    if name in _ZERO:
+        return c.zero()
+    if name in _HIGH_WINDOW:
+        window = WINDOW_OF_SPACE[_HIGH_WINDOW[name]] << WINDOW_SHIFT
+        return c.b.const("i32", window >> 32)
+    if name.startswith(("SR_CLOCK", "SR_GLOBALTIMER")):
+        clock = c.b.effect("special", "i64", attr="clock")
+        return c.pairs.halves(clock)[1] if name.endswith("HI") else clock
+    return c.refuse(f"special register {name}")
+
+
+def s2r(c: Context, i: Instruction) -> None:
+    """S2R, S2UR."""
+    target, source = i.operands
+    c.write(target, read(c, source))
+
+
+def cs2r(c: Context, i: Instruction) -> None:
+    """CS2R: 64 bits, or 32."""
+    short = c.flag("32")
+    target, source = i.operands
+    value = read(c, source)
+    if short:
+        c.write(target, value)
+    else:
+        c.write_wide(target, c.b.resize(value, "i64"))
+
+
+def r2ur(c: Context, i: Instruction) -> None:
+    """A register of the first active lane to a uniform register."""
+    target, source = i.operands
+    c.write(target, c.b.pure("first", "i32", c.i32(source)))
+
+
+def nothing(c: Context, _i: Instruction) -> None:
+    """No effect on results."""
+    c.modifiers.clear()

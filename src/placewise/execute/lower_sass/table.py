@@ -1,0 +1,114 @@
+"""Which function lowers which machine instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from placewise.execute.lower_sass import (
+    atomics,
+    compare,
+    convert,
+    double,
+    floating,
+    half,
+    integer,
+    logic,
+    memory,
+    special,
+    warp,
+)
+from placewise.execute.lower_sass.context import Context
+from placewise.kernel.sass import Instruction
+
+Handler = Callable[[Context, Instruction], None]
+
+_INTEGER: dict[str, Handler] = {
+    "IADD3": integer.iadd3,
+    "IMAD": integer.imad,
+    "LEA": integer.lea,
+    "IMNMX": integer.imnmx,
+    "IABS": integer.iabs,
+    "IDP": integer.dot,
+    "ISETP": compare.isetp,
+    "MOV": logic.mov,
+    "LOP3": logic.lop3,
+    "PLOP3": logic.plop3,
+    "SHF": logic.shf,
+    "PRMT": logic.prmt,
+    "SEL": logic.sel,
+    "POPC": logic.popc,
+    "BREV": logic.brev,
+    "FLO": logic.flo,
+    "BMSK": logic.bmsk,
+    "SGXT": logic.sgxt,
+}
+"""Those that the uniform datapath has too, with a U before the name."""
+
+_OTHER: dict[str, Handler] = {
+    "P2R": logic.p2r,
+    "R2P": logic.r2p,
+    "UP2UR": logic.p2r,
+    "UR2UP": logic.r2p,
+    "FADD": floating.arithmetic,
+    "FMUL": floating.arithmetic,
+    "FFMA": floating.arithmetic,
+    "FSETP": floating.fsetp,
+    "FSET": floating.fset,
+    "FSEL": floating.fsel,
+    "FMNMX": floating.fmnmx,
+    "FRND": floating.frnd,
+    "FCHK": floating.fchk,
+    "MUFU": floating.mufu,
+    "DADD": double.arithmetic,
+    "DMUL": double.arithmetic,
+    "DFMA": double.arithmetic,
+    "DSETP": double.dsetp,
+    "HFMA2": half.hfma2,
+    "I2F": convert.i2f,
+    "I2FP": convert.i2f,
+    "F2I": convert.f2i,
+    "F2F": convert.f2f,
+    "LDG": memory.load,
+    "LD": memory.load,
+    "LDS": memory.load,
+    "LDL": memory.load,
+    "STG": memory.store,
+    "ST": memory.store,
+    "STS": memory.store,
+    "STL": memory.store,
+    "LDC": memory.load_constant,
+    "ULDC": memory.load_constant,
+    "RED": atomics.reduction,
+    "ATOM": atomics.atomic,
+    "ATOMG": atomics.atomic,
+    "ATOMS": atomics.atomic,
+    "S2R": special.s2r,
+    "S2UR": special.s2r,
+    "CS2R": special.cs2r,
+    "R2UR": special.r2ur,
+    "SHFL": warp.shfl,
+    "VOTE": warp.vote,
+    "VOTEU": warp.vote,
+    "MATCH": warp.match,
+    "REDUX": warp.redux,
+}
+
+NOTHING = frozenset(
+    (
+        *("NOP", "BSSY", "BSYNC", "WARPSYNC", "YIELD", "NANOSLEEP", "BREAK", "DEPBAR"),
+        *("MEMBAR", "ERRBAR", "CCTL", "CCTLL", "LDGDEPBAR", "PMTRIG", "UCGABAR_WAIT"),
+    )
+)
+"""Instructions without effect on results: lanes meet again by the order of blocks, and a warp's
+accesses are done in program order anyway."""
+
+
+def handler(i: Instruction) -> Handler | None:
+    """The lowering of ``i``, or None where it is not covered."""
+    name = i.parts[0]
+    if name in NOTHING:
+        return special.nothing
+    found = _OTHER.get(name) or _INTEGER.get(name)
+    if found is None and name.startswith("U"):
+        found = _INTEGER.get(name[1:])
+    return found
