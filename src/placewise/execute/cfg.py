@@ -219,14 +219,14 @@ def components(nodes: set[int], successors: dict[int, tuple[int, ...]]) -> list[
     return found
 
 
-def live_in(program: Program) -> list[int]:
+def live_in(blocks: list[Block]) -> list[int]:
     """Registers live at the start of each block, as bit sets of register numbers.
 
     Blocks must be numbered by their place in the list.
     """
     uses: list[int] = []
     defines: list[int] = []
-    for block in program.blocks:
+    for block in blocks:
         use = define = 0
         for n in block.nodes:
             if n.op == "get":
@@ -244,7 +244,7 @@ def live_in(program: Program) -> list[int]:
     changed = True
     while changed:
         changed = False
-        for block in reversed(program.blocks):
+        for block in reversed(blocks):
             out = 0
             for s in block.successors():
                 out |= live[s]

@@ -7,6 +7,8 @@ from placewise.execute import texture_words
 from placewise.execute.device import Device
 from placewise.execute.ir import Barrier, Place, Trap
 from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, Fault
+from placewise.execute.lower_ptx.calls import NO_FUNCTION
+from placewise.execute.lower_ptx.stack import OVERFLOW, STACK_BYTES
 from placewise.execute.translate import Translation
 from placewise.execute.worker import FaultReport
 from placewise.kernel.kernel import Kernel
@@ -42,7 +44,29 @@ def execution_error(
         )
     if report.fault == Fault.BARRIER:
         return ExecutionError(f"warps wait at barriers that never complete, in {who}", where=where)
-    return ExecutionError(f"the kernel trapped (assertion or __trap) in {who}", where=where)
+    what, hint = _TRAPS[_trap_reason(report, translation)]
+    return ExecutionError(f"{what} in {who}", where=where, hint=hint)
+
+
+_TRAPS: dict[str, tuple[str, str | None]] = {
+    "": ("the kernel trapped (assertion or __trap)", None),
+    OVERFLOW: (
+        f"the stack of a thread is full ({STACK_BYTES} bytes): functions call themselves too deep",
+        None,
+    ),
+    NO_FUNCTION: (
+        "a call through a pointer that is the address of no function of this type",
+        None,
+    ),
+}
+"""Message and hint by a trap's reason."""
+
+
+def _trap_reason(report: FaultReport, translation: Translation) -> str:
+    if report.site > -2:
+        return ""
+    end = translation.program.blocks[-2 - report.site].terminator
+    return end.reason if isinstance(end, Trap) else ""
 
 
 def _place(report: FaultReport, translation: Translation) -> Place | None:

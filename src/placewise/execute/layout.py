@@ -61,11 +61,11 @@ class Slot(IntEnum):
     COUNTERS = 5
     """Pointer to (warp, thread) executions per block, then executions per guarded site."""
     RECORDS = 6
-    """Pointer to the columns of the trace buffer."""
+    """Pointer to the records of the trace buffer."""
     RECORD = 7
-    """Number of the next trace record."""
+    """Pointer to the next trace record."""
     ROW = 8
-    """Number of the next row of offsets."""
+    """Pointer to the next row of offsets."""
     ROWS = 10
     """Pointer to the rows."""
     TRACING = 11
@@ -147,6 +147,9 @@ class Slot(IntEnum):
     """Number that they are called with."""
     CHECK_SCRATCH = 85
     """Where they find 32 operands of each kind."""
+    RECORD_LIMIT = 88
+    """Records from here up, or rows, make the buffer full."""
+    ROW_LIMIT = 89
 
 
 SLOTS = 96
@@ -188,7 +191,10 @@ def empty_windows() -> NDArray[np.int64]:
 
 
 TRACE_RECORDS = 16384
-"""Records of a trace buffer."""
+"""Records of a trace buffer after which it is full."""
+
+TRACE_SLACK = 256
+"""Records that it has room for beyond these, as code looks only now and then."""
 
 TRACE_ROWS = 8192
 """Rows of 32 offsets of a trace buffer."""

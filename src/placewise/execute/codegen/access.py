@@ -8,7 +8,6 @@ about the addresses also makes the trace record.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from placewise.execute.codegen.text import Text
@@ -57,9 +56,12 @@ class Kind:
         return one if self.count == 1 else "{ " + ", ".join([one] * self.count) + " }"
 
 
+_MEMORY = {"shared": "shared", "local": "local", "stack": "local"}
+
+
 def kind_of(access: Access, *, traced: bool) -> Kind:
     """The helper that serves an access (atomics have their own)."""
-    memory = access.space if access.space in ("shared", "local") else "windowed"
+    memory = _MEMORY.get(access.space, "windowed")
     return Kind(access.kind, memory, access.bits, access.count, traced)
 
 
@@ -108,14 +110,6 @@ def fault_code(t: Text, misaligned: str) -> str:
     return t.op(f"select i1 {misaligned}, i64 {int(Fault.MISALIGNED)}, i64 {int(Fault.BOUNDS)}")
 
 
-def record(t: Text, site: str, mask: str, array: str, at: tuple[str, str], stride: int) -> None:
-    """Append the trace record of two affine half warps that start ``at`` these offsets (i64)."""
-    t.do(
-        f"call fastcc void @record(ptr %ctx, i32 {site}, i32 {mask}, i64 {array}, i64 {at[0]}, "
-        f"i64 {at[1]}, i32 {stride})"
-    )
-
-
 def first_lane(t: Text, mask: str) -> str:
     return t.call("i32", "llvm.cttz.i32", ("i32", mask), ("i1", "false"))
 
@@ -137,28 +131,6 @@ def give(t: Text, result: str, values: list[str], one: str) -> None:
     for n, value in enumerate(values):
         whole = t.op(f"insertvalue {result} {whole}, {one} {value}, {n}")
     t.do(f"ret {result} {whole}")
-
-
-def when_tracing(t: Text, emit: Callable[[], None]) -> None:
-    """Run ``emit`` in a branch taken while a traced block runs."""
-    yes, on = t.label(), t.label()
-    flag = t.op(f"icmp ne i64 {t.slot(Slot.TRACING)}, 0")
-    t.do(f"br i1 {flag}, label %{yes}, label %{on}")
-    t.start(yes)
-    emit()
-    t.do(f"br label %{on}")
-    t.start(on)
-
-
-def trace_general(t: Text, relative: str, found: Range) -> None:
-    """A record of any other access; ``relative`` are offsets as <32 x i64>."""
-    when_tracing(
-        t,
-        lambda: t.do(
-            f"call fastcc void @record.general(ptr %ctx, i32 %site, i32 %mask, "
-            f"i64 {found.array}, <32 x i64> {relative})"
-        ),
-    )
 
 
 def general_range(t: Text, kind: Kind) -> tuple[Range, str, str, str]:
@@ -193,9 +165,3 @@ def gather_index(t: Text, kind: Kind, relative: str, large: bool) -> tuple[str, 
     if kind.address == "i32" or large:
         return kind.address, relative
     return "i32", t.op(f"trunc <32 x i64> {relative} to <32 x i32>")
-
-
-def wide_offsets(t: Text, kind: Kind, relative: str) -> str:
-    if kind.address == "i64":
-        return relative
-    return t.op(f"zext <32 x i32> {relative} to <32 x i64>")

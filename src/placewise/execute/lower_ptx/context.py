@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
 from placewise.execute.builder import Builder, int_type
 from placewise.execute.ir import BITS, Node, Place, Reg
+from placewise.execute.lower_ptx.stack import Stack
 from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import (
     Function,
@@ -21,6 +24,7 @@ from placewise.kernel.ptx import (
     Sink,
     Special,
     Symbol,
+    Variable,
 )
 
 _WIDTH = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "e4m3": 8, "e5m2": 8}
@@ -41,6 +45,26 @@ def width(type_: str) -> int:
     return _WIDTH[type_]
 
 
+@dataclass(frozen=True)
+class Frame:
+    """Where the local variables of one activation of a function lie."""
+
+    register: Reg
+    """Holds the address of the first one in local memory."""
+    offsets: dict[str, int]
+
+
+def place_variables(variables: Sequence[Variable]) -> tuple[dict[str, int], int]:
+    """Offsets of variables one after another, and where they end."""
+    offsets: dict[str, int] = {}
+    end = 0
+    for v in variables:
+        at = -(-end // v.align) * v.align
+        offsets[v.name] = at
+        end = at + v.size
+    return offsets, end
+
+
 class Context(Shorthand):
     """Lowering of one function body (calls are lowered in place, each with its own context)."""
 
@@ -56,6 +80,8 @@ class Context(Shorthand):
         prefix: str,
         function_parameters: dict[str, int | None],
         aliases: dict[str, str],
+        stack: Stack,
+        frame: Frame | None = None,
     ) -> None:
         super().__init__(builder)
         self.module = module
@@ -73,8 +99,33 @@ class Context(Shorthand):
         """Offsets of an entry's parameters in its parameter buffer; None for a call's."""
         self.aliases = aliases
         """A call's formal parameters and results: the caller's variables they stand for."""
+        self.stack = stack
+        self.frame = frame
+        """Local variables of a function that may be active twice."""
         self.guard: Node | None = None
         self.place = Place(0, None)
+
+    def inside(
+        self, function: Function, prefix: str, aliases: dict[str, str], frame: Frame | None
+    ) -> Context:
+        """The context of a called function's body."""
+        parameters: dict[str, int | None] = dict.fromkeys(aliases)
+        inner = Context(
+            self.b,
+            self.module,
+            function,
+            self.filename,
+            self.symbols,
+            self.shared,
+            self.locals,
+            prefix,
+            parameters,
+            aliases,
+            self.stack,
+            frame,
+        )
+        inner.place = self.place
+        return inner
 
     # --- messages
 
@@ -112,20 +163,27 @@ class Context(Shorthand):
         if isinstance(operand, Special):
             return b.bitcast(b.resize(self._special(operand), int_type(BITS[type_])), type_)
         if isinstance(operand, Symbol):
-            return b.const(type_, self.symbol_value(operand))
+            return self.symbol(operand, type_)
         if isinstance(operand, Negated):
             return self.negate(self.src(operand.register, "i1"))
         raise UnsupportedError(f"operand {operand} is not covered", where=self.filename)
 
-    def symbol_value(self, symbol: Symbol) -> int:
-        """The number a variable's name stands for: an address in its own space."""
+    def symbol(self, symbol: Symbol, type_: str) -> Node:
+        """What a variable's or function's name stands for: an address in its own space."""
+        if self.frame is not None and symbol.name in self.frame.offsets:
+            start = self.b.resize(self.b.get(self.frame.register), type_)
+            offset = self.b.const(type_, self.frame.offsets[symbol.name] + symbol.offset)
+            return self.b.pure("add", type_, start, offset)
+        return self.b.const(type_, self._symbol_value(symbol))
+
+    def _symbol_value(self, symbol: Symbol) -> int:
         for table in (self.shared, self.locals, self.symbols):
             if symbol.name in table:
                 return table[symbol.name] + symbol.offset
         raise UnsupportedError(
             f"'{symbol.name}' is used as a value but is no variable this version knows",
             where=self.filename,
-            hint="addresses of functions and of parameters of device functions are not covered",
+            hint="addresses of parameters of device functions are not covered",
         )
 
     def _literal(self, operand: Immediate, type_: str) -> int:

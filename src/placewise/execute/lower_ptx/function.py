@@ -15,12 +15,11 @@ from placewise.execute.ir import (
     Switch,
     Trap,
 )
-from placewise.execute.lower_ptx import table
+from placewise.execute.lower_ptx import sync, table
+from placewise.execute.lower_ptx.calls import Calls, has_alloca
 from placewise.execute.lower_ptx.context import Context
 from placewise.kernel.ptx import Immediate, Instruction, Operand, Symbol
-from placewise.kernel.ptx.module import Arguments, Function, Label, Module
-
-_FAILURES = frozenset({"__assertfail", "__assert_fail"})
+from placewise.kernel.ptx.module import Function, Label, Module
 
 
 class FunctionLowering:
@@ -31,7 +30,7 @@ class FunctionLowering:
         context: Context,
         function: Function,
         after: Block | None,
-        calls: tuple[str, ...],
+        calls: Calls,
     ) -> None:
         self.c = context
         self.b: Builder = context.b
@@ -39,7 +38,6 @@ class FunctionLowering:
         self.after = after
         """Where ``ret`` goes: the block after the call, None in the entry."""
         self.calls = calls
-        """Functions being lowered, outermost first."""
         self.labels: dict[str, Block] = {}
 
     def run(self) -> None:
@@ -161,9 +159,12 @@ class FunctionLowering:
         return on is None
 
     def _barrier(self, i: Instruction, guard: Node | None) -> bool:
-        """bar.sync, bar.arrive, bar.red and their ``barrier`` spellings; bar.warp.sync is free."""
+        """bar.sync, bar.arrive, bar.red and their ``barrier`` spellings; bar.warp.sync."""
         parts = i.parts
         if "warp" in parts:
+            self.c.guard = guard
+            sync.warp(self.c, i)
+            self.c.guard = None
             return False
         if "cluster" in parts:
             self.c.unsupported(i)
@@ -202,79 +203,32 @@ class FunctionLowering:
         return False
 
     def _call(self, i: Instruction, guard: Node | None) -> bool:
-        c = self.c
-        results: tuple[Operand, ...] = ()
-        operands = list(i.operands)
-        callee = operands.pop(0)
-        if isinstance(callee, Arguments):
-            results = callee.elements
-            callee = operands.pop(0)
-        listed = operands.pop(0) if operands else None
-        arguments = listed.elements if isinstance(listed, Arguments) else ()
-        if not isinstance(callee, Symbol):
-            c.unsupported(i, "calls through function pointers are not covered")
         on = self._fork(guard) if guard is not None else None
-        if callee.name in _FAILURES:
-            self.b.finish(Trap(c.place))
-            self.b.start(on or self.b.new_block())
-            return False
-        if callee.name == "vprintf":
-            # Its output is dropped; the result is the number of arguments, which nobody reads.
-            for result in results:
-                if isinstance(result, Symbol):
-                    c.store_argument(result.name, 0, self.b.const("i32", 0))
-            if on is not None:
-                self.b.finish(Jump(on.number))
-                self.b.start(on)
-            return False
-        function = c.module.functions.get(callee.name)
-        if function is None:
-            c.unsupported(i, f"'{callee.name}' has no body in the module")
-        if callee.name in self.calls:
-            c.unsupported(i, f"'{callee.name}' is recursive")
-        self._inline(function, arguments, results)
-        if on is not None:
+        if self.calls.call(self.c, i):
+            if on is None:
+                return True
+        elif on is not None:
             self.b.finish(Jump(on.number))
+        if on is not None:
             self.b.start(on)
         return False
-
-    def _inline(
-        self, function: Function, arguments: tuple[Operand, ...], results: tuple[Operand, ...]
-    ) -> None:
-        c = self.c
-        aliases: dict[str, str] = {}
-        formal = [*function.parameters, *function.results]
-        for variable, operand in zip(formal, [*arguments, *results], strict=True):
-            unique = f"{c.prefix}arg{len(self.b.arguments)}"
-            if isinstance(operand, Symbol):
-                unique = c.aliases.get(operand.name) or c.prefix + operand.name
-                self.b.arguments.setdefault(unique, {})
-            elif isinstance(operand, Immediate):
-                self.b.arguments[unique] = {0: 8 * variable.size}
-            aliases[variable.name] = unique
-        inner = Context(
-            c.b,
-            c.module,
-            function,
-            c.filename,
-            c.symbols,
-            c.shared,
-            c.locals,
-            f"{self.b.next_call()}:",
-            {variable.name: None for variable in formal},
-            aliases,
-        )
-        after = self.b.new_block()
-        FunctionLowering(inner, function, after, (*self.calls, function.name)).run()
-        self.b.start(after)
 
 
 def _is_zero(operands: list[Operand]) -> bool:
     return all(isinstance(o, Immediate) and o.value == 0 for o in operands)
 
 
+def _lower(calls: Calls, context: Context, function: Function, after: Block) -> None:
+    """Lower a called function's body; it returns to ``after``."""
+    FunctionLowering(context, function, after, calls).run()
+
+
 def lower_body(context: Context, module: Module, entry: str) -> None:
-    """Lower the entry, its calls in place."""
+    """Lower the entry and what it calls."""
     b = context.b
+    calls = Calls(context, module, entry, _lower)
     b.start(b.new_block())
-    FunctionLowering(context, module.functions[entry], None, (entry,)).run()
+    if calls.graph.cycle_of or any(has_alloca(f) for f in module.functions.values()):
+        context.stack.move(b.const("i32", context.stack.start))
+    FunctionLowering(context, module.functions[entry], None, calls).run()
+    calls.finish()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from placewise.execute.builder import Builder
 from placewise.execute.ir import Program
-from placewise.execute.layout import address
-from placewise.execute.lower_ptx.context import Context
+from placewise.execute.layout import address, function_address
+from placewise.execute.lower_ptx.context import Context, place_variables
 from placewise.execute.lower_ptx.function import lower_body
+from placewise.execute.lower_ptx.stack import Stack
 from placewise.kernel.ptx.module import Module, Variable
 
 
@@ -26,17 +27,6 @@ def parameter_offsets(parameters: tuple[Variable, ...]) -> tuple[list[int], int]
     return offsets, end
 
 
-def _place(variables: list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
-    """Offsets of variables one after another, and where they end."""
-    offsets: dict[str, int] = {}
-    end = start
-    for v in variables:
-        at = -(-end // v.align) * v.align
-        offsets[v.name] = at
-        end = at + v.size
-    return offsets, end
-
-
 def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> Program:
     """Lower ``entry``, the module's variables in windows from ``first_window`` on.
 
@@ -47,21 +37,25 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
     shared += [v for f in functions for v in f.locals if v.space == "shared"]
     static = [v for v in shared if v.size]
     dynamic = [v for v in shared if not v.size]
-    offsets, static_end = _place(static)
+    offsets, static_end = place_variables(static)
     align = max((v.align for v in dynamic), default=1)
     dynamic_start = -(-static_end // align) * align
     offsets |= {v.name: dynamic_start for v in dynamic}
-    # Functions are never active twice in one thread, so one place for each variable is enough.
-    locals_, local_end = _place([v for f in functions for v in f.locals if v.space == "local"])
+    # One place for each variable, but where a function is active twice in a thread.
+    locals_, local_end = place_variables(
+        [v for f in functions for v in f.locals if v.space == "local"]
+    )
     function = module.functions[entry]
     starts, param_bytes = parameter_offsets(function.parameters)
     parameters: dict[str, int | None] = {
         p.name: start for p, start in zip(function.parameters, starts, strict=True)
     }
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
+    symbols |= {name: function_address(line) for name, line in module.function_lines.items()}
     builder = Builder()
+    stack = Stack(builder, local_end)
     context = Context(
-        builder, module, function, filename, symbols, offsets, locals_, "", parameters, {}
+        builder, module, function, filename, symbols, offsets, locals_, "", parameters, {}, stack
     )
     lower_body(context, module, entry)
     return Program(
@@ -70,6 +64,7 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
         regs=list(builder.regs.values()),
         accesses=builder.accesses,
         shared_bytes=dynamic_start,
-        local_bytes=local_end,
+        local_bytes=stack.end if stack.used else local_end,
         param_bytes=param_bytes,
+        syncs=builder.syncs,
     )

@@ -9,6 +9,7 @@ from placewise.kernel.ptx.module import (
     Module,
     Negated,
     Operand,
+    Outline,
     Pair,
     Register,
     Sink,
@@ -17,7 +18,7 @@ from placewise.kernel.ptx.module import (
     Variable,
     Vector,
 )
-from placewise.kernel.ptx.parse import parse_ptx
+from placewise.kernel.ptx.parse import outline, parse_ptx
 
 __all__ = [
     "Address",
@@ -28,6 +29,7 @@ __all__ = [
     "Module",
     "Negated",
     "Operand",
+    "Outline",
     "Pair",
     "Register",
     "Sink",
@@ -35,5 +37,6 @@ __all__ = [
     "Symbol",
     "Variable",
     "Vector",
+    "outline",
     "parse_ptx",
 ]

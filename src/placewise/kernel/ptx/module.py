@@ -121,6 +121,15 @@ class Variable:
     """(byte offset, symbol, addend): 8-byte addresses inside ``initial``."""
     external: bool = False
     line: int = 0
+    type: str = ""
+    """Of an element, as in PTX without the dot: ``f32``, ``u64``, ``b8`` …"""
+
+
+class Prototype(NamedTuple):
+    """``.callprototype``: sizes in bytes of what a call through a pointer returns and passes."""
+
+    results: tuple[int, ...]
+    parameters: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -135,8 +144,19 @@ class Function:
     locals: tuple[Variable, ...]
     """Variables declared in the body: shared, local and call parameters, names made unique."""
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: dict[str, Prototype] = field(default_factory=dict)
     max_threads: int | None = None
     line: int = 0
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a PTX text says it is, and the names of its kernels."""
+
+    version: str
+    """Empty where the text does not say."""
+    target: str
+    entries: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -150,3 +170,5 @@ class Module:
     functions: dict[str, Function]
     declared: frozenset[str]
     """Functions named without a body (``vprintf``)."""
+    function_lines: dict[str, int] = field(default_factory=dict)
+    """PTX line of every function with a body, whether the entry needs it or not."""

@@ -7,9 +7,20 @@ import re
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.ptx.body import parse_body
 from placewise.kernel.ptx.lexer import tokens
-from placewise.kernel.ptx.module import Function, Instruction, Module, Symbol, Variable
+from placewise.kernel.ptx.module import (
+    Address,
+    Arguments,
+    Function,
+    Instruction,
+    Module,
+    Operand,
+    Outline,
+    Symbol,
+    Variable,
+    Vector,
+)
 from placewise.kernel.ptx.stream import Stream
-from placewise.kernel.ptx.variables import parse_variable
+from placewise.kernel.ptx.variables import parse_parameters, parse_variable
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
 _SECTION = re.compile(r"^\s*\.section\s", re.MULTILINE)
@@ -35,14 +46,18 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
             hint=f"functions with a body: {known}",
         )
     functions: dict[str, Function] = {}
+    seen: set[str] = set()
     wanted = [entry]
     while wanted:
         name = wanted.pop()
-        if name in functions or name not in module.bodies:
+        if name in seen:
             continue
-        function = module.function(name)
-        functions[name] = function
-        wanted.extend(_named_functions(function, module))
+        seen.add(name)
+        if name in module.bodies:
+            functions[name] = module.function(name)
+            wanted.extend(mentioned(functions[name]))
+        elif name in module.variables:
+            wanted.extend(symbol for _, symbol, _ in module.variables[name].relocations)
     return Module(
         version=module.version,
         target=module.target,
@@ -50,18 +65,38 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
         variables=module.variables,
         functions=functions,
         declared=frozenset(module.declared),
+        function_lines={name: stream.lines[at] for name, (at, _) in module.bodies.items()},
     )
 
 
-def _named_functions(function: Function, module: _TopLevel) -> list[str]:
-    """Functions that a body mentions as an operand: called or its address taken."""
+def outline(text: str, filename: str = "<ptx>") -> Outline:
+    """What ``text`` holds, without parsing bodies; raises CaseError located by PTX line."""
+    section = _SECTION.search(text)
+    module = _TopLevel(Stream(*tokens(text[: section.start()] if section else text), filename))
+    module.scan()
+    entries = tuple(name for name, (_, is_entry) in module.bodies.items() if is_entry)
+    return Outline(module.version, module.target, entries)
+
+
+def mentioned(function: Function) -> list[str]:
+    """Names that a body has as operands: variables, functions called or their address taken."""
     return [
-        operand.name
+        name
         for item in function.body
         if isinstance(item, Instruction)
         for operand in item.operands
-        if isinstance(operand, Symbol) and operand.name in module.bodies
+        for name in _names_in(operand)
     ]
+
+
+def _names_in(operand: Operand) -> list[str]:
+    if isinstance(operand, Symbol):
+        return [operand.name]
+    if isinstance(operand, Address):
+        return [operand.base.name] if isinstance(operand.base, Symbol) else []
+    if isinstance(operand, Vector | Arguments):
+        return [name for element in operand.elements for name in _names_in(element)]
+    return []
 
 
 class _TopLevel:
@@ -134,9 +169,9 @@ class _TopLevel:
         s.position, is_entry = self.bodies[name]
         line = s.line()
         s.take()
-        results = self._parameters() if s.peek() == "(" else ()
+        results = parse_parameters(s) if s.peek() == "(" else ()
         s.take()
-        parameters = self._parameters() if s.peek() == "(" else ()
+        parameters = parse_parameters(s) if s.peek() == "(" else ()
         max_threads = None
         while s.peek() != "{":
             word = s.take()
@@ -153,19 +188,7 @@ class _TopLevel:
             body=tuple(body.items),
             locals=tuple(body.variables),
             branch_targets=body.branch_targets,
+            prototypes=body.prototypes,
             max_threads=max_threads,
             line=line,
         )
-
-    def _parameters(self) -> tuple[Variable, ...]:
-        s = self.stream
-        s.expect("(")
-        found: list[Variable] = []
-        while not s.accept(")"):
-            if s.peek() == ".reg":
-                raise UnsupportedError(
-                    "a device function with register parameters", where=s.where()
-                )
-            found.extend(parse_variable(s, external=False, terminated=False))
-            s.accept(",")
-        return tuple(found)

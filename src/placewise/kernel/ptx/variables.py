@@ -6,7 +6,7 @@ import math
 import re
 import struct
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.ptx.module import Variable
 from placewise.kernel.ptx.stream import Stream
 
@@ -31,6 +31,7 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
     element = 0
     vector = 1
     is_float = False
+    type_ = ""
     while s.peek().startswith("."):
         word = s.take()
         if word == ".align":
@@ -49,6 +50,7 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
             if size is None:
                 raise CaseError(f"unknown type '{word}' in PTX", where=s.where())
             element = size
+            type_ = word[1:]
             is_float = word.startswith(".f")
     found: list[Variable] = []
     while True:
@@ -74,6 +76,7 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
                 relocations=relocations,
                 external=external,
                 line=line,
+                type=type_,
             )
         )
         if not terminated or not s.accept(","):
@@ -81,6 +84,18 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
     if terminated:
         s.expect(";")
     return found
+
+
+def parse_parameters(s: Stream) -> tuple[Variable, ...]:
+    """Parse ``(.param .b32 a, …)``, the declarations of parameters or results."""
+    s.expect("(")
+    found: list[Variable] = []
+    while not s.accept(")"):
+        if s.peek() == ".reg":
+            raise UnsupportedError("a device function with register parameters", where=s.where())
+        found.extend(parse_variable(s, external=False, terminated=False))
+        s.accept(",")
+    return tuple(found)
 
 
 def _initialiser(

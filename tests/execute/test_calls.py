@@ -1,0 +1,230 @@
+"""Recursion, calls through pointers and virtual functions, stacks of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cuda_run import run
+
+from placewise.errors import ExecutionError
+
+RNG = np.random.default_rng(11)
+
+
+def test_functions_that_call_themselves():
+    source = """
+    __device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+    __device__ unsigned ackermann(unsigned m, unsigned n) {
+        if (m == 0) return n + 1;
+        if (n == 0) return ackermann(m - 1, 1);
+        return ackermann(m - 1, ackermann(m, n - 1));
+    }
+    extern "C" __global__ void k(int* f, unsigned* a) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        f[i] = fib(i % 13);
+        a[i] = ackermann(i % 3, i % 7);
+    }"""
+
+    def ackermann(m, n):
+        if m == 0:
+            return n + 1
+        return ackermann(m - 1, ackermann(m, n - 1) if n else 1)
+
+    fib = [0, 1]
+    while len(fib) < 13:
+        fib.append(fib[-1] + fib[-2])
+    result = run(source, "k", 2, 48, f=np.zeros(96, np.int32), a=np.zeros(96, np.uint32))
+    assert result.output("f").tolist() == [fib[i % 13] for i in range(96)]
+    assert result.output("a").tolist() == [ackermann(i % 3, i % 7) for i in range(96)]
+
+
+def test_functions_that_call_each_other_keep_their_arrays():
+    source = """
+    struct Wide { double a; int b[3]; char c; };
+    __device__ int odd(int n, Wide w);
+    __device__ __noinline__ int even(int n, Wide w) {
+        int own[4];
+        for (int j = 0; j < 4; ++j) own[j] = n * j + w.b[j % 3];
+        int below = n ? odd(n - 1, w) : w.c;
+        return below + own[(n + w.c) & 3] * 3;
+    }
+    __device__ __noinline__ int odd(int n, Wide w) {
+        int own[5];
+        for (int j = 0; j < 5; ++j) own[j] = n + j * w.b[1];
+        w.b[n % 3] += n;
+        w.a += 0.5;
+        int below = n ? even(n - 1, w) : (int)w.a;
+        return below - own[(n * w.c) % 5];
+    }
+    extern "C" __global__ void k(int* out, const int* n) {
+        int i = threadIdx.x;
+        Wide w = {i * 1.0, {i, 2 * i, 3}, (char)(i & 7)};
+        out[i] = even(n[i], w);
+    }"""
+
+    def even(n, a, b, c):
+        own = [n * j + b[j % 3] for j in range(4)]
+        below = odd(n - 1, a, list(b), c) if n else c
+        return below + own[(n + c) & 3] * 3
+
+    def odd(n, a, b, c):
+        own = [n + j * b[1] for j in range(5)]
+        b[n % 3] += n
+        a += 0.5
+        below = even(n - 1, a, list(b), c) if n else int(a)
+        return below - own[n * c % 5]
+
+    n = RNG.integers(0, 12, 64).astype(np.int32)
+    result = run(source, "k", 1, 64, out=np.zeros(64, np.int32), n=n)
+    expected = [even(int(n[i]), float(i), [i, 2 * i, 3], i & 7) for i in range(64)]
+    assert result.output("out").tolist() == expected
+
+
+def test_recursive_sort_in_shared_memory_with_a_barrier_around():
+    source = """
+    __device__ void quicksort(float* a, int low, int high) {
+        if (low >= high) return;
+        float pivot = a[(low + high) / 2];
+        int i = low, j = high;
+        while (i <= j) {
+            while (a[i] < pivot) ++i;
+            while (a[j] > pivot) --j;
+            if (i <= j) { float t = a[i]; a[i] = a[j]; a[j] = t; ++i; --j; }
+        }
+        quicksort(a, low, j);
+        quicksort(a, i, high);
+    }
+    extern "C" __global__ void k(float* data, float* reversed) {
+        __shared__ float rows[40][25];
+        int t = threadIdx.x;
+        for (int e = 0; e < 25; ++e) rows[t][e] = data[(blockIdx.x * 40 + t) * 25 + e];
+        quicksort(rows[t], 0, 24);
+        __syncthreads();
+        int other = 39 - t;
+        for (int e = 0; e < 25; ++e) {
+            data[(blockIdx.x * 40 + t) * 25 + e] = rows[t][e];
+            reversed[(blockIdx.x * 40 + t) * 25 + e] = rows[other][24 - e];
+        }
+    }"""
+    data = RNG.standard_normal((80, 25)).astype(np.float32)
+    result = run(source, "k", 2, 40, data=data, reversed=np.zeros_like(data))
+    ordered = np.sort(data, axis=1)
+    np.testing.assert_array_equal(result.output("data"), ordered)
+    expected = ordered.reshape(2, 40, 25)[:, ::-1, ::-1].reshape(80, 25)
+    np.testing.assert_array_equal(result.output("reversed"), expected)
+
+
+VIRTUAL = """
+struct Shape {
+    __device__ virtual float area(float k) const = 0;
+    __device__ virtual int sides() const { return 0; }
+};
+struct Square : Shape {
+    float s;
+    __device__ Square(float s) : s(s) {}
+    __device__ float area(float k) const override { return s * s * k; }
+    __device__ int sides() const override { return 4; }
+};
+struct Circle : Shape {
+    float r;
+    __device__ Circle(float r) : r(r) {}
+    __device__ float area(float k) const override { return 3.0f * r * r + k; }
+};
+struct Pair : Shape {
+    const Shape *a, *b;
+    __device__ Pair(const Shape* a, const Shape* b) : a(a), b(b) {}
+    __device__ float area(float k) const override { return a->area(k) + b->area(2.0f); }
+    __device__ int sides() const override { return a->sides() + b->sides(); }
+};
+extern "C" __global__ void k(float* area, int* sides, const int* kind) {
+    int i = threadIdx.x;
+    Square square((float)i);
+    Circle circle((float)i + 1);
+    Pair pair(&square, &circle), more(&pair, &pair);
+    const Shape* all[] = {&square, &circle, &pair, &more};
+    area[i] = all[kind[i]]->area(3.0f);
+    sides[i] = all[kind[i]]->sides();
+}"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_90", "sm_120"])
+def test_virtual_functions(arch):
+    kind = RNG.integers(0, 4, 64).astype(np.int32)
+    result = run(
+        VIRTUAL, "k", 1, 64, arch=arch,
+        area=np.zeros(64, np.float32), sides=np.zeros(64, np.int32), kind=kind,
+    )  # fmt: skip
+    i = np.arange(64.0)
+
+    def square(k):
+        return i * i * k
+
+    def circle(k):
+        return 3 * (i + 1) ** 2 + k
+
+    def pair(k):
+        return square(k) + circle(2)
+
+    areas = [square(3), circle(3), pair(3), pair(3) + pair(2)]
+    np.testing.assert_allclose(result.output("area"), np.choose(kind, areas), rtol=1e-6)
+    np.testing.assert_array_equal(result.output("sides"), np.choose(kind, [4, 0, 4, 8]))
+
+
+POINTERS = """
+typedef int (*Operation)(int, int);
+__device__ __noinline__ int plus(int a, int b) { return a + b; }
+__device__ __noinline__ int times(int a, int b) { return a * b; }
+__device__ int power(int a, int b) { return b ? a * power(a, b - 1) : 1; }
+__device__ Operation table[4] = {plus, times, power, nullptr};
+__constant__ Operation fixed = times;
+extern "C" __global__ void k(int* out, const int* which, int common) {
+    int i = threadIdx.x;
+    Operation own = table[which[i]];
+    out[i] = own(i % 7, i % 5) + fixed(i, 2) + table[common](3, 4);
+}"""
+
+
+def test_calls_through_tables_of_functions():
+    which = RNG.integers(0, 3, 96).astype(np.int32)
+    result = run(
+        POINTERS, "k", 1, 96, out=np.zeros(96, np.int32), which=which, common=np.int32(2)
+    )
+    a, b = np.arange(96) % 7, np.arange(96) % 5
+    expected = np.choose(which, [a + b, a * b, a**b]) + 2 * np.arange(96) + 81
+    np.testing.assert_array_equal(result.output("out"), expected)
+
+
+def test_a_call_through_a_null_pointer_is_an_error():
+    which = np.zeros(32, np.int32)
+    which[5] = 3
+    with pytest.raises(ExecutionError, match=r"pointer.*thread \(5, 0, 0\)") as error:
+        run(POINTERS, "k", 1, 32, out=np.zeros(32, np.int32), which=which, common=np.int32(0))
+    assert "test.cu:11" in str(error.value)
+
+
+def test_recursion_without_end_is_an_error():
+    source = """
+    __device__ int down(int n) { return n == -7 ? 0 : down(n + 1) * 3 + n; }
+    extern "C" __global__ void k(int* out) { out[threadIdx.x] = down(threadIdx.x); }"""
+    with pytest.raises(ExecutionError, match="the stack of a thread is full"):
+        run(source, "k", 1, 32, out=np.zeros(32, np.int32))
+
+
+def test_memory_taken_from_the_stack():
+    source = """
+    __device__ __noinline__ int sum_of(int n) {
+        int* room = (int*)__builtin_alloca(n * sizeof(int));
+        for (int j = 0; j < n; ++j) room[j] = j * j;
+        int total = 0;
+        for (int j = 0; j < n; ++j) total += room[n - 1 - j];
+        return total;
+    }
+    extern "C" __global__ void k(int* out, int repeats) {
+        int total = 0;
+        for (int r = 0; r < repeats; ++r) total += sum_of((threadIdx.x + r) % 9 + 1);
+        out[threadIdx.x] = total;
+    }"""
+    result = run(source, "k", 1, 32, out=np.zeros(32, np.int32), repeats=np.int32(5000))
+    squares = np.array([sum(j * j for j in range(n)) for n in range(11)])
+    expected = [squares[(t + np.arange(5000)) % 9 + 1].sum() for t in range(32)]
+    assert result.output("out").tolist() == expected
