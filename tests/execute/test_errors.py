@@ -282,9 +282,9 @@ class _Nothing:
 
 def test_damaged_code_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from placewise.execute import translate
-    from placewise.execute.codegen import code_cache
+    from placewise.kernel.disk_cache import DiskCache
 
-    monkeypatch.setattr(code_cache, "folder", lambda: tmp_path / "code")
+    monkeypatch.setattr(DiskCache, "folder", lambda cache: tmp_path / cache.name)
 
     def once() -> None:
         translate.translate.cache_clear()
@@ -300,5 +300,5 @@ def test_damaged_code_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.Monke
         entry.write_bytes(bad)
         once()
         assert entry.read_bytes() == good
-    monkeypatch.setattr(code_cache, "folder", lambda: entry / "below a file")
+    monkeypatch.setattr(DiskCache, "folder", lambda cache: entry / "below a file")
     once()

@@ -10,8 +10,10 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from placewise.execute.codegen import code_cache
+from placewise.kernel.disk_cache import DiskCache, key_of
 
+CODE = DiskCache("code", files=400)
+"""Machine code of this computer, by LLVM IR and computer."""
 _OPTIMISATION = 2
 _NAMES = itertools.count()
 _MATHEMATICS = tuple(
@@ -39,11 +41,11 @@ def host() -> tuple[Any, frozenset[str], str]:
 def function(text: str, name: str) -> tuple[Any, Any]:
     """Address of a function of an LLVM module, and what must be kept as long as it is used."""
     _, _, known = host()
-    key = code_cache.key_of(known, text)
-    code = code_cache.read(key)
+    key = key_of(known, text)
+    code = CODE.read(key)
     if code is None:
         code = _object_code(text)
-        code_cache.write(key, code)
+        CODE.write(key, code)
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for symbol, address in _mathematics().items():
         library = library.import_symbol(symbol, address)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 _SECTION = re.compile(r"\s*\.section\s+\.text\.(?P<entry>\S+?),")
-_HEADER = re.compile(r"//\s*\|(?P<names>[A-Z |]+)\|\s*$")
+_HEADER = re.compile(r"//\s*\|(?P<names> *GPR [A-Z |]+)\|\s*$")
 _ROW = re.compile(r"\s*/\*(?P<offset>[0-9a-f]{4,})\*/.*//\s*\|(?P<counts>[\d |]+)\|\s*$")
 
 

@@ -8,12 +8,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from placewise.errors import CompileError
+from placewise.kernel.disk_cache import DiskCache, key_of
 from placewise.kernel.toolchain.tool import run_tool
 
 _DISTRIBUTION = "nvidia-cuda-nvdisasm"
 _PATH = "nvidia/cu13/bin/nvdisasm"
 _REMEMBERED = 32
-"""Listings that are kept, by contents of the cubin."""
+"""Listings kept in memory, by contents of the cubin."""
+_CACHE = DiskCache("listings", files=400)
+"""nvdisasm takes a quarter of a second, however small the kernel."""
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -23,6 +26,10 @@ def disassemble(cubin: bytes, flags: tuple[str, ...] = ("-c", "-hex")) -> str:
     Raises CompileError where nvdisasm is missing, refuses the file or does not end.
     """
     program = nvdisasm()
+    key = key_of(importlib.metadata.version(_DISTRIBUTION), *flags, cubin)
+    kept = _CACHE.read(key)
+    if kept is not None:
+        return kept.decode()
     with tempfile.TemporaryDirectory(prefix="placewise-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
@@ -33,6 +40,7 @@ def disassemble(cubin: bytes, flags: tuple[str, ...] = ("-c", "-hex")) -> str:
             f"nvdisasm refuses the machine code: {reason}",
             hint="it reads sm_75 and later" if "architecture" in reason else None,
         )
+    _CACHE.write(key, done.output.encode())
     return done.output
 
 

@@ -1,0 +1,73 @@
+"""Results kept on disk between runs, by a hash of all that they depend on.
+
+A cache never matters for results: a file that is missing, cut short or altered is made again, and
+a folder that cannot be written is done without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+
+def key_of(*parts: str | bytes) -> str:
+    """A name for what ``parts`` determine."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() if isinstance(part, str) else part)
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class DiskCache:
+    """One folder of results in the user's cache folder."""
+
+    name: str
+    files: int
+    """Entries kept; the ones longest unused go first."""
+
+    def folder(self) -> Path:
+        """Where the results are kept."""
+        return Path(platformdirs.user_cache_dir("placewise")) / self.name
+
+    def read(self, key: str) -> bytes | None:
+        """The result under ``key``, or None."""
+        path = self.folder() / key
+        try:
+            stored = path.read_bytes()
+            if hashlib.sha256(stored[32:]).digest() != stored[:32]:
+                return None
+            with contextlib.suppress(OSError):
+                os.utime(path)
+        except OSError:
+            return None
+        return stored[32:]
+
+    def write(self, key: str, result: bytes) -> None:
+        """Keep ``result`` under ``key``; whole or not at all."""
+        place = self.folder()
+        with contextlib.suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=place, prefix="new-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(hashlib.sha256(result).digest() + result)
+                Path(name).replace(place / key)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+            self._trim(place)
+
+    def _trim(self, place: Path) -> None:
+        files = [p for p in place.iterdir() if p.is_file()]
+        if len(files) > self.files:
+            files.sort(key=lambda p: p.stat().st_mtime)
+            for path in files[: len(files) - self.files]:
+                path.unlink(missing_ok=True)

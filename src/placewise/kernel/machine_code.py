@@ -1,0 +1,63 @@
+"""A kernel's real machine code: its cubin's facts, its instructions, its registers in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from placewise.errors import CaseError
+from placewise.kernel.cubin import CubinKernel, read_cubin
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.sass import Listing, read_listing
+from placewise.kernel.sass.classes import without_padding
+from placewise.kernel.sass.instruction import Instruction
+from placewise.kernel.sass.live import LiveRegisters, live_registers
+from placewise.kernel.toolchain import Spills, disassemble
+
+_REMEMBERED = 32
+_OLDEST_DISASSEMBLED = 75
+"""nvdisasm of CUDA 13 reads compute capability 7.5 and later."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """Machine code of one kernel for one target."""
+
+    kernel: Kernel
+    facts: CubinKernel
+    spills: Spills | None
+    """As ptxas reported them; None for machine code that came without its report."""
+    listing: Listing | None
+    """None for targets that nvdisasm does not read."""
+    live: Mapping[int, LiveRegisters]
+    """Registers in use, by offset; empty without a listing."""
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Those that can be reached, by offset; none without a listing."""
+        return without_padding(self.listing.instructions) if self.listing else ()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def machine_code(kernel: Kernel) -> MachineCode:
+    """The machine code of ``kernel``, disassembled.
+
+    Raises CaseError for a kernel without machine code, CompileError where it cannot be read,
+    UnsupportedError for an operand of unknown form.
+    """
+    if kernel.cubin is None:
+        raise CaseError(f"kernel '{kernel.name}' has no machine code", where=kernel.filename)
+    facts = read_cubin(kernel.cubin, kernel.entry)
+    listing, live = None, {}
+    if facts.target >= _OLDEST_DISASSEMBLED:
+        listing = read_listing(
+            kernel.entry,
+            facts.code,
+            disassemble(kernel.cubin, ("-c", "-json")),
+            disassemble(kernel.cubin, ("-c", "-gi")),
+        )
+        live = dict(
+            live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
+        )
+    return MachineCode(kernel, facts, kernel.spills, listing, live)
