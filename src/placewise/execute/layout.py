@@ -68,8 +68,6 @@ class Slot(IntEnum):
     """Pointer to the next row of offsets."""
     ROWS = 10
     """Pointer to the rows."""
-    TRACING = 11
-    """Nonzero while a traced block runs."""
     FUEL = 12
     """Instructions until the next look at STOP, counted at loop heads."""
     STOP = 13
@@ -150,6 +148,10 @@ class Slot(IntEnum):
     RECORD_LIMIT = 88
     """Records from here up, or rows, make the buffer full."""
     ROW_LIMIT = 89
+    WARP_CODE = 90
+    """Function that runs a warp of a block that is not traced; may change while blocks run."""
+    WARP_TRACED = 91
+    """The same for a block that is traced."""
 
 
 SLOTS = 96
@@ -169,6 +171,7 @@ class Fault(IntEnum):
     TEXTURE_SHAPE = 8
     SURFACE_BOUNDS = 9
     SURFACE_MISALIGNED = 10
+    FREE = 11
 
 
 FUEL = 1 << 20

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from placewise.errors import CaseError
 from placewise.execute.device import Device, IdleKey
 from placewise.execute.faults import execution_error
+from placewise.execute.layout import Slot
 from placewise.execute.result import Execution
 from placewise.execute.threads import start
 from placewise.execute.trace import TraceConsumer
@@ -73,19 +74,32 @@ def run_on(
     together = blocks_may_run_together(program)
     workers_wanted = max(1, threads or len(os.sched_getaffinity(0))) if together else 1
     workers_wanted = min(workers_wanted, max(1, blocks.size // 2))
-    translation = translate(
-        kernel,
-        device.first_window,
-        WarpShape.of(launch.block),
-        wanted,
-        workers_wanted > 1,
-        device.large,
-        tuple(sorted(device.textures.items())),
-    )
+
+    def version(spaces: frozenset[str]) -> Translation:
+        return translate(
+            kernel,
+            device.first_window,
+            WarpShape.of(launch.block),
+            spaces,
+            workers_wanted > 1,
+            device.large,
+            tuple(sorted(device.textures.items())),
+        )
+
+    translation = version(wanted)
+    every = not wanted or bool(traced[blocks].all())
+    untraced = translation if every else version(frozenset())
     if consumer is not None:
         consumer.begin(translation.sites, device.arrays)
     runner = _Runner(
-        translation, device, launch, traced, instruction_limit or 1 << 62, consumer, progress
+        translation,
+        untraced,
+        device,
+        launch,
+        traced,
+        instruction_limit or 1 << 62,
+        consumer,
+        progress,
     )
     runner.run(blocks, workers_wanted)
     for worker in runner.workers:
@@ -127,7 +141,8 @@ def _traced_flags(
             f"trace_blocks has shape {trace_blocks.shape}, the launch has {launch.blocks} blocks",
             where="trace_blocks",
         )
-    return np.ascontiguousarray(trace_blocks.astype(np.uint8))
+    # A view where possible: a consumer may take back what it wants while blocks run.
+    return np.ascontiguousarray(trace_blocks, bool).view(np.uint8)
 
 
 class _Runner:
@@ -136,6 +151,7 @@ class _Runner:
     def __init__(
         self,
         translation: Translation,
+        untraced: Translation,
         device: Device,
         launch: Launch,
         traced: NDArray[np.uint8],
@@ -144,6 +160,7 @@ class _Runner:
         progress: Progress | None,
     ) -> None:
         self.translation = translation
+        self.untraced = untraced
         self.device = device
         self.launch = launch
         self.traced = traced
@@ -180,7 +197,7 @@ class _Runner:
             for worker in self.workers:
                 worker.stop()
                 # A worker that waits for a buffer must wake up to see that it is to end.
-                worker.free.put(TraceBuffer())
+                worker.free.put(TraceBuffer(large=self.device.large))
             while self.running:
                 self.running -= self.messages.get() is None
             raise
@@ -205,7 +222,7 @@ class _Runner:
                 worker.again(self.device, self.launch)
                 return worker
         delivers = self.consumer is not None and number == 0
-        return Worker(
+        worker = Worker(
             self.translation,
             self.device,
             self.launch,
@@ -214,6 +231,8 @@ class _Runner:
             self.limit,
             self._deliver(number) if delivers else None,
         )
+        worker.set(Slot.WARP_CODE, self.untraced.compiled.warp)
+        return worker
 
     def _deliver(self, number: int) -> Callable[[TraceBuffer, int, int], None]:
         return lambda buffer, records, rows: self.messages.put((number, buffer, records, rows))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 from placewise.execute import cfg, uniform
-from placewise.execute.codegen.module import Compiled, compile_program
+from placewise.execute.codegen.module import Compiled, compile_program, driver_for
 from placewise.execute.codegen.state import Options
 from placewise.execute.ir import Access, Program
 from placewise.execute.lower_ptx import lower_ptx
@@ -28,6 +29,8 @@ class Translation:
 
     program: Program
     compiled: Compiled
+    run: Any
+    """C function ``(context, pointer to int64 block numbers, count) -> blocks finished``."""
     sites: tuple[Site, ...]
     samples: bool
     """Some texture or surface access is more than a plain load."""
@@ -54,8 +57,11 @@ def lowered(kernel: Kernel, first_window: int) -> Program:
 def blocks_may_run_together(program: Program) -> bool:
     """Whether results are the same whatever the order of blocks.
 
-    Not with global atomics whose old value is used, or that do not commute exactly.
+    Not with global atomics whose old value is used, or that do not commute exactly, nor where
+    device code allocates memory.
     """
+    if any(n.op == "heap" for b in program.blocks for n in b.nodes):
+        return False
     return not any(
         a.kind == "atomic"
         and a.space != "shared"
@@ -83,7 +89,8 @@ def translate(
     options = Options(traced, parallel, large, words, checked)
     compiled = compile_program(program, flow, options)
     sites = sites_of(program, parsed(kernel), reads)
-    return Translation(program, compiled, sites, uses_sampler(program, words))
+    run = driver_for(program, traced=bool(traced))
+    return Translation(program, compiled, run, sites, uses_sampler(program, words))
 
 
 def sites_of(

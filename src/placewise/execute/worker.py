@@ -36,9 +36,9 @@ class FaultReport:
 class TraceBuffer:
     """Records and rows that compiled code fills."""
 
-    def __init__(self) -> None:
-        self.records = np.zeros(layout.TRACE_RECORDS, layout.TRACE_RECORD)
-        self.rows = np.zeros((layout.TRACE_ROWS, 32), np.int64)
+    def __init__(self, *, large: bool) -> None:
+        self.records = np.zeros(layout.TRACE_RECORDS + layout.TRACE_SLACK, layout.TRACE_RECORD)
+        self.rows = np.zeros((layout.TRACE_ROWS, 32), np.int64 if large else np.int32)
 
     def chunk(self, records: int, rows: int) -> TraceChunk:
         """The first ``records`` accesses, as views."""
@@ -91,6 +91,8 @@ class Worker:
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
         self._flush = _FLUSH(self._on_flush)
         self.set(Slot.WINDOWS, self._windows.ctypes.data)
+        self.set(Slot.WARP_TRACED, compiled.warp)
+        self.set(Slot.WARP_CODE, compiled.warp)
         self.set(Slot.PARAMS, parameters.ctypes.data)
         self.set(Slot.SHARED, shared_start)
         self.set(Slot.SHARED_BYTES, shared)
@@ -116,7 +118,7 @@ class Worker:
             self._set_samplers()
         if deliver is not None:
             for _ in range(2):
-                self.free.put(TraceBuffer())
+                self.free.put(TraceBuffer(large=device.large))
             self._take_buffer()
         self._fresh = self.ctx.copy()
 
@@ -145,7 +147,7 @@ class Worker:
 
     def run(self, blocks: NDArray[np.int64]) -> int:
         """Run the blocks in this order; returns how many were finished."""
-        done = self.translation.compiled.run(self.ctx.ctypes.data, blocks.ctypes.data, blocks.size)
+        done = self.translation.run(self.ctx.ctypes.data, blocks.ctypes.data, blocks.size)
         return int(done)
 
     def stop(self) -> None:
@@ -166,18 +168,25 @@ class Worker:
 
     def _take_buffer(self) -> None:
         self.buffer = self.free.get()
-        self.set(Slot.RECORDS, self.buffer.records.ctypes.data)
-        self.set(Slot.ROWS, self.buffer.rows.ctypes.data)
-        self.set(Slot.RECORD, 0)
-        self.set(Slot.ROW, 0)
+        records, rows = self.buffer.records, self.buffer.rows
+        self.set(Slot.RECORDS, records.ctypes.data)
+        self.set(Slot.RECORD_LIMIT, records.ctypes.data + layout.TRACE_RECORDS * records.itemsize)
+        self.set(Slot.ROWS, rows.ctypes.data)
+        self.set(Slot.ROW_LIMIT, rows.ctypes.data + rows.nbytes)
+        self._empty_buffer()
+
+    def _empty_buffer(self) -> None:
+        self.set(Slot.RECORD, int(self.ctx[Slot.RECORDS]))
+        self.set(Slot.ROW, int(self.ctx[Slot.ROWS]))
 
     def _on_flush(self, _self: int) -> None:
-        records, rows = int(self.ctx[Slot.RECORD]), int(self.ctx[Slot.ROW])
         if self.ctx[Slot.STOP] or self.buffer is None or self.deliver is None:
             # The run is ending; what it still records is of no use.
-            self.set(Slot.RECORD, 0)
-            self.set(Slot.ROW, 0)
+            self._empty_buffer()
             return
+        bytes_ = int(self.ctx[Slot.RECORD] - self.ctx[Slot.RECORDS])
+        records = bytes_ // self.buffer.records.itemsize
+        rows = int(self.ctx[Slot.ROW] - self.ctx[Slot.ROWS]) // self.buffer.rows[0].nbytes
         if records:
             self.deliver(self.buffer, records, rows)
             self._take_buffer()

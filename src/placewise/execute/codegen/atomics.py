@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen.access import Kind, general_range, touch, trace_general, wide_offsets
+from placewise.execute.codegen import records
+from placewise.execute.codegen.access import Kind, general_range, touch
 from placewise.execute.codegen.lanewise import lane_pointer
 from placewise.execute.codegen.text import Text
 from placewise.execute.ir import Access
@@ -80,7 +81,7 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
     t.start("near")
     touch(t, found, "atomic")
     if traced:
-        trace_general(t, wide_offsets(t, kind, relative), found)
+        records.append_any(t, found.array, relative, kind.address)
     t.do("br label %near.loop")
     t.start("near.loop")
     loop("near.loop", lambda at, _lane, _on: _host(t, found.host, kind, at))

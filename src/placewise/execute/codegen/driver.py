@@ -7,13 +7,12 @@ from placewise.execute.codegen.text import Text
 from placewise.execute.layout import FUEL, Slot
 
 
-def driver(
-    declarations: set[str], *, barriers: bool, named: bool, shared: bool, traced: bool
-) -> str:
+def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
     """``@run(ctx, blocks, count)``: run the listed blocks; returns how many were finished.
 
     Between barriers the warps of a block run one after another, lowest first.
     """
+    declarations: set[str] = set()
     t = Text(declarations)
     t.do("br label %head")
     t.start("head")
@@ -38,7 +37,11 @@ def driver(
         t.set_identity("phase", "0")
         flags = t.slot(Slot.TRACED_BLOCKS, "ptr")
         flag = t.op(f"load i8, ptr {t.op(f'getelementptr i8, ptr {flags}, i64 {linear}')}")
-        t.set_slot(Slot.TRACING, t.op(f"zext i8 {flag} to i64"))
+        recorded = t.op(f"icmp ne i8 {flag}, 0")
+        slots = (t.slot_pointer(Slot.WARP_TRACED), t.slot_pointer(Slot.WARP_CODE))
+        t.do(f"%code = select i1 {recorded}, ptr {slots[0]}, ptr {slots[1]}")
+    else:
+        t.do(f"%code = getelementptr i64, ptr %ctx, i64 {int(Slot.WARP_CODE)}")
     if shared:
         t.declarations.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         size = t.slot(Slot.SHARED_BYTES)
@@ -46,7 +49,7 @@ def driver(
         t.do(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {size}, i1 false)")
     warps = t.op(f"trunc i64 {t.slot(Slot.WARPS)} to i32")
     if named:
-        named_barriers.phases(t, warps)
+        named_barriers.phases(t, warps, run_warp)
     elif barriers:
         _phases(t, warps, traced=traced)
     else:
@@ -58,14 +61,20 @@ def driver(
     t.do("ret i64 %i")
     head = "define i64 @run(ptr %ctx, ptr %blocks, i64 %count) #0 {"
     release = named_barriers.release_function() if named else ""
-    return "\n".join([release, head, *t.lines, "}"])
+    return "\n".join([*sorted(declarations), release, head, *t.lines, "}"])
+
+
+def run_warp(t: Text, resume: str) -> str:
+    """Run warp %w from ``resume`` on. Its code is looked up every time, as better code may come."""
+    code = t.op("load volatile ptr, ptr %code")
+    return t.op(f"call i32 {code}(ptr %ctx, i32 %w, i32 {resume})")
 
 
 def _once(t: Text, warps: str) -> None:
     t.do("br label %warps")
     t.start("warps")
     t.do("%w = phi i32 [ 0, %block ], [ %w.next, %warps.on ]")
-    status = t.op("call i32 @warp(ptr %ctx, i32 %w, i32 0)")
+    status = run_warp(t, "0")
     t.do(f"br i1 {t.op(f'icmp slt i32 {status}, 0')}, label %out, label %warps.on")
     t.start("warps.on")
     t.do("%w.next = add i32 %w, 1")
@@ -89,7 +98,7 @@ def _phases(t: Text, warps: str, *, traced: bool) -> None:
     state = t.op(f"load i32, ptr {place}")
     t.do(f"br i1 {t.op(f'icmp slt i32 {state}, 0')}, label %warp.on, label %go")
     t.start("go")
-    status = t.op(f"call i32 @warp(ptr %ctx, i32 %w, i32 {state})")
+    status = run_warp(t, state)
     t.do(f"br i1 {t.op(f'icmp slt i32 {status}, 0')}, label %out, label %keep")
     t.start("keep")
     ended = t.op(f"icmp eq i32 {status}, 0")

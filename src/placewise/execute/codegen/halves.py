@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen.access import Kind, Range, record, when_tracing
+from placewise.execute.codegen import records
+from placewise.execute.codegen.access import Kind, Range
 from placewise.execute.codegen.text import Text, lanes
 
 
@@ -81,9 +82,6 @@ class Halves:
 def trace_halves(t: Text, h: Halves, found: Range, at: tuple[str, str], step: int) -> None:
     """A record of both halves; an upper half without active lanes continues the lower one."""
 
-    def emit() -> None:
-        follows = t.op(f"add i64 {at[0]}, {16 * step}")
-        upper = t.op(f"select i1 {h.high_empty}, i64 {follows}, i64 {at[1]}")
-        record(t, "%site", "%mask", found.array, (at[0], upper), step)
-
-    when_tracing(t, emit)
+    follows = t.op(f"add i64 {at[0]}, {16 * step}")
+    upper = t.op(f"select i1 {h.high_empty}, i64 {follows}, i64 {at[1]}")
+    records.append(t, found.array, (at[0], upper), step)

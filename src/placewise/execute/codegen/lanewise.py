@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.execute.codegen import records
 from placewise.execute.codegen.access import (
     Kind,
     Range,
@@ -9,11 +10,7 @@ from placewise.execute.codegen.access import (
     find_range,
     first_lane,
     give,
-    record,
     touch,
-    trace_general,
-    when_tracing,
-    wide_offsets,
 )
 from placewise.execute.codegen.text import Text
 from placewise.execute.layout import WINDOW_OF_SPACE, Slot
@@ -91,7 +88,7 @@ def lane_pointer(
     touch(t, found, action)
     if kind.traced and trace:
         bit = t.op(f"shl i32 1, {lane}")
-        when_tracing(t, lambda: record(t, "%site", bit, found.array, (relative, relative), 0))
+        records.append(t, found.array, (relative, relative), 0, bit)
     return t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
 
 
@@ -124,8 +121,7 @@ def local_access(kind: Kind, declarations: set[str]) -> str:
     """Loads and stores of local memory, where each lane has its own copy of every address."""
     t = Text(declarations)
     if kind.traced:
-        found = Range("0", "0", "null", "-1", None)
-        trace_general(t, wide_offsets(t, kind, "%address"), found)
+        records.append_any(t, "-1", "%address", "i32")
     quiet = Kind(kind.action, "local", kind.bits, kind.count, traced=False)
     lane_loop(t, quiet, kind.action)
     values = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.execute.codegen import records
 from placewise.execute.codegen.access import (
     Kind,
     fault_code,
@@ -11,11 +12,7 @@ from placewise.execute.codegen.access import (
     general_range,
     give,
     load_elements,
-    record,
     touch,
-    trace_general,
-    when_tracing,
-    wide_offsets,
 )
 from placewise.execute.codegen.halves import Halves, trace_halves
 from placewise.execute.codegen.lanewise import lane_loop
@@ -37,7 +34,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     t.start("good")
     touch(t, found, "load")
     if kind.traced:
-        when_tracing(t, lambda: record(t, "%site", "%mask", found.array, (relative, relative), 0))
+        records.write_there(t, found.array, (relative, relative), 0)
     pointer = t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
     give(t, kind.scalar_result, load_elements(t, kind, pointer), kind.element)
     t.start("bad")
@@ -46,9 +43,10 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
         f"{first_lane(t, '%mask')}, i64 {wide})"
     )
     t.do(f"ret {kind.scalar_result} zeroinitializer")
+    record = ", ptr %record, <4 x i32> %identity" if kind.traced else ""
     head = (
         f"define internal fastcc {kind.scalar_result} {kind.name}.one(ptr %ctx, {kind.address} "
-        "%address, i32 %mask, i32 %site) alwaysinline #0 {"
+        f"%address, i32 %mask, i32 %site{record}) alwaysinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])
 
@@ -126,9 +124,9 @@ def vector_load(kind: Kind, declarations: set[str], *, large: bool) -> str:
     t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %gather, label %lanes, !prof !1")
     t.start("gather")
     touch(t, found, "load")
-    if kind.traced:
-        trace_general(t, wide_offsets(t, kind, relative), found)
     index_type, index = gather_index(t, kind, relative, large)
+    if kind.traced:
+        records.append_any(t, found.array, index, index_type)
     flags = t.op("bitcast i32 %mask to <32 x i1>")
     values = []
     for n in range(count):

@@ -7,20 +7,18 @@ consecutive or alike is then asked once, of their common root, and each access o
 
 from __future__ import annotations
 
-from placewise.execute.codegen import checks
+from placewise.execute.codegen import checks, records
 from placewise.execute.codegen.access import (
     Kind,
     find_range,
     kind_of,
     load_elements,
-    record,
     touch,
 )
 from placewise.execute.codegen.atomics import name_of
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import lanes
 from placewise.execute.ir import Access, Node
-from placewise.execute.layout import Slot
 
 _HALVES = "<32 x i32> " + lanes([0] * 16 + [1] * 16)
 _EVERY = "<32 x i32> " + lanes(range(32))
@@ -40,7 +38,12 @@ def emit(s: State, n: Node) -> None:
     kind = kind_of(access, traced=traced)
     if n.op == "load" and n.uniform:
         _uniform_load(s, n, access, kind, guarded=guarded)
-    elif s.hot and not (guarded or s.options.checked) and kind.memory != "local" and (n.op == "load" or kind.count == 1):
+    elif (
+        s.hot
+        and not (guarded or s.options.checked)
+        and kind.memory != "local"
+        and (n.op == "load" or kind.count == 1)
+    ):
         _patterned(s, n, access, kind)
     else:
         mask = guard_mask(s, n, guarded=guarded)
@@ -89,8 +92,10 @@ def _uniform_load(s: State, n: Node, access: Access, kind: Kind, *, guarded: boo
     mask = guard_mask(s, n, guarded=guarded)
     call = (
         f"call fastcc {kind.scalar_result} {kind.name}.one(ptr %ctx, {kind.address} {text}, "
-        f"i32 {mask}, i32 {access.site})"
+        f"i32 {mask}, i32 {access.site}"
     )
+    # This helper is put in place, and so can record where the warp function does.
+    call += ", ptr {record}, <4 x i32> %identity)" if kind.traced else ")"
     _finish(s, n, access, call, kind.scalar_result, mask, guarded=guarded)
 
 
@@ -116,15 +121,28 @@ def _finish(
     s: State, n: Node, access: Access, call: str, result: str, mask: str, *, guarded: bool
 ) -> None:
     """Place the call, in a branch where it is guarded, and record its value."""
-    value = ""
     if guarded or s.options.checked:
         value = if_any(s, mask, result, call, access.site)
-    elif result == "void":
+    else:
+        value = _place(s, result, call)
+    if result != "void":
+        _keep(s, n, access, result, value)
+
+
+def _place(s: State, result: str, call: str) -> str:
+    """Emit a call that may write trace records; returns its value, if it has one."""
+    if "{record}" in call:
+        return s.op(call.replace("{record}", records.take(s)))
+    if s.options.traced:
+        records.give_back(s)
+    value = ""
+    if result == "void":
         s.do(call)
     else:
         value = s.op(call)
-    if result != "void":
-        _keep(s, n, access, result, value)
+    if s.options.traced:
+        records.take_over(s)
+    return value
 
 
 def _keep(s: State, n: Node, access: Access, result: str, value: str) -> None:
@@ -142,11 +160,7 @@ def if_any(s: State, mask: str, result: str, call: str, site: int) -> str:
     s.do(f"br i1 {s.op(f'icmp ne i32 {mask}, 0')}, label %{yes}, label %{on}")
     s.start(yes)
     s.count_site(site)
-    if result == "void":
-        s.do(call)
-        value = ""
-    else:
-        value = s.op(call)
+    value = _place(s, result, call)
     done = s.label()
     s.do(f"br label %{done}")
     s.start(done)
@@ -237,11 +251,7 @@ def _patterned(s: State, n: Node, access: Access, kind: Kind) -> None:
         results.append((value, done))
     s.start(slow)
     result, call = _helper_call(s, n, access, kind, plain, s.mask)
-    value = ""
-    if load:
-        value = s.op(call)
-    else:
-        s.do(call)
+    value = _place(s, result, call)
     s.do(f"br label %{join}")
     s.start(join)
     if load:
@@ -273,13 +283,7 @@ def _short_way(
     s.start(good)
     touch(s, found, kind.action)
     if kind.traced:
-        tracing, on = s.label(), s.label()
-        flag = s.op(f"icmp ne i64 {s.slot(Slot.TRACING)}, 0")
-        s.do(f"br i1 {flag}, label %{tracing}, label %{on}")
-        s.start(tracing)
-        record(s, str(access.site), "-1", found.array, (relative[0], relative[1]), step)
-        s.do(f"br label %{on}")
-        s.start(on)
+        records.write_here(s, access.site, "-1", found.array, (relative[0], relative[1]), step)
     pointers = [s.op(f"getelementptr i8, ptr {found.host}, i64 {x}") for x in relative]
     if n.op == "store":
         _store_halves(s, kind, pointers, s.vector(n.args[1]))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 from placewise.execute.codegen import (
     atomics,
+    heap,
     jit,
     lanewise,
     loads,
     matrix,
+    records,
     stores,
     support,
     texture_reader,
@@ -41,8 +44,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     needs = state.needs
     parts = [support.fault_function(), support.fuel_function()]
     if options.traced:
-        parts.append(support.trace_functions())
-        declarations.add("declare i32 @llvm.cttz.i32(i32, i1)")
+        parts.append(records.functions(declarations, large=options.large))
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):
         parts.append(loads.scalar_load(kind, declarations))
     for kind in sorted(needs.vector_loads, key=lambda k: k.name):
@@ -71,19 +73,11 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:
         parts.append(warpops.permute(declarations, avx512="avx512f" in features))
+    parts += heap.functions(needs.heap, declarations)
     for product in sorted(needs.products, key=matrix.name_of):
         parts.append(matrix.function(product, declarations))
     parts += state.rounded.values()
     parts.append(body)
-    parts.append(
-        driver(
-            declarations,
-            barriers=bool(program.barriers()),
-            named=not program.has_plain_barriers(),
-            shared=program.shared_bytes > 0 or any(x.space == "shared" for x in program.accesses),
-            traced=bool(options.traced),
-        )
-    )
     text = "\n".join([*sorted(declarations), *parts, _ATTRIBUTES, _METADATA])
     return text, state
 
@@ -92,19 +86,39 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
 class Compiled:
     """Machine code of a program."""
 
-    run: Any
-    """C function ``(context, pointer to int64 block numbers, count) -> blocks finished``."""
+    warp: int
+    """Address of the function that runs a warp."""
     frame_bytes: int
     counted_sites: frozenset[int]
     """Sites with execution counters of their own; the others run as often as their block."""
     keep: tuple[Any, ...]
-    """What must outlive ``run``."""
+    """What must outlive ``warp``."""
 
 
 def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
     """Compile a program for this computer."""
     text, state = llvm_text(program, flow, options)
-    address, keep = jit.function(text, "run")
+    address, keep = jit.function(text, "warp")
+    return Compiled(address, state.frame.bytes, frozenset(state.counted_sites), (keep,))
+
+
+@functools.cache
+def compiled_driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> tuple[Any, Any]:
+    """C function ``(context, pointer to int64 block numbers, count) -> blocks finished``, and what
+    must outlive it."""
+    text = driver(barriers=barriers, named=named, shared=shared, traced=traced)
+    parts = [text, support.fault_function() if named else "", _ATTRIBUTES, _METADATA]
+    address, keep = jit.function("\n".join(parts), "run")
     signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    counted = frozenset(state.counted_sites)
-    return Compiled(signature(address), state.frame.bytes, counted, (keep,))
+    return signature(address), keep
+
+
+def driver_for(program: Program, *, traced: bool) -> Any:
+    """The compiled loop over blocks and warps that ``program`` needs."""
+    shared = program.shared_bytes > 0 or any(a.space == "shared" for a in program.accesses)
+    return compiled_driver(
+        barriers=bool(program.barriers()),
+        named=not program.has_plain_barriers(),
+        shared=shared,
+        traced=traced,
+    )[0]

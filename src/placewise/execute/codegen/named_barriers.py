@@ -6,6 +6,8 @@ Every warp counts whole, as on the machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from placewise.execute.codegen.text import Text
 from placewise.execute.layout import BARRIERS, Fault, Slot
 
@@ -54,7 +56,7 @@ out:
 """
 
 
-def phases(t: Text, warps: str) -> None:
+def phases(t: Text, warps: str, run_warp: Callable[[Text, str], str]) -> None:
     """Run every warp that can run, until all have ended or nothing moves."""
     states = t.slot(Slot.STATES, "ptr", invariant=True)
     waits = t.slot(Slot.WAITS, "ptr", invariant=True)
@@ -81,7 +83,7 @@ def phases(t: Text, warps: str) -> None:
     waiting = t.op(f"icmp sge i32 {t.op(f'load i32, ptr {wait}')}, 0")
     t.do(f"br i1 {t.op(f'or i1 {ended}, {waiting}')}, label %each.on, label %go")
     t.start("go")
-    status = t.op(f"call i32 @warp(ptr %ctx, i32 %w, i32 {t.op(f'load i32, ptr {place}')})")
+    status = run_warp(t, t.op(f"load i32, ptr {place}"))
     t.do(f"br i1 {t.op(f'icmp slt i32 {status}, 0')}, label %out, label %look.status")
     t.start("look.status")
     t.do(f"br i1 {t.op(f'icmp eq i32 {status}, 0')}, label %finished, label %arrived")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from placewise.execute.codegen import records
 from placewise.execute.codegen.access import (
     Kind,
     find_range,
     gather_index,
     general_range,
     touch,
-    trace_general,
-    wide_offsets,
 )
 from placewise.execute.codegen.halves import Halves, trace_halves
 from placewise.execute.codegen.lanewise import lane_loop
@@ -62,9 +61,9 @@ def vector_store(kind: Kind, declarations: set[str], *, large: bool) -> str:
     t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %scatter, label %lanes, !prof !1")
     t.start("scatter")
     touch(t, found, "store")
-    if kind.traced:
-        trace_general(t, wide_offsets(t, kind, relative), found)
     index_type, index = gather_index(t, kind, relative, large)
+    if kind.traced:
+        records.append_any(t, found.array, index, index_type)
     flags = t.op("bitcast i32 %mask to <32 x i1>")
     for n in range(count):
         host = found.host

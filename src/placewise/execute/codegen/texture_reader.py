@@ -157,8 +157,7 @@ def _refuse(t: Text, handle: str, status: str, lane: str, *, texture: bool) -> N
 
 def _trace(t: Text, found: Range, offsets: str, masks: str, count: str) -> None:
     """A record for each texel of the reads' footprints, of the lanes that touch it."""
-    tracing = t.op(f"icmp ne i64 {t.slot(Slot.TRACING)}, 0")
-    t.do(f"br i1 {tracing}, label %each, label %traced")
+    t.do("br label %each")
     t.start("each")
     t.do("%k = phi i64 [ 0, %good ], [ %k.next, %each.on ]")
     touched = t.op(f"load i32, ptr {t.op(f'getelementptr i32, ptr {masks}, i64 %k')}")
@@ -167,7 +166,7 @@ def _trace(t: Text, found: Range, offsets: str, masks: str, count: str) -> None:
     row = t.op(f"getelementptr <32 x i64>, ptr {offsets}, i64 %k")
     where = t.op(f"load <32 x i64>, ptr {row}")
     t.do(
-        f"call fastcc void @record.general(ptr %ctx, i32 %site, i32 {touched}, "
+        f"call fastcc void @record.general.i64(ptr %ctx, i32 %site, i32 {touched}, "
         f"i64 {found.array}, <32 x i64> {where})"
     )
     t.do("br label %each.on")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import edges, nodes
+from placewise.execute.codegen import edges, nodes, records
 from placewise.execute.codegen.state import Options, State
-from placewise.execute.ir import Barrier, Block, Branch, Node, Program, Reg, Switch
+from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
 from placewise.execute.layout import Slot
 from placewise.execute.uniform import EXIT, Flow, live_in_any, loop_blocks, targets
 
@@ -32,11 +32,11 @@ def warp_function(
     body = s.lines
     s.lines = []
     _prologue(s)
-    head = "define internal i32 @warp(ptr %ctx, i32 %warp, i32 %resume) noinline #0 {"
+    head = "define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) noinline #0 {"
     return "\n".join([head, *s.lines, *body, "}"]), s
 
 
-EFFECTS = frozenset({"store", "atomic", "load", "texture", "sample", "surface", "host"})
+EFFECTS = frozenset({"store", "atomic", "load", "heap", "texture", "sample", "surface", "host"})
 """Operations that are done even where nobody wants their value."""
 
 _PATTERNED_LIMIT = 48
@@ -73,6 +73,7 @@ def _prologue(s: State) -> None:
     s.set_slot(Slot.WARP, wide)
     if s.options.traced:
         s.set_identity("warp", "%warp")
+        records.declare(s)
     pointer = s.slot_pointer(Slot.COUNTERS)
     s.do(f"%counters = load ptr, ptr {pointer}, !invariant.load !0")
     s.do(f"%first = mul i64 {wide}, 32")
@@ -112,9 +113,19 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     effects = EFFECTS | {"sync"} if s.options.checked else EFFECTS
     used = _used(block, s.flow.live_in, effects)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
+    recorded = 0
     for n in block.nodes:
-        if n in used:
-            nodes.emit(s, n, blend)
+        if n not in used:
+            continue
+        if s.options.traced and isinstance(n.attr, Access):
+            if recorded % records.UNCHECKED == 0:
+                if recorded:
+                    records.give_back(s)
+                records.begin(s)
+            recorded += 1
+        nodes.emit(s, n, blend)
+    if recorded:
+        records.give_back(s)
     edges.terminate(s, block)
 
 

@@ -1,0 +1,218 @@
+"""Trace records, written by the code that makes the accesses.
+
+A record is 48 bytes (:data:`placewise.execute.layout.TRACE_RECORD`): two offsets, four words that
+are mostly constants of the site, four that say which array and which warp. A buffer is full a few
+hundred records before its end, so that a basic block looks only once whether there is room, and its
+accesses write their records without a call or a branch. In between, the place of the next record is
+kept in a register (``%rec``), and in the context where a helper or the next block goes on.
+"""
+
+from __future__ import annotations
+
+from placewise.execute.codegen.text import Text, lanes
+from placewise.execute.layout import TRACE_RECORD, Slot
+
+UNCHECKED = 128
+"""Records that a basic block writes between two looks at the room that is left."""
+
+_BYTES = TRACE_RECORD.itemsize
+_LANES = lanes(list(range(16)) * 2)
+_HALVES = lanes([0] * 16 + [1] * 16)
+_FIRST = "<32 x i32> zeroinitializer"
+
+
+def _field(t: Text, record: str, name: str) -> str:
+    assert TRACE_RECORD.fields is not None
+    return t.op(f"getelementptr i8, ptr {record}, i64 {TRACE_RECORD.fields[name][1]}")
+
+
+def _write(
+    t: Text,
+    record: str,
+    site: str,
+    mask: str,
+    array: str,
+    at: tuple[str, str],
+    stride: str,
+    row: str,
+    identity: str,
+) -> None:
+    """Fill a record; ``at`` and ``array`` are i64, site, mask, stride and row i32."""
+    for name, value in zip(("base", "upper"), at, strict=True):
+        t.do(f"store i64 {value}, ptr {_field(t, record, name)}, align 8")
+    words = (site, stride, row, mask)
+    if any(w.startswith("%") for w in words):
+        for name, value in zip(("site", "stride", "row", "mask"), words, strict=True):
+            t.do(f"store i32 {value}, ptr {_field(t, record, name)}, align 4")
+    else:
+        constant = ", ".join(f"i32 {w}" for w in words)
+        t.do(f"store <4 x i32> <{constant}>, ptr {_field(t, record, 'site')}, align 8")
+    short = t.op(f"trunc i64 {array} to i32")
+    who = t.op(f"insertelement <4 x i32> {identity}, i32 {short}, i64 0")
+    t.do(f"store <4 x i32> {who}, ptr {_field(t, record, 'array')}, align 8")
+
+
+def _make_room(t: Text, next_slot: Slot, limit_slot: Slot) -> str:
+    """Hand the buffer over if it is full; returns where to write next."""
+    before, flush, on = t.label(), t.label(), t.label()
+    t.do(f"br label %{before}")
+    t.start(before)
+    place = t.slot(next_slot, "ptr")
+    full = t.op(f"icmp uge ptr {place}, {t.slot(limit_slot, 'ptr')}")
+    t.do(f"br i1 {full}, label %{flush}, label %{on}, !prof !2")
+    t.start(flush)
+    t.do("call void @flush(ptr %ctx)")
+    again = t.slot(next_slot, "ptr")
+    t.do(f"br label %{on}")
+    t.start(on)
+    return t.op(f"phi ptr [ {place}, %{before} ], [ {again}, %{flush} ]")
+
+
+# --- in the warp function
+
+
+def declare(t: Text) -> None:
+    """At the start of a warp function."""
+    t.do("%rec = alloca ptr")
+    t.do(f"%identity = load <4 x i32>, ptr {t.slot_pointer(Slot.IDENTITY)}, align 8")
+
+
+def begin(t: Text) -> None:
+    """At the start of a basic block that records, and again within long ones."""
+    t.do(f"store ptr {_make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)}, ptr %rec")
+
+
+def give_back(t: Text) -> None:
+    """Before a helper or another basic block goes on with the buffer."""
+    t.set_slot(Slot.RECORD, t.op("load ptr, ptr %rec"), "ptr")
+
+
+def take_over(t: Text) -> None:
+    """After a helper may have recorded."""
+    t.do(f"store ptr {t.slot(Slot.RECORD, 'ptr')}, ptr %rec")
+
+
+def write_here(t: Text, site: int, mask: str, array: str, at: tuple[str, str], stride: int) -> None:
+    """Record two affine half warps that start ``at`` these offsets, without a look at the room."""
+    _write(t, take(t), str(site), mask, array, at, str(stride), "-1", "%identity")
+
+
+def take(t: Text) -> str:
+    """Pointer to a record that is to be written at once."""
+    record = t.op("load ptr, ptr %rec")
+    t.do(f"store ptr {t.op(f'getelementptr i8, ptr {record}, i64 {_BYTES}')}, ptr %rec")
+    return record
+
+
+def write_there(t: Text, array: str, at: tuple[str, str], stride: int) -> None:
+    """Fill the record that a helper put in place is given as %record, with %identity."""
+    _write(t, "%record", "%site", "%mask", array, at, str(stride), "-1", "%identity")
+
+
+# --- in helpers, whose parameters are %ctx, %mask and %site
+
+
+def append(t: Text, array: str, at: tuple[str, str], stride: int, mask: str = "%mask") -> None:
+    """Record two affine half warps that start ``at`` these offsets (i64)."""
+    record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
+    identity = t.slot(Slot.IDENTITY, "<4 x i32>")
+    _write(t, record, "%site", mask, array, at, str(stride), "-1", identity)
+    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+
+
+def append_any(t: Text, array: str, offsets: str, type_: str) -> None:
+    """Record an access by its 32 offsets, of LLVM type ``type_``."""
+    t.do(
+        f"call fastcc void @record.general.{type_}(ptr %ctx, i32 %site, i32 %mask, i64 {array}, "
+        f"<32 x {type_}> {offsets})"
+    )
+
+
+def functions(declarations: set[str], *, large: bool) -> str:
+    """The writers of records with offsets, which are kept in 64 bits where arrays are ``large``."""
+    return "\n".join([_flush_function(), *(_general(declarations, t, large) for t in _OFFSETS)])
+
+
+_OFFSETS = ("i32", "i64")
+
+
+def _flush_function() -> str:
+    t = Text(set())
+    function, own = t.slot(Slot.FLUSH, "ptr"), t.slot(Slot.SELF)
+    t.do(f"call void {function}(i64 {own})")
+    t.do("ret void")
+    head = "define internal void @flush(ptr %ctx) cold noinline #0 {"
+    return "\n".join([head, *t.lines, "}"])
+
+
+def _general(declarations: set[str], given: str, large: bool) -> str:
+    """``@record.general.TYPE``: an affine record if the lanes of each half are on a line, else a
+    row of offsets in which inactive lanes repeat the first active one's."""
+    t = Text(declarations)
+    kept = "i64" if large else "i32"
+    offsets = "%offsets"
+    if given != kept:
+        step = "sext" if given == "i32" else "trunc"
+        offsets = t.op(f"{step} <32 x {given}> %offsets to <32 x {kept}>")
+    v = f"<32 x {kept}>"
+    high = t.op("lshr i32 %mask, 16")
+    none = t.op(f"icmp eq i32 {high}, 0")
+    two = t.op(f"icmp eq i32 {t.op('and i32 %mask, 3')}, 3")
+    known = t.op(f"or i1 {t.op(f'trunc i32 {high} to i1')}, {none}")
+    t.do(f"br i1 {t.op(f'and i1 {two}, {known}')}, label %test, label %row")
+    t.start("test")
+    a, b, c = (t.op(f"extractelement {v} {offsets}, i64 {lane}") for lane in (0, 1, 16))
+    wide = [a, b, c]
+    if kept == "i32":
+        wide = [t.op(f"sext i32 {x} to i64") for x in wide]
+    step = t.op(f"sub i64 {wide[1]}, {wide[0]}")
+    # A column of 32 bits holds the stride, and its products by 15 must not wrap.
+    small = t.op(f"icmp ult i64 {t.op(f'add i64 {step}, {1 << 26}')}, {1 << 27}")
+    follows = t.op(f"add i64 {wide[0]}, {t.op(f'shl i64 {step}, 4')}")
+    upper = t.op(f"select i1 {none}, i64 {follows}, i64 {wide[2]}")
+    starts = [wide[0], upper]
+    short = step
+    if kept == "i32":
+        starts = [t.op(f"trunc i64 {x} to i32") for x in starts]
+        short = t.op(f"trunc i64 {step} to i32")
+    pair = t.op(f"insertelement {v} poison, {kept} {starts[0]}, i64 0")
+    pair = t.op(f"insertelement {v} {pair}, {kept} {starts[1]}, i64 1")
+    bases = t.op(f"shufflevector {v} {pair}, {v} poison, <32 x i32> {_HALVES}")
+    ramp = t.op(f"mul {v} {t.splat(kept, short)}, {_LANES.replace('i32', kept)}")
+    expected = t.op(f"add {v} {bases}, {ramp}")
+    equal = t.op(f"bitcast <32 x i1> {t.op(f'icmp eq {v} {expected}, {offsets}')} to i32")
+    inactive = t.op("xor i32 %mask, -1")
+    every = t.op(f"icmp eq i32 {t.op(f'or i32 {equal}, {inactive}')}, -1")
+    t.do(f"br i1 {t.op(f'and i1 {every}, {small}')}, label %line, label %row")
+    t.start("line")
+    record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
+    identity = t.slot(Slot.IDENTITY, "<4 x i32>")
+    stride = t.op(f"trunc i64 {step} to i32")
+    _write(t, record, "%site", "%mask", "%array", (wide[0], upper), stride, "-1", identity)
+    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+    t.do("ret void")
+    t.start("row")
+    place = _make_room(t, Slot.ROW, Slot.ROW_LIMIT)
+    record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
+    # The second look may have handed over both buffers.
+    place = t.slot(Slot.ROW, "ptr")
+    lane = t.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"))
+    first = t.op(f"extractelement {v} {offsets}, i32 {lane}")
+    flags = t.op("bitcast i32 %mask to <32 x i1>")
+    clean = t.op(f"select <32 x i1> {flags}, {v} {offsets}, {v} {t.splat(kept, first)}")
+    t.do(f"store {v} {clean}, ptr {place}, align 8")
+    bytes_ = 256 if large else 128
+    t.set_slot(Slot.ROW, t.op(f"getelementptr i8, ptr {place}, i64 {bytes_}"), "ptr")
+    rows = t.slot(Slot.ROWS)
+    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {rows}")
+    row = t.op(f"trunc i64 {t.op(f'udiv i64 {before}, {bytes_}')} to i32")
+    base = first if large else t.op(f"sext i32 {first} to i64")
+    identity = t.slot(Slot.IDENTITY, "<4 x i32>")
+    _write(t, record, "%site", "%mask", "%array", (base, base), "0", row, identity)
+    t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
+    t.do("ret void")
+    head = (
+        f"define internal fastcc void @record.general.{given}(ptr %ctx, i32 %site, i32 %mask, "
+        f"i64 %array, <32 x {given}> %offsets) noinline #0 {{"
+    )
+    return "\n".join([head, *t.lines, "}"])
