@@ -186,9 +186,7 @@ extern "C" __global__ void k(int* out, const int* which, int common) {
 
 def test_calls_through_tables_of_functions():
     which = RNG.integers(0, 3, 96).astype(np.int32)
-    result = run(
-        POINTERS, "k", 1, 96, out=np.zeros(96, np.int32), which=which, common=np.int32(2)
-    )
+    result = run(POINTERS, "k", 1, 96, out=np.zeros(96, np.int32), which=which, common=np.int32(2))
     a, b = np.arange(96) % 7, np.arange(96) % 5
     expected = np.choose(which, [a + b, a * b, a**b]) + 2 * np.arange(96) + 81
     np.testing.assert_array_equal(result.output("out"), expected)
@@ -210,21 +208,95 @@ def test_recursion_without_end_is_an_error():
         run(source, "k", 1, 32, out=np.zeros(32, np.int32))
 
 
-def test_memory_taken_from_the_stack():
-    source = """
-    __device__ __noinline__ int sum_of(int n) {
-        int* room = (int*)__builtin_alloca(n * sizeof(int));
-        for (int j = 0; j < n; ++j) room[j] = j * j;
-        int total = 0;
-        for (int j = 0; j < n; ++j) total += room[n - 1 - j];
-        return total;
-    }
-    extern "C" __global__ void k(int* out, int repeats) {
-        int total = 0;
-        for (int r = 0; r < repeats; ++r) total += sum_of((threadIdx.x + r) % 9 + 1);
-        out[threadIdx.x] = total;
-    }"""
-    result = run(source, "k", 1, 32, out=np.zeros(32, np.int32), repeats=np.int32(5000))
+ALLOCA = """
+__device__ __noinline__ int sum_of(int n) {
+    unsigned long long at;
+    asm volatile("alloca.u64 %0, %1;" : "=l"(at) : "l"((unsigned long long)n * 4));
+    int* room = (int*)__cvta_local_to_generic(at);
+    for (int j = 0; j < n; ++j) room[j] = j * j;
+    int total = 0;
+    for (int j = 0; j < n; ++j) total += room[n - 1 - j];
+    return total;
+}
+extern "C" __global__ void k(int* out, int repeats, int more) {
+    int total = 0;
+    for (int r = 0; r < repeats; ++r) total += sum_of((threadIdx.x + r) % 9 + 1 + more);
+    out[threadIdx.x] = total;
+}"""
+
+
+def test_memory_taken_from_the_stack_is_given_back():
+    arguments = {"repeats": np.int32(5000), "more": np.int32(0)}
+    result = run(ALLOCA, "k", 1, 32, out=np.zeros(32, np.int32), **arguments)
     squares = np.array([sum(j * j for j in range(n)) for n in range(11)])
     expected = [squares[(t + np.arange(5000)) % 9 + 1].sum() for t in range(32)]
     assert result.output("out").tolist() == expected
+
+
+def test_too_much_memory_taken_from_the_stack_is_an_error():
+    arguments = {"repeats": np.int32(1), "more": np.int32(1 << 20)}
+    with pytest.raises(ExecutionError, match="the stack of a thread is full"):
+        run(ALLOCA, "k", 1, 32, out=np.zeros(32, np.int32), **arguments)
+
+
+HEAP = """
+struct Node { int value; Node* next; __device__ virtual int twice() { return 2 * value; } };
+struct Odd : Node { char room[50]; __device__ int twice() override { return 2 * value + 1; } };
+extern "C" __global__ void k(int* out, int* kept, int length) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Node* list = nullptr;
+    for (int j = 0; j < length + i % 3; ++j) {
+        Node* one = (i + j) & 1 ? new Odd : new Node;
+        one->value = i * j;
+        one->next = list;
+        list = one;
+    }
+    int total = 0;
+    while (list) {
+        total += list->twice();
+        Node* next = list->next;
+        delete list;
+        list = next;
+    }
+    out[i] = total;
+    // More than the heap holds, were it not given back.
+    int got = 0;
+    for (int r = 0; r < 200; ++r) {
+        int* room = (int*)malloc(4000);
+        if (room) { room[r] = i; got += room[r] == i; }
+        free(room);
+    }
+    kept[i] = got;
+}"""
+
+
+def test_device_code_allocates_memory():
+    result = run(HEAP, "k", 3, 40, out=np.zeros(120, np.int32), kept=np.zeros(120, np.int32),
+                 length=np.int32(5))  # fmt: skip
+    expected = [sum(2 * i * j + ((i + j) & 1) for j in range(5 + i % 3)) for i in range(120)]
+    assert result.output("out").tolist() == expected
+    assert result.output("kept").tolist() == [200] * 120
+
+
+def test_a_full_heap_gives_null():
+    source = """
+    extern "C" __global__ void k(int* out, size_t bytes) {
+        char* room = (char*)malloc(bytes);
+        out[threadIdx.x] = room != nullptr;
+        if (room) { room[0] = 1; room[bytes - 1] = 2; }
+    }"""
+    for size, fit in ((1 << 20, 31), (1 << 40, 0), (2**64 - 1, 0)):
+        result = run(source, "k", 1, 32, out=np.zeros(32, np.int32), bytes=np.uint64(size))
+        assert result.output("out").sum() == fit
+
+
+def test_memory_freed_twice_is_an_error():
+    source = """
+    extern "C" __global__ void k(int* out) {
+        int* room = (int*)malloc(8);
+        out[threadIdx.x] = 1;
+        free(room);
+        if (threadIdx.x == 7) free(room);
+    }"""
+    with pytest.raises(ExecutionError, match=r"free\(\) .* freed already, in .*thread \(7, 0, 0\)"):
+        run(source, "k", 1, 32, out=np.zeros(32, np.int32))

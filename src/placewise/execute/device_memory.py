@@ -15,7 +15,14 @@ from placewise.execute.arguments import Passed, parameter_bytes, type_name
 from placewise.execute.device import Bytes, Device, IdleKey, Region
 from placewise.execute.device_array import DeviceArray, DevicePointer
 from placewise.execute.device_texture import DeviceTexture
-from placewise.execute.layout import FIRST_WINDOW, LAST_WINDOW, address, empty_windows, function_address
+from placewise.execute.layout import (
+    FIRST_WINDOW,
+    HEAP_WINDOW,
+    LAST_WINDOW,
+    address,
+    empty_windows,
+    function_address,
+)
 from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.module_memory import find_variable, initial_content, plain_name
 from placewise.execute.result import Execution
@@ -29,6 +36,10 @@ from placewise.kernel.launch import Launch, ScalarArgument, SurfaceArgument, Tex
 from placewise.kernel.ptx.module import Variable
 from placewise.kernel.texture import Geometry, Sampler, Texels, texels_of
 
+HEAP_BYTES = 1 << 26
+"""Heap of device code. A device has 8 MB unless the host asks for more (CUDA C++ Programming Guide,
+dynamic global memory allocation); host code is not seen here."""
+_HEAP = "device heap"
 UNINITIALISED = 0xFF
 """Byte of memory that was never written: NaN as a float, -1 as an integer, so that it shows."""
 
@@ -288,6 +299,8 @@ class DeviceMemory:
             if first + len(variables) > self._next_array + 1:
                 raise _full(len(self._regions))
             self._next_variable += len(variables)
+            if "malloc" in parsed(kernel).declared:
+                self._heap()
             addresses = {v.name: address(first + n) for n, v in enumerate(variables)}
             lines = parsed(kernel).function_lines
             addresses |= {name: function_address(line) for name, line in lines.items()}
@@ -302,6 +315,13 @@ class DeviceMemory:
                 regions[v.name] = self._keep(region)
             loaded = self._modules[kernel.ptx] = _Loaded(first, variables, regions)
         return loaded
+
+    def _heap(self) -> None:
+        """Memory for ``malloc`` in device code, shared by all modules."""
+        if HEAP_WINDOW not in self._regions:
+            heap = np.zeros(HEAP_BYTES, np.uint8)
+            self._names.append(_HEAP)
+            self._keep(Region(HEAP_WINDOW, _HEAP, heap, len(self._names) - 1, writable=True))
 
     def _variable(self, kernel: Kernel, name: str, where: str) -> Region:
         loaded = self._load(kernel)

@@ -44,6 +44,12 @@ def execution_error(
         )
     if report.fault == Fault.BARRIER:
         return ExecutionError(f"warps wait at barriers that never complete, in {who}", where=where)
+    if report.fault == Fault.FREE:
+        return ExecutionError(
+            f"free() of {report.address:#x}, which malloc() did not return or is freed already, "
+            f"in {who}",
+            where=where,
+        )
     what, hint = _TRAPS[_trap_reason(report, translation)]
     return ExecutionError(f"{what} in {who}", where=where, hint=hint)
 

@@ -29,6 +29,7 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``first``           value; that of the first active lane
 ``sync``            operands as of its ``attr``, a :class:`Sync`
 ``permute``         value; ``attr`` the lane that each lane takes it from
+``heap``            bytes or address (i64); ``attr`` malloc or free; the address given, or 0
 ``mma``             registers of A, B and C; ``attr`` an :class:`Mma`; parts: registers of D
 ==================  ===================================================================
 

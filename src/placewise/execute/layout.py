@@ -126,7 +126,6 @@ class Slot(IntEnum):
     IDENTITY = 58
     """Four i32 in two words, as trace records end: 0, linear block, warp, phase."""
 
-
     RESIDENT = 64
     """Which of the blocks that this worker holds at once is running."""
     READ_TEXTURE = 65
@@ -153,8 +152,52 @@ class Slot(IntEnum):
     WARP_TRACED = 91
     """The same for a block that is traced."""
 
+    RESIDENTS = 68
+    """Pointer to a row of :data:`RESIDENT_WORDS` for each block that can be held at once."""
+    RESIDENT_COUNT = 69
+    GAVE_WAY = 70
+    """Times that warps gave way since one of them last ended or reached a barrier; the limit."""
+    GIVE_WAY_LIMIT = 71
+    GAVE_WAY_AT = 72
+    """Where the last one did, as faults number places."""
+
 
 SLOTS = 96
+
+GIVES_WAY = 1 << 30
+"""Added to the number of the place where a warp goes on, if it stopped to let others run."""
+
+PATIENCE = 64
+"""Rounds of a waiting loop after which a warp gives way: enough for lanes of the warp itself to
+pass one after another, few enough to cost less than the change of warps."""
+
+RESIDENT_BLOCKS = 4096
+"""Most blocks that one run holds at once, more than a GPU of 2026 can (some 160 multiprocessors of
+at most 24 or 32 blocks hold fewer when they have the usual four or more warps)."""
+
+RESIDENT_POINTERS = (
+    Slot.SHARED,
+    Slot.LOCAL_BASE,
+    Slot.FRAMES,
+    Slot.STATES,
+    Slot.WAITS,
+    Slot.BARRIERS,
+)
+"""Memory that each block held at once has of its own: the first words of its row …"""
+
+RESIDENT_VALUES = (
+    Slot.RED_COUNT,
+    Slot.RED_TOTAL,
+    Slot.RED_COUNT_DONE,
+    Slot.RED_TOTAL_DONE,
+    Slot.IDENTITY,
+    Slot.IDENTITY + 1,
+)
+"""… then words that are kept while another block runs …"""
+
+RESIDENT_BLOCK = len(RESIDENT_POINTERS) + len(RESIDENT_VALUES)
+"""… and the number of the block plus one, or 0 for none."""
+RESIDENT_WORDS = RESIDENT_BLOCK + 1
 
 
 class Fault(IntEnum):
@@ -172,6 +215,7 @@ class Fault(IntEnum):
     SURFACE_BOUNDS = 9
     SURFACE_MISALIGNED = 10
     FREE = 11
+    NO_PROGRESS = 12
 
 
 FUEL = 1 << 20

@@ -24,7 +24,7 @@ from placewise.execute.ir import (
 )
 
 _ALWAYS = frozenset({"const", "param", "activemask", "first"})
-_NEVER = frozenset({"atomic", "host", "mma", "sample", "shuffle", "surface", "texture"})
+_NEVER = frozenset({"atomic", "heap", "host", "mma", "sample", "shuffle", "surface", "texture"})
 
 EXIT = -1
 """Target of lanes that end."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import checks, elementwise, matrix, memory, textures, warpops
+from placewise.execute.codegen import checks, elementwise, heap, matrix, memory, textures, warpops
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import vector
 from placewise.execute.ir import BITS, ELEMENTWISE, Node, Reg
@@ -38,6 +38,8 @@ def emit(s: State, n: Node, blend: int) -> None:
         memory.emit(s, n)
     elif op in _TEXTURE:
         textures.emit(s, n)
+    elif op == "heap":
+        heap.emit(s, n)
     elif op == "mma":
         matrix.emit(s, n)
     elif op == "permute":

@@ -41,6 +41,7 @@ class Needs:
     matches: set[int] = field(default_factory=set)
     readers: set[Reader] = field(default_factory=set)
     permute: bool = False
+    heap: set[str] = field(default_factory=set)
     products: set[Mma] = field(default_factory=set)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from placewise.execute.lower_ptx import (
+    allocate,
     bits,
     convert,
     floating,
@@ -111,6 +112,9 @@ _OTHER: dict[str, Handler] = {
     "redux": warp.redux,
     "activemask": warp.activemask,
     "elect": warp.elect,
+    "alloca": allocate.alloca,
+    "stacksave": allocate.stacksave,
+    "stackrestore": allocate.stackrestore,
     "mma": matrix.mma,
     "ldmatrix": matrix.ldmatrix,
     "stmatrix": matrix.stmatrix,
