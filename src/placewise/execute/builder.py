@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from placewise.execute.ir import BITS, Access, Attr, Block, Node, Reg, Terminator
+from placewise.execute.ir import BITS, Access, Attr, Block, Node, Reg, Sync, Terminator
 
 _PURE_FLOAT = {"f16": "i16", "f32": "i32", "f64": "i64"}
 _INT_OF_BITS = {1: "i1", 8: "i8", 16: "i16", 32: "i32", 64: "i64", 128: "i128"}
@@ -26,6 +26,7 @@ class Builder:
         self.blocks: list[Block] = []
         self.regs: dict[str, Reg] = {}
         self.accesses: list[Access] = []
+        self.syncs: list[Sync] = []
         self.arguments: dict[str, dict[int, int]] = {}
         """Calls' arguments by unique name: bits stored at each byte offset."""
         self.block = Block(0)
@@ -100,6 +101,12 @@ class Builder:
         numbered = replace(access, site=len(self.accesses))
         self.accesses.append(numbered)
         return self._append(op, type_, args, numbered)
+
+    def sync(self, sync: Sync, *args: Node) -> Node:
+        """A synchronising instruction; gets its number."""
+        numbered = replace(sync, number=len(self.syncs))
+        self.syncs.append(numbered)
+        return self._append("sync", "i1", args, numbered)
 
     def const(self, type_: str, value: int) -> Node:
         """A constant; for floating types ``value`` is the bits."""

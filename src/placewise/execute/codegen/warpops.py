@@ -50,27 +50,33 @@ def permute(declarations: set[str], *, avx512: bool) -> str:
 
 def shuffle(v: Values, n: Node) -> tuple[str, str]:
     """Value and in-range vectors of a ``shuffle`` node (PTX ISA, shfl.sync)."""
-    value, b, c = (v.vector(a) for a in n.args)
+    value = v.vector(n.args[0])
+    index, fine = sources(v, n.args[1], n.args[2], str(n.attr))
+    return v.op(f"call fastcc {_V} @permute({_V} {value}, {_V} {index})"), fine
+
+
+def sources(v: Values, lane: Node, clamp_operand: Node, mode: str) -> tuple[str, str]:
+    """The lane that each lane reads from in a shuffle (itself out of range), and in-range."""
+    b, c = v.vector(lane), v.vector(clamp_operand)
     b = v.op(f"and {_V} {b}, splat (i32 31)")
     segment = v.op(f"and {_V} {v.op(f'lshr {_V} {c}, splat (i32 8)')}, splat (i32 31)")
     clamp = v.op(f"and {_V} {c}, splat (i32 31)")
     free = v.op(f"xor {_V} {segment}, splat (i32 31)")
     least = v.op(f"and {_V} {LANE}, {segment}")
     most = v.op(f"or {_V} {least}, {v.op(f'and {_V} {clamp}, {free}')}")
-    if n.attr == "up":
+    if mode == "up":
         source = v.op(f"sub {_V} {LANE}, {b}")
         fine = v.op(f"icmp sge {_V} {source}, {most}")
     else:
-        if n.attr == "down":
+        if mode == "down":
             source = v.op(f"add {_V} {LANE}, {b}")
-        elif n.attr == "bfly":
+        elif mode == "bfly":
             source = v.op(f"xor {_V} {LANE}, {b}")
         else:
             source = v.op(f"or {_V} {least}, {v.op(f'and {_V} {b}, {free}')}")
         fine = v.op(f"icmp sle {_V} {source}, {most}")
     index = v.op(f"select <32 x i1> {fine}, {_V} {source}, {_V} {LANE}")
-    index = v.op(f"and {_V} {index}, splat (i32 31)")
-    return v.op(f"call fastcc {_V} @permute({_V} {value}, {_V} {index})"), fine
+    return v.op(f"and {_V} {index}, splat (i32 31)"), fine
 
 
 def vote(v: Values, n: Node, mask: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
+from placewise.execute.lower_ptx import sync
 from placewise.execute.lower_ptx.context import Context, width
 from placewise.kernel.ptx import Instruction, Pair
 
@@ -29,6 +30,7 @@ def shfl(c: Context, i: Instruction) -> None:
     """shfl.sync.{up,down,bfly,idx}.b32 d|p, a, b, c, mask."""
     mode = next(p for p in i.parts if p in ("up", "down", "bfly", "idx"))
     value, lane, clamp = (c.src(o, "i32") for o in i.operands[1:4])
+    sync.shuffle(c, i, mode, lane, clamp)
     node = c.b.effect("shuffle", "i32", value, lane, clamp, attr=mode)
     target = i.operands[0]
     if isinstance(target, Pair):
@@ -40,6 +42,7 @@ def vote(c: Context, i: Instruction) -> None:
     mode = next(p for p in i.parts if p in ("all", "any", "uni", "ballot"))
     predicate = c.src(i.operands[1], "i1")
     type_ = "i32" if mode == "ballot" else "i1"
+    sync.collective(c, i, 2)
     members = _members(c, i, 2)
     c.dst(i.operands[0], c.b.effect("vote", type_, predicate, *members, attr=mode))
 
@@ -47,6 +50,7 @@ def vote(c: Context, i: Instruction) -> None:
 def match(c: Context, i: Instruction) -> None:
     mode = "any" if "any" in i.parts else "all"
     value = c.src(i.operands[1], int_type(width(i.parts[-1])))
+    sync.collective(c, i, 2)
     node = c.b.effect("match", "i32", value, *_members(c, i, 2), attr=mode)
     target = i.operands[0]
     if isinstance(target, Pair):
@@ -62,6 +66,7 @@ def redux(c: Context, i: Instruction) -> None:
     if op in ("min", "max"):
         op = ("s" if type_[0] == "s" else "u") + op
     value = c.src(i.operands[1], "i32")
+    sync.collective(c, i, 2)
     c.dst(i.operands[0], c.b.effect("reduce", "i32", value, *_members(c, i, 2), attr=op))
 
 

@@ -1,0 +1,111 @@
+"""A checked run: shadow memory beside the kernel, and what it finds."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.check import layout as at
+from placewise.execute.check.access import check_access
+from placewise.execute.check.blocks import leave_all
+from placewise.execute.check.describe import Scene, fault_finding, findings_of
+from placewise.execute.check.event import check_arrival, check_resume, check_sync
+from placewise.execute.check.finding import Finding
+from placewise.execute.check.state import LaunchState
+from placewise.execute.layout import Slot
+from placewise.execute.worker import FaultReport
+
+BAD_LIMIT = 100_000
+"""Accesses of single lanes that are left out (out of bounds, misaligned, to read-only memory) until
+a launch is ended."""
+
+
+@dataclass
+class Checker:
+    """Finds the mistakes of the launches that it is passed to, as ``check=``.
+
+    Memory errors do not end a launch: the access is left out (a load gives 0), and the run goes on
+    until ``bad_limit`` of them. What does end it (a trap, a barrier that never completes, too many
+    instructions) becomes a finding, too; results of such a launch are those until then.
+    """
+
+    bad_limit: int = BAD_LIMIT
+    findings: list[Finding] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """What was not checked, and why."""
+    launches: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """No finding but notes."""
+        return not any(f.counts for f in self.findings)
+
+    def begin(self, scene: Scene, residents: int) -> LaunchCheck:
+        """Start a launch; the executor calls this."""
+        return LaunchCheck(self, scene, residents)
+
+
+class LaunchCheck:
+    """One launch under the checker."""
+
+    def __init__(self, checker: Checker, scene: Scene, residents: int) -> None:
+        self.checker = checker
+        self.scene = scene
+        self.residents = residents
+        self.memory = LaunchState(
+            scene.translation.program, scene.device, scene.launch, residents, checker.bad_limit
+        )
+
+    def attach(self, context: NDArray[np.int64]) -> None:
+        """Have the worker with this context ask the checker."""
+        state = self.memory.state
+        state[at.S_WINDOWS] = context[Slot.WINDOWS]
+        state[at.S_STOP] = context.ctypes.data + 8 * Slot.STOP
+        for slot, function in (
+            (Slot.CHECK_ACCESS, check_access),
+            (Slot.CHECK_SYNC, check_sync),
+            (Slot.CHECK_ARRIVAL, check_arrival),
+            (Slot.CHECK_RESUME, check_resume),
+        ):
+            context[slot] = ctypes.cast(function.ctypes, ctypes.c_void_p).value or 0
+        context[Slot.CHECK_STATE] = self.memory.address
+        context[Slot.CHECK_SCRATCH] = self.memory.scratch
+
+    def end(self, fault: FaultReport | None, *, finished: bool) -> None:
+        """Add the launch's findings; ``finished`` where all of its blocks ran to their end."""
+        checker, memory, scene = self.checker, self.memory, self.scene
+        if finished:
+            leave_all(memory.address, self.residents)
+        name = scene.kernel.name
+        found = findings_of(scene, memory.rows())
+        if fault is not None:
+            found = (*found, fault_finding(scene, fault))
+        checker.findings += [replace(f, kernel=name, launch=checker.launches) for f in found]
+        state = memory.state
+        if state[at.S_BAD] >= state[at.S_BAD_LIMIT]:
+            checker.remarks.append(
+                f"{name}: ended after {state[at.S_BAD]} accesses out of bounds, misaligned or to "
+                "read-only memory"
+            )
+        if memory.unwatched:
+            names = ", ".join(memory.unwatched)
+            checker.remarks.append(f"{name}: races were not looked for in {names}: too large")
+        if state[at.S_NODES_FULL]:
+            checker.remarks.append(
+                f"{name}: more fences with flags than can be followed; races between threads "
+                "that no barrier orders were not looked for from there on"
+            )
+        if state[at.S_FINDINGS_LOST]:
+            checker.remarks.append(
+                f"{name}: {state[at.S_FINDINGS_LOST]} further findings at more places than "
+                f"the {at.FINDING_ROWS} that are kept"
+            )
+        if state[at.S_SURPRISES]:
+            checker.remarks.append(
+                f"{name}: {state[at.S_SURPRISES]} stores through pointers that were not foreseen; "
+                "races with them were not looked for"
+            )
+        checker.launches += 1

@@ -1,0 +1,113 @@
+"""What the checker reports: one finding for each kind of mistake at each place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How sure it is that a finding is a mistake."""
+
+    error = "error"
+    """The kernel is wrong, or its result depends on chance."""
+    warning = "warning"
+    """It relies on what CUDA does not promise."""
+    note = "note"
+    """Allowed by custom: threads that store the same value to the same place. Not counted."""
+
+
+class Kind(StrEnum):
+    """Kinds of findings; the value is how JSON and SARIF name them."""
+
+    out_of_bounds = "out-of-bounds"
+    misaligned = "misaligned"
+    read_only = "write-to-read-only"
+    null = "null-pointer"
+    uninitialised = "uninitialised-read"
+    shared_race = "shared-race"
+    global_race = "global-race"
+    copy_pending = "async-copy-not-awaited"
+    barrier = "barrier-not-reached"
+    barrier_mismatch = "barrier-mismatch"
+    mask = "lane-mask"
+    shuffle = "shuffle-of-inactive-lane"
+    endless = "does-not-end"
+    trap = "trap"
+    stopped = "stopped"
+
+
+RULES = {
+    Kind.out_of_bounds: "An access outside of its array.",
+    Kind.misaligned: "An access at an address that is not a multiple of its size.",
+    Kind.read_only: "A write to memory that kernels can only read.",
+    Kind.null: "An access through a null pointer or a number that is no address.",
+    Kind.uninitialised: "A read of memory that was never written.",
+    Kind.shared_race: "Accesses of shared memory by threads that nothing orders, one a write.",
+    Kind.global_race: "Accesses of global memory by threads that nothing orders, one a write.",
+    Kind.copy_pending: "Shared memory used before its asynchronous copy was waited for.",
+    Kind.barrier: "A barrier that not all threads of the block reach.",
+    Kind.barrier_mismatch: "Warps of a block that meet at different barriers.",
+    Kind.mask: "A member mask that does not fit the lanes that execute the instruction.",
+    Kind.shuffle: "A shuffle that reads a lane that takes no part in it.",
+    Kind.endless: "A kernel that exceeds the limit of instructions.",
+    Kind.trap: "A trap or failed assertion.",
+    Kind.stopped: "The run was ended by another mistake.",
+}
+"""One sentence for each kind."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of source."""
+
+    file: str
+    line: int | None
+    """None where the compiler gave no line."""
+    instruction: str
+    """As in the PTX."""
+    ptx_line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else f"{self.file} (PTX {self.ptx_line})"
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread of a launch, (x, y, z) each."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"block {self.block}, thread {self.thread}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One mistake. Its first occurrence is told in full, the others are counted."""
+
+    kind: Kind
+    severity: Severity
+    message: str
+    place: Place
+    thread: Thread | None
+    other_place: Place | None
+    """Of the earlier access of a race, or the other barrier."""
+    other_thread: Thread | None
+    array: str | None
+    """Array, shared variable, or space of memory."""
+    index: tuple[int, ...] | None
+    """Element of the array, by dimension where its shape is known."""
+    byte_offset: int | None
+    count: int
+    """Occurrences: accesses of single lanes."""
+    hint: str
+    kernel: str = ""
+    launch: int = 0
+    """Which of a program's launches, from 0."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether a kernel with this finding is not clean."""
+        return self.severity is not Severity.note

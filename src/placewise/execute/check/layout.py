@@ -1,0 +1,220 @@
+"""Where the checker keeps what it knows: 64-bit words that compiled code and Python share.
+
+All numbers are plain integers, since compiled code takes them as constants.
+"""
+
+from __future__ import annotations
+
+LANES = 32
+WARPS = 32
+"""Most warps of a block."""
+THREADS = LANES * WARPS
+BARRIERS = 16
+
+# --- the state of a launch
+
+S_SITES = 0
+"""Address of the table of memory instructions, :data:`SITE_WORDS` each."""
+S_WINDOWS = 1
+"""Address of the engine's window table."""
+S_SHADOWS = 2
+"""Address of the table of shadows by window, :data:`SHADOW_WORDS` each."""
+S_SYNCS = 3
+"""Address of the table of synchronising instructions, :data:`SYNC_WORDS` each."""
+S_SCRATCH = 4
+"""Address where generated code leaves 32 operands, then the values to be stored."""
+S_FINDINGS = 5
+"""Address of the table of findings."""
+S_FINDINGS_LOST = 6
+"""Findings of further kinds and places, for which the table had no room."""
+S_BLOCK = 7
+"""Address of the present block's words."""
+S_BASE = 8
+"""Serial number of the launch's block 0; all stamps below it are of earlier launches."""
+S_WARPS = 9
+S_LAST_LANES = 10
+"""Lanes of the last warp of a block."""
+S_SHARED_BYTES = 11
+S_SHARED_CELLS = 12
+S_SHARED_SHIFT = 13
+"""Binary logarithm of the bytes of a cell of shared memory."""
+S_SHARED_DEFINED = 14
+S_SHARED_ASYNC = 15
+"""Address of a word per 4 bytes of shared memory: its asynchronous copy; 0 without any."""
+S_LOCAL_BYTES = 16
+S_LOCAL_DEFINED = 17
+S_BAD = 18
+"""Lane accesses that had to be left out so far."""
+S_BAD_LIMIT = 19
+S_STOP = 20
+"""Address of the word that ends the run."""
+S_PLAIN_BARRIERS = 21
+S_TRACKING = 22
+"""Nonzero where the kernel has fences or acquiring and releasing accesses."""
+S_NODES = 23
+"""Address of the table of releases, :data:`NODE_WORDS` each; a power of two of them."""
+S_NODE_MASK = 24
+S_NODE_COUNT = 25
+S_NODES_FULL = 26
+S_BARRIER_LINES = 27
+"""Address of a word per program block: the source line of the barrier at its end."""
+S_WINDOW_SHIFT = 28
+S_WINDOW_COUNT = 29
+S_WINDOW_WORDS = 30
+S_SURPRISES = 31
+"""Stores to arrays that the program was not expected to write."""
+S_RESIDENT = 32
+"""Which of the blocks that are held at once the words below are about."""
+S_BLOCK_STRIDE = 33
+"""Bytes from one held block's memory to the next one's."""
+S_CELLS_STRIDE = 34
+S_DEFINED_STRIDE = 35
+S_ASYNC_STRIDE = 36
+S_LOCAL_STRIDE = 37
+S_FIRST_BLOCK = 38
+S_FIRST_CELLS = 39
+S_FIRST_DEFINED = 40
+S_FIRST_ASYNC = 41
+S_FIRST_LOCAL = 42
+STATE_WORDS = 48
+
+FIRST_OF = {
+    S_BLOCK: S_FIRST_BLOCK,
+    S_SHARED_CELLS: S_FIRST_CELLS,
+    S_SHARED_DEFINED: S_FIRST_DEFINED,
+    S_SHARED_ASYNC: S_FIRST_ASYNC,
+    S_LOCAL_DEFINED: S_FIRST_LOCAL,
+}
+"""Where the address for the first held block is kept."""
+
+# --- memory instructions
+
+SITE_KIND = 0
+SITE_SPACE = 1
+SITE_LANE_BYTES = 2
+SITE_ELEMENT_BYTES = 3
+SITE_FLAGS = 4
+SITE_WORDS = 8
+
+LOAD, STORE, ATOMIC = 0, 1, 2
+IN_WINDOW, IN_SHARED, IN_LOCAL = 0, 1, 2
+
+IS_ATOMIC = 1
+IS_VOLATILE = 2
+RELEASES = 4
+ACQUIRES = 8
+IS_ASYNC = 16
+
+# --- shadows
+
+SHADOW_CELLS = 0
+"""Address of the cells, 0 where no thread may write."""
+SHADOW_SHIFT = 1
+SHADOW_DEFINED = 2
+"""Address of a byte per byte, nonzero where it has a value; 0 where all have."""
+SHADOW_WORDS = 4
+
+CELL_WORDS = 6
+"""Of each of the last write and two reads: :func:`who` and :func:`when`."""
+
+# --- synchronising instructions
+
+SYNC_KIND = 0
+SYNC_OPERAND = 1
+SYNC_WORDS = 2
+
+WARP_SYNC, FENCE, COMMIT, WAIT, COLLECTIVE, SHUFFLE = 0, 1, 2, 3, 4, 5
+FENCE_BLOCK, FENCE_DEVICE = 1, 2
+
+# --- what the present block has done
+
+B_SERIAL = 0
+B_SEQUENCE = 1
+"""Per warp: synchronisations among its lanes so far."""
+B_EVERY = B_SEQUENCE + WARPS
+"""Per warp: what its lanes did before this number, all its lanes know."""
+B_CLOCK = B_EVERY + WARPS
+"""Per warp: block barriers that it has reached."""
+B_KNOWN_CLOCK = B_CLOCK + WARPS
+"""Per warp and other warp: what the other did before this clock is known."""
+B_WAITS_AT = B_KNOWN_CLOCK + WARPS * WARPS
+B_WAITS_ROUND = B_WAITS_AT + WARPS
+B_ROUND = B_WAITS_ROUND + WARPS
+"""Per barrier: how often it has been completed."""
+B_ARRIVED = B_ROUND + BARRIERS
+"""Per barrier and warp: clocks brought by those who arrived."""
+B_PASSED = B_ARRIVED + BARRIERS * WARPS
+"""Per barrier and warp: clocks that those take away who waited for the last round."""
+B_LAST_BARRIER = B_PASSED + BARRIERS * WARPS
+B_PHASE = B_LAST_BARRIER + WARPS
+B_PHASE_BARRIER = B_PHASE + 1
+B_PAIRS_USED = B_PHASE_BARRIER + 1
+B_THREADS_USED = B_PAIRS_USED + 1
+B_ACQUIRES = B_THREADS_USED + 1
+"""Number of entries of the list of acquires."""
+B_SMALL = B_ACQUIRES + 1
+"""Words that every new block starts with as zeros."""
+ACQUIRES_KEPT = 64
+ACQUIRE_WORDS = 4
+B_ACQUIRE_LIST = B_SMALL
+B_PAIRS = B_ACQUIRE_LIST + ACQUIRES_KEPT * ACQUIRE_WORDS
+"""Per warp, lane and other lane: what the other did before this number is known."""
+B_FENCE_SEQUENCE = B_PAIRS + WARPS * LANES * LANES
+"""Per thread, at its last fence: the number within its warp, what all lanes knew, clock, scope."""
+B_FENCE_EVERY = B_FENCE_SEQUENCE + THREADS
+B_FENCE_CLOCK = B_FENCE_EVERY + THREADS
+B_FENCE_SCOPE = B_FENCE_CLOCK + THREADS
+B_COMMITTED = B_FENCE_SCOPE + THREADS
+"""Per thread: groups of asynchronous copies committed, and complete."""
+B_COMPLETE = B_COMMITTED + THREADS
+GROUPS_KEPT = 8
+B_COMPLETE_CLOCK = B_COMPLETE + THREADS
+B_COMPLETE_SEQUENCE = B_COMPLETE_CLOCK + THREADS * GROUPS_KEPT
+BLOCK_WORDS = B_COMPLETE_SEQUENCE + THREADS * GROUPS_KEPT
+
+# --- releases
+
+NODE_ADDRESS = 0
+"""0: free."""
+NODE_KEY = 1
+"""Block's serial number and which of its threads' accesses this is about."""
+NODE_BEFORE = 2
+"""They are covered up to here: a number within the warp, or a clock."""
+NODE_SCOPE = 3
+NODE_WORDS = 4
+NODE_BLOCK_PART = 0
+NODE_WARP_PART = 1
+NODE_THREAD_PART = 64
+NODE_PARTS = 2048
+NODE_ANY = -1
+"""Key of the mark that somebody released at an address."""
+
+# --- findings
+
+FINDING_ROWS = 4096
+FINDING_WORDS = 16
+F_KIND = 0
+"""0: free."""
+F_SITE = 1
+F_OTHER_SITE = 2
+F_WINDOW = 3
+F_FLAGS = 4
+"""Of a race: how far apart the threads are, and whether the values were the same."""
+F_COUNT = 5
+F_BLOCK = 6
+F_THREAD = 7
+F_OTHER_BLOCK = 8
+F_OTHER_THREAD = 9
+F_OFFSET = 10
+F_EXTRA = 11
+
+BOUNDS, MISALIGNED, READ_ONLY, NULL, UNDEFINED = 1, 2, 3, 4, 5
+WRITE_WRITE, WRITE_READ, READ_WRITE = 6, 7, 8
+ASYNC_PENDING = 9
+BARRIER_SKIPPED, BARRIER_MISMATCH = 10, 11
+MASK_WITHOUT_SELF, MASK_OF_ABSENT, SHUFFLE_OF_ABSENT = 12, 13, 14
+
+APART_LANES, APART_WARPS, APART_BLOCKS = 1, 2, 3
+SAME_VALUE = 8
+ASYNC_UNORDERED = 16
+SHARED_WINDOW, LOCAL_WINDOW, NO_WINDOW = 1, 2, -1

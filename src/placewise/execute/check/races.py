@@ -1,0 +1,224 @@
+"""Cells of shadow memory, compiled: the last write of a place and two reads, and what races them.
+
+A race is two accesses of one place by different threads, at least one of them a write, of which
+neither is ordered before the other. With the last write and one read kept for each thread this is
+exact (FastTrack, Flanagan and Freund 2009, section 3); two reads as far apart as possible find a
+race wherever reads by two threads suffice.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from placewise.execute.check import layout as at
+from placewise.execute.check.order import (
+    clock_of,
+    flags_of,
+    ordered,
+    part_of,
+    sequence_of,
+    serial_of,
+    site_of,
+    thread_of,
+)
+from placewise.execute.check.pointers import bytes_at, words_at
+
+
+@njit(cache=True, nogil=True)
+def note(
+    state_address: int,
+    kind: int,
+    site: int,
+    other_site: int,
+    window: int,
+    flags: int,
+    thread: int,
+    other_serial: int,
+    other_thread: int,
+    offset: int,
+    extra: int,
+) -> None:
+    """Count a finding; the first of each kind and pair of places is kept with its threads."""
+    state = words_at(state_address)
+    block = words_at(state[at.S_BLOCK])[at.B_SERIAL] - state[at.S_BASE]
+    mixed = ((((kind * 64 + flags) * 65599 + site) * 65599 + other_site) * 65599 + window) * 40503
+    n = (mixed >> 4) & (at.FINDING_ROWS - 1)
+    for _ in range(at.FINDING_ROWS):
+        row = words_at(state[at.S_FINDINGS] + n * at.FINDING_WORDS * 8)
+        if row[at.F_KIND] == 0:
+            row[at.F_KIND] = kind
+            row[at.F_SITE] = site
+            row[at.F_OTHER_SITE] = other_site
+            row[at.F_WINDOW] = window
+            row[at.F_FLAGS] = flags
+            row[at.F_COUNT] = 1
+            row[at.F_BLOCK] = block
+            row[at.F_THREAD] = thread
+            row[at.F_OTHER_BLOCK] = other_serial - state[at.S_BASE]
+            row[at.F_OTHER_THREAD] = other_thread
+            row[at.F_OFFSET] = offset
+            row[at.F_EXTRA] = extra
+            return
+        if (
+            row[at.F_KIND] == kind
+            and row[at.F_SITE] == site
+            and row[at.F_OTHER_SITE] == other_site
+            and row[at.F_WINDOW] == window
+            and row[at.F_FLAGS] == flags
+        ):
+            row[at.F_COUNT] += 1
+            return
+        n = (n + 1) & (at.FINDING_ROWS - 1)
+    state[at.S_FINDINGS_LOST] += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _apart(first: int, other: int) -> int:
+    """How far apart the threads of two stamps are: 0 for the same one."""
+    if serial_of(first) != serial_of(other):
+        return at.APART_BLOCKS
+    if thread_of(first) >> 5 != thread_of(other) >> 5:
+        return at.APART_WARPS
+    return at.APART_LANES if thread_of(first) != thread_of(other) else 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _both_synchronise(first: int, other: int) -> bool:
+    """Atomics do not race each other; volatile accesses race only within a warp."""
+    a, b = flags_of(first), flags_of(other)
+    if a == 0 or b == 0:
+        return False
+    if (a | b) & at.IS_ATOMIC:
+        return True
+    return _apart(first, other) != at.APART_LANES
+
+
+@njit(cache=True, nogil=True)
+def _races(state_address: int, first: int, then: int, me: int) -> bool:
+    """Whether an earlier access with stamp (``first``, ``then``) races the present one."""
+    if serial_of(first) < words_at(state_address)[at.S_BASE] or _apart(first, me) == 0:
+        return False
+    if part_of(first) & part_of(me) == 0 or _both_synchronise(first, me):
+        return False
+    return not ordered(state_address, first, then, thread_of(me))
+
+
+@njit(cache=True, nogil=True)
+def _note_race(
+    state_address: int,
+    kind: int,
+    first: int,
+    then: int,
+    me: int,
+    now: int,
+    same: bool,
+    window: int,
+    offset: int,
+) -> None:
+    flags = _apart(first, me) + (at.SAME_VALUE if same else 0)
+    note(
+        state_address, kind, site_of(now), site_of(then), window, flags, thread_of(me),
+        serial_of(first), thread_of(first), offset, 0,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def on_read(
+    state_address: int, cell_address: int, me: int, now: int, window: int, offset: int
+) -> bool:
+    """Check a read of a cell and remember it; whether it races."""
+    cell = words_at(cell_address)
+    base = words_at(state_address)[at.S_BASE]
+    found = False
+    if cell[0] != 0 and _races(state_address, cell[0], cell[1], me):
+        _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
+        found = True
+    for n in (2, 4):
+        read = cell[n]
+        if serial_of(read) < base or _precedes(state_address, read, cell[n + 1], me):
+            cell[n] = me
+            cell[n + 1] = now
+            return found
+    if _apart(cell[2], me) > _apart(cell[2], cell[4]):
+        cell[4] = me
+        cell[5] = now
+    return found
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _precedes(state_address: int, read: int, then: int, me: int) -> bool:
+    """Whether a read may be forgotten for the sake of the present one.
+
+    It may if it comes before it and is not the stricter of the two: whatever races a volatile or
+    partial read races a plain and whole one too.
+    """
+    if flags_of(me) != 0 and flags_of(read) == 0:
+        return False
+    if part_of(read) & ~part_of(me) != 0 or serial_of(read) != serial_of(me):
+        return False
+    if thread_of(read) == thread_of(me):
+        return True
+    state = words_at(state_address)
+    words = words_at(state[at.S_BLOCK])
+    warp, other = thread_of(me) >> 5, thread_of(read) >> 5
+    if warp == other:
+        return bool(sequence_of(then) < words[at.B_EVERY + warp])
+    return bool(clock_of(then) < words[at.B_KNOWN_CLOCK + warp * at.WARPS + other])
+
+
+@njit(cache=True, nogil=True)
+def on_write(
+    state_address: int,
+    cell_address: int,
+    me: int,
+    now: int,
+    same: bool,
+    window: int,
+    offset: int,
+) -> bool:
+    """Check a write of a cell and remember it; whether it races.
+
+    ``same``: it stores what is there already.
+    """
+    cell = words_at(cell_address)
+    found = False
+    if cell[0] != 0 and _races(state_address, cell[0], cell[1], me):
+        _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
+        found = True
+    for n in (2, 4):
+        if cell[n] != 0 and _races(state_address, cell[n], cell[n + 1], me):
+            _note_race(
+                state_address, at.READ_WRITE, cell[n], cell[n + 1], me, now, False, window, offset
+            )
+            found = True
+            break
+        # One that does not cover the write's bytes or synchronises stays for later writes.
+    cell[0] = me
+    cell[1] = now
+    for n in (2, 3, 4, 5):
+        cell[n] = 0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def stores_same(scratch: int, lane: int, element_bytes: int, count: int, host: int) -> bool:
+    """Whether a lane's values are what memory holds at ``host``."""
+    memory = bytes_at(host)
+    for element in range(count):
+        values = bytes_at(scratch + 256 + (element * at.LANES + lane) * element_bytes)
+        for n in range(element_bytes):
+            if values[n] != memory[element * element_bytes + n]:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def lanes_store_same(scratch: int, lane: int, other: int, element_bytes: int, count: int) -> bool:
+    """Whether two lanes store the same values."""
+    for element in range(count):
+        mine = bytes_at(scratch + 256 + (element * at.LANES + lane) * element_bytes)
+        theirs = bytes_at(scratch + 256 + (element * at.LANES + other) * element_bytes)
+        for n in range(element_bytes):
+            if mine[n] != theirs[n]:
+                return False
+    return True
