@@ -8,7 +8,7 @@ compute capability fixes and no machine file states, is tabulated here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Limits, Machine
@@ -30,28 +30,45 @@ class AllocationRules:
     """Bytes; shared memory is given in multiples of this."""
     reserved_shared: int
     """Bytes of shared memory that the system takes per block."""
+    max_registers_per_block: int | None = 65536
+    """Most registers of one block; None: all of the SM's."""
+    checked_partitions: int | None = None
+    """Partitions that a launch is checked for where they are not those that there are."""
+    barriers_per_slot: int | None = None
+    """Hardware barriers of an SM over the blocks that it can hold; None: no limit."""
 
 
 # Major compute capability → rules. 1.x: register unit of 1.2 and 1.3 (the occupancy calculator);
 # there "partitions" is the warp allocation granularity of two.
 _RULES = {
-    1: AllocationRules(512, True, 2, 512, 0),
-    2: AllocationRules(64, False, 2, 128, 0),
+    1: AllocationRules(512, True, 2, 512, 0, None),
+    2: AllocationRules(64, False, 2, 128, 0, None),
     3: AllocationRules(256, False, 4, 256, 0),
-    5: AllocationRules(256, False, 4, 256, 0),
-    6: AllocationRules(256, False, 4, 256, 0),
-    7: AllocationRules(256, False, 4, 256, 0),
-    8: AllocationRules(256, False, 4, 128, 1024),
-    9: AllocationRules(256, False, 4, 128, 1024),
+    5: AllocationRules(256, False, 4, 256, 0, barriers_per_slot=2),
+    6: AllocationRules(256, False, 4, 256, 0, barriers_per_slot=2),
+    7: AllocationRules(256, False, 4, 256, 0, barriers_per_slot=2),
+    8: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
+    9: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=2),
+    10: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
+    11: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
+    12: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
 }
-# Capability 6.0 (P100) has two sub-partitions where 6.1 and 6.2 have four (cuda_occupancy.h).
-_P100 = AllocationRules(256, False, 2, 256, 0)
+# Single capabilities that differ from their major version (cuda_occupancy.h; registers per block of
+# the Tegra processors 5.3 and 6.2 from the CUDA C++ Programming Guide's technical specifications).
+_EXCEPTIONS = {
+    (5, 3): replace(_RULES[5], max_registers_per_block=32768),
+    # Two partitions; but what cannot run on 6.1, with its four, is not let run here either.
+    (6, 0): replace(_RULES[6], partitions=2, checked_partitions=4),
+    (6, 2): replace(_RULES[6], max_registers_per_block=32768),
+    (8, 0): replace(_RULES[8], barriers_per_slot=2),
+    (10, 0): replace(_RULES[10], barriers_per_slot=2),
+}
 
 
 def allocation_rules(capability: tuple[int, int]) -> AllocationRules:
-    """Rules of a compute capability; those after 9.x follow it, as in NVIDIA's header."""
-    if capability == (6, 0):
-        return _P100
+    """Rules of a compute capability; unknown ones follow the latest known before them."""
+    if capability in _EXCEPTIONS:
+        return _EXCEPTIONS[capability]
     known = [major for major in _RULES if major <= capability[0]]
     return _RULES[max(known, default=1)]
 
@@ -67,8 +84,8 @@ class Occupancy:
     max_warps: int
     """Warps that the SM could hold."""
     limits: tuple[tuple[str, int], ...]
-    """Blocks that each resource alone would allow: threads, blocks, registers, shared memory.
-    ``registers`` is missing where the kernel's register count is unknown."""
+    """Blocks that each resource alone would allow: threads, blocks, registers, shared memory,
+    barriers. ``registers`` is missing where the kernel's register count is unknown."""
 
     @property
     def binding(self) -> tuple[str, ...]:
@@ -94,20 +111,26 @@ def _register_blocks(limits: Limits, rules: AllocationRules, warps: int, registe
         return limits.registers_per_sm // _round_up(whole, rules.register_unit)
     per_warp = _round_up(registers * WARP_SIZE, rules.register_unit)
     # A launch is checked as if all partitions held as many warps as the fullest one.
-    if per_warp * _round_up(warps, rules.partitions) > limits.registers_per_sm:
+    checked = _round_up(warps, rules.checked_partitions or rules.partitions)
+    if per_warp * checked > (rules.max_registers_per_block or limits.registers_per_sm):
         return 0
     per_partition = limits.registers_per_sm // rules.partitions // per_warp
     return per_partition * rules.partitions // warps
 
 
 def occupancy(
-    launch: Launch, machine: Machine, *, registers: int | None, shared_bytes: int
+    launch: Launch,
+    machine: Machine,
+    *,
+    registers: int | None,
+    shared_bytes: int,
+    barriers: int = 0,
 ) -> Occupancy:
     """Occupancy of ``launch`` on ``machine``.
 
     ``registers`` are per thread (None: unknown, not considered); ``shared_bytes`` are static and
-    dynamic shared memory of a block together. Blocks of the result are 0 where the launch cannot
-    run at all.
+    dynamic shared memory of a block together; ``barriers`` are the hardware barriers that a block
+    uses. Blocks of the result are 0 where the launch cannot run at all.
     """
     limits = machine.limits
     rules = allocation_rules(limits.compute_capability)
@@ -128,6 +151,9 @@ def occupancy(
         allowed.append(("shared memory", 0))
     elif per_block:
         allowed.append(("shared memory", limits.shared_bytes_per_sm // per_block))
+    if barriers and rules.barriers_per_slot is not None:
+        available = rules.barriers_per_slot * limits.max_blocks_per_sm
+        allowed.append(("barriers", available // barriers))
 
     blocks = min(count for _, count in allowed)
     return Occupancy(blocks, blocks * warps, max_warps, tuple(allowed))
