@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute.arguments import Passed, parameter_bytes, type_name
+from placewise.execute.arguments import parameter_bytes
 from placewise.execute.device import Bytes, Device, IdleKey, Region
-from placewise.execute.device_array import DeviceArray, DevicePointer
+from placewise.execute.device_array import DeviceArray
 from placewise.execute.device_texture import DeviceTexture
 from placewise.execute.layout import (
     FIRST_WINDOW,
     HEAP_WINDOW,
     LAST_WINDOW,
-    address,
     empty_windows,
-    function_address,
 )
+from placewise.execute.loaded_module import LoadedModule, load
 from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.module_memory import find_variable, initial_content, plain_name
+from placewise.execute.resolve import DeviceArgument, resolve, written_through
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress, run_on
 from placewise.execute.texture_words import texel_read, texture_words
@@ -32,7 +32,7 @@ from placewise.execute.trace import TraceConsumer
 from placewise.execute.translate import parsed
 from placewise.execute.worker import Worker
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Launch, ScalarArgument, SurfaceArgument, TextureArgument
+from placewise.kernel.launch import Launch, SurfaceArgument, TextureArgument
 from placewise.kernel.ptx.module import Variable
 from placewise.kernel.texture import Geometry, Sampler, Texels, texels_of
 
@@ -48,28 +48,6 @@ KEPT_FOR_VARIABLES = 256
 
 LARGE = 1 << 31
 """Bytes of an array from which on 32-bit offsets do not reach."""
-
-DeviceArgument = (
-    DeviceArray
-    | DevicePointer
-    | DeviceTexture
-    | np.generic
-    | NDArray[Any]
-    | ScalarArgument
-    | TextureArgument
-    | SurfaceArgument
-    | None
-)
-"""What a launch takes: arrays and pointers into them, NumPy scalars and structs, None for null."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Loaded:
-    """A module's variables in device memory, by name in the PTX."""
-
-    first_window: int
-    variables: tuple[Variable, ...]
-    regions: dict[str, Region]
 
 
 class DeviceMemory:
@@ -88,7 +66,7 @@ class DeviceMemory:
         self._next_variable = FIRST_WINDOW
         self._next_array = LAST_WINDOW
         self._freed: deque[Region] = deque()
-        self._modules: dict[str, _Loaded] = {}
+        self._modules: dict[str, LoadedModule] = {}
         self._textures: dict[int, DeviceTexture] = {}
         """By the identity of the argument that they were made of."""
         self._windows = empty_windows()
@@ -178,6 +156,7 @@ class DeviceMemory:
         instruction_limit: int | None = DEFAULT_LIMIT,
         progress: Progress | None = None,
         threads: int | None = None,
+        check: Checker | None = None,
         marks_defined: bool = False,
     ) -> Execution:
         """Run ``kernel`` on this memory; options and errors as of :func:`execute`.
@@ -188,7 +167,7 @@ class DeviceMemory:
         the kernel writes to counts as initialised.
         """
         loaded = self._load(kernel)
-        passed = [self._passed(n, a) for n, a in enumerate(arguments, start=1)]
+        passed = resolve(self, kernel, arguments)
         parameters = parsed(kernel).functions[kernel.entry].parameters
         buffer, textures = parameter_bytes(parameters, passed)
         device = replace(
@@ -197,7 +176,9 @@ class DeviceMemory:
             textures=textures,
             first_window=loaded.first_window,
         )
-        arrays = {a.name: a.view() for a in map(self._written_through, arguments) if a}
+        arrays = {
+            a.name: a.view() for a in (written_through(self, x) for x in arguments) if a is not None
+        }
         result = run_on(
             device,
             kernel,
@@ -210,8 +191,9 @@ class DeviceMemory:
             instruction_limit=instruction_limit,
             progress=progress,
             threads=threads,
+            check=check,
         )
-        if not marks_defined:
+        if not marks_defined and check is None:
             for region in device.regions:
                 if region.defined is not None and region.name in result.written:
                     region.defined[:] = 1
@@ -290,80 +272,45 @@ class DeviceMemory:
         self._snapshot = None
         self._version += 1
 
-    def _load(self, kernel: Kernel) -> _Loaded:
+    def _load(self, kernel: Kernel) -> LoadedModule:
         """The kernel's module in this memory, its variables initialised on first use."""
         loaded = self._modules.get(kernel.ptx)
         if loaded is None:
-            variables = module_variables(parsed(kernel))
-            first = self._next_variable if variables else FIRST_WINDOW
-            if first + len(variables) > self._next_array + 1:
+            module = parsed(kernel)
+            count = len(module_variables(module))
+            first = self._next_variable if count else FIRST_WINDOW
+            if first + count > self._next_array + 1:
                 raise _full(len(self._regions))
-            self._next_variable += len(variables)
-            if "malloc" in parsed(kernel).declared:
-                self._heap()
-            addresses = {v.name: address(first + n) for n, v in enumerate(variables)}
-            lines = parsed(kernel).function_lines
-            addresses |= {name: function_address(line) for name, line in lines.items()}
-            regions = {}
-            for n, v in enumerate(variables):
-                data = _room(v.size)
-                data[:] = initial_content(v, addresses)
-                region = Region(
-                    first + n, plain_name(v.name), data, len(self._names), v.space != "const"
-                )
-                self._names.append(region.name)
-                regions[v.name] = self._keep(region)
-            loaded = self._modules[kernel.ptx] = _Loaded(first, variables, regions)
+            self._next_variable += count
+            loaded, contents = load(module, first)
+            for window, (variable, content) in enumerate(contents, start=first):
+                loaded.regions[variable.name] = self._of_variable(window, variable, content)
+            self._modules[kernel.ptx] = loaded
         return loaded
 
-    def _heap(self) -> None:
-        """Memory for ``malloc`` in device code, shared by all modules."""
-        if HEAP_WINDOW not in self._regions:
-            heap = np.zeros(HEAP_BYTES, np.uint8)
-            self._names.append(_HEAP)
-            self._keep(Region(HEAP_WINDOW, _HEAP, heap, len(self._names) - 1, writable=True))
+    def _of_variable(self, window: int, variable: Variable, content: Bytes) -> Region:
+        data, number = _room(variable.size), len(self._names)
+        data[:] = content
+        self._names.append(plain_name(variable.name))
+        writable = variable.space != "const"
+        return self._keep(Region(window, self._names[-1], data, number, writable))
 
     def _variable(self, kernel: Kernel, name: str, where: str) -> Region:
         loaded = self._load(kernel)
-        return loaded.regions[find_variable(name, loaded.variables, where).name]
+        variable = find_variable(name, loaded.variables, where)
+        region = loaded.regions.get(variable.name)
+        if region is None:
+            # No code can tell where it is, so any window does.
+            content = initial_content(variable, {})
+            region = self._of_variable(self._free_window(), variable, content)
+            loaded.regions[variable.name] = region
+        return region
 
-    def _passed(self, number: int, argument: DeviceArgument) -> Passed:
-        match argument:
-            case None:
-                return Passed("null", 0)
-            case DeviceArray() | DevicePointer():
-                array = argument.array if isinstance(argument, DevicePointer) else argument
-                if array.owner is not self:
-                    raise CaseError(
-                        f"array '{array.name}' belongs to another DeviceMemory",
-                        where=f"argument {number}",
-                    )
-                return Passed(array.name, int(argument.address))
-            case ScalarArgument(name, value):
-                return Passed(name, value=value)
-            case TextureArgument() | SurfaceArgument():
-                texture = self.texture(argument)
-                return Passed(argument.name, int(texture.address), texture=texture.read)
-            case DeviceTexture():
-                if argument.owner is not self:
-                    raise CaseError(
-                        f"texture '{argument.name}' belongs to another DeviceMemory",
-                        where=f"argument {number}",
-                    )
-                return Passed(argument.name, int(argument.address), texture=argument.read)
-            case np.generic():
-                return Passed(type_name(argument.dtype), value=argument)
-            case np.ndarray() if argument.ndim == 0:
-                return Passed(type_name(argument.dtype), value=argument.reshape(1)[0])
-            case _:
-                raise CaseError(
-                    f"expected a DeviceArray, a pointer into one or a NumPy scalar, not "
-                    f"{type(argument).__name__}",
-                    where=f"argument {number}",
-                    hint="upload the array to the memory first"
-                    if isinstance(argument, np.ndarray)
-                    else "NumPy scalars such as numpy.int32(n) have a definite size",
-                )
+    def _free_window(self) -> int:
+        if self._next_array < max(self._next_variable, FIRST_WINDOW + KEPT_FOR_VARIABLES):
+            raise _full(len(self._regions))
+        self._next_array -= 1
+        return self._next_array + 1
 
     def texture(self, argument: TextureArgument | SurfaceArgument) -> DeviceTexture:
         """The object with a copy of its data, made at the first call and at launches that pass it.
@@ -404,26 +351,9 @@ class DeviceMemory:
         self, array: DeviceArray, argument: TextureArgument | SurfaceArgument
     ) -> DeviceTexture:
         texels: Texels = texels_of(argument, f"texture '{argument.name}'")
-        if self._next_array < self._next_variable:
-            raise _full(len(self._regions))
-        window = self._next_array
-        self._next_array -= 1
+        window = self._free_window()
         shown = replace(array.region, window=window, texture=texture_words(argument, texels))
         return DeviceTexture(self, self._keep(shown), argument, array, texel_read(argument, texels))
-
-    def _written_through(self, argument: DeviceArgument) -> DeviceArray | None:
-        """The array that a kernel may write to through an argument."""
-        match argument:
-            case DeviceArray():
-                return argument
-            case DevicePointer():
-                return argument.array
-            case SurfaceArgument():
-                return self.texture(argument).array
-            case DeviceTexture(argument=SurfaceArgument()):
-                return argument.array
-            case _:
-                return None
 
 
 def _room(size: int) -> Bytes:

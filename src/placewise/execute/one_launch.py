@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.device_memory import DeviceArgument, DeviceMemory
+from placewise.execute.device_memory import DeviceMemory
+from placewise.execute.resolve import DeviceArgument
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress
 from placewise.execute.trace import TraceConsumer
@@ -33,6 +34,7 @@ def execute(
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress | None = None,
     threads: int | None = None,
+    check: Checker | None = None,
 ) -> Execution:
     """Execute ``kernel`` and return its outputs and counts.
 
@@ -66,4 +68,5 @@ def execute(
         instruction_limit=instruction_limit,
         progress=progress,
         threads=threads,
+        check=check,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from placewise.kernel.passing import Passing
 from placewise.kernel.toolchain import Spills
 
 
@@ -31,3 +32,6 @@ class Kernel:
     """As the compiler reported them; None where it did not."""
     machine_code: bool = False
     """Execute the machine code in place of the PTX."""
+    passing: tuple[Passing, ...] | None = None
+    """What each argument of a launch becomes, where a front end turns it into several parameters
+    (Numba); None where every argument is a parameter."""

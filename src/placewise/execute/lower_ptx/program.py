@@ -12,7 +12,12 @@ from placewise.kernel.ptx.module import Module, Variable
 
 
 def module_variables(module: Module) -> tuple[Variable, ...]:
-    """Global and constant variables in the order of their windows."""
+    """The global and constant variables that have windows, in the order of these."""
+    return tuple(v for v in all_variables(module) if v.name in module.used)
+
+
+def all_variables(module: Module) -> tuple[Variable, ...]:
+    """All global and constant variables, such as no function uses among them."""
     return tuple(v for v in module.variables.values() if v.space in ("global", "const"))
 
 
@@ -27,20 +32,28 @@ def parameter_offsets(parameters: tuple[Variable, ...]) -> tuple[list[int], int]
     return offsets, end
 
 
+def shared_variables(module: Module) -> tuple[dict[str, int], int]:
+    """Offsets of the shared variables by name in the PTX, and where dynamic shared memory starts.
+
+    The names of dynamic shared memory all stand for its start.
+    """
+    shared = [v for v in module.variables.values() if v.space == "shared"]
+    shared += [v for f in module.functions.values() for v in f.locals if v.space == "shared"]
+    static = [v for v in shared if v.size]
+    dynamic = [v for v in shared if not v.size]
+    offsets, static_end = place_variables(static)
+    align = max((v.align for v in dynamic), default=1)
+    dynamic_start = -(-static_end // align) * align
+    return offsets | {v.name: dynamic_start for v in dynamic}, dynamic_start
+
+
 def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> Program:
     """Lower ``entry``, the module's variables in windows from ``first_window`` on.
 
     Raises UnsupportedError for the first instruction that is not covered.
     """
     functions = module.functions.values()
-    shared = [v for v in module.variables.values() if v.space == "shared"]
-    shared += [v for f in functions for v in f.locals if v.space == "shared"]
-    static = [v for v in shared if v.size]
-    dynamic = [v for v in shared if not v.size]
-    offsets, static_end = place_variables(static)
-    align = max((v.align for v in dynamic), default=1)
-    dynamic_start = -(-static_end // align) * align
-    offsets |= {v.name: dynamic_start for v in dynamic}
+    offsets, dynamic_start = shared_variables(module)
     # One place for each variable, but where a function is active twice in a thread.
     locals_, local_end = place_variables(
         [v for f in functions for v in f.locals if v.space == "local"]

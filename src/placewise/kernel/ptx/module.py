@@ -167,6 +167,8 @@ class Module:
     target: str
     files: dict[int, str]
     variables: dict[str, Variable]
+    used: frozenset[str]
+    """Variables that some function or another variable's initial value mentions."""
     functions: dict[str, Function]
     declared: frozenset[str]
     """Functions named without a body (``vprintf``)."""

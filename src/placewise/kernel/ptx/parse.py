@@ -63,10 +63,24 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
         target=module.target,
         files=files,
         variables=module.variables,
+        used=_used(module),
         functions=functions,
         declared=frozenset(module.declared),
         function_lines={name: stream.lines[at] for name, (at, _) in module.bodies.items()},
     )
+
+
+def _used(module: _TopLevel) -> frozenset[str]:
+    """Variables whose name stands in more places than its declaration: headers declare hundreds
+    that no function of the module ever reaches."""
+    declared, again = set(module.variables), set()
+    for word in module.stream.words:
+        if word in module.variables:
+            if word in declared:
+                declared.discard(word)
+            else:
+                again.add(word)
+    return frozenset(again)
 
 
 def outline(text: str, filename: str = "<ptx>") -> Outline:
