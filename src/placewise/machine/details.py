@@ -24,6 +24,9 @@ POLICIES = ("lru", "fifo", "random", "plru", "weighted")
 """Replacement policies: least recently used, oldest, any way alike, tree pseudo-LRU, and any way
 with the probabilities of ``way_probabilities`` (Mei et al. 2014, Fermi's L1)."""
 
+MOST_SECTORS = 16
+"""Of a line."""
+
 
 def with_details(
     memories: tuple[Memory, ...],
@@ -63,8 +66,8 @@ def _contradiction(detail: MemoryDetail) -> str | None:
     if detail.line_bytes and detail.sector_bytes:
         if detail.line_bytes % detail.sector_bytes:
             return "a line must be a whole number of sectors"
-        if detail.line_bytes // detail.sector_bytes > 32:
-            return "a line has at most 32 sectors"
+        if detail.line_bytes // detail.sector_bytes > MOST_SECTORS:
+            return f"a line has at most {MOST_SECTORS} sectors"
     if detail.policy == "plru" and detail.ways and detail.ways & (detail.ways - 1):
         return "tree pseudo-LRU needs a power of two as ways"
     if (detail.policy == "weighted") != bool(detail.way_probabilities):
@@ -84,6 +87,7 @@ _SETTINGS: Mapping[str, Kind] = {
     "ways": Kind("ways", count, "ways = 4;"),
     "policy": Kind("policy", word, "policy = lru;", words=POLICIES),
     "way_probabilities": Kind("way_probabilities", shares, "way_probabilities = <1 3 1 1>;", ()),
+    "index": Kind("index", word, "index = hashed;", words=("modulo", "hashed")),
     "writes": Kind("writes", word, "writes = through;", words=("through", "back")),
     "write_miss": Kind("write_miss", word, "write_miss = bypass;", words=("allocate", "bypass")),
     "slices": Kind("slices", count, "slices = 80;"),

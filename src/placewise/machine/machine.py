@@ -39,6 +39,8 @@ class MemoryDetail:
     policy: str | None = None
     """Replacement: one of :data:`placewise.machine.details.POLICIES`."""
     way_probabilities: tuple[float, ...] = ()
+    index: str | None = None
+    """How a line's set follows from its number: ``modulo`` or ``hashed``."""
     writes: str | None = None
     """``through`` or ``back``."""
     write_miss: str | None = None

@@ -1,0 +1,141 @@
+"""The caches of a machine as a simulation needs them, from its description alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from placewise.errors import MachineError
+from placewise.machine.details import MOST_SECTORS
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.occupancy import Occupancy, allocation_rules
+from placewise.memory.simulate.cache import CacheState, new_cache
+from placewise.space import Way
+
+DEFAULT_WAYS = 16
+"""Of a cache whose file does not state it: high enough that conflicts matter little."""
+
+
+@dataclass(frozen=True)
+class CacheGeometry:
+    """One cache."""
+
+    memory: Memory
+    size_bytes: int
+    line_bytes: int
+    sector_bytes: int
+    ways: int
+
+    def build(
+        self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1, seed: int = 1
+    ) -> CacheState:
+        """Empty caches for requests of ``line_bytes``, each of one of ``shares`` of the sets."""
+        detail = self.memory.detail
+        return new_cache(
+            instances,
+            max(1, self.size_bytes // (self.line_bytes * self.ways * shares)),
+            self.ways,
+            policy=detail.policy or "lru",
+            probabilities=detail.way_probabilities,
+            hashed=detail.index == "hashed",
+            split=line_bytes // self.line_bytes,
+            grain=self.sector_bytes // sector_bytes,
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The caches that a machine's accesses to arrays go through."""
+
+    first: tuple[CacheGeometry, ...]
+    """Caches of an SM; their place is their number."""
+    last: CacheGeometry | None
+    """The cache of the die; None where there is none."""
+    first_of: tuple[tuple[str, int], ...]
+    """(space, number of its first cache): ``len(first)`` where it goes to the last one at once."""
+    line_bytes: int
+    """Of requests: the largest line of all caches."""
+    sector_bytes: int
+    """Of requests: the smallest sector of all caches."""
+
+    def first_cache(self, space: str) -> int:
+        """Number of the first cache of ``space``; raises KeyError for a space without arrays."""
+        return dict(self.first_of)[space]
+
+
+def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
+    """Bytes that a cache has left beside the shared memory of the resident blocks.
+
+    Of an array shared with shared memory, the smallest carve-out that holds all resident blocks
+    goes to these (CUDA C++ Programming Guide, "Shared Memory" of 7.x and later); a cache with its
+    own array has its size.
+    """
+    detail = memory.detail
+    if not detail.unified_bytes:
+        return memory.size_bytes or 0
+    rules = allocation_rules(machine.limits.compute_capability)
+    unit = rules.shared_unit
+    block = shared_bytes + rules.reserved_shared if shared_bytes else 0
+    wanted = max(1, occupancy.blocks) * -(-block // unit) * unit
+    fitting = [size for size in detail.carve_outs_bytes if size >= wanted]
+    carved = fitting[0] if fitting else max(detail.carve_outs_bytes, default=wanted)
+    return detail.unified_bytes - carved
+
+
+def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hierarchy:
+    """Caches of ``machine`` with ``occupancy.blocks`` blocks resident on an SM, each with
+    ``shared_bytes`` of shared memory.
+
+    Raises MachineError where a space has more caches than one of the SM and one of the die, and
+    where lines or sectors of different caches do not fit one another.
+    """
+    first: list[CacheGeometry] = []
+    last: CacheGeometry | None = None
+    numbers: dict[str, int | None] = {}
+    for space in machine.spaces:
+        if space.way in (Way.HOST_BUFFER, Way.KERNEL_BUFFER):
+            continue
+        numbers[space.name] = None
+        for memory in machine.levels(space.name)[:-1]:
+            if memory.scope == "die":
+                if last is not None and last.memory.name != memory.name:
+                    raise MachineError(
+                        f"{last.memory.name} and {memory.name} are both caches of the die",
+                        where=machine.name,
+                    )
+                last = _geometry(memory, memory.size_bytes or 0)
+                continue
+            if numbers[space.name] is not None:
+                raise MachineError(
+                    f"space {space.name} goes through two caches of the SM", where=machine.name
+                )
+            known = [g.memory.name for g in first]
+            if memory.name not in known:
+                size = l1_bytes(memory, machine, occupancy, shared_bytes)
+                first.append(_geometry(memory, size))
+                known.append(memory.name)
+            numbers[space.name] = known.index(memory.name)
+    everything = [*first, *([last] if last else [])]
+    line = max((g.line_bytes for g in everything), default=32)
+    sector = min((g.sector_bytes for g in everything), default=32)
+    for geometry in everything:
+        if line % geometry.line_bytes or geometry.sector_bytes % sector:
+            raise MachineError(
+                f"lines and sectors of {geometry.memory.name} do not fit those of other caches",
+                where=machine.name,
+            )
+    if line // sector > MOST_SECTORS:
+        raise MachineError(
+            f"lines of {line} bytes and sectors of {sector}: more than {MOST_SECTORS} to a line",
+            where=machine.name,
+        )
+    numbered = tuple((name, len(first) if n is None else n) for name, n in numbers.items())
+    return Hierarchy(tuple(first), last, numbered, line, sector)
+
+
+def _geometry(memory: Memory, size_bytes: int) -> CacheGeometry:
+    line = memory.detail.line_bytes or memory.block_bytes or 128
+    sector = memory.detail.sector_bytes or line
+    ways = memory.detail.ways or min(DEFAULT_WAYS, max(1, size_bytes // line))
+    return CacheGeometry(memory, size_bytes, line, math.gcd(sector, line), ways)

@@ -1,0 +1,93 @@
+"""Which cache each memory instruction's accesses come to first, and where arrays lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import MachineError
+from placewise.execute.trace import Site
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.simulate.hierarchy import Hierarchy
+from placewise.memory.simulate.requests import ATOMIC, COUNTED, LOAD, LOCAL, STORE
+from placewise.memory.transactions import address_period
+from placewise.space import Way
+
+KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
+ALIGNMENT = 512
+"""Bytes; small allocations of device memory start at multiples of this."""
+LARGE, LARGE_ALIGNMENT = 1 << 20, 1 << 21
+"""Allocations from this size on start at multiples of 2 MiB, the page they are mapped by."""
+
+
+class Routes:
+    """Ways from memory instructions to caches on one machine."""
+
+    def __init__(self, machine: Machine, caches: Hierarchy, placement: Mapping[str, str]) -> None:
+        self._machine = machine
+        self._caches = caches
+        self._placement = placement
+        self._by_way = {space.way: space.name for space in reversed(machine.spaces)}
+        self._ways = {space.name: space.way for space in machine.spaces}
+        if Way.DIRECT not in self._by_way:
+            raise MachineError("the machine has no space of plain pointers", where=machine.name)
+        self.period = math.lcm(address_period(machine) or caches.line_bytes, caches.line_bytes)
+
+    @property
+    def local_cache(self) -> int:
+        """Number of the cache that local memory goes through first: that of plain pointers."""
+        return self._caches.first_cache(self._by_way[Way.DIRECT])
+
+    def table(self, sites: Sequence[Site], arrays: Sequence[str]) -> NDArray[np.int8]:
+        """(sites, arrays + 1) routes by array number + 1."""
+        table = np.empty((max(1, len(sites)), len(arrays) + 1), np.int8)
+        for n, site in enumerate(sites):
+            table[n, 0] = LOCAL if site.space == "local" else COUNTED
+            for a, array in enumerate(arrays):
+                table[n, a + 1] = self._route(site, array)
+        return table
+
+    def banked(self, site: Site, array: str | None) -> Memory | None:
+        """The memory whose serialization condition says what an access takes that no cache line
+        is kept for; None for accesses to cached arrays and to parameters."""
+        if site.space == "shared":
+            name = self._by_way.get(Way.KERNEL_BUFFER)
+        elif array is not None and self._uncached(site, array):
+            name = self._space(site, array)
+        else:
+            return None
+        return self._machine.levels(name)[0] if name else None
+
+    def _uncached(self, site: Site, array: str) -> bool:
+        return self._ways[self._space(site, array)] in (Way.HOST_BUFFER, Way.KERNEL_BUFFER)
+
+    def _space(self, site: Site, array: str) -> str:
+        """Space that the accesses of an instruction to an array belong to."""
+        way = {"constant": Way.HOST_BUFFER, "texture": Way.BINDING}.get(site.space, Way.DIRECT)
+        if ".nc" in site.opcode or ".CONSTANT" in site.opcode:
+            way = Way.INTRINSIC
+        return self._placement.get(array) or self._by_way.get(way, self._by_way[Way.DIRECT])
+
+    def _route(self, site: Site, array: str) -> int:
+        if site.space == "shared" or self._uncached(site, array):
+            return COUNTED
+        return self._caches.first_cache(self._space(site, array))
+
+
+def array_lines(
+    sizes: Sequence[int], line_bytes: int, period: int
+) -> tuple[NDArray[np.int64], int]:
+    """(arrays + 1,) line that each array starts at, by array number + 1, and the first line after
+    all of them. Arrays follow one another, aligned as an allocator would have it and to the period
+    of patterns, which is then no smaller than a line."""
+    lines = np.zeros(len(sizes) + 1, np.int64)
+    at = LARGE_ALIGNMENT
+    for n, size in enumerate(sizes):
+        unit = math.lcm(LARGE_ALIGNMENT if size >= LARGE else ALIGNMENT, period)
+        at = -(-at // unit) * unit
+        lines[n + 1] = at // line_bytes
+        at += size
+    return lines, -(-at // LARGE_ALIGNMENT) * LARGE_ALIGNMENT // line_bytes

@@ -1,0 +1,74 @@
+"""What a run asked of each memory, instruction by instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.trace import Site
+from placewise.machine.machine import Memory
+from placewise.memory.transactions import evaluate
+
+_SHIFT = 1 << 20
+"""Addresses below zero, of lanes that are not active, are moved up by multiples of this; it is one
+of every block and number of banks that is a power of two."""
+
+
+@dataclass(frozen=True)
+class SiteTraffic:
+    """Traffic of one memory instruction in the blocks that were traced."""
+
+    site: Site
+    array: str | None
+    """The array it accesses (the first one seen, of several); None for shared and local memory."""
+    requests: int
+    """Warp accesses."""
+    lanes: int
+    """Active lanes of all requests."""
+    sectors: int
+    """Sectors asked of the first cache."""
+    lines: int
+    """Lines asked of the first cache."""
+    wavefronts: float
+    """Transactions in shared or constant memory, by the machine's serialization condition."""
+    l1_hits: int
+    """Sectors of loads found in a cache of the SM."""
+    l2_hits: int
+    """Sectors of loads and atomics found in the cache of the die."""
+    dram_sectors: int
+    """Sectors fetched from DRAM for it."""
+
+    @property
+    def l2_sectors(self) -> int:
+        """Sectors asked of the cache of the die."""
+        return self.sectors - self.l1_hits if self.site.kind == "load" else self.sectors
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Traffic of the traced blocks; times ``scale`` it stands for the launch."""
+
+    sites: tuple[SiteTraffic, ...]
+    dram_sectors_written: int
+    """Sectors that the cache of the die wrote back before the end of the run."""
+    scale: float
+    """Blocks of the launch for each traced one."""
+    sector_bytes: int
+
+
+def banked_transactions(
+    memory: Memory, lane_bytes: int, addresses: NDArray[np.int64], mask: NDArray[np.uint32]
+) -> NDArray[np.int64]:
+    """(n,) transactions of warp accesses in a memory that keeps no lines of arrays: shared memory,
+    or the cache of constant memory. ``addresses`` (n, 32) bytes."""
+    lowest = min(0, int(addresses.min(initial=0)))
+    return evaluate(
+        memory.condition,
+        addresses - lowest // _SHIFT * _SHIFT,
+        mask,
+        np.full(len(addresses), lane_bytes, np.int32),
+        block_bytes=memory.block_bytes,
+        banks=memory.banks,
+    )
