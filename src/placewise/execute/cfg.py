@@ -93,6 +93,7 @@ def _append(first: Block, second: Block) -> None:
         nodes.append(n)
     first.nodes = nodes
     first.instructions += second.instructions
+    first.places += second.places
     first.place = first.place or second.place
     first.terminator = _replace_values(second.terminator, replaced)
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.trace import Site
+
+
+class InstructionCount(NamedTuple):
+    """How often one instruction was executed, whole launch."""
+
+    place: int
+    """PTX line, or byte offset of machine code."""
+    warps: int
+    threads: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +35,22 @@ class Execution:
     sites: tuple[Site, ...]
     site_executions: NDArray[np.int64]
     """(sites,) warp executions of each memory instruction, whole launch."""
+    block_executions: NDArray[np.int64]
+    """(basic blocks, 2) warp and thread executions of each basic block, whole launch."""
+    block_places: tuple[tuple[int, ...], ...]
+    """For each basic block the PTX line, or offset of machine code, of its instructions."""
     seconds: float
+
+    def instruction_counts(self) -> tuple[InstructionCount, ...]:
+        """Executions of every instruction, by place; all copies of a function taken together."""
+        totals: dict[int, tuple[int, int]] = {}
+        for places, (warps, threads) in zip(
+            self.block_places, self.block_executions.tolist(), strict=True
+        ):
+            for place in places:
+                before = totals.get(place, (0, 0))
+                totals[place] = (before[0] + warps, before[1] + threads)
+        return tuple(InstructionCount(p, *totals[p]) for p in sorted(totals))
 
     def output(self, name: str) -> NDArray[np.generic]:
         """Array ``name`` after the run; raises KeyError if there is none."""

@@ -312,6 +312,8 @@ def _result(
         thread_instructions=int(by_block[:, 1] @ instructions),
         sites=translation.sites,
         site_executions=_site_executions(translation, by_block, counters[2 * blocks :]),
+        block_executions=by_block,
+        block_places=translation.block_places,
         seconds=seconds,
     )
 

@@ -35,6 +35,11 @@ class Translation:
     samples: bool
     """Some texture or surface access is more than a plain load."""
 
+    @functools.cached_property
+    def block_places(self) -> tuple[tuple[int, ...], ...]:
+        """Where the instructions of each block come from."""
+        return tuple(tuple(block.places) for block in self.program.blocks)
+
 
 @functools.lru_cache(maxsize=64)
 def parsed(kernel: Kernel) -> Module:

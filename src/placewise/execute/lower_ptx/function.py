@@ -68,6 +68,7 @@ class FunctionLowering:
         """Lower one instruction; whether it ended the block for good."""
         c = self.c
         self.b.block.instructions += 1
+        self.b.block.places.append(i.line)
         c.place = Place(i.line, i.place)
         if self.b.block.place is None:
             self.b.block.place = c.place

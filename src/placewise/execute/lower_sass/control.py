@@ -119,6 +119,7 @@ class Control:
                 "its subroutines, put in place at each call, are too long", where=c.where(i)
             )
         self.b.block.instructions += 1
+        self.b.block.places.append(i.offset)
         c.instruction = i
         c.modifiers = list(i.parts[1:])
         source = (self.files[i.place[0]], i.place[1]) if i.place in self._known(i) else None
