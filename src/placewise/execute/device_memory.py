@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.arguments import parameter_bytes
+from placewise.execute.checked import Check
 from placewise.execute.device import Bytes, Device, IdleKey, Region
 from placewise.execute.device_array import DeviceArray
 from placewise.execute.device_texture import DeviceTexture
@@ -156,15 +157,14 @@ class DeviceMemory:
         instruction_limit: int | None = DEFAULT_LIMIT,
         progress: Progress | None = None,
         threads: int | None = None,
-        check: Checker | None = None,
-        marks_defined: bool = False,
+        check: Check | None = None,
     ) -> Execution:
         """Run ``kernel`` on this memory; options and errors as of :func:`execute`.
 
         ``arguments`` come in parameter order. The result's ``outputs`` are views of the arrays
         among them, which later launches change; take :meth:`DeviceArray.download` for copies.
-        ``marks_defined``: the consumer marks :attr:`Region.defined` itself; otherwise an array that
-        the kernel writes to counts as initialised.
+        An array that the kernel writes to counts as initialised; with ``check``, the bytes do
+        that were written.
         """
         loaded = self._load(kernel)
         passed = resolve(self, kernel, arguments)
@@ -193,7 +193,7 @@ class DeviceMemory:
             threads=threads,
             check=check,
         )
-        if not marks_defined and check is None:
+        if check is None:
             for region in device.regions:
                 if region.defined is not None and region.name in result.written:
                     region.defined[:] = 1

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.execute.checked import Check
 from placewise.execute.device_memory import DeviceMemory
 from placewise.execute.resolve import DeviceArgument
 from placewise.execute.result import Execution
@@ -34,7 +35,7 @@ def execute(
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress | None = None,
     threads: int | None = None,
-    check: Checker | None = None,
+    check: Check | None = None,
 ) -> Execution:
     """Execute ``kernel`` and return its outputs and counts.
 
@@ -43,7 +44,9 @@ def execute(
     ``run_blocks`` lists the only blocks to run (all if None). ``progress`` is called with blocks
     finished and blocks in all. ``threads`` is the number of cores to use (all if None); kernels
     whose result could depend on the order of blocks, through floating-point or value-returning
-    global atomics, always run on one, in ascending order of blocks.
+    global atomics, always run on one, in ascending order of blocks. ``check`` is a
+    :class:`placewise.execute.check.Checker`, for a run on one core that looks for mistakes and
+    goes on behind an access out of bounds; what it finds is never raised.
 
     Raises CaseError where inputs or launch do not fit the kernel, UnsupportedError for an
     instruction that is not covered (before anything runs), and ExecutionError where the kernel

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
+from placewise.execute.checked import Check, LaunchCheck, Scene
 from placewise.execute.device import Device, IdleKey
 from placewise.execute.faults import execution_error
 from placewise.execute.layout import Slot
@@ -59,6 +60,7 @@ def run_on(
     instruction_limit: int | None,
     progress: Progress | None,
     threads: int | None,
+    check: Check | None,
 ) -> Execution:
     """Run a launch on ``device``; ``outputs`` are views of it that go into the result.
 
@@ -71,7 +73,7 @@ def run_on(
     blocks = _block_list(launch, run_blocks)
     traced = _traced_flags(launch, consumer, trace_blocks)
     wanted = trace_spaces & TRACE_SPACES if consumer is not None else frozenset()
-    together = blocks_may_run_together(program)
+    together = check is None and blocks_may_run_together(program)
     workers_wanted = max(1, threads or len(os.sched_getaffinity(0))) if together else 1
     workers_wanted = min(workers_wanted, max(1, blocks.size // 2))
 
@@ -84,6 +86,7 @@ def run_on(
             workers_wanted > 1,
             device.large,
             tuple(sorted(device.textures.items())),
+            check is not None,
         )
 
     translation = version(wanted)
@@ -101,8 +104,11 @@ def run_on(
         consumer,
         progress,
     )
+    if check is not None:
+        scene = Scene(kernel, launch, translation, device, dict(outputs))
+        runner.check = check.begin(scene)
     runner.run(blocks, workers_wanted)
-    for worker in runner.workers:
+    for worker in runner.workers if check is None else ():
         if worker.fault is not None:
             raise execution_error(worker.fault, kernel, launch, module, translation, device)
     return _result(runner.workers, translation, device, outputs, time.perf_counter() - start)
@@ -172,6 +178,7 @@ class _Runner:
         self.plain: queue.SimpleQueue[NDArray[np.int64]] = queue.SimpleQueue()
         self.total = 0
         self.running = 0
+        self.check: LaunchCheck | None = None
 
     def run(self, blocks: NDArray[np.int64], count: int) -> None:
         """Run all blocks; raises what a consumer or the keyboard raises, workers stopped."""
@@ -187,8 +194,10 @@ class _Runner:
             for bunch in _bunches(blocks[~marked], count):
                 self.plain.put(bunch)
         self.workers = [self._worker(number) for number in range(count)]
+        if self.check is not None:
+            self.check.attach(self.workers[0].ctx)
         for number, worker in enumerate(self.workers):
-            first = list(_bunches(own, count)) if number == 0 else []
+            first = self._first_bunches(own, count) if number == 0 else []
             start(partial(self._work, worker, first))
         self.running = count
         try:
@@ -200,9 +209,19 @@ class _Runner:
                 worker.free.put(TraceBuffer(large=self.device.large))
             while self.running:
                 self.running -= self.messages.get() is None
+            if self.check is not None:
+                self.check.end(None, finished=False)
             raise
-        if self.consumer is None and not any(w.fault for w in self.workers):
+        if self.check is not None:
+            worker = self.workers[0]
+            self.check.end(worker.fault, finished=not worker.stopped)
+        reusable = self.consumer is None and not self.translation.gives_way
+        if reusable and not any(w.fault for w in self.workers):
             self._keep_workers()
+
+    def _first_bunches(self, blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+        """Blocks that may wait for each other are run together."""
+        return [blocks] if self.translation.gives_way else _bunches(blocks, count)
 
     @property
     def _key(self) -> IdleKey:

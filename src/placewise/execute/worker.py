@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute import layout
+from placewise.execute.block_memory import BlockMemory
 from placewise.execute.device import Device
 from placewise.execute.layout import Fault, Slot
 from placewise.execute.trace import TraceChunk
@@ -74,14 +75,16 @@ class Worker:
         self._tid = tid
         self._traced_blocks = traced_blocks
         shared = program.shared_bytes + launch.shared_bytes
-        self._shared = np.zeros(max(shared, 1) + 64, np.uint8)
-        shared_start = self._shared.ctypes.data + (-self._shared.ctypes.data % 64)
         warps = launch.warps_per_block
-        self._local = np.zeros(max(1, warps * 32 * program.local_bytes), np.uint8)
-        self._frames = np.zeros(warps * compiled.frame_bytes + 64, np.uint8)
-        self._states = np.zeros(warps, np.int32)
-        self._waits = np.zeros(warps, np.int32)
-        self._barriers = np.zeros(2 * layout.BARRIERS, np.int64)
+        memory = BlockMemory(
+            blocks=launch.blocks if translation.gives_way else 1,
+            warps=warps,
+            shared_bytes=shared,
+            local_bytes=program.local_bytes,
+            frame_bytes=compiled.frame_bytes,
+        )
+        self._memory = memory
+        shared_start = int(memory.rows[0, 0])
         self._device = device
         self._windows = device.windows.copy()
         self._parameters = device.parameters.copy()
@@ -94,17 +97,19 @@ class Worker:
         self.set(Slot.WARP_TRACED, compiled.warp)
         self.set(Slot.WARP_CODE, compiled.warp)
         self.set(Slot.PARAMS, parameters.ctypes.data)
-        self.set(Slot.SHARED, shared_start)
+        for n, slot in enumerate(layout.RESIDENT_POINTERS):
+            self.set(slot, int(memory.rows[0, n]))
+        self.set(Slot.RESIDENTS, memory.rows.ctypes.data)
+        self.set(Slot.RESIDENT_COUNT, memory.places)
+        # Warps that wait are given as many rounds as one may have instructions, all together, and
+        # some more where there are many of them.
+        rounds = limit // layout.PATIENCE + 4096 * warps * memory.places
+        self.set(Slot.GIVE_WAY_LIMIT, rounds)
         self.set(Slot.SHARED_BYTES, shared)
         self.set(Slot.DYNAMIC_SHARED, launch.shared_bytes)
-        self.set(Slot.LOCAL_BASE, self._local.ctypes.data)
         self.set(Slot.LOCAL_BYTES, program.local_bytes)
         self.set(Slot.COUNTERS, self.counters.ctypes.data)
         self.set(Slot.TOUCHED, self.touched.ctypes.data)
-        self.set(Slot.FRAMES, self._frames.ctypes.data)
-        self.set(Slot.STATES, self._states.ctypes.data)
-        self.set(Slot.WAITS, self._waits.ctypes.data)
-        self.set(Slot.BARRIERS, self._barriers.ctypes.data)
         self.set(Slot.THREADS, launch.threads_per_block)
         self.set(Slot.WARPS, warps)
         self.set(Slot.LIMIT, limit)
@@ -153,6 +158,11 @@ class Worker:
     def stop(self) -> None:
         """Have the run end soon; may be called from any thread."""
         self.ctx[Slot.STOP] = 1
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run was ended early, from outside or by a fault."""
+        return bool(self.ctx[Slot.STOP])
 
     @property
     def fault(self) -> FaultReport | None:

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from placewise.execute.check import layout as at
 from placewise.execute.check.access import check_access
 from placewise.execute.check.blocks import leave_all
-from placewise.execute.check.describe import Scene, fault_finding, findings_of
+from placewise.execute.check.describe import fault_finding, findings_of
 from placewise.execute.check.event import check_arrival, check_resume, check_sync
 from placewise.execute.check.finding import Finding
 from placewise.execute.check.state import LaunchState
+from placewise.execute.checked import Scene
 from placewise.execute.layout import Slot
 from placewise.execute.worker import FaultReport
 
@@ -43,24 +44,31 @@ class Checker:
         """No finding but notes."""
         return not any(f.counts for f in self.findings)
 
-    def begin(self, scene: Scene, residents: int) -> LaunchCheck:
+    def begin(self, scene: Scene) -> LaunchCheck:
         """Start a launch; the executor calls this."""
-        return LaunchCheck(self, scene, residents)
+        return LaunchCheck(self, scene)
 
 
 class LaunchCheck:
     """One launch under the checker."""
 
-    def __init__(self, checker: Checker, scene: Scene, residents: int) -> None:
+    def __init__(self, checker: Checker, scene: Scene) -> None:
         self.checker = checker
         self.scene = scene
-        self.residents = residents
-        self.memory = LaunchState(
-            scene.translation.program, scene.device, scene.launch, residents, checker.bad_limit
-        )
+        self.residents = 1
+        self.memory: LaunchState | None = None
 
     def attach(self, context: NDArray[np.int64]) -> None:
         """Have the worker with this context ask the checker."""
+        scene = self.scene
+        self.residents = max(1, int(context[Slot.RESIDENT_COUNT]))
+        self.memory = LaunchState(
+            scene.translation.program,
+            scene.device,
+            scene.launch,
+            self.residents,
+            self.checker.bad_limit,
+        )
         state = self.memory.state
         state[at.S_WINDOWS] = context[Slot.WINDOWS]
         state[at.S_STOP] = context.ctypes.data + 8 * Slot.STOP
@@ -77,6 +85,8 @@ class LaunchCheck:
     def end(self, fault: FaultReport | None, *, finished: bool) -> None:
         """Add the launch's findings; ``finished`` where all of its blocks ran to their end."""
         checker, memory, scene = self.checker, self.memory, self.scene
+        if memory is None:
+            return
         if finished:
             leave_all(memory.address, self.residents)
         name = scene.kernel.name

@@ -11,17 +11,15 @@ from placewise.execute import layout as engine
 from placewise.execute.check import layout as at
 from placewise.execute.check.finding import Finding, Kind, Place, Severity, Thread
 from placewise.execute.check.hints import hint_for
-from placewise.execute.device import Device
+from placewise.execute.checked import Scene
 from placewise.execute.faults import execution_error
 from placewise.execute.ir import Access, Barrier
 from placewise.execute.ir import Place as CodePlace
 from placewise.execute.layout import Fault
 from placewise.execute.lower_ptx.program import shared_variables
 from placewise.execute.module_memory import plain_name
-from placewise.execute.translate import Translation, parsed
+from placewise.execute.translate import parsed
 from placewise.execute.worker import FaultReport
-from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Launch
 
 _KIND = {
     at.BOUNDS: Kind.out_of_bounds,
@@ -56,35 +54,6 @@ _FAULT_KIND = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """A launch, as its findings are told."""
-
-    kernel: Kernel
-    launch: Launch
-    translation: Translation
-    device: Device
-    views: dict[str, NDArray[np.generic]]
-    """Arrays among the arguments, by name: their element types and shapes."""
-
-    def place(self, place: CodePlace, instruction: str) -> Place:
-        """Where an instruction is in the source."""
-        if place.source is None:
-            return Place(self.kernel.filename, None, instruction, place.line)
-        module = parsed(self.kernel)
-        name = module.files.get(place.source[0], self.kernel.filename)
-        return Place(name, place.source[1], instruction, place.line)
-
-    def thread(self, block: int, thread: int) -> Thread:
-        """A thread by linear numbers."""
-        gx, gy, _ = self.launch.grid
-        bx, by, _ = self.launch.block
-        return Thread(
-            (block % gx, block // gx % gy, block // (gx * gy)),
-            (thread % bx, thread // bx % by, thread // (bx * by)),
-        )
-
-
 def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
     """The findings in a launch's table, equal ones put together, the gravest first."""
     merged: dict[tuple[object, ...], Finding] = {}
@@ -116,20 +85,20 @@ def fault_finding(scene: Scene, report: FaultReport) -> Finding:
     place = Place(scene.kernel.filename, None, "", 0)
     if 0 <= report.site < len(program.accesses):
         access = program.accesses[report.site]
-        place = scene.place(access.place, access.opcode)
+        place = _place(scene, access.place, access.opcode)
     elif report.site <= -2:
         block = program.blocks[-2 - report.site]
         end = getattr(block.terminator, "place", None)
         at_end = end if end is not None and report.fault != Fault.LIMIT else block.place
         if at_end is not None:
-            place = scene.place(at_end, "")
+            place = _place(scene, at_end, "")
     kind = _FAULT_KIND.get(report.fault, Kind.stopped)
     return Finding(
         kind=kind,
         severity=Severity.error,
         message=error.message + "; the run ended here",
         place=place,
-        thread=scene.thread(report.block, report.warp * at.LANES + report.lane),
+        thread=_thread(scene, report.block, report.warp * at.LANES + report.lane),
         other_place=None,
         other_thread=None,
         array=None,
@@ -137,6 +106,25 @@ def fault_finding(scene: Scene, report: FaultReport) -> Finding:
         byte_offset=None,
         count=1,
         hint=error.hint or hint_for(kind),
+    )
+
+
+def _place(scene: Scene, place: CodePlace, instruction: str) -> Place:
+    """Where an instruction is in the source."""
+    if place.source is None:
+        return Place(scene.kernel.filename, None, instruction, place.line)
+    module = parsed(scene.kernel)
+    name = module.files.get(place.source[0], scene.kernel.filename)
+    return Place(name, place.source[1], instruction, place.line)
+
+
+def _thread(scene: Scene, block: int, thread: int) -> Thread:
+    """A thread by linear numbers."""
+    gx, gy, _ = scene.launch.grid
+    bx, by, _ = scene.launch.block
+    return Thread(
+        (block % gx, block // gx % gy, block // (gx * gy)),
+        (thread % bx, thread // bx % by, thread // (bx * by)),
     )
 
 
@@ -171,19 +159,19 @@ def _finding(scene: Scene, row: list[int]) -> Finding:
     elif code == at.UNDEFINED:
         message = f"reads {size} bytes of {where} that were never written: {memory.position}"
     else:
-        other_thread = scene.thread(row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD])
+        other_thread = _thread(scene, row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD])
         if code == at.ASYNC_PENDING:
             message = _pending(access, where, memory, row)
         else:
             other = scene.translation.program.accesses[row[at.F_OTHER_SITE]]
-            other_place = scene.place(other.place, other.opcode)
+            other_place = _place(scene, other.place, other.opcode)
             message, severity = _race(scene, row, where, memory, other)
     return Finding(
         kind=kind,
         severity=severity,
         message=message,
-        place=scene.place(access.place, access.opcode),
-        thread=scene.thread(row[at.F_BLOCK], row[at.F_THREAD]),
+        place=_place(scene, access.place, access.opcode),
+        thread=_thread(scene, row[at.F_BLOCK], row[at.F_THREAD]),
         other_place=other_place,
         other_thread=other_thread,
         array=memory.name,
@@ -240,7 +228,7 @@ def _barrier(scene: Scene, row: list[int]) -> Finding:
     def place_of(number: int) -> Place:
         end = blocks[number].terminator
         assert isinstance(end, Barrier)
-        return scene.place(end.place, "bar.sync")
+        return _place(scene, end.place, "bar.sync")
 
     kind = _KIND[row[at.F_KIND]]
     mismatch = kind is Kind.barrier_mismatch
@@ -254,11 +242,11 @@ def _barrier(scene: Scene, row: list[int]) -> Finding:
         severity=Severity.warning,
         message=message,
         place=place_of(row[at.F_SITE]),
-        thread=scene.thread(row[at.F_BLOCK], row[at.F_THREAD]),
+        thread=_thread(scene, row[at.F_BLOCK], row[at.F_THREAD]),
         other_place=other,
         other_thread=None
         if mismatch
-        else scene.thread(row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD]),
+        else _thread(scene, row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD]),
         array=None,
         index=None,
         byte_offset=None,
@@ -286,10 +274,10 @@ def _lanes(scene: Scene, row: list[int]) -> Finding:
         kind=kind,
         severity=Severity.warning if warns else Severity.error,
         message=message,
-        place=scene.place(sync.place, sync.opcode),
-        thread=scene.thread(row[at.F_BLOCK], row[at.F_THREAD]),
+        place=_place(scene, sync.place, sync.opcode),
+        thread=_thread(scene, row[at.F_BLOCK], row[at.F_THREAD]),
         other_place=None,
-        other_thread=scene.thread(row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD]),
+        other_thread=_thread(scene, row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD]),
         array=None,
         index=None,
         byte_offset=None,
