@@ -19,6 +19,8 @@ class CompileOptions:
     include_paths: tuple[Path, ...] = ()
     std: str = "c++17"
     nvrtc: str = DEFAULT_NVRTC
+    flags: tuple[str, ...] = ()
+    """Further options of NVRTC such as ``--use_fast_math``."""
 
     @property
     def target(self) -> Target:

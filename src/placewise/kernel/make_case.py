@@ -47,10 +47,10 @@ def make_case(
 
     The arrays are not copied, and seen read-only through the case. Raises CaseError.
     """
-    text, path = _source(source)
+    text, path = read_source(source)
     block_dims = dims("block", block)
     options = CompileOptions(
-        **({} if arch is None else {"arch": arch}),
+        arch=CompileOptions.arch if arch is None else arch,
         defines=define_pairs(defines),
         include_paths=tuple(Path(p) for p in include_paths),
         std=std,
@@ -98,7 +98,8 @@ def _grid(
     return x, y, z
 
 
-def _source(source: str | Path) -> tuple[str, Path | None]:
+def read_source(source: str | Path) -> tuple[str, Path | None]:
+    """Text and path of a source; raises CaseError where there is no such file."""
     if isinstance(source, str) and ("\n" in source or "{" in source):
         return source, None
     path = Path(source)

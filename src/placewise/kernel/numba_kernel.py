@@ -138,6 +138,8 @@ def _refusal(error: Exception, where: str) -> CompileError | UnsupportedError:
     place = next((x for x in reversed(lines) if x.startswith("File ")), None)
     told = [x for x in lines if not x.startswith(("File ", "Failed in"))]
     message = told[0] if told else type(error).__name__
+    if len(told) > 1 and told[1].startswith(">>>"):
+        message = f"{message} {told[1].removeprefix('>>>').strip()}"
     if place is not None:
         file, _, number = place.removeprefix("File ").replace('"', "").partition(", line ")
         where = f"{file}:{number.rstrip(':')}"

@@ -220,6 +220,7 @@ def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list
         # For what is spilled, which the machine code itself does not tell.
         "--ptxas-options=-v",
         *toolkit(options.nvrtc).flags,
+        *options.flags,
         *(f"--define-macro={name}={value}" for name, value in (*options.defines, *source.defines)),
         *(f"--pre-include={name}" for name in source.preincludes),
         *(f"--include-path={path}" for path in paths),

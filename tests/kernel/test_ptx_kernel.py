@@ -1,0 +1,158 @@
+"""PTX files as kernels."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placewise.errors import CaseError, CompileError, UnsupportedError
+from placewise.execute import DeviceMemory
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import Launch
+from placewise.kernel.nvrtc import compile_module
+from placewise.kernel.ptx_kernel import ptx_kernel, readable_name
+
+SOURCE = """
+namespace ns {
+template <class T, int N> __global__ void scale(T *x, T a) { x[threadIdx.x] *= a * N; }
+}
+template <bool B> __global__ void flag(int *x) { x[0] = B; }
+struct Twice { __device__ int operator()(int v) const { return 2 * v; } };
+template <class F> __global__ void apply(F f, int *x) { x[threadIdx.x] = f(x[threadIdx.x]); }
+extern "C" __global__ void plain(int *x) { x[0] = 1; }
+namespace { __global__ void hidden(int *x) { x[0] = 2; } }
+__global__ void overloaded(int *x) { x[0] = 3; }
+__global__ void overloaded(float *x) { x[0] = 4; }
+"""
+NAMES = (
+    "ns::scale<float,4>", "ns::scale<double,2>", "flag<true>", "apply<Twice>", "plain", "hidden",
+    "(void (*)(int *))overloaded",
+)  # fmt: skip
+
+BY_HAND = """
+//
+.version 7.0
+.target sm_52
+.address_size 64
+.visible .entry twice(.param .u64 p, .param .f32 factor)
+{
+    .reg .f32 %f<3>;
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<3>;
+    ld.param.u64 %rd1, [p];
+    ld.param.f32 %f1, [factor];
+    mov.u32 %r1, %tid.x;
+    mad.wide.u32 %rd2, %r1, 4, %rd1;
+    ld.global.f32 %f2, [%rd2];
+    mul.f32 %f2, %f2, %f1;
+    st.global.f32 [%rd2], %f2;
+    ret;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def module() -> tuple[str, dict[str, str]]:
+    """PTX, and entries by the name they were asked for with."""
+    kernels = compile_module(SOURCE, "names.cu", NAMES, CompileOptions())
+    return kernels[0].ptx, {k.name: k.entry for k in kernels}
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("ns::scale<float, 4>", "ns::scale<float,4>"),
+        ("ns::scale< double,2 >", "ns::scale<double,2>"),
+        ("flag", "flag<true>"),
+        ("flag<true>", "flag<true>"),
+        ("void flag<true>(int*)", "flag<true>"),
+        ("apply<Twice>", "apply<Twice>"),
+        ("apply", "apply<Twice>"),
+        ("plain", "plain"),
+        ("hidden", "hidden"),
+        ("(anonymous namespace)::hidden", "hidden"),
+        ("overloaded(int *)", "(void (*)(int *))overloaded"),
+    ],
+)
+def test_kernels_by_their_names_in_cuda(
+    module: tuple[str, dict[str, str]], name: str, same: str
+) -> None:
+    text, entries = module
+    kernel = ptx_kernel(text, name)
+    assert kernel.entry == entries[same]
+    assert kernel.name == name
+    assert ptx_kernel(text, kernel.entry).entry == kernel.entry
+
+
+def test_machine_code_is_that_of_the_source(module: tuple[str, dict[str, str]]) -> None:
+    (compiled,) = compile_module(SOURCE, "names.cu", ("plain",), CompileOptions(arch="sm_86"))
+    again = ptx_kernel(compiled.ptx, "plain")
+    assert again.arch == "sm_86"
+    assert again.registers == compiled.registers
+    assert readable_name("_ZN2ns5scaleIfLi4EEEvPT_S1_") == "ns::scale<float, 4>"
+    assert readable_name("plain") == "plain"
+
+
+def test_a_file_written_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "twice.ptx"
+    path.write_text(BY_HAND)
+    kernel = ptx_kernel(path)
+    assert (kernel.name, kernel.filename) == ("twice", str(path))
+    # There is machine code for no target as old as the PTX's.
+    assert kernel.arch == "sm_75"
+    memory = DeviceMemory()
+    x = memory.upload("x", np.arange(8, dtype=np.float32))
+    memory.launch(kernel, Launch((1, 1, 1), (8, 1, 1)), [x, np.float32(2)])
+    assert np.array_equal(x.download(), 2 * np.arange(8))
+    assert ptx_kernel(BY_HAND, arch="sm_90").arch == "sm_90"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arch", "message"),
+    [
+        (BY_HAND, "once", None, r"t.ptx: the PTX has no kernel 'once'\n  hint: kernels: twice"),
+        (
+            BY_HAND.replace(".entry", ".func"),
+            None,
+            None,
+            r"t.ptx: the PTX has no kernel \(.entry\)",
+        ),
+        (BY_HAND.replace(".version 7.0", ""), None, None, "t.ptx: no PTX: it has no .version"),
+        ("int main()\n{}", None, None, r"t.ptx \(PTX line 1\): unexpected 'int' in PTX"),
+        (BY_HAND.replace("sm_52", "sm_99x"), None, None, "the PTX is for 'sm_99x', not for a GPU"),
+        (BY_HAND.replace(".target sm_52", ""), None, None, r"the PTX has no \.target"),
+        (
+            BY_HAND.replace("sm_52", "sm_90"),
+            None,
+            "sm_80",
+            "is for sm_90, it does not run on sm_80",
+        ),
+        (BY_HAND.replace("sm_52", "sm_90a"), None, "sm_100", "is for sm_90a, it does not run on"),
+        (BY_HAND, None, "ampere", "there is no target 'ampere'"),
+        (BY_HAND[: BY_HAND.index("mad.wide")], None, None, r"PTX line 13\): .* is never closed"),
+    ],
+)
+def test_what_is_no_such_kernel(
+    text: str, name: str | None, arch: str | None, message: str
+) -> None:
+    with pytest.raises(CaseError, match=message):
+        ptx_kernel(text, name, filename="t.ptx", arch=arch)
+
+
+def test_what_the_assembler_refuses_is_told_with_its_line() -> None:
+    wrong = BY_HAND.replace("mul.f32 %f2, %f2, %f1", "mul.f32 %f2, %f2, %rd1")
+    line = wrong.split("\n").index("    mul.f32 %f2, %f2, %rd1;") + 1
+    with pytest.raises(CompileError) as caught:
+        ptx_kernel(wrong, filename="t.ptx")
+    assert caught.value.where == f"t.ptx:{line}"
+    with pytest.raises(UnsupportedError, match="32-bit addresses"):
+        ptx_kernel(BY_HAND.replace("size 64", "size 32"), filename="t.ptx")
+    with pytest.raises(CaseError, match="no such file"):
+        ptx_kernel("nowhere.ptx")
+
+
+def test_several_kernels_and_no_name(module: tuple[str, dict[str, str]]) -> None:
+    with pytest.raises(CaseError, match=r"8 kernels, and none is named\n  hint: .*overloaded\(int"):
+        ptx_kernel(module[0])
+    with pytest.raises(CaseError, match=r"'ns::scale' may be any of 2 kernels"):
+        ptx_kernel(module[0], "ns::scale")
