@@ -35,7 +35,8 @@ class AllocationRules:
     checked_partitions: int | None = None
     """Partitions that a launch is checked for where they are not those that there are."""
     barriers_per_slot: int | None = None
-    """Hardware barriers of an SM over the blocks that it can hold; None: no limit."""
+    """Hardware barriers of an SM over the blocks that it can hold; None: not considered, as in
+    NVIDIA's calculator before 9.0."""
 
 
 # Major compute capability → rules. 1.x: register unit of 1.2 and 1.3 (the occupancy calculator);
@@ -44,10 +45,10 @@ _RULES = {
     1: AllocationRules(512, True, 2, 512, 0, None),
     2: AllocationRules(64, False, 2, 128, 0, None),
     3: AllocationRules(256, False, 4, 256, 0),
-    5: AllocationRules(256, False, 4, 256, 0, barriers_per_slot=2),
-    6: AllocationRules(256, False, 4, 256, 0, barriers_per_slot=2),
-    7: AllocationRules(256, False, 4, 256, 0, barriers_per_slot=2),
-    8: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
+    5: AllocationRules(256, False, 4, 256, 0),
+    6: AllocationRules(256, False, 4, 256, 0),
+    7: AllocationRules(256, False, 4, 256, 0),
+    8: AllocationRules(256, False, 4, 128, 1024),
     9: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=2),
     10: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
     11: AllocationRules(256, False, 4, 128, 1024, barriers_per_slot=1),
@@ -60,7 +61,6 @@ _EXCEPTIONS = {
     # Two partitions; but what cannot run on 6.1, with its four, is not let run here either.
     (6, 0): replace(_RULES[6], partitions=2, checked_partitions=4),
     (6, 2): replace(_RULES[6], max_registers_per_block=32768),
-    (8, 0): replace(_RULES[8], barriers_per_slot=2),
     (10, 0): replace(_RULES[10], barriers_per_slot=2),
 }
 
