@@ -187,7 +187,7 @@ def test_long_traces_come_in_chunks() -> None:
     options = {"consumer": counter}
     result = run(BASIC, "matmul", (7, 7), (16, 16), options=options, A=a, B=a, C=a, n=np.int32(n))
     assert counter.records == result.site_executions.sum()
-    assert counter.chunks > 3
+    assert counter.chunks > 1
 
 
 def test_a_failing_consumer_ends_the_run() -> None:

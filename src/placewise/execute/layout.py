@@ -61,13 +61,16 @@ class Slot(IntEnum):
     COUNTERS = 5
     """Pointer to (warp, thread) executions per block, then executions per guarded site."""
     RECORDS = 6
-    """Pointer to the records of the trace buffer."""
+    """Pointer to the records of the trace buffer; these six words are :attr:`TraceBuffer.words`."""
     RECORD = 7
     """Pointer to the next trace record."""
-    ROW = 8
+    RECORD_LIMIT = 8
+    """Records from here up, or rows, make the buffer full."""
+    ROWS = 9
+    """Pointer to the rows of offsets."""
+    ROW = 10
     """Pointer to the next row of offsets."""
-    ROWS = 10
-    """Pointer to the rows."""
+    ROW_LIMIT = 11
     FUEL = 12
     """Instructions until the next look at STOP, counted at loop heads."""
     STOP = 13
@@ -144,9 +147,6 @@ class Slot(IntEnum):
     """Number that they are called with."""
     CHECK_SCRATCH = 85
     """Where they find 32 operands of each kind."""
-    RECORD_LIMIT = 88
-    """Records from here up, or rows, make the buffer full."""
-    ROW_LIMIT = 89
     WARP_CODE = 90
     """Function that runs a warp of a block that is not traced; may change while blocks run."""
     WARP_TRACED = 91
@@ -156,8 +156,9 @@ class Slot(IntEnum):
     """Pointer to a row of :data:`RESIDENT_WORDS` for each block that can be held at once."""
     RESIDENT_COUNT = 69
     GAVE_WAY = 70
-    """Times that warps gave way since one of them last ended or reached a barrier; the limit."""
+    """Times that warps gave way since one of them last ended or reached a barrier …"""
     GIVE_WAY_LIMIT = 71
+    """… of which so many mean that none ever will."""
     GAVE_WAY_AT = 72
     """Where the last one did, as faults number places."""
 
@@ -171,9 +172,9 @@ PATIENCE = 64
 """Rounds of a waiting loop after which a warp gives way: enough for lanes of the warp itself to
 pass one after another, few enough to cost less than the change of warps."""
 
-RESIDENT_BLOCKS = 4096
-"""Most blocks that one run holds at once, more than a GPU of 2026 can (some 160 multiprocessors of
-at most 24 or 32 blocks hold fewer when they have the usual four or more warps)."""
+RESIDENT_BLOCKS = 8192
+"""Most blocks that one run holds at once, more than any GPU can: a multiprocessor holds at most 32
+(CUDA C++ Programming Guide), the largest GPUs have fewer than 200 of them."""
 
 RESIDENT_POINTERS = (
     Slot.SHARED,
@@ -237,13 +238,13 @@ def empty_windows() -> NDArray[np.int64]:
     return table
 
 
-TRACE_RECORDS = 16384
+TRACE_RECORDS = 32768
 """Records of a trace buffer after which it is full."""
 
 TRACE_SLACK = 256
 """Records that it has room for beyond these, as code looks only now and then."""
 
-TRACE_ROWS = 8192
+TRACE_ROWS = 16384
 """Rows of 32 offsets of a trace buffer."""
 
 TRACE_RECORD = np.dtype(

@@ -19,6 +19,7 @@ from placewise.execute.trace import TraceChunk
 from placewise.execute.translate import Translation
 from placewise.kernel.launch import Launch
 
+_TRACE_WORDS = slice(Slot.RECORDS, Slot.ROW_LIMIT + 1)
 _FLUSH = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
@@ -34,17 +35,25 @@ class FaultReport:
     address: int
 
 
+TRACE_BUFFERS = 3
+"""Buffers of a traced run: one being filled, one being consumed, one to level out the two."""
+
+
 class TraceBuffer:
     """Records and rows that compiled code fills."""
 
     def __init__(self, *, large: bool) -> None:
         self.records = np.zeros(layout.TRACE_RECORDS + layout.TRACE_SLACK, layout.TRACE_RECORD)
         self.rows = np.zeros((layout.TRACE_ROWS, 32), np.int64 if large else np.int32)
+        self._columns = {name: self.records[name] for name in layout.TRACE_RECORD.names or ()}
+        record, row = self.records.ctypes.data, self.rows.ctypes.data
+        limits = (record + layout.TRACE_RECORDS * self.records.itemsize, row + self.rows.nbytes)
+        self.words = np.array([record, record, limits[0], row, row, limits[1]], np.int64)
+        """Of the context, from ``Slot.RECORDS`` on, for the empty buffer."""
 
     def chunk(self, records: int, rows: int) -> TraceChunk:
         """The first ``records`` accesses, as views."""
-        filled = self.records[:records]
-        columns: dict[str, Any] = {name: filled[name] for name in layout.TRACE_RECORD.names or ()}
+        columns: dict[str, Any] = {name: c[:records] for name, c in self._columns.items()}
         return TraceChunk(offsets=self.rows[:rows], **columns)
 
 
@@ -122,7 +131,7 @@ class Worker:
         if translation.samples:
             self._set_samplers()
         if deliver is not None:
-            for _ in range(2):
+            for _ in range(TRACE_BUFFERS):
                 self.free.put(TraceBuffer(large=device.large))
             self._take_buffer()
         self._fresh = self.ctx.copy()
@@ -178,27 +187,20 @@ class Worker:
 
     def _take_buffer(self) -> None:
         self.buffer = self.free.get()
-        records, rows = self.buffer.records, self.buffer.rows
-        self.set(Slot.RECORDS, records.ctypes.data)
-        self.set(Slot.RECORD_LIMIT, records.ctypes.data + layout.TRACE_RECORDS * records.itemsize)
-        self.set(Slot.ROWS, rows.ctypes.data)
-        self.set(Slot.ROW_LIMIT, rows.ctypes.data + rows.nbytes)
-        self._empty_buffer()
-
-    def _empty_buffer(self) -> None:
-        self.set(Slot.RECORD, int(self.ctx[Slot.RECORDS]))
-        self.set(Slot.ROW, int(self.ctx[Slot.ROWS]))
+        self.ctx[_TRACE_WORDS] = self.buffer.words
 
     def _on_flush(self, _self: int) -> None:
-        if self.ctx[Slot.STOP] or self.buffer is None or self.deliver is None:
-            # The run is ending; what it still records is of no use.
-            self._empty_buffer()
+        buffer = self.buffer
+        if buffer is None or self.deliver is None:
             return
-        bytes_ = int(self.ctx[Slot.RECORD] - self.ctx[Slot.RECORDS])
-        records = bytes_ // self.buffer.records.itemsize
-        rows = int(self.ctx[Slot.ROW] - self.ctx[Slot.ROWS]) // self.buffer.rows[0].nbytes
+        if self.ctx[Slot.STOP]:
+            # The run is ending; what it still records is of no use.
+            self.ctx[_TRACE_WORDS] = buffer.words
+            return
+        record, next_record, _, row, next_row, _ = self.ctx[_TRACE_WORDS].tolist()
+        records = (next_record - record) // layout.TRACE_RECORD.itemsize
         if records:
-            self.deliver(self.buffer, records, rows)
+            self.deliver(buffer, records, (next_row - row) // buffer.rows.strides[0])
             self._take_buffer()
 
 
