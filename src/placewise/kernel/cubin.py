@@ -207,11 +207,11 @@ def read_cubin(cubin: bytes, entry: str) -> CubinKernel:
         parameter_offset=place,
         parameter_bytes=size,
         parameters=_parameters(elf, entry),
-        banks=_banks(elf, entry),
+        banks=_banks(elf, symbols, entry),
         functions=_functions(elf, symbols, entry),
         variables=_variables(elf, symbols),
         externals=tuple(s.name for s in symbols if _is_external(s)),
-        relocations=_relocations(elf, code.name),
+        relocations=_relocations(elf, symbols, code.name),
         exits=_words(own.get(_Attribute.EXIT_INSTR_OFFSETS, b"")),
         indirect_branches=_indirect_branches(own.get(_Attribute.INDIRECT_BRANCH_TARGETS, b"")),
     )
@@ -299,13 +299,15 @@ def _parameters(elf: ELFFile, entry: str) -> tuple[CubinParameter, ...]:
     return tuple(sorted(found, key=lambda p: p.index))
 
 
-def _banks(elf: ELFFile, entry: str) -> tuple[ConstantBank, ...]:
+def _banks(elf: ELFFile, symbols: list[Any], entry: str) -> tuple[ConstantBank, ...]:
     found = []
     for section in elf.iter_sections():
         match = _MICROSECTION.fullmatch(section.name)
         if match and match["kernel"] in (None, entry):
             found.append(
-                ConstantBank(int(match["bank"]), section.data(), _relocations(elf, section.name))
+                ConstantBank(
+                    int(match["bank"]), section.data(), _relocations(elf, symbols, section.name)
+                )
             )
     return tuple(sorted(found, key=lambda b: b.bank))
 
@@ -326,6 +328,7 @@ def _functions(elf: ELFFile, symbols: list[Any], entry: str) -> tuple[Function, 
 
 def _variables(elf: ELFFile, symbols: list[Any]) -> tuple[Variable, ...]:
     found = []
+    relocations: dict[str, tuple[Relocation, ...]] = {}
     for symbol in symbols:
         if symbol.entry.st_info.type != "STT_OBJECT" or isinstance(symbol["st_shndx"], str):
             continue
@@ -333,9 +336,11 @@ def _variables(elf: ELFFile, symbols: list[Any]) -> tuple[Variable, ...]:
         start, size = int(symbol["st_value"]), int(symbol["st_size"])
         empty = section["sh_type"] == "SHT_NOBITS"
         data = b"" if empty else section.data()[start : start + size]
+        if section.name not in relocations:
+            relocations[section.name] = _relocations(elf, symbols, section.name)
         inside = tuple(
             Relocation(r.offset - start, r.type, r.symbol, r.addend)
-            for r in _relocations(elf, section.name)
+            for r in relocations[section.name]
             if start <= r.offset < start + size
         )
         found.append(Variable(symbol.name, section.name, start, size, data, inside))
@@ -350,9 +355,8 @@ def _is_external(symbol: Any) -> bool:
     )
 
 
-def _relocations(elf: ELFFile, section: str) -> tuple[Relocation, ...]:
+def _relocations(elf: ELFFile, symbols: list[Any], section: str) -> tuple[Relocation, ...]:
     found = []
-    symbols = _symbols(elf)
     for prefix in (".rel", ".rela"):
         table: Any = elf.get_section_by_name(prefix + section)
         if table is None:
