@@ -23,6 +23,7 @@ from placewise.execute.ir import (
     Terminator,
 )
 from placewise.execute.spin import order_spin_loops
+from placewise.execute.waiting import waiting_blocks
 
 
 def prepare(program: Program) -> Program:
@@ -31,6 +32,7 @@ def prepare(program: Program) -> Program:
     by_number = {b.number: b for b in blocks}
     around = _loops({b.number: b.successors() for b in blocks})
     order = order_spin_loops(by_number, _order(blocks, around), around)
+    waiting = waiting_blocks(by_number, around)
     position = {number: at for at, number in enumerate(order)}
     ordered = []
     for number in order:
@@ -38,7 +40,7 @@ def prepare(program: Program) -> Program:
         block.terminator = _renumber(block.terminator, position)
         block.number = position[number]
         ordered.append(block)
-    return replace(program, blocks=ordered)
+    return replace(program, blocks=ordered, waiting=frozenset(position[n] for n in waiting))
 
 
 def _reachable(blocks: list[Block]) -> list[Block]:

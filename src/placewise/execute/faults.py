@@ -38,6 +38,11 @@ def execution_error(
             where=where,
             hint="raise the instruction limit if the kernel is right",
         )
+    if report.fault == Fault.NO_PROGRESS:
+        return ExecutionError(
+            f"the kernel does not end: its warps wait for each other, and none gets on, in {who}",
+            where=where,
+        )
     if report.fault == Fault.DIVERGENT_BARRIER:
         return ExecutionError(
             f"a barrier that only some threads of a warp reach, in {who}", where=where
@@ -160,7 +165,7 @@ def _texture(report: FaultReport, translation: Translation, device: Device) -> s
     if report.fault == Fault.SURFACE_MISALIGNED:
         size = access.bits // 8 * access.count
         return (
-            f"misaligned: '{access.opcode}' accesses '{region.name}' at an x that is no multiple of "
-            f"{size} bytes"
+            f"misaligned: '{access.opcode}' accesses '{region.name}' at an x that is no multiple "
+            f"of {size} bytes"
         )
     return f"out of bounds: '{access.opcode}' is outside of surface '{region.name}' ({extent})"

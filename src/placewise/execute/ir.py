@@ -260,6 +260,8 @@ class Program:
     local_bytes: int
     """Local memory per thread."""
     param_bytes: int
+    waiting: frozenset[int] = frozenset()
+    """Blocks whose innermost loop waits for what other warps do."""
     syncs: list[Sync] = field(default_factory=list)
     """Instructions that order what threads do."""
 

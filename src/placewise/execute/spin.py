@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from placewise.execute.ir import Access, Barrier, Block, Branch, Jump, Node, Reg
 
-_SHARED_VALUES = (".volatile", ".relaxed", ".acquire", ".mmio")
+_SHARED_VALUES = (".volatile", ".relaxed", ".acquire", ".mmio", ".STRONG")
 
 
 def order_spin_loops(
@@ -35,7 +35,7 @@ def order_spin_loops(
             _expression(n.args[0], n.attr)
             for m in members
             for n in blocks[m].nodes
-            if _is_shared_value(n) and isinstance(n.attr, Access)
+            if is_shared_value(n) and isinstance(n.attr, Access)
         }
         for target in (t.taken, t.other):
             if loop not in around.get(target, ()):
@@ -44,7 +44,7 @@ def order_spin_loops(
     return result
 
 
-def _is_shared_value(n: Node) -> bool:
+def is_shared_value(n: Node) -> bool:
     """An access that sees what other threads do meanwhile."""
     if n.op == "atomic":
         return True
@@ -64,7 +64,7 @@ def _taints(n: Node, tainted: set[Reg]) -> bool:
     work, seen = [n], {n}
     while work:
         n = work.pop()
-        if _is_shared_value(n) or (n.op == "get" and n.attr in tainted):
+        if is_shared_value(n) or (n.op == "get" and n.attr in tainted):
             return True
         if isinstance(n.attr, Access):
             continue
@@ -78,7 +78,7 @@ def _taints(n: Node, tainted: set[Reg]) -> bool:
 def _tainted_registers(blocks: dict[int, Block]) -> set[Reg]:
     sets = [n for b in blocks.values() for n in b.nodes if n.op == "set"]
     tainted: set[Reg] = set()
-    if not any(_is_shared_value(n) for b in blocks.values() for n in b.nodes):
+    if not any(is_shared_value(n) for b in blocks.values() for n in b.nodes):
         return tainted
     changed = True
     while changed:

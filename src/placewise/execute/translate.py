@@ -34,6 +34,8 @@ class Translation:
     sites: tuple[Site, ...]
     samples: bool
     """Some texture or surface access is more than a plain load."""
+    gives_way: bool
+    """Warps or blocks wait for each other outside of barriers."""
 
     @functools.cached_property
     def block_places(self) -> tuple[tuple[int, ...], ...]:
@@ -63,8 +65,10 @@ def blocks_may_run_together(program: Program) -> bool:
     """Whether results are the same whatever the order of blocks.
 
     Not with global atomics whose old value is used, or that do not commute exactly, nor where
-    device code allocates memory.
+    device code allocates memory, or waits for other warps.
     """
+    if program.waiting:
+        return False
     if any(n.op == "heap" for b in program.blocks for n in b.nodes):
         return False
     return not any(
@@ -94,8 +98,10 @@ def translate(
     options = Options(traced, parallel, large, words, checked)
     compiled = compile_program(program, flow, options)
     sites = sites_of(program, parsed(kernel), reads)
-    run = driver_for(program, traced=bool(traced))
-    return Translation(program, compiled, run, sites, uses_sampler(program, words))
+    gives_way = bool(flow.gives_way)
+    run = driver_for(program, gives_way=gives_way, traced=bool(traced))
+    samples = uses_sampler(program, words)
+    return Translation(program, compiled, run, sites, samples, gives_way)
 
 
 def sites_of(

@@ -60,6 +60,10 @@ class Flow:
     """Bit set of registers that may differ between lanes."""
     exits: int
     """Bit set of blocks that only end their threads."""
+    loop_heads: frozenset[int]
+    """Blocks that some block after them, or they themselves, lead to."""
+    gives_way: tuple[int, ...]
+    """Heads of loops that wait for other warps."""
 
 
 def analyse(program: Program, shape: WarpShape) -> Flow:
@@ -84,8 +88,20 @@ def analyse(program: Program, shape: WarpShape) -> Flow:
                     if not n.args[0].uniform or needed & bit:
                         now |= bit
         if now == varying:
-            return Flow(live, pending, varying, exits)
+            heads = _loop_heads(program, exits)
+            gives_way = tuple(sorted(heads & program.waiting))
+            return Flow(live, pending, varying, exits, heads, gives_way)
         varying = now
+
+
+def _loop_heads(program: Program, exits: int) -> frozenset[int]:
+    return frozenset(
+        target
+        for block in program.blocks
+        for group in targets(program, block.number, exits)
+        for target in group
+        if target != EXIT and target <= block.number
+    )
 
 
 def _uniform_specials(shape: WarpShape) -> frozenset[str]:

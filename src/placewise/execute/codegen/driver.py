@@ -23,6 +23,32 @@ def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
     t.do(f"br i1 {t.op(f'icmp ne i64 {stop}, 0')}, label %out, label %block")
     t.start("block")
     linear = t.op(f"load i64, ptr {t.op('getelementptr i64, ptr %blocks, i64 %i')}")
+    enter_block(t, linear, traced=traced)
+    if traced:
+        t.set_identity("phase", "0")
+    if shared:
+        clear_shared(t)
+    warps = t.op(f"trunc i64 {t.slot(Slot.WARPS)} to i32")
+    if named:
+        named_barriers.begin(t, warps)
+        status = t.op(f"call i32 @turn(ptr %ctx, i32 {warps}, ptr %code)")
+        t.do(f"br i1 {t.op(f'icmp slt i32 {status}, 0')}, label %out, label %done")
+    elif barriers:
+        _phases(t, warps, traced=traced)
+    else:
+        _once(t, warps)
+    t.start("done")
+    t.do("%next = add i64 %i, 1")
+    t.do("br label %head")
+    t.start("out")
+    t.do("ret i64 %i")
+    head = "define i64 @run(ptr %ctx, ptr %blocks, i64 %count) #0 {"
+    turns = named_barriers.functions(declarations, run_warp, gives_way=False) if named else ""
+    return "\n".join([*sorted(declarations), turns, head, *t.lines, "}"])
+
+
+def enter_block(t: Text, linear: str, *, traced: bool) -> None:
+    """Make block ``linear`` the present one; ``%code`` points to the function for its warps."""
     t.set_slot(Slot.BLOCK, linear)
     nx, ny = t.slot(Slot.NCTAID), t.slot(Slot.NCTAID + 1)
     t.set_slot(Slot.CTAID, t.op(f"urem i64 {linear}, {nx}"))
@@ -34,7 +60,6 @@ def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
     t.set_slot(Slot.FUEL, str(FUEL))
     if traced:
         t.set_identity("block", t.op(f"trunc i64 {linear} to i32"))
-        t.set_identity("phase", "0")
         flags = t.slot(Slot.TRACED_BLOCKS, "ptr")
         flag = t.op(f"load i8, ptr {t.op(f'getelementptr i8, ptr {flags}, i64 {linear}')}")
         recorded = t.op(f"icmp ne i8 {flag}, 0")
@@ -42,26 +67,14 @@ def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
         t.do(f"%code = select i1 {recorded}, ptr {slots[0]}, ptr {slots[1]}")
     else:
         t.do(f"%code = getelementptr i64, ptr %ctx, i64 {int(Slot.WARP_CODE)}")
-    if shared:
-        t.declarations.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        size = t.slot(Slot.SHARED_BYTES)
-        start = t.slot(Slot.SHARED, "ptr")
-        t.do(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {size}, i1 false)")
-    warps = t.op(f"trunc i64 {t.slot(Slot.WARPS)} to i32")
-    if named:
-        named_barriers.phases(t, warps, run_warp)
-    elif barriers:
-        _phases(t, warps, traced=traced)
-    else:
-        _once(t, warps)
-    t.start("done")
-    t.do("%next = add i64 %i, 1")
-    t.do("br label %head")
-    t.start("out")
-    t.do("ret i64 %i")
-    head = "define i64 @run(ptr %ctx, ptr %blocks, i64 %count) #0 {"
-    release = named_barriers.release_function() if named else ""
-    return "\n".join([*sorted(declarations), release, head, *t.lines, "}"])
+
+
+def clear_shared(t: Text) -> None:
+    """Shared memory starts as zeros."""
+    t.declarations.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    size = t.slot(Slot.SHARED_BYTES)
+    start = t.slot(Slot.SHARED, "ptr")
+    t.do(f"call void @llvm.memset.p0.i64(ptr {start}, i8 0, i64 {size}, i1 false)")
 
 
 def run_warp(t: Text, resume: str) -> str:

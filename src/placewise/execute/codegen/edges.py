@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from placewise.execute.codegen import checks
 from placewise.execute.codegen.state import State
 from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Reg, Switch, Trap
-from placewise.execute.layout import Fault, Slot
+from placewise.execute.layout import GIVES_WAY, Fault, Slot
+from placewise.execute.uniform import live_in_any
 
 
 def terminate(s: State, block: Block) -> None:
@@ -136,11 +138,7 @@ def _barrier(s: State, block: Block, t: Barrier) -> None:
             s.fault(Fault.DIVERGENT_BARRIER, block.number)
             s.start(good)
     s.do(f"store i32 {s.mask}, ptr %frame")
-    for reg in _saved(s, t):
-        type_ = s.reg_type(reg)
-        value = s.op(f"load {type_}, ptr %r{reg.number}")
-        place = s.op(f"getelementptr i8, ptr %frame, i64 {s.frame.offsets[reg.number]}")
-        s.do(f"store {type_} {value}, ptr {place}, align 8")
+    _save(s, _saved(s, t))
     if t.reduce is not None:
         holds = s.op(f"and i32 {s.mask_of(t.reduce[1])}, {s.mask}")
         for slot, mask in ((Slot.RED_COUNT, holds), (Slot.RED_TOTAL, s.mask)):
@@ -148,7 +146,9 @@ def _barrier(s: State, block: Block, t: Barrier) -> None:
             pointer = s.slot_pointer(slot)
             total = s.op(f"add i64 {s.op(f'load i64, ptr {pointer}')}, {more}")
             s.do(f"store i64 {total}, ptr {pointer}")
-    if not s.program.has_plain_barriers():
+    if s.options.checked:
+        checks.arrive(s, block, t, _common(s, t.number))
+    if s.flow.gives_way or not s.program.has_plain_barriers():
         for slot, node in ((Slot.BARRIER_NUMBER, t.number), (Slot.BARRIER_THREADS, t.threads)):
             s.set_slot(slot, _common(s, node))
         s.set_slot(Slot.BARRIER_ARRIVE, str(int(t.arrive_only)))
@@ -174,14 +174,70 @@ def _saved(s: State, t: Barrier) -> list[Reg]:
     return [r for r in s.program.regs if live >> r.number & 1 and r.number != skip]
 
 
-def resume(s: State, number: int, t: Barrier) -> None:
-    """Emit the way back in after a barrier."""
-    s.start(f"R{number}")
-    s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
-    for reg in _saved(s, t):
+def give_way(s: State, block: Block) -> None:
+    """At the head of a loop that waits for other warps: after some rounds, let them run."""
+    left = s.op(f"sub i32 {s.op('load i32, ptr %patience')}, 1")
+    s.do(f"store i32 {left}, ptr %patience")
+    gives, on = s.label(), s.label()
+    s.do(f"br i1 {s.op(f'icmp sgt i32 {left}, 0')}, label %{on}, label %{gives}, !prof !1")
+    s.start(gives)
+    s.set_slot(Slot.GAVE_WAY_AT, str(-2 - block.number))
+    s.do(f"store i32 {s.mask}, ptr %frame")
+    for number, offset in _waiting(s, block.number):
+        place = s.op(f"getelementptr i8, ptr %frame, i64 {offset}")
+        s.do(f"store i32 {s.op(f'load i32, ptr %p{number}')}, ptr {place}")
+    _save(s, _kept(s, block.number))
+    s.resumes.append(block.number)
+    s.do(f"ret i32 {GIVES_WAY + len(s.resumes)}")
+    s.start(on)
+
+
+def _waiting(s: State, number: int) -> list[tuple[int, int]]:
+    """Blocks where lanes may wait while a warp gives way, with the places of their masks."""
+    pending = s.flow.pending[number]
+    return [(n, offset) for n, offset in s.frame.waiting.items() if pending >> n & 1]
+
+
+def _kept(s: State, number: int) -> list[Reg]:
+    """Registers that active or waiting lanes still read."""
+    flow = s.flow
+    live = flow.live_in[number] | live_in_any(flow.live_in, flow.pending[number])
+    return [r for r in s.program.regs if live >> r.number & 1]
+
+
+def _save(s: State, regs: list[Reg]) -> None:
+    for reg in regs:
+        type_ = s.reg_type(reg)
+        value = s.op(f"load {type_}, ptr %r{reg.number}")
+        place = s.op(f"getelementptr i8, ptr %frame, i64 {s.frame.offsets[reg.number]}")
+        s.do(f"store {type_} {value}, ptr {place}, align 8")
+
+
+def _load(s: State, regs: list[Reg]) -> None:
+    for reg in regs:
         type_ = s.reg_type(reg)
         place = s.op(f"getelementptr i8, ptr %frame, i64 {s.frame.offsets[reg.number]}")
         s.do(f"store {type_} {s.op(f'load {type_}, ptr {place}, align 8')}, ptr %r{reg.number}")
+
+
+def go_on(s: State, number: int, head: int) -> None:
+    """Emit the way back in after a warp gave way at the head of a loop."""
+    s.start(f"R{number}")
+    s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
+    for block, offset in _waiting(s, head):
+        place = s.op(f"getelementptr i8, ptr %frame, i64 {offset}")
+        s.do(f"store i32 {s.op(f'load i32, ptr {place}')}, ptr %p{block}")
+    _load(s, _kept(s, head))
+    s.do(f"br label %B{head}")
+
+
+def resume(s: State, number: int, t: Barrier) -> None:
+    """Emit the way back in after a barrier."""
+    s.start(f"R{number}")
+    if s.options.checked:
+        checks.resume(s)
+    s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
+    _load(s, _saved(s, t))
     if t.reduce is not None and s.live >> t.reduce[2].number & 1:
         count, total = s.slot(Slot.RED_COUNT_DONE), s.slot(Slot.RED_TOTAL_DONE)
         if t.reduce[0] == "popc":

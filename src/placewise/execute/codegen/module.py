@@ -21,6 +21,7 @@ from placewise.execute.codegen import (
     warpops,
 )
 from placewise.execute.codegen.driver import driver
+from placewise.execute.codegen.residents import waiting_driver
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.codegen.warp import warp_function
 from placewise.execute.ir import Program
@@ -107,15 +108,27 @@ def compiled_driver(*, barriers: bool, named: bool, shared: bool, traced: bool) 
     """C function ``(context, pointer to int64 block numbers, count) -> blocks finished``, and what
     must outlive it."""
     text = driver(barriers=barriers, named=named, shared=shared, traced=traced)
-    parts = [text, support.fault_function() if named else "", _ATTRIBUTES, _METADATA]
+    return _entry([text, support.fault_function() if named else "", _ATTRIBUTES, _METADATA])
+
+
+def _entry(parts: list[str]) -> tuple[Any, Any]:
     address, keep = jit.function("\n".join(parts), "run")
     signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return signature(address), keep
 
 
-def driver_for(program: Program, *, traced: bool) -> Any:
+@functools.cache
+def compiled_waiting_driver(*, shared: bool, traced: bool) -> tuple[Any, Any]:
+    """The same for programs whose warps wait for each other."""
+    text = waiting_driver(shared=shared, traced=traced)
+    return _entry([text, support.fault_function(), _ATTRIBUTES, _METADATA])
+
+
+def driver_for(program: Program, *, gives_way: bool, traced: bool) -> Any:
     """The compiled loop over blocks and warps that ``program`` needs."""
     shared = program.shared_bytes > 0 or any(a.space == "shared" for a in program.accesses)
+    if gives_way:
+        return compiled_waiting_driver(shared=shared, traced=traced)[0]
     return compiled_driver(
         barriers=bool(program.barriers()),
         named=not program.has_plain_barriers(),

@@ -10,7 +10,7 @@ from placewise.execute.codegen.texture_reader import Reader
 from placewise.execute.ir import BITS, Access, Barrier, Program, Reg
 from placewise.execute.layout import Slot
 from placewise.execute.matrix import Mma
-from placewise.execute.uniform import Flow
+from placewise.execute.uniform import Flow, live_in_any
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Frame:
     """Where registers are kept while a warp waits at a barrier; offset 0 holds the lane mask."""
 
     offsets: dict[int, int]
+    waiting: dict[int, int]
+    """Places of the masks of lanes that wait at blocks, kept where a warp gives way."""
     bytes: int
 
 
@@ -59,6 +61,10 @@ def frame_of(program: Program, flow: Flow) -> Frame:
     for block in program.blocks:
         if isinstance(block.terminator, Barrier):
             saved |= flow.live_in[block.terminator.target]
+    waiting = 0
+    for number in flow.gives_way:
+        saved |= flow.live_in[number] | live_in_any(flow.live_in, flow.pending[number])
+        waiting |= flow.pending[number]
     offsets: dict[int, int] = {}
     end = 64
     for reg in program.regs:
@@ -66,7 +72,12 @@ def frame_of(program: Program, flow: Flow) -> Frame:
             offsets[reg.number] = end
             size = BITS[reg.type] * 4 if flow.varying >> reg.number & 1 else 8
             end += -(-max(size, 8) // 64) * 64
-    return Frame(offsets, end)
+    masks: dict[int, int] = {}
+    for block in program.blocks:
+        if waiting >> block.number & 1:
+            masks[block.number] = end
+            end += 4
+    return Frame(offsets, masks, -(-end // 64) * 64)
 
 
 class State(Values):
@@ -81,8 +92,8 @@ class State(Values):
         self.options = options
         self.needs = Needs()
         self.frame = frame_of(program, flow)
-        self.resumes: list[Barrier] = []
-        """Barriers in the order of their resume numbers, from 1."""
+        self.resumes: list[Barrier | int] = []
+        """Barriers, and blocks where warps give way, in the order of resume numbers from 1."""
         self.counted_sites: set[int] = set()
         """Sites that do not run with their block, and count for themselves."""
         self.waits = 0

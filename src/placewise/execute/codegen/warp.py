@@ -5,8 +5,8 @@ from __future__ import annotations
 from placewise.execute.codegen import edges, nodes, records
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
-from placewise.execute.layout import Slot
-from placewise.execute.uniform import EXIT, Flow, live_in_any, loop_blocks, targets
+from placewise.execute.layout import PATIENCE, Slot
+from placewise.execute.uniform import Flow, live_in_any, loop_blocks
 
 
 def warp_function(
@@ -15,20 +15,13 @@ def warp_function(
     """Text of ``@warp(ctx, warp, resume)``, and what it needs.
 
     The function returns 0 when all lanes have ended, a positive number where to go on after a
-    barrier, and -1 when the run is to stop.
+    barrier (plus ``GIVES_WAY``: after other warps have run), and -1 when the run is to stop.
     """
     s = State(program, flow, options, declarations)
-    back = {
-        target
-        for b in program.blocks
-        for group in targets(program, b.number, flow.exits)
-        for target in group
-        if target != EXIT and target <= b.number
-    }
     loops = _short_loops(program)
     for block in program.blocks:
         s.hot = bool(loops >> block.number & 1)
-        _block(s, block, is_loop_head=block.number in back)
+        _block(s, block, is_loop_head=block.number in flow.loop_heads)
     body = s.lines
     s.lines = []
     _prologue(s)
@@ -59,6 +52,9 @@ def _short_loops(program: Program) -> int:
 def _prologue(s: State) -> None:
     """Registers zeroed, lanes of the warp, and the jump to where a waiting warp goes on."""
     s.do("%cur = alloca i32")
+    if s.flow.gives_way:
+        s.do("%patience = alloca i32")
+        s.do(f"store i32 {PATIENCE}, ptr %patience")
     for reg in s.program.regs:
         if s.live >> reg.number & 1:
             type_ = s.reg_type(reg)
@@ -88,8 +84,11 @@ def _prologue(s: State) -> None:
         s.do(f"%frame = getelementptr i8, ptr {frames}, i64 {start}")
         cases = " ".join(f"i32 {n}, label %R{n}" for n in range(1, len(s.resumes) + 1))
         s.do(f"switch i32 %resume, label %start [ {cases} ]")
-        for n, barrier in enumerate(s.resumes, 1):
-            edges.resume(s, n, barrier)
+        for n, place in enumerate(s.resumes, 1):
+            if isinstance(place, int):
+                edges.go_on(s, n, place)
+            else:
+                edges.resume(s, n, place)
         s.start("start")
     s.set_slot(Slot.USED, "0")
     left = s.op(f"sub i64 {s.invariant(Slot.THREADS)}, %first")
@@ -107,6 +106,8 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     s.mask = s.op("load i32, ptr %cur")
     if is_loop_head:
         _use_fuel(s, block)
+    if block.number in s.flow.gives_way:
+        edges.give_way(s, block)
     active = s.call("i32", "llvm.ctpop.i32", ("i32", s.mask))
     s.count(2 * block.number, "1")
     s.count(2 * block.number + 1, s.op(f"zext i32 {active} to i64"))
