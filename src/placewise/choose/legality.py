@@ -167,6 +167,7 @@ def legal_spaces(
         allow_lower_occupancy,
     )
     choices = []
+    tied = _tied(inputs)
     for argument in arrays:
         use = uses[argument.name]
         written = use.written or argument.name in execution.written
@@ -175,7 +176,8 @@ def legal_spaces(
             if space.name == present[argument.name]:
                 reason = None
             else:
-                reason = _property(view, use, argument, space, machine, written=written)
+                reason = tied.get(argument.name)
+                reason = reason or _property(view, use, argument, space, machine, written=written)
                 if argument.name in read_only_loads and space.way is Way.DIRECT:
                     reason = "the compiler makes its loads read-only ones (const … __restrict__)"
                 reason = reason or bare.over(constant, shared)
@@ -191,6 +193,15 @@ def legal_spaces(
         in_use,
         allow_lower_occupancy,
     )
+
+
+def _tied(inputs: Inputs) -> dict[str, str]:
+    """Why arrays must stay that stored pointers lead to, or that hold such pointers."""
+    found: dict[str, str] = {}
+    for holder, pointer in inputs.pointers:
+        found[holder] = f"it holds pointers to '{pointer.array}'"
+        found.setdefault(pointer.array, f"a pointer to it is stored in '{holder}'")
+    return found
 
 
 def in_words(amount: float) -> str:

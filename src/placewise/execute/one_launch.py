@@ -9,18 +9,12 @@ from numpy.typing import NDArray
 
 from placewise.execute.checked import Check
 from placewise.execute.device_memory import DeviceMemory
-from placewise.execute.resolve import DeviceArgument
+from placewise.execute.fill import fill
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress
 from placewise.execute.trace import TraceConsumer
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import (
-    ArrayArgument,
-    Inputs,
-    Launch,
-    SurfaceArgument,
-    TextureArgument,
-)
+from placewise.kernel.launch import Inputs, Launch
 
 
 def execute(
@@ -53,13 +47,7 @@ def execute(
     goes out of bounds, misaligns an access, traps or does not end.
     """
     memory = DeviceMemory()
-    arguments: list[DeviceArgument] = []
-    for a in inputs.arguments:
-        if isinstance(a, TextureArgument | SurfaceArgument):
-            memory.texture(a)
-        arguments.append(memory.upload(a.name, a.data) if isinstance(a, ArrayArgument) else a)
-    for name, data in inputs.constants:
-        memory.constant(kernel, name, data)
+    arguments = fill(memory, kernel, inputs)
     return memory.launch(
         kernel,
         launch,

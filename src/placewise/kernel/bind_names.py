@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import CaseError
 from placewise.kernel.case import Case
 from placewise.kernel.launch import (
     Argument,
@@ -18,6 +18,7 @@ from placewise.kernel.launch import (
 )
 from placewise.kernel.make_case import describe, is_positional
 from placewise.kernel.source import Parameter, SourceView
+from placewise.kernel.values import POINTER
 
 
 def bind_names(case: Case, view: SourceView) -> Case:
@@ -75,13 +76,9 @@ def _by_name(case: Case, parameters: Sequence[Parameter]) -> list[tuple[Paramete
 
 def _bound(number: int, parameter: Parameter, argument: Argument) -> Argument:
     where = f"argument {number} ('{parameter.name}')"
-    if parameter.is_pointer and parameter.element_type.endswith("*"):
-        raise UnsupportedError(
-            f"a table of pointers ({_declared(parameter)}) is not covered",
-            where=where,
-            hint="pass the data as one array and offsets into it",
-        )
     if isinstance(argument, TextureArgument | SurfaceArgument):
+        return replace(argument, name=parameter.name)
+    if parameter.is_pointer and _is_pointer(argument):
         return replace(argument, name=parameter.name)
     if parameter.is_pointer != isinstance(argument, ArrayArgument):
         wanted = "an array" if parameter.is_pointer else "a scalar"
@@ -96,6 +93,11 @@ def _bound(number: int, parameter: Parameter, argument: Argument) -> Argument:
     return replace(argument, name=parameter.name)
 
 
+def _is_pointer(argument: Argument) -> bool:
+    """Whether a value is the address of an element of another array, or null."""
+    return isinstance(argument, ScalarArgument) and argument.value.dtype == POINTER
+
+
 def _check_elements(parameter: Parameter, argument: ArrayArgument, where: str) -> None:
     dtype = argument.data.dtype
     if parameter.element_dtype is not None:
@@ -106,6 +108,13 @@ def _check_elements(parameter: Parameter, argument: ArrayArgument, where: str) -
                 where=where,
                 hint=f"convert with .astype(np.{wanted})",
             )
+    elif parameter.element_type.endswith("*") and dtype.itemsize != POINTER.itemsize:
+        raise CaseError(
+            f"the kernel expects a table of pointers ({_declared(parameter)}), the array has "
+            f"{dtype}",
+            where=where,
+            hint="pass a list of PointerTo(array)",
+        )
     # Structs and vector types: an element may be one structured item or several plain ones.
     elif parameter.element_bytes and argument.data.nbytes % parameter.element_bytes:
         raise CaseError(
@@ -113,6 +122,7 @@ def _check_elements(parameter: Parameter, argument: ArrayArgument, where: str) -
             f"{parameter.element_type} elements of {parameter.element_bytes} bytes",
             where=where,
         )
+    _check_fields(parameter, dtype, where)
 
 
 def _check_scalar(parameter: Parameter, argument: ScalarArgument, where: str) -> None:
@@ -130,7 +140,32 @@ def _check_scalar(parameter: Parameter, argument: ScalarArgument, where: str) ->
             f"the kernel expects a {parameter.element_type} of {parameter.element_bytes} bytes, "
             f"got {dtype.itemsize} bytes ({dtype})",
             where=where,
+            hint="np.dtype([...], align=True) pads as C does" if dtype.names else None,
         )
+    _check_fields(parameter, dtype, where)
+
+
+def _check_fields(parameter: Parameter, dtype: np.dtype[np.generic], where: str) -> None:
+    """Fields of a structured type lie where the struct's members do: those of the same name, or
+    all in their order where no name is the same."""
+    given = {name: int(at) for name, (_, at, *_) in (dtype.fields or {}).items()}
+    members = {f.name: f.offset for f in parameter.fields}
+    if not given or not members:
+        return
+    pairs = [(name, members[name], at) for name, at in given.items() if name in members]
+    if not pairs and len(given) == len(members):
+        pairs = [
+            (name, wanted, at)
+            for (name, wanted), at in zip(members.items(), given.values(), strict=True)
+        ]
+    for name, wanted, at in pairs:
+        if wanted != at:
+            raise CaseError(
+                f"member '{name}' of {parameter.element_type} is at byte {wanted}, the type has "
+                f"it at byte {at}",
+                where=where,
+                hint="np.dtype([...], align=True) pads as C does",
+            )
 
 
 def _same_bits(wanted: np.dtype[np.generic], given: np.dtype[np.generic]) -> bool:

@@ -53,20 +53,34 @@ class Launch:
         return -(-self.threads_per_block // 32)
 
 
+@dataclass(frozen=True)
+class StoredPointer:
+    """A pointer inside an argument: 8 bytes at byte ``at`` hold the address of ``array``'s element
+    ``element`` (which may be one past the end)."""
+
+    at: int
+    array: str
+    element: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayArgument:
     """A device array passed by pointer; ``data`` is C-contiguous, its initial content."""
 
     name: str
     data: NDArray[np.generic]
+    pointers: tuple[StoredPointer, ...] = ()
+    uninitialised: bool = False
+    """Only the shape and type of ``data`` count; the device memory comes as it is."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScalarArgument:
-    """A scalar (or structured scalar) passed by value."""
+    """A scalar (or structured scalar) passed by value; a pointer is one, too."""
 
     name: str
     value: np.generic
+    pointers: tuple[StoredPointer, ...] = ()
 
 
 Argument = ArrayArgument | ScalarArgument | TextureArgument | SurfaceArgument
@@ -78,6 +92,17 @@ class Inputs:
 
     arguments: tuple[Argument, ...]
     constants: tuple[tuple[str, NDArray[np.generic]], ...] = ()
+    buffers: tuple[ArrayArgument, ...] = ()
+    """Arrays that are no arguments themselves, but that pointers lead to."""
+    constant_pointers: tuple[tuple[str, StoredPointer], ...] = ()
+    """Pointers inside the constants, by symbol."""
+
+    @property
+    def pointers(self) -> tuple[tuple[str, StoredPointer], ...]:
+        """Every stored pointer, with the name of what holds it."""
+        holders = (a for a in self.arguments if isinstance(a, ArrayArgument | ScalarArgument))
+        stored = [(h.name, p) for h in (*holders, *self.buffers) for p in h.pointers]
+        return (*stored, *self.constant_pointers)
 
     @property
     def arrays(self) -> tuple[ArrayArgument, ...]:

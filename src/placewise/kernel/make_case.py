@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,41 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError
 from placewise.kernel.case import Case, CompileOptions, define_pairs
-from placewise.kernel.launch import Argument, ArrayArgument, Dim3, Inputs, Launch, ScalarArgument
+from placewise.kernel.launch import (
+    Argument,
+    ArrayArgument,
+    Dim3,
+    Inputs,
+    Launch,
+    ScalarArgument,
+    StoredPointer,
+    SurfaceArgument,
+    TextureArgument,
+)
+from placewise.kernel.nvrtc_options import parse_options
+from placewise.kernel.values import (
+    POINTER,
+    PointerTo,
+    Struct,
+    Uninitialised,
+    pointer_table,
+    struct_array,
+)
 
 Extent = int | Sequence[int]
-Value = np.ndarray[Any, Any] | np.generic
+Value = (
+    np.ndarray[Any, Any]
+    | np.generic
+    | PointerTo
+    | Struct
+    | Uninitialised
+    | TextureArgument
+    | SurfaceArgument
+    | Sequence[PointerTo | None]
+    | Sequence[Struct]
+)
+"""An array, a scalar, or what :mod:`placewise.kernel.values` has for it; lists of pointers and of
+structs are arrays of them."""
 
 
 def make_case(
@@ -33,6 +65,8 @@ def make_case(
     std: str = "c++17",
     arch: str | None = None,
     constants: Mapping[str, Value] | None = None,
+    buffers: Mapping[str, Value] | None = None,
+    flags: Sequence[str] = (),
     name: str | None = None,
     description: str = "",
 ) -> Case:
@@ -42,8 +76,9 @@ def make_case(
     are arrays (C-contiguous, passed by pointer) and NumPy scalars, in parameter order or by
     parameter name. Give ``grid`` in blocks, or ``problem`` in elements: the grid is then
     ceil(problem / per_block), where a block covers ``block`` elements unless ``per_block`` says
-    otherwise. ``constants`` fills ``__constant__`` symbols. Extents are an int or up to three,
-    x first; ``shared_bytes`` is dynamic shared memory.
+    otherwise. ``constants`` fills ``__constant__`` symbols. ``buffers`` are arrays that are no
+    arguments, for :class:`PointerTo` to point to. ``flags`` are further options of NVRTC. Extents
+    are an int or up to three, x first; ``shared_bytes`` is dynamic shared memory.
 
     The arrays are not copied, and seen read-only through the case. Raises CaseError.
     """
@@ -54,6 +89,7 @@ def make_case(
         defines=define_pairs(defines),
         include_paths=tuple(Path(p) for p in include_paths),
         std=std,
+        flags=parse_options(flags, arch="", where="flags").flags,
     )
     return Case(
         name=name or (path.stem if path else re.sub(r"\W+", "-", kernel).strip("-")),
@@ -61,7 +97,7 @@ def make_case(
         path=path,
         kernel=kernel,
         launch=Launch(_grid(grid, problem, per_block, block_dims), block_dims, shared_bytes),
-        inputs=Inputs(_arguments(arguments), _constants(constants or {})),
+        inputs=_inputs(arguments, constants or {}, buffers or {}),
         options=options,
         description=description,
     )
@@ -140,8 +176,33 @@ def describe(name: str) -> str:
 
 
 def make_argument(name: str, value: object) -> Argument:
-    """An array or scalar argument; raises CaseError located at the argument."""
+    """An argument of any kind; raises CaseError located at the argument."""
     where = describe(name)
+    match value:
+        case TextureArgument() | SurfaceArgument():
+            return replace(value, name=name)
+        case PointerTo(array, element):
+            return ScalarArgument(name, POINTER.type(0), (StoredPointer(0, array, element),))
+        case Struct():
+            records, stored = struct_array([value], where)
+            return ScalarArgument(name, records[0], stored)
+        case Uninitialised():
+            data = _checked_array(value.placeholder(), where)
+            return ArrayArgument(name, data, uninitialised=True)
+        case list() | tuple() if value:
+            structs = [v for v in value if isinstance(v, Struct)]
+            if len(structs) == len(value):
+                return ArrayArgument(name, *struct_array(structs, where))
+            pointers = [v for v in value if isinstance(v, PointerTo | None)]
+            if len(pointers) == len(value):
+                return ArrayArgument(name, *pointer_table(pointers))
+            return _plain_argument(name, value, where)
+        case _:
+            return _plain_argument(name, value, where)
+
+
+def _plain_argument(name: str, value: object, where: str) -> Argument:
+    """An array or scalar of NumPy."""
     if isinstance(value, np.generic):
         if value.dtype.hasobject or value.dtype.kind in "SUMm":
             raise CaseError(
@@ -160,7 +221,7 @@ def make_argument(name: str, value: object) -> Argument:
     raise CaseError(
         f"expected a NumPy array or scalar, not {type(value).__name__}",
         where=where,
-        hint="use np.asarray(..., dtype=...)",
+        hint="use np.asarray(..., dtype=...); pointers and structs are PointerTo and Struct",
     )
 
 
@@ -185,13 +246,40 @@ def _checked_array(array: np.ndarray[Any, Any], where: str) -> NDArray[np.generi
     return view
 
 
-def _constants(constants: Mapping[str, Value]) -> tuple[tuple[str, NDArray[np.generic]], ...]:
-    made = []
+def _inputs(
+    arguments: object, constants: Mapping[str, Value], buffers: Mapping[str, Value]
+) -> Inputs:
+    data: list[tuple[str, NDArray[np.generic]]] = []
+    stored: list[tuple[str, StoredPointer]] = []
     for symbol, value in constants.items():
-        where = f"constant '{symbol}'"
-        if isinstance(value, np.generic):
-            value = np.array([value])
-        if not isinstance(value, np.ndarray):
-            raise CaseError("expected a NumPy array or scalar", where=where)
-        made.append((symbol, _checked_array(value, where)))
-    return tuple(made)
+        content, pointers = _constant(symbol, value)
+        data.append((symbol, content))
+        stored += [(symbol, p) for p in pointers]
+    made = _arguments(arguments)
+    own = [_buffer(name, value) for name, value in buffers.items()]
+    twice = {a.name for a in made} & {b.name for b in own}
+    if twice:
+        raise CaseError("a buffer has the name of an argument", where=f"buffer '{min(twice)}'")
+    return Inputs(made, tuple(data), tuple(own), tuple(stored))
+
+
+def _constant(symbol: str, value: Value) -> tuple[NDArray[np.generic], tuple[StoredPointer, ...]]:
+    where = f"constant '{symbol}'"
+    try:
+        made = make_argument(symbol, value)
+    except CaseError as error:
+        raise CaseError(error.message, where=where, hint=error.hint) from error
+    match made:
+        case ArrayArgument(uninitialised=False):
+            return made.data, made.pointers
+        case ScalarArgument():
+            return _checked_array(np.array([made.value]), where), made.pointers
+        case _:
+            raise CaseError("a constant is an array, a scalar, a pointer or a struct", where=where)
+
+
+def _buffer(name: str, value: Value) -> ArrayArgument:
+    made = make_argument(name, value)
+    if not isinstance(made, ArrayArgument):
+        raise CaseError("a buffer is an array", where=f"buffer '{name}'")
+    return made

@@ -11,6 +11,14 @@ from placewise.space import Way
 
 
 @dataclass(frozen=True)
+class Member:
+    """A member of a struct, ``offset`` bytes from its start."""
+
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True)
 class Parameter:
     """One kernel parameter as declared."""
 
@@ -26,6 +34,8 @@ class Parameter:
     start: int = 0
     end: int = 0
     """The declaration in the parameter list."""
+    fields: tuple[Member, ...] = ()
+    """Of an element that is a struct."""
 
 
 @dataclass(frozen=True)

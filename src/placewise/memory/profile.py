@@ -331,6 +331,8 @@ class Profiler:
                     self._space_of(Way.BINDING),
                     None,
                 )
+        for buffer in self._inputs.buffers:
+            yield buffer.name, buffer.data.nbytes, buffer.data.dtype.itemsize, None, None
         for name, data in self._inputs.constants:
             yield name, data.nbytes, data.dtype.itemsize, self._space_of(Way.HOST_BUFFER), None
 

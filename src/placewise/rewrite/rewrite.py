@@ -12,7 +12,6 @@ from dataclasses import replace
 from placewise.errors import UnsupportedError
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
-from placewise.kernel.launch import Inputs
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
 from placewise.rewrite.binding import place_binding
@@ -107,7 +106,11 @@ def _new_case(draft: Draft) -> Case:
         case,
         source=_with_line_ends_of(case.source, draft.text.finish()),
         launch=replace(case.launch, shared_bytes=draft.shared_bytes),
-        inputs=Inputs(arguments, (*case.inputs.constants, *draft.constants)),
+        inputs=replace(
+            case.inputs,
+            arguments=arguments,
+            constants=(*case.inputs.constants, *draft.constants),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.source import AccessPlace, ArrayUse, Parameter, SourceView
+from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
 from placewise.kernel.view.node import Node
@@ -77,6 +77,7 @@ def _parameter(node: Node) -> Parameter:
         element_dtype=dtype_of(element),
         start=node.start,
         end=node.end,
+        fields=tuple(Member(name, offset) for name, offset in node.members),
     )
 
 

@@ -250,6 +250,7 @@ class _Reader:
             id=cursor.hash,
             target=referenced.hash if referenced is not None else 0,
             parent=parent,
+            members=_members(pointee) if kind == "PARM_DECL" else (),
         )
         made.children = [self.node(child, made) for child in cursor.get_children()]
         return made
@@ -302,6 +303,16 @@ class _Reader:
             for token in body.get_tokens()
             if token.kind.name == "IDENTIFIER"
         )
+
+
+def _members(type_: Any) -> tuple[tuple[str, int], ...]:
+    """Names and byte offsets of a struct's own members, bit-fields left out."""
+    if type_.kind.name != "RECORD":
+        return ()
+    fields = [f for f in type_.get_fields() if f.spelling and not f.is_bitfield()]
+    # Negative offsets are libclang's errors, such as of a type that is not complete.
+    places = [(f.spelling, type_.get_offset(f.spelling)) for f in fields]
+    return tuple((name, bits // 8) for name, bits in places if bits >= 0)
 
 
 def _operator(cursor: Any, kind: str) -> str:

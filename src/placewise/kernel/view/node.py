@@ -32,6 +32,8 @@ class Node:
     """Identity of the declaration that an expression refers to, 0 if none."""
     parent: Node | None
     children: list[Node] = field(default_factory=list)
+    members: tuple[tuple[str, int], ...] = ()
+    """Of a parameter that is a struct or points to one: names and byte offsets."""
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, in source order."""
