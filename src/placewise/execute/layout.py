@@ -38,6 +38,13 @@ HEAP_WINDOW = WINDOWS - 2
 """Memory that device code takes by ``malloc``."""
 
 
+GRID_WINDOW = WINDOWS - 3
+"""Memory by which the blocks of a grid wait for each other (cooperative groups)."""
+
+GRID_BYTES = 64
+"""Of it; cooperative_groups uses the first words."""
+
+
 def address(window: int) -> int:
     """First address of a window."""
     return window << WINDOW_SHIFT

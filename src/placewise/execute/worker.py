@@ -101,6 +101,9 @@ class Worker:
         self._windows[spaces["shared"], 1:5] = (shared, shared_start, -1, shared)
         parameters = self._parameters
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
+        self._grid = np.zeros(layout.GRID_BYTES, np.uint8)
+        row = (layout.GRID_BYTES, self._grid.ctypes.data, -1, layout.GRID_BYTES)
+        self._windows[layout.GRID_WINDOW, 1:5] = row
         self._flush = _FLUSH(self._on_flush)
         self.set(Slot.WINDOWS, self._windows.ctypes.data)
         self.set(Slot.WARP_TRACED, compiled.warp)
@@ -142,6 +145,7 @@ class Worker:
         self.ctx[Slot.NCTAID : Slot.NCTAID + 3] = launch.grid
         self.counters[:] = 0
         self.touched[:] = 0
+        self._grid[:] = 0
         self._parameters[:] = device.parameters
         if self._device.version != device.version:
             shared = slice(layout.FIRST_WINDOW, layout.LAST_WINDOW + 1)

@@ -10,6 +10,7 @@ from typing import NoReturn
 from placewise.errors import UnsupportedError
 from placewise.execute.builder import Builder, int_type
 from placewise.execute.ir import BITS, Node, Place, Reg
+from placewise.execute.lower_ptx.special import special
 from placewise.execute.lower_ptx.stack import Stack
 from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import (
@@ -33,11 +34,6 @@ for _n in (16, 32, 64, 128):
         _WIDTH[f"{_letter}{_n}"] = _n
 _WIDTH.update({"u16x2": 32, "s16x2": 32, "b16x2": 32})
 _WIDTH.update({"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "tf32": 32, "f32": 32, "f64": 64})
-
-_ZERO_SPECIAL = frozenset(
-    {"%gridid", "%clusterid", "%cluster_ctaid", "%cluster_ctarank", "%is_explicit_cluster"}
-)
-_ONE_SPECIAL = frozenset({"%nclusterid", "%cluster_nctaid", "%cluster_nctarank"})
 
 
 def width(type_: str) -> int:
@@ -204,39 +200,12 @@ class Context(Shorthand):
         return int(value)
 
     def _special(self, operand: Special) -> Node:
-        b = self.b
-        name = operand.name[1:]
-        head = operand.name.split(".")[0]
-        if name.split("_")[0] == "lanemask" or head in (
-            "%laneid",
-            "%warpid",
-            "%nwarpid",
-            "%smid",
-            "%nsmid",
-        ):
-            return b.pure("special", "i32", attr=name)
-        if head in ("%tid", "%ntid", "%ctaid", "%nctaid"):
-            if name.endswith(".w"):
-                return b.const("i32", 0)
-            return b.pure("special", "i32", attr=name)
-        if head in _ZERO_SPECIAL or head.startswith(("%envreg", "%pm", "%current")):
-            return b.const("i32", 0)
-        if head in _ONE_SPECIAL:
-            return b.const("i32", 1)
-        if head in ("%clock64", "%globaltimer"):
-            return b.effect("special", "i64", attr="clock")
-        if head in ("%clock", "%globaltimer_lo"):
-            return b.resize(b.effect("special", "i64", attr="clock"), "i32")
-        if head in ("%clock_hi", "%globaltimer_hi"):
-            clock = b.effect("special", "i64", attr="clock")
-            return b.resize(b.pure("lshr", "i64", clock, b.const("i64", 32)), "i32")
-        if head == "%dynamic_smem_size":
-            return b.pure("special", "i32", attr="dynamic_shared")
-        if head in ("%total_smem_size", "%aggr_smem_size"):
-            return b.pure("special", "i32", attr="total_shared")
-        raise UnsupportedError(
-            f"special register {operand.name} is not covered", where=self.filename
-        )
+        value = special(self.b, operand.name)
+        if value is None:
+            raise UnsupportedError(
+                f"special register {operand.name} is not covered", where=self.filename
+            )
+        return value
 
     # --- results
 
