@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.device import Device
+from placewise.execute.ir import Program
 from placewise.execute.translate import Translation
 from placewise.execute.worker import FaultReport
 from placewise.kernel.kernel import Kernel
@@ -39,6 +40,9 @@ class LaunchCheck(Protocol):
 
 class Check(Protocol):
     """Checks launches; see :class:`placewise.execute.check.Checker`."""
+
+    def sites(self, program: Program, device: Device) -> frozenset[int]:
+        """Memory instructions before which the checker wants to be asked."""
 
     def begin(self, scene: Scene) -> LaunchCheck:
         """Start a launch."""

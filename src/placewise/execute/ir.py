@@ -122,7 +122,7 @@ class Sync:
     opcode: str
     place: Place
     operand: int = 0
-    """Scope of a fence (1 block, 2 device); groups that a wait leaves pending (-1: waits for all)."""
+    """Scope of a fence (1 block, 2 device); groups that a wait leaves pending (-1: none)."""
     mode: str = ""
     """Of a shuffle: up, down, bfly or idx."""
     guarded: bool = False

@@ -154,6 +154,8 @@ class Slot(IntEnum):
     """Number that they are called with."""
     CHECK_SCRATCH = 85
     """Where they find 32 operands of each kind."""
+    CHECK_FAULT = 86
+    """Function that takes note of an access out of bounds that the checker was not asked about."""
     WARP_CODE = 90
     """Function that runs a warp of a block that is not traced; may change while blocks run."""
     WARP_TRACED = 91

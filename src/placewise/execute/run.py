@@ -77,6 +77,8 @@ def run_on(
     workers_wanted = max(1, threads or len(os.sched_getaffinity(0))) if together else 1
     workers_wanted = min(workers_wanted, max(1, blocks.size // 2))
 
+    sites = check.sites(program, device) if check is not None else None
+
     def version(spaces: frozenset[str]) -> Translation:
         return translate(
             kernel,
@@ -86,7 +88,7 @@ def run_on(
             workers_wanted > 1,
             device.large,
             tuple(sorted(device.textures.items())),
-            check is not None,
+            sites,
         )
 
     translation = version(wanted)

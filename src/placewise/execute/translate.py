@@ -88,9 +88,10 @@ def translate(
     parallel: bool,
     large: bool,
     textures: tuple[tuple[int, TexelRead], ...],
-    checked: bool = False,
+    checked: frozenset[int] | None = None,
 ) -> Translation:
-    """Compile ``kernel`` for a shape of warps; ``textures`` by parameter offset."""
+    """Compile ``kernel`` for a shape of warps; ``textures`` by parameter offset, ``checked`` the
+    sites before which a checker is asked (None: there is none)."""
     program = lowered(kernel, first_window)
     flow = uniform.analyse(program, shape)
     reads = texture_reads(program, dict(textures))

@@ -1,149 +1,145 @@
 """What one access of a warp does, compiled: bounds, alignment, values never written, races.
 
-Generated code calls :func:`check_access` before every access, and lets only the lanes go on that
-it returns.
+Generated code calls :func:`check_access` before an access, and lets only the lanes go on that it
+returns. Loads of arrays that no thread can write it checks by itself, and calls
+:func:`check_fault` for the lanes that are out of bounds.
 """
 
 from __future__ import annotations
 
-from numba import cfunc, njit, types
+from numba import cfunc, types
 
 from placewise.execute.check import layout as at
 from placewise.execute.check.blocks import turn_to
-from placewise.execute.check.order import (
-    acquire,
-    known_sequence,
-    release,
-    serial_of,
-    site_of,
-    thread_of,
-    when,
-    who,
-)
-from placewise.execute.check.pointers import bytes_at, words_at
-from placewise.execute.check.races import (
-    lanes_store_same,
-    note,
-    on_read,
-    on_write,
-    stores_same,
-)
+from placewise.execute.check.copies import check_copy
+from placewise.execute.check.order import acquire, release, when, who
+from placewise.execute.check.pointers import bytes_at, compiled, words_at
+from placewise.execute.check.races import note, on_read, on_write, stores_same
 
 
-@njit(cache=True, nogil=True)
-def _bad(
-    state_address: int, kind: int, site: int, window: int, thread: int, offset: int, extra: int
-) -> None:
+@compiled
+def _bad(state_address: int, kind: int, site: int, window: int, thread: int, offset: int) -> None:
     """Note a lane that must not go on; too many end the run."""
-    note(state_address, kind, site, -1, window, 0, thread, 0, 0, offset, extra)
+    note(state_address, kind, site, -1, window, 0, thread, 0, 0, offset, 0)
     state = words_at(state_address)
     state[at.S_BAD] += 1
     if state[at.S_BAD] >= state[at.S_BAD_LIMIT]:
         words_at(state[at.S_STOP])[0] = 1
 
 
-@njit(cache=True, nogil=True)
-def _is_defined(defined_address: int, size: int) -> bool:
-    defined = bytes_at(defined_address)
-    known = 0
-    for n in range(size):
-        known += defined[n] != 0
-    return known == size
+@compiled
+def _generic(state_address: int, space: int, address: int) -> int:
+    """A lane's address with its window, whichever space the instruction names."""
+    shift = words_at(state_address)[at.S_WINDOW_SHIFT]
+    if space == at.IN_SHARED:
+        return address | (at.SHARED_WINDOW << shift)
+    if space == at.IN_LOCAL:
+        return address | (at.LOCAL_WINDOW << shift)
+    return address
 
 
-@njit(cache=True, nogil=True)
-def _define(defined_address: int, size: int) -> None:
-    defined = bytes_at(defined_address)
-    for n in range(size):
-        defined[n] = 1
-
-
-@njit(cache=True, nogil=True)
-def _check_copy(
-    state_address: int, site: int, thread: int, offset: int, size: int, starts: bool
-) -> None:
-    """Asynchronous copies into these bytes of shared memory: complete, and known to be?"""
-    state = words_at(state_address)
-    words = words_at(state[at.S_BLOCK])
-    copies = words_at(state[at.S_SHARED_ASYNC])
-    warp = thread >> 5
-    for n in range(offset >> 2, (offset + size + 3) >> 2):
-        copy = copies[n]
-        if copy != 0:
-            by, group = (copy >> 32) - 1, copy & 0xFFFFFFFF
-            if group >= words[at.B_COMPLETE + by]:
-                note(
-                    state_address, at.ASYNC_PENDING, site, -1, at.SHARED_WINDOW, 0, thread,
-                    words[at.B_SERIAL], by, offset, 0,
-                )  # fmt: skip
-                if not starts:
-                    return
-            elif by != thread:
-                kept = by * at.GROUPS_KEPT + group % at.GROUPS_KEPT
-                if by >> 5 == warp:
-                    known = known_sequence(state[at.S_BLOCK], warp, thread & 31, by & 31)
-                    fine = words[at.B_COMPLETE_SEQUENCE + kept] < known
-                else:
-                    known = words[at.B_KNOWN_CLOCK + warp * at.WARPS + (by >> 5)]
-                    fine = words[at.B_COMPLETE_CLOCK + kept] < known
-                if not fine:
-                    note(
-                        state_address, at.ASYNC_PENDING, site, -1, at.SHARED_WINDOW,
-                        at.ASYNC_UNORDERED, thread, words[at.B_SERIAL], by, offset, 0,
-                    )  # fmt: skip
-                    if not starts:
-                        return
-        if starts:
-            copies[n] = ((thread + 1) << 32) | words[at.B_COMMITTED + thread]
-
-
-@njit(cache=True, nogil=True)
-def _same_value(
-    state_address: int, site: int, lane: int, mask: int, cell_address: int, host: int
-) -> bool:
-    """Whether a store does not change what another thread has just stored."""
+@compiled
+def _in_order(state_address: int, site: int, thread: int, address: int) -> bool:
+    """Whether a lane's access stays in bounds, is aligned, and may be made at all; else noted."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
-    scratch = state[at.S_SCRATCH]
-    element, size = own[at.SITE_ELEMENT_BYTES], own[at.SITE_LANE_BYTES]
-    if own[at.SITE_KIND] != at.STORE:
+    size = own[at.SITE_LANE_BYTES]
+    shift = state[at.S_WINDOW_SHIFT]
+    window = address >> shift
+    if window <= 0 or window >= state[at.S_WINDOW_COUNT]:
+        _bad(state_address, at.NULL, site, at.NO_WINDOW, thread, address)
         return False
-    cell = words_at(cell_address)
-    words = words_at(state[at.S_BLOCK])
-    other = thread_of(cell[0]) & 31
-    addresses = words_at(scratch)
-    if (
-        serial_of(cell[0]) == words[at.B_SERIAL]
-        and site_of(cell[1]) == site
-        and (mask >> other) & 1
-        and other < lane
-        and addresses[other] == addresses[lane]
-    ):
-        # Perhaps by the same instruction, whose stores have not been done yet.
-        return lanes_store_same(scratch, lane, other, element, size // element)
-    return stores_same(scratch, lane, element, size // element, host)
+    offset = address & ((1 << shift) - 1)
+    row = words_at(state[at.S_WINDOWS] + window * state[at.S_WINDOW_WORDS] * 8)
+    there = state[at.S_LOCAL_BYTES] if window == at.LOCAL_WINDOW else row[1]
+    if offset + size > there:
+        # An index below zero lies in the window before; it is told as one of the array above.
+        _bad(state_address, at.BOUNDS, site, window, thread, address)
+        return False
+    if offset & (size - 1):
+        _bad(state_address, at.MISALIGNED, site, window, thread, offset)
+        return False
+    if own[at.SITE_KIND] != at.LOAD and window != at.LOCAL_WINDOW and offset + size > row[4]:
+        _bad(state_address, at.READ_ONLY, site, window, thread, offset)
+        return False
+    return True
 
 
-@njit(cache=True, nogil=True)
-def _check_cells(
+@compiled
+def _lanes_in_order(state_address: int, warp: int, site: int, mask: int) -> int:
+    """Lanes of ``mask`` whose access may be made; addresses get their windows."""
+    state = words_at(state_address)
+    own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
+    size, space = own[at.SITE_LANE_BYTES], own[at.SITE_SPACE]
+    addresses = words_at(state[at.S_SCRATCH])
+    shift = state[at.S_WINDOW_SHIFT]
+    low, high, bits = 0x7FFFFFFFFFFFFFFF, -0x7FFFFFFFFFFFFFFF, 0
+    for lane in range(at.LANES):
+        address = _generic(state_address, space, addresses[lane])
+        addresses[lane] = address
+        if (mask >> lane) & 1:
+            low = min(low, address)
+            high = max(high, address)
+            bits |= address
+    window = low >> shift
+    if window == high >> shift and 0 < window < state[at.S_WINDOW_COUNT]:
+        row = words_at(state[at.S_WINDOWS] + window * state[at.S_WINDOW_WORDS] * 8)
+        there = row[1] if own[at.SITE_KIND] == at.LOAD else min(row[1], row[4])
+        if window == at.LOCAL_WINDOW:
+            there = state[at.S_LOCAL_BYTES]
+        if (high & ((1 << shift) - 1)) + size <= there and bits & (size - 1) == 0:
+            return mask
+    allowed = 0
+    for lane in range(at.LANES):
+        if (mask >> lane) & 1:
+            thread = warp * at.LANES + lane
+            if _in_order(state_address, site, thread, addresses[lane]):
+                allowed |= 1 << lane
+    return allowed
+
+
+@compiled
+def _check_defined(
     state_address: int,
     site: int,
     thread: int,
+    window: int,
+    offset: int,
+    defined_address: int,
+    size: int,
+    kind: int,
+) -> None:
+    """Have these bytes been written? If the access writes them, they have from now on."""
+    defined = bytes_at(defined_address + offset)
+    if kind != at.STORE:
+        known = 0
+        for n in range(size):
+            known += defined[n] != 0
+        if known != size:
+            note(state_address, at.UNDEFINED, site, -1, window, 0, thread, 0, 0, offset, 0)
+    if kind != at.LOAD:
+        for n in range(size):
+            defined[n] = 1
+
+
+@compiled
+def _check_cells(
+    state_address: int,
+    site: int,
+    lane: int,
     mask: int,
+    me: int,
+    now: int,
     cells: int,
     shift: int,
     window: int,
     offset: int,
     host: int,
 ) -> None:
-    """Races at the cells that a lane's bytes lie in; at most one is noted for the lane."""
+    """Races at the cells that a lane's bytes lie in."""
     state = words_at(state_address)
-    words = words_at(state[at.S_BLOCK])
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
     size, kind = own[at.SITE_LANE_BYTES], own[at.SITE_KIND]
-    flags = own[at.SITE_FLAGS] & 3
-    warp = thread >> 5
-    now = when(site, words[at.B_CLOCK + warp], words[at.B_SEQUENCE + warp])
     whole = (1 << (1 << shift)) - 1
     end = offset + size
     for n in range(offset >> shift, ((end - 1) >> shift) + 1):
@@ -153,108 +149,83 @@ def _check_cells(
             part &= whole << (offset - start)
         if end < start + (1 << shift):
             part &= (1 << (end - start)) - 1
-        me = who(words[at.B_SERIAL], thread, flags, part)
         cell = cells + n * at.CELL_WORDS * 8
+        stamp = me | (part << at.PART_SHIFT)
         if kind == at.LOAD:
-            on_read(state_address, cell, me, now, window, offset)
+            on_read(state_address, cell, stamp, now, window, offset)
         else:
-            first = words_at(cell)[0]
-            same = first != 0 and _same_value(state_address, site, thread & 31, mask, cell, host)
-            on_write(state_address, cell, me, now, same, window, offset)
+            same = False
+            if kind == at.STORE and words_at(cell)[0] != 0:
+                same = stores_same(state_address, site, lane, mask, cell, host)
+            on_write(state_address, cell, stamp, now, same, window, offset)
 
 
-@njit(cache=True, nogil=True)
-def _check_lane(state_address: int, site: int, thread: int, mask: int, address: int) -> bool:
-    """Check one lane's access; whether it may go on."""
+@compiled
+def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
+    """What the access does to the memory that the checker keeps, lane by lane."""
     state = words_at(state_address)
+    words = words_at(state[at.S_BLOCK])
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
-    size, kind, space = own[at.SITE_LANE_BYTES], own[at.SITE_KIND], own[at.SITE_SPACE]
-    shift = state[at.S_WINDOW_SHIFT]
-    window = address >> shift
-    offset = address
-    if space == at.IN_SHARED:
-        window = at.SHARED_WINDOW
-    elif space == at.IN_LOCAL:
-        window = at.LOCAL_WINDOW
-    else:
-        offset = address & ((1 << shift) - 1)
-        if window <= 0 or window >= state[at.S_WINDOW_COUNT]:
-            _bad(state_address, at.NULL, site, at.NO_WINDOW, thread, address, 0)
-            return False
-    row = words_at(state[at.S_WINDOWS] + window * state[at.S_WINDOW_WORDS] * 8)
-    there = state[at.S_LOCAL_BYTES] if window == at.LOCAL_WINDOW else row[1]
-    if offset + size > there or offset < 0:
-        # An index below zero lies in the window before; it is told as one of the array above.
-        _bad(state_address, at.BOUNDS, site, window, thread, address, 0)
-        return False
-    if offset & (own[at.SITE_ELEMENT_BYTES] * (size // own[at.SITE_ELEMENT_BYTES]) - 1):
-        _bad(state_address, at.MISALIGNED, site, window, thread, offset, 0)
-        return False
-    if kind != at.LOAD and window != at.LOCAL_WINDOW and offset + size > row[4]:
-        _bad(state_address, at.READ_ONLY, site, window, thread, offset, 0)
-        return False
-    if window == at.SHARED_WINDOW:
-        defined = state[at.S_SHARED_DEFINED]
-        cells, cell_shift = state[at.S_SHARED_CELLS], state[at.S_SHARED_SHIFT]
-    elif window == at.LOCAL_WINDOW:
-        defined = state[at.S_LOCAL_DEFINED] + thread * state[at.S_LOCAL_BYTES]
-        cells, cell_shift = 0, 0
-    else:
-        shadow = words_at(state[at.S_SHADOWS] + window * at.SHADOW_WORDS * 8)
-        defined = shadow[at.SHADOW_DEFINED]
-        cells, cell_shift = shadow[at.SHADOW_CELLS], shadow[at.SHADOW_SHIFT]
-        if kind != at.LOAD and cells == 0:
-            state[at.S_SURPRISES] += 1
-    if defined != 0:
-        if kind != at.STORE and not _is_defined(defined + offset, size):
-            note(state_address, at.UNDEFINED, site, -1, window, 0, thread, 0, 0, offset, 0)
-        if kind != at.LOAD:
-            _define(defined + offset, size)
-    if window == at.SHARED_WINDOW and state[at.S_SHARED_ASYNC] != 0:
-        starts = own[at.SITE_FLAGS] & at.IS_ASYNC != 0
-        _check_copy(state_address, site, thread, offset, size, starts)
-    if cells != 0:
-        host = row[2] + offset
-        _check_cells(state_address, site, thread, mask, cells, cell_shift, window, offset, host)
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _synchronise(state_address: int, site: int, thread: int, address: int) -> None:
-    """A flag read or written: what it acquires and releases."""
-    state = words_at(state_address)
-    own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
-    flags = own[at.SITE_FLAGS]
-    if own[at.SITE_SPACE] == at.IN_SHARED:
-        address |= at.SHARED_WINDOW << state[at.S_WINDOW_SHIFT]
-    if address >> state[at.S_WINDOW_SHIFT] == at.SHARED_WINDOW:
-        # Shared memory is another place in each block.
-        serial = words_at(state[at.S_BLOCK])[at.B_SERIAL]
-        address = (address & 0xFFFFFFFF) | (serial << 32) | (1 << 62)
-    if flags & at.ACQUIRES:
-        acquire(state_address, address, thread)
-    if own[at.SITE_KIND] != at.LOAD:
-        release(state_address, address, thread, flags & at.RELEASES != 0)
-
-
-@njit(cache=True, nogil=True)
-def access(state_address: int, resident: int, block: int, warp: int, site: int, mask: int) -> int:
-    """Check the access of ``site`` by the lanes in ``mask``; returns the lanes that may go on."""
-    turn_to(state_address, resident, block)
-    state = words_at(state_address)
-    own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
-    synchronises = state[at.S_TRACKING] != 0 and own[at.SITE_FLAGS] & 15 != 0
     addresses = words_at(state[at.S_SCRATCH])
-    allowed = 0
+    size, kind, flags = own[at.SITE_LANE_BYTES], own[at.SITE_KIND], own[at.SITE_FLAGS]
+    window_shift = state[at.S_WINDOW_SHIFT]
+    now = when(site, words[at.B_CLOCK + warp], words[at.B_SEQUENCE + warp])
+    serial = words[at.B_SERIAL]
+    window, defined, cells, shift, host = -1, 0, 0, 0, 0
     for lane in range(at.LANES):
         if not (mask >> lane) & 1:
             continue
         thread = warp * at.LANES + lane
-        if _check_lane(state_address, site, thread, mask, addresses[lane]):
-            allowed |= 1 << lane
-            if synchronises:
-                _synchronise(state_address, site, thread, addresses[lane])
-    return allowed
+        offset = addresses[lane] & ((1 << window_shift) - 1)
+        if addresses[lane] >> window_shift != window:
+            window = addresses[lane] >> window_shift
+            host = words_at(state[at.S_WINDOWS] + window * state[at.S_WINDOW_WORDS] * 8)[2]
+            if window == at.SHARED_WINDOW:
+                defined = state[at.S_SHARED_DEFINED]
+                cells, shift = state[at.S_SHARED_CELLS], state[at.S_SHARED_SHIFT]
+            elif window == at.LOCAL_WINDOW:
+                defined, cells = state[at.S_LOCAL_DEFINED], 0
+            else:
+                shadow = words_at(state[at.S_SHADOWS] + window * at.SHADOW_WORDS * 8)
+                defined = shadow[at.SHADOW_DEFINED]
+                cells, shift = shadow[at.SHADOW_CELLS], shadow[at.SHADOW_SHIFT]
+                if kind != at.LOAD and cells == 0:
+                    state[at.S_SURPRISES] += 1
+        if defined != 0:
+            start = defined
+            if window == at.LOCAL_WINDOW:
+                start += thread * state[at.S_LOCAL_BYTES]
+            _check_defined(state_address, site, thread, window, offset, start, size, kind)
+        if window == at.SHARED_WINDOW and state[at.S_SHARED_ASYNC] != 0:
+            starts = (flags & at.IS_ASYNC) != 0
+            check_copy(state_address, site, thread, offset, size, starts)
+        if cells != 0:
+            me = who(serial, thread, flags & 3)
+            _check_cells(
+                state_address, site, lane, mask, me, now, cells, shift, window, offset,
+                host + offset,
+            )  # fmt: skip
+
+
+@compiled
+def _synchronise(state_address: int, warp: int, site: int, mask: int) -> None:
+    """A flag read or written: what it acquires and releases."""
+    state = words_at(state_address)
+    own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
+    addresses = words_at(state[at.S_SCRATCH])
+    flags, kind = own[at.SITE_FLAGS], own[at.SITE_KIND]
+    for lane in range(at.LANES):
+        if not (mask >> lane) & 1:
+            continue
+        thread, address = warp * at.LANES + lane, addresses[lane]
+        if address >> state[at.S_WINDOW_SHIFT] == at.SHARED_WINDOW:
+            # Shared memory is another place in each block.
+            serial = words_at(state[at.S_BLOCK])[at.B_SERIAL]
+            address = (address & 0xFFFFFFFF) | (serial << 32) | (1 << 62)
+        if flags & at.ACQUIRES:
+            acquire(state_address, address, thread)
+        if kind != at.LOAD:
+            release(state_address, address, thread, (flags & at.RELEASES) != 0)
 
 
 @cfunc(
@@ -264,5 +235,31 @@ def access(state_address: int, resident: int, block: int, warp: int, site: int, 
 def check_access(
     state_address: int, resident: int, block: int, warp: int, site: int, mask: int
 ) -> int:
-    """:func:`access`, as generated code calls it."""
-    return access(state_address, resident, block, warp, types.int64(site), types.int64(mask))
+    """Check the access of ``site`` by the lanes in ``mask``; returns the lanes that may go on."""
+    if mask == 0:
+        return 0
+    turn_to(state_address, resident, block)
+    number = types.int64(site)
+    allowed = _lanes_in_order(state_address, warp, number, types.int64(mask))
+    _remember(state_address, warp, number, allowed)
+    state = words_at(state_address)
+    if state[at.S_TRACKING] != 0:
+        own = words_at(state[at.S_SITES] + number * at.SITE_WORDS * 8)
+        if own[at.SITE_FLAGS] & at.SYNCHRONISES:
+            _synchronise(state_address, warp, number, allowed)
+    return allowed
+
+
+@cfunc(
+    types.void(
+        types.int64, types.int64, types.int64, types.int64, types.int32, types.int32, types.int64
+    ),
+    cache=True,
+)
+def check_fault(
+    state_address: int, resident: int, block: int, warp: int, site: int, lane: int, address: int
+) -> None:
+    """A lane that generated code has found out of bounds or misaligned."""
+    turn_to(state_address, resident, block)
+    thread = warp * at.LANES + types.int64(lane)
+    _in_order(state_address, types.int64(site), thread, address)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from numba import njit
 
 from placewise.execute.check import layout as at
-from placewise.execute.check.pointers import bytes_at, words_at
+from placewise.execute.check.pointers import bytes_at, compiled, words_at
 from placewise.execute.check.races import note
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hold(state_address: int, resident: int) -> None:
     """Turn to another of the blocks that are held at once."""
     state = words_at(state_address)
@@ -21,7 +21,7 @@ def hold(state_address: int, resident: int) -> None:
     state[at.S_LOCAL_DEFINED] = state[at.S_FIRST_LOCAL] + resident * state[at.S_LOCAL_STRIDE]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def enter_block(state_address: int, block: int) -> None:
     """Forget the block before."""
     state = words_at(state_address)
@@ -55,7 +55,7 @@ def enter_block(state_address: int, block: int) -> None:
         local[n] = 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def leave_block(state_address: int) -> None:
     """A block has ended: have all its warps reached the same number of barriers?"""
     state = words_at(state_address)
@@ -74,7 +74,7 @@ def leave_block(state_address: int) -> None:
             )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def turn_to(state_address: int, resident: int, block: int) -> None:
     """Make ``block``, held as number ``resident``, the present one."""
     state = words_at(state_address)
@@ -85,7 +85,7 @@ def turn_to(state_address: int, resident: int, block: int) -> None:
         enter_block(state_address, block)
 
 
-@njit(cache=True, nogil=True)
+@njit("void(int64, int64)", cache=True, nogil=True)
 def leave_all(state_address: int, residents: int) -> None:
     """The launch has ended."""
     for resident in range(residents):

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.check import layout as at
-from placewise.execute.check.access import check_access
+from placewise.execute.check.access import check_access, check_fault
 from placewise.execute.check.blocks import leave_all
 from placewise.execute.check.describe import fault_finding, findings_of
 from placewise.execute.check.event import check_arrival, check_resume, check_sync
+from placewise.execute.check.expected import reach
 from placewise.execute.check.finding import Finding
-from placewise.execute.check.state import LaunchState
+from placewise.execute.check.state import LaunchState, flags_of
 from placewise.execute.checked import Scene
+from placewise.execute.device import Device
+from placewise.execute.ir import Program
 from placewise.execute.layout import Slot
 from placewise.execute.worker import FaultReport
 
@@ -43,6 +46,23 @@ class Checker:
     def clean(self) -> bool:
         """No finding but notes."""
         return not any(f.counts for f in self.findings)
+
+    def sites(self, program: Program, device: Device) -> frozenset[int]:
+        """All but loads of arrays that no thread can write and that have values everywhere."""
+        found = reach(program, device.parameters)
+        quiet = {
+            r.window
+            for r in device.regions
+            if r.defined is None and not (r.writable and found.may_write(r.window))
+        }
+        return frozenset(
+            a.site
+            for a in program.accesses
+            if a.kind != "load"
+            or flags_of(a)
+            or not (windows := found.of_site.get(a.site))
+            or not windows <= quiet
+        )
 
     def begin(self, scene: Scene) -> LaunchCheck:
         """Start a launch; the executor calls this."""
@@ -74,6 +94,7 @@ class LaunchCheck:
         state[at.S_STOP] = context.ctypes.data + 8 * Slot.STOP
         for slot, function in (
             (Slot.CHECK_ACCESS, check_access),
+            (Slot.CHECK_FAULT, check_fault),
             (Slot.CHECK_SYNC, check_sync),
             (Slot.CHECK_ARRIVAL, check_arrival),
             (Slot.CHECK_RESUME, check_resume),

@@ -6,16 +6,16 @@ elsewhere, shuffles that read lanes that take no part.
 
 from __future__ import annotations
 
-from numba import cfunc, njit, types
+from numba import cfunc, types
 
 from placewise.execute.check import layout as at
 from placewise.execute.check.blocks import turn_to
 from placewise.execute.check.order import lanes_of
-from placewise.execute.check.pointers import words_at
+from placewise.execute.check.pointers import compiled, words_at
 from placewise.execute.check.races import note
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _lowest(mask: int) -> int:
     lane = 0
     while not (mask >> lane) & 1:
@@ -23,7 +23,7 @@ def _lowest(mask: int) -> int:
     return lane
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _arrive(
     state_address: int, warp: int, barrier: int, mask: int, number: int, waits: bool
 ) -> None:
@@ -61,7 +61,7 @@ def _arrive(
     words[at.B_WAITS_ROUND + warp] = words[at.B_ROUND + number]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _resume(state_address: int, warp: int) -> None:
     """A warp goes on behind the barrier that it waited at."""
     words = words_at(words_at(state_address)[at.S_BLOCK])
@@ -77,7 +77,7 @@ def _resume(state_address: int, warp: int) -> None:
         words[known + other] = max(words[known + other], words[passed + other])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _warp_sync(state_address: int, warp: int, mask: int, alive: int) -> None:
     """``__syncwarp``: the lanes of each member mask know what the others of it know."""
     state = words_at(state_address)
@@ -107,7 +107,7 @@ def _warp_sync(state_address: int, warp: int, mask: int, alive: int) -> None:
                     words[pairs + lane * at.LANES + other] = known
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fence(state_address: int, warp: int, mask: int, scope: int) -> None:
     words = words_at(words_at(state_address)[at.S_BLOCK])
     words[at.B_THREADS_USED] = 1
@@ -121,7 +121,7 @@ def _fence(state_address: int, warp: int, mask: int, scope: int) -> None:
             words[at.B_FENCE_SCOPE + thread] = scope
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _copies(state_address: int, warp: int, mask: int, kind: int, pending: int) -> None:
     """Commit a group of asynchronous copies, or wait until ``pending`` groups are left.
 
@@ -144,7 +144,7 @@ def _copies(state_address: int, warp: int, mask: int, kind: int, pending: int) -
             words[at.B_COMPLETE + thread] = max(words[at.B_COMPLETE + thread], done)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _collective(
     state_address: int, warp: int, number: int, mask: int, alive: int, shuffles: bool
 ) -> None:
@@ -178,7 +178,7 @@ def _collective(
                 )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def synchronise(
     state_address: int, resident: int, block: int, warp: int, number: int, mask: int, alive: int
 ) -> None:

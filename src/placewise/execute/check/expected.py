@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.ir import BITS, Access, Node, Program, Reg
-from placewise.execute.layout import FIRST_WINDOW, WINDOW_SHIFT, WINDOWS
+from placewise.execute.layout import WINDOW_SHIFT, WINDOWS
 
 _ANY = frozenset({-1})
 """Stands for every window."""
@@ -100,4 +100,4 @@ def _sources(
 
 def _window_of(value: int) -> frozenset[int]:
     window = value >> WINDOW_SHIFT
-    return frozenset({window}) if FIRST_WINDOW <= window < WINDOWS else _NONE
+    return frozenset({window}) if 0 < window < WINDOWS else _NONE

@@ -104,6 +104,7 @@ IS_VOLATILE = 2
 RELEASES = 4
 ACQUIRES = 8
 IS_ASYNC = 16
+SYNCHRONISES = IS_ATOMIC | IS_VOLATILE | RELEASES | ACQUIRES
 
 # --- shadows
 
@@ -115,7 +116,10 @@ SHADOW_DEFINED = 2
 SHADOW_WORDS = 4
 
 CELL_WORDS = 6
-"""Of each of the last write and two reads: :func:`who` and :func:`when`."""
+"""Of each of the last write and two reads, a stamp: who and when, see :mod:`order`."""
+
+PART_SHIFT = 12
+"""Where a stamp says which bytes of the cell it is about."""
 
 # --- synchronising instructions
 

@@ -11,63 +11,61 @@ with an atomic or volatile read (an acquire).
 
 from __future__ import annotations
 
-from numba import njit
-
 from placewise.execute.check import layout as at
-from placewise.execute.check.pointers import words_at
+from placewise.execute.check.pointers import compiled, words_at
 
 _MASK16 = (1 << 16) - 1
 _MASK24 = (1 << 24) - 1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def who(serial: int, thread: int, flags: int, part: int) -> int:
-    """First word of a stamp: ``flags`` say atomic or volatile, ``part`` the bytes of the cell."""
-    return (serial << 16) | (part << 12) | (flags << 10) | thread
+@compiled
+def who(serial: int, thread: int, flags: int) -> int:
+    """First word of a stamp: ``flags`` say atomic or volatile; the bytes of the cell come later."""
+    return (serial << 16) | (flags << 10) | thread
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def when(site: int, clock: int, sequence: int) -> int:
     """Second word of a stamp."""
     return (site << 48) | ((clock & _MASK24) << 24) | (sequence & _MASK24)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def serial_of(stamp: int) -> int:
     return stamp >> 16
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def thread_of(stamp: int) -> int:
     return stamp & 1023
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def flags_of(stamp: int) -> int:
     return (stamp >> 10) & 3
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def part_of(stamp: int) -> int:
-    return (stamp >> 12) & 15
+    return (stamp >> at.PART_SHIFT) & 15
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def site_of(stamp: int) -> int:
     return (stamp >> 48) & _MASK16
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def clock_of(stamp: int) -> int:
     return (stamp >> 24) & _MASK24
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def sequence_of(stamp: int) -> int:
     return stamp & _MASK24
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def lanes_of(state_address: int, warp: int) -> int:
     """Lanes that a warp starts with."""
     state = words_at(state_address)
@@ -76,7 +74,7 @@ def lanes_of(state_address: int, warp: int) -> int:
     return 0xFFFFFFFF
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def known_sequence(words_address: int, warp: int, lane: int, other: int) -> int:
     """What lane ``other`` of the same warp did before this number, ``lane`` knows."""
     words = words_at(words_address)
@@ -87,7 +85,7 @@ def known_sequence(words_address: int, warp: int, lane: int, other: int) -> int:
     return int(every)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ordered(state_address: int, first: int, then: int, thread: int) -> bool:
     """Whether the access with stamp (``first``, ``then``) comes before what ``thread`` does now."""
     state = words_at(state_address)
@@ -108,7 +106,7 @@ def ordered(state_address: int, first: int, then: int, thread: int) -> bool:
 # --- releases and acquires
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _find_node(state_address: int, address: int, key: int) -> int:
     """Address of the node, or of the free one where it belongs."""
     state = words_at(state_address)
@@ -125,7 +123,7 @@ def _find_node(state_address: int, address: int, key: int) -> int:
         n = (n + 1) & mask
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _note_release(state_address: int, address: int, key: int, before: int, scope: int) -> None:
     state = words_at(state_address)
     node = words_at(_find_node(state_address, address, key))
@@ -140,7 +138,7 @@ def _note_release(state_address: int, address: int, key: int, before: int, scope
     node[at.NODE_SCOPE] = max(scope, node[at.NODE_SCOPE])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def release(state_address: int, address: int, thread: int, by_itself: bool) -> None:
     """``thread`` writes a flag at ``address``; ``by_itself``: with release semantics."""
     state = words_at(state_address)
@@ -165,7 +163,7 @@ def release(state_address: int, address: int, thread: int, by_itself: bool) -> N
     _note_release(state_address, address, key + at.NODE_THREAD_PART + thread, sequence, scope)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def acquire(state_address: int, address: int, thread: int) -> None:
     """``thread`` has read a flag at ``address``, which somebody may have released."""
     state = words_at(state_address)
@@ -190,7 +188,7 @@ def acquire(state_address: int, address: int, thread: int) -> None:
     entry[3] = words[at.B_SEQUENCE + warp]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _covers(state_address: int, address: int, key: int, before: int, same_block: bool) -> bool:
     node = words_at(_find_node(state_address, address, key))
     if node[at.NODE_ADDRESS] == 0 or before >= node[at.NODE_BEFORE]:
@@ -198,7 +196,7 @@ def _covers(state_address: int, address: int, key: int, before: int, same_block:
     return same_block or bool(node[at.NODE_SCOPE] == at.FENCE_DEVICE)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def published(state_address: int, first: int, then: int, thread: int) -> bool:
     """Whether a release covers the stamped access, and ``thread`` knows of its acquire.
 

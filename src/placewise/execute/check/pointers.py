@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
+
+compiled = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Decorator of functions that only compiled functions call."""
 
 
 def _caster(dtype: Any) -> Any:

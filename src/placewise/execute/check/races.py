@@ -8,8 +8,6 @@ race wherever reads by two threads suffice.
 
 from __future__ import annotations
 
-from numba import njit
-
 from placewise.execute.check import layout as at
 from placewise.execute.check.order import (
     clock_of,
@@ -21,10 +19,10 @@ from placewise.execute.check.order import (
     site_of,
     thread_of,
 )
-from placewise.execute.check.pointers import bytes_at, words_at
+from placewise.execute.check.pointers import bytes_at, compiled, words_at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def note(
     state_address: int,
     kind: int,
@@ -72,7 +70,7 @@ def note(
     state[at.S_FINDINGS_LOST] += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def _apart(first: int, other: int) -> int:
     """How far apart the threads of two stamps are: 0 for the same one."""
     if serial_of(first) != serial_of(other):
@@ -82,7 +80,7 @@ def _apart(first: int, other: int) -> int:
     return at.APART_LANES if thread_of(first) != thread_of(other) else 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def _both_synchronise(first: int, other: int) -> bool:
     """Atomics do not race each other; volatile accesses race only within a warp."""
     a, b = flags_of(first), flags_of(other)
@@ -93,7 +91,7 @@ def _both_synchronise(first: int, other: int) -> bool:
     return _apart(first, other) != at.APART_LANES
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _races(state_address: int, first: int, then: int, me: int) -> bool:
     """Whether an earlier access with stamp (``first``, ``then``) races the present one."""
     if serial_of(first) < words_at(state_address)[at.S_BASE] or _apart(first, me) == 0:
@@ -103,7 +101,7 @@ def _races(state_address: int, first: int, then: int, me: int) -> bool:
     return not ordered(state_address, first, then, thread_of(me))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _note_race(
     state_address: int,
     kind: int,
@@ -122,7 +120,7 @@ def _note_race(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def on_read(
     state_address: int, cell_address: int, me: int, now: int, window: int, offset: int
 ) -> bool:
@@ -145,7 +143,7 @@ def on_read(
     return found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def _precedes(state_address: int, read: int, then: int, me: int) -> bool:
     """Whether a read may be forgotten for the sake of the present one.
 
@@ -166,7 +164,7 @@ def _precedes(state_address: int, read: int, then: int, me: int) -> bool:
     return bool(clock_of(then) < words[at.B_KNOWN_CLOCK + warp * at.WARPS + other])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def on_write(
     state_address: int,
     cell_address: int,
@@ -200,25 +198,33 @@ def on_write(
     return found
 
 
-@njit(cache=True, nogil=True)
-def stores_same(scratch: int, lane: int, element_bytes: int, count: int, host: int) -> bool:
-    """Whether a lane's values are what memory holds at ``host``."""
-    memory = bytes_at(host)
-    for element in range(count):
-        values = bytes_at(scratch + 256 + (element * at.LANES + lane) * element_bytes)
-        for n in range(element_bytes):
-            if values[n] != memory[element * element_bytes + n]:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def lanes_store_same(scratch: int, lane: int, other: int, element_bytes: int, count: int) -> bool:
-    """Whether two lanes store the same values."""
-    for element in range(count):
-        mine = bytes_at(scratch + 256 + (element * at.LANES + lane) * element_bytes)
-        theirs = bytes_at(scratch + 256 + (element * at.LANES + other) * element_bytes)
-        for n in range(element_bytes):
-            if mine[n] != theirs[n]:
+@compiled
+def stores_same(
+    state_address: int, site: int, lane: int, mask: int, cell_address: int, host: int
+) -> bool:
+    """Whether a store does not change what another thread has just stored at ``host``."""
+    state = words_at(state_address)
+    own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
+    element, size = own[at.SITE_ELEMENT_BYTES], own[at.SITE_LANE_BYTES]
+    scratch = state[at.S_SCRATCH]
+    cell = words_at(cell_address)
+    addresses = words_at(scratch)
+    other = thread_of(cell[0]) & 31
+    # Perhaps by the same instruction, whose stores have not been done yet.
+    together = (
+        serial_of(cell[0]) == words_at(state[at.S_BLOCK])[at.B_SERIAL]
+        and site_of(cell[1]) == site
+        and (mask >> other) & 1
+        and other < lane
+        and addresses[other] == addresses[lane]
+    )
+    values = scratch + at.LANES * 8
+    for part in range(size // element):
+        mine = bytes_at(values + (part * at.LANES + lane) * element)
+        there = bytes_at(host + part * element)
+        if together:
+            there = bytes_at(values + (part * at.LANES + other) * element)
+        for n in range(element):
+            if mine[n] != there[n]:
                 return False
     return True

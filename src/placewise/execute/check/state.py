@@ -75,7 +75,7 @@ class LaunchState:
         last = launch.threads_per_block - (warps - 1) * at.LANES
         # Without a release nothing is ordered but by barriers.
         tracking = any(s.kind == "fence" for s in program.syncs) or any(
-            _flags(a) & at.RELEASES for a in program.accesses
+            flags_of(a) & at.RELEASES for a in program.accesses
         )
         for slot, value in (
             (at.S_BASE, 1),
@@ -135,7 +135,7 @@ class LaunchState:
                 _SPACE.get(a.space, at.IN_WINDOW),
                 a.bits // 8 * a.count,
                 a.bits // 8,
-                _flags(a),
+                flags_of(a),
             )
         self._keep(at.S_SITES, table)
         syncs = np.zeros((max(1, len(program.syncs)), at.SYNC_WORDS), np.int64)
@@ -172,7 +172,7 @@ def _shift(accesses: Any) -> int:
     return {1: 0, 2: 1}.get(smallest, 2)
 
 
-def _flags(a: Access) -> int:
+def flags_of(a: Access) -> int:
     """What an access is beside its kind."""
     flags = 0
     if a.kind == "atomic":

@@ -146,7 +146,7 @@ def _barrier(s: State, block: Block, t: Barrier) -> None:
             pointer = s.slot_pointer(slot)
             total = s.op(f"add i64 {s.op(f'load i64, ptr {pointer}')}, {more}")
             s.do(f"store i64 {total}, ptr {pointer}")
-    if s.options.checked:
+    if s.options.checked is not None:
         checks.arrive(s, block, t, _common(s, t.number))
     if s.flow.gives_way or not s.program.has_plain_barriers():
         for slot, node in ((Slot.BARRIER_NUMBER, t.number), (Slot.BARRIER_THREADS, t.threads)):
@@ -234,7 +234,7 @@ def go_on(s: State, number: int, head: int) -> None:
 def resume(s: State, number: int, t: Barrier) -> None:
     """Emit the way back in after a barrier."""
     s.start(f"R{number}")
-    if s.options.checked:
+    if s.options.checked is not None:
         checks.resume(s)
     s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
     _load(s, _saved(s, t))

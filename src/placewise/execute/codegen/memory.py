@@ -40,7 +40,7 @@ def emit(s: State, n: Node) -> None:
         _uniform_load(s, n, access, kind, guarded=guarded)
     elif (
         s.hot
-        and not (guarded or s.options.checked)
+        and not (guarded or s.asks(access))
         and kind.memory != "local"
         and (n.op == "load" or kind.count == 1)
     ):
@@ -54,7 +54,8 @@ def emit(s: State, n: Node) -> None:
 def guard_mask(s: State, n: Node, *, guarded: bool) -> str:
     """Lanes that do the access: those that the guard and, in a checked run, the checker let go."""
     mask = s.op(f"and i32 {s.mask}, {s.mask_of(n.args[-1])}") if guarded else s.mask
-    return checks.allowed(s, n, mask) if s.options.checked else mask
+    access = n.attr
+    return checks.allowed(s, n, mask) if isinstance(access, Access) and s.asks(access) else mask
 
 
 def _address(s: State, n: Node, access: Access) -> str:
@@ -121,7 +122,7 @@ def _finish(
     s: State, n: Node, access: Access, call: str, result: str, mask: str, *, guarded: bool
 ) -> None:
     """Place the call, in a branch where it is guarded, and record its value."""
-    if guarded or s.options.checked:
+    if guarded or s.asks(access):
         value = if_any(s, mask, result, call, access.site)
     else:
         value = _place(s, result, call)

@@ -43,7 +43,8 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     declarations: set[str] = set()
     body, state = warp_function(program, flow, options, declarations)
     needs = state.needs
-    parts = [support.fault_function(), support.fuel_function()]
+    checked = options.checked is not None
+    parts = [support.fault_function(checked=checked), support.fuel_function()]
     if options.traced:
         parts.append(records.functions(declarations, large=options.large))
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):

@@ -25,8 +25,8 @@ class Options:
     """Some array has 2 GiB or more."""
     texture_words: tuple[int, ...]
     """Per memory site, 32-bit words of a texel where it reads a texture plainly, else 0."""
-    checked: bool = False
-    """The checker is asked before every access."""
+    checked: frozenset[int] | None = None
+    """Memory sites before which the checker is asked; None without a checker."""
 
 
 @dataclass
@@ -125,6 +125,10 @@ class State(Values):
         self.structs = {}
         self.patterns = {}
         self._flags = ""
+
+    def asks(self, access: Access) -> bool:
+        """Whether the checker is asked before this access."""
+        return self.options.checked is not None and access.site in self.options.checked
 
     def flags(self) -> str:
         """The block's mask as <32 x i1>."""

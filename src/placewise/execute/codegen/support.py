@@ -12,8 +12,12 @@ def _slot(name: str, slot: Slot, type_: str = "i64") -> str:
     )
 
 
-def fault_function() -> str:
-    """Keep the first fault, and have the run end at the next loop head or warp."""
+def fault_function(*, checked: bool = False) -> str:
+    """Keep the first fault, and have the run end at the next loop head or warp.
+
+    Where the run is ``checked``, the checker takes note of accesses out of bounds or misaligned
+    instead, and the run goes on.
+    """
     stores = "".join(
         f"  %s{slot}.p = getelementptr i64, ptr %ctx, i64 {int(slot)}\n"
         f"  store i64 {value}, ptr %s{slot}.p\n"
@@ -29,7 +33,8 @@ def fault_function() -> str:
     return f"""
 define internal void @fault(ptr %ctx, i64 %code, i32 %site, i32 %lane, i64 %address) \
 cold noinline #0 {{
-{_slot("old", Slot.FAULT)}{_slot("block", Slot.BLOCK)}{_slot("warp", Slot.WARP)}\
+{_slot("block", Slot.BLOCK)}{_slot("warp", Slot.WARP)}{_CHECKED_FAULT if checked else ""}\
+{_slot("old", Slot.FAULT)}\
   %site.wide = sext i32 %site to i64
   %lane.wide = sext i32 %lane to i64
   %stop.p = getelementptr i64, ptr %ctx, i64 {int(Slot.STOP)}
@@ -43,6 +48,19 @@ keep:
 done:
   ret void
 }}
+"""
+
+
+_CHECKED_FAULT = f"""\
+  %access = icmp ule i64 %code, {int(Fault.MISALIGNED)}
+  br i1 %access, label %report, label %final
+report:
+{_slot("check", Slot.CHECK_FAULT, "ptr")}{_slot("state", Slot.CHECK_STATE)}\
+{_slot("resident", Slot.RESIDENT)}\
+  call void %check(i64 %state, i64 %resident, i64 %block, i64 %warp, i32 %site, i32 %lane, \
+i64 %address)
+  ret void
+final:
 """
 
 

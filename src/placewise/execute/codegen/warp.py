@@ -111,7 +111,7 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     active = s.call("i32", "llvm.ctpop.i32", ("i32", s.mask))
     s.count(2 * block.number, "1")
     s.count(2 * block.number + 1, s.op(f"zext i32 {active} to i64"))
-    effects = EFFECTS | {"sync"} if s.options.checked else EFFECTS
+    effects = EFFECTS | {"sync"} if s.options.checked is not None else EFFECTS
     used = _used(block, s.flow.live_in, effects)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
     recorded = 0
