@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from placewise.cli.machine_code import machine_code
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import parse_time_ms
 from placewise.errors import PlacewiseError
@@ -145,6 +146,14 @@ def measure(
     console = Console()
     console.print(table)
     console.print(f"Written: {path}", soft_wrap=True)
+
+
+app.command(
+    "machine-code",
+    epilog="Examples:\n\n"
+    "`placewise machine-code spmv -m A4000`\n\n"
+    "`placewise machine-code mine.toml --arch sm_86 --nvrtc 12.9 --run --listing`",
+)(machine_code)
 
 
 @app.command("cases")

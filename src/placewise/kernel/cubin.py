@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 
 from elftools.common.exceptions import ELFError
@@ -26,8 +27,11 @@ UNBOUNDED = 0xFFFFFFFF
 _MICROSECTION = re.compile(r"\.nv\.constant(?P<bank>\d+)(?:\.(?P<kernel>.+))?")
 _ENTRY_FLAG = 0x10
 """STO_CUDA_ENTRY of a symbol's ``st_other``, a bit that pyelftools passes over."""
+_BARRIERS_FLAG = 20
+"""Lowest bit of the number of barriers in ``sh_flags``."""
 _OTHER_OFFSET = 5
 """Of ``st_other`` in an Elf64_Sym."""
+_REMEMBERED = 64
 _OLD_ABI = 7
 """ELF ABI version of CUDA 12 and before: the target in the lowest byte of the flags, not above."""
 
@@ -131,7 +135,8 @@ class CubinKernel:
     shared_base: int
     """Shared memory address of the first static byte; what lies below is the system's."""
     stack_bytes: int | None
-    """Local memory per thread: frames of the deepest chain of calls; None where not bounded."""
+    """Local memory per thread: frames of the deepest chain of calls; None where not bounded (for a
+    recursive kernel ptxas 12.9 writes 0 instead)."""
     frame_bytes: int
     """Local memory per thread of the kernel's own frame."""
     barriers: int
@@ -173,11 +178,19 @@ def entries(cubin: bytes) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def read_cubin(cubin: bytes, entry: str) -> CubinKernel:
     """What ``cubin`` says of the kernel ``entry`` (its mangled name).
 
-    Raises CompileError where it is no cubin or has no such kernel.
+    Raises CompileError where it is no cubin, is damaged, or has no such kernel.
     """
+    try:
+        return _read(cubin, entry)
+    except (ELFError, struct.error, LookupError, ValueError, AttributeError, TypeError) as error:
+        raise CompileError(f"the machine code is damaged: {error}") from error
+
+
+def _read(cubin: bytes, entry: str) -> CubinKernel:
     elf = _open(cubin)
     code = elf.get_section_by_name(f".text.{entry}")
     if code is None:
@@ -201,7 +214,10 @@ def read_cubin(cubin: bytes, entry: str) -> CubinKernel:
         shared_base=base,
         stack_bytes=None if stack == UNBOUNDED else stack,
         frame_bytes=frames.get(entry, 0),
-        barriers=own.get(_Attribute.NUM_BARRIERS, b"\0")[0],
+        # Before CUDA 13 the number stood in the flags of the section.
+        barriers=own[_Attribute.NUM_BARRIERS][0]
+        if _Attribute.NUM_BARRIERS in own
+        else int(code["sh_flags"]) >> _BARRIERS_FLAG & 0x7F,
         max_threads=_extents(own.get(_Attribute.MAX_THREADS)),
         required_threads=_extents(own.get(_Attribute.REQNTID)),
         parameter_offset=place,

@@ -13,10 +13,11 @@ from placewise.kernel.sass import Listing, read_listing
 from placewise.kernel.sass.classes import without_padding
 from placewise.kernel.sass.instruction import Instruction
 from placewise.kernel.sass.live import LiveRegisters, live_registers
+from placewise.kernel.sass.printed import printed
 from placewise.kernel.toolchain import Spills, disassemble
 
 _REMEMBERED = 32
-_OLDEST_DISASSEMBLED = 75
+OLDEST_DISASSEMBLED = 75
 """nvdisasm of CUDA 13 reads compute capability 7.5 and later."""
 
 
@@ -30,8 +31,10 @@ class MachineCode:
     """As ptxas reported them; None for machine code that came without its report."""
     listing: Listing | None
     """None for targets that nvdisasm does not read."""
+    text: Mapping[int, str]
+    """Text of each instruction, by offset; empty without a listing, as is ``live``."""
     live: Mapping[int, LiveRegisters]
-    """Registers in use, by offset; empty without a listing."""
+    """Registers in use, by offset."""
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
@@ -49,15 +52,16 @@ def machine_code(kernel: Kernel) -> MachineCode:
     if kernel.cubin is None:
         raise CaseError(f"kernel '{kernel.name}' has no machine code", where=kernel.filename)
     facts = read_cubin(kernel.cubin, kernel.entry)
-    listing, live = None, {}
-    if facts.target >= _OLDEST_DISASSEMBLED:
-        listing = read_listing(
-            kernel.entry,
-            facts.code,
-            disassemble(kernel.cubin, ("-c", "-json")),
-            disassemble(kernel.cubin, ("-c", "-gi")),
-        )
-        live = dict(
-            live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
-        )
-    return MachineCode(kernel, facts, kernel.spills, listing, live)
+    if facts.target < OLDEST_DISASSEMBLED:
+        return MachineCode(kernel, facts, kernel.spills, None, {}, {})
+    instructions = disassemble(kernel.cubin, ("-c", "-json"))
+    lines = disassemble(kernel.cubin, ("-c", "-gi"))
+    live = disassemble(kernel.cubin, ("-c", "-lrm", "count"))
+    return MachineCode(
+        kernel,
+        facts,
+        kernel.spills,
+        read_listing(kernel.entry, facts.code, instructions, lines),
+        printed(instructions, kernel.entry),
+        live_registers(live, kernel.entry),
+    )

@@ -2,6 +2,7 @@
 
 from placewise.report.document import SCHEMA_VERSION, document
 from placewise.report.files import as_text, check_folder, report_console, write_files
+from placewise.report.machine_code import machine_code_document, render_machine_code
 from placewise.report.text import render
 
 __all__ = [
@@ -9,7 +10,9 @@ __all__ = [
     "as_text",
     "check_folder",
     "document",
+    "machine_code_document",
     "render",
+    "render_machine_code",
     "report_console",
     "write_files",
 ]

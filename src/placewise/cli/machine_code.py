@@ -1,0 +1,50 @@
+"""``placewise machine-code``: what the compiler made of a kernel."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+
+
+def machine_code(
+    case: Annotated[
+        str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
+    ],
+    machine: Annotated[
+        str | None,
+        typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file."),
+    ] = None,
+    arch: Annotated[
+        str | None,
+        typer.Option(metavar="SM", help="Architecture, such as sm_86, in place of a machine's."),
+    ] = None,
+    nvrtc: Annotated[
+        str, typer.Option(metavar="VERSION", help="Compiler: 13, or 12.9 or 11.8 if installed.")
+    ] = "13",
+    run: Annotated[
+        bool, typer.Option("--run", help="Execute it with the case's inputs, and count.")
+    ] = False,
+    listing: Annotated[
+        bool, typer.Option("--listing", "-l", help="Every instruction, under its source line.")
+    ] = False,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="What to print.")] = Format.text,
+) -> None:
+    """Registers, occupancy, spills, instructions and schedule of a kernel's real machine code."""
+    from placewise.advise.machine_code import inspect_machine_code
+    from placewise.report import machine_code_document, render_machine_code, report_console
+
+    report = inspect_machine_code(case, machine, arch=arch, nvrtc=nvrtc, run=run)
+    if format_ is Format.json:
+        print(json.dumps(machine_code_document(report), indent=2))
+        return
+    report_console().print(render_machine_code(report, listing=listing))

@@ -1,0 +1,231 @@
+"""A kernel's machine code as a person reads it, and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from placewise.advise.machine_code import CodeReport
+from placewise.advise.why import count
+from placewise.choose import in_words
+from placewise.kernel.sass.classes import group, groups
+from placewise.kernel.sass.control import control
+from placewise.kernel.sass.instruction import Instruction
+
+MACHINE_CODE_SCHEMA_VERSION = 1
+
+
+def render_machine_code(report: CodeReport, *, listing: bool = False) -> RenderableType:
+    """The report for a rich console; with ``listing`` every instruction under its source line."""
+    parts: list[RenderableType] = [_heading(report), Text(), _resources(report)]
+    if report.code.instructions:
+        parts += [Text(), _mix(report)]
+    if report.run is not None:
+        parts += [Text(), *_run(report)]
+    if listing and report.code.instructions:
+        parts += [Text(), *_listing(report)]
+    if report.notes:
+        parts += [Text(), *(Text(f"note: {note}", style="dim") for note in report.notes)]
+    return Group(*parts)
+
+
+def machine_code_document(report: CodeReport) -> dict[str, Any]:
+    """Everything the text says, with the whole listing; only JSON types."""
+    case, facts, spills = report.case, report.code.facts, report.code.spills
+    found = report.occupancy
+    return {
+        "schema": "placewise-machine-code",
+        "schema_version": MACHINE_CODE_SCHEMA_VERSION,
+        "case": {"name": case.name, "source": case.filename, "kernel": case.kernel},
+        "target": {"arch": report.target.arch, "nvrtc": report.code.kernel.compiler},
+        "registers": facts.registers,
+        "live_registers": _most_live(report),
+        "static_shared_bytes": facts.static_shared_bytes,
+        "dynamic_shared_bytes": case.launch.shared_bytes,
+        "local_bytes": facts.stack_bytes,
+        "spills": None if spills is None else asdict(spills),
+        "barriers": facts.barriers,
+        "code_bytes": len(facts.code),
+        "occupancy": None
+        if found is None or report.machine is None
+        else {
+            "machine": report.machine.name,
+            "blocks_per_sm": found.blocks,
+            "warps_per_sm": found.warps,
+            "max_warps_per_sm": found.max_warps,
+            "bound_by": list(found.binding),
+            "blocks_allowed": dict(found.limits),
+        },
+        "mix": {name: {"static": n, "executed": e} for name, n, e in _groups(report)},
+        "run": None
+        if report.run is None
+        else {
+            "warp_instructions": report.run.warp_instructions,
+            "thread_instructions": report.run.thread_instructions,
+            "ptx_warp_instructions": report.run.ptx_warp_instructions,
+            "outputs": [asdict(check) for check in report.run.outputs],
+        },
+        "instructions": [_instruction(report, i) for i in report.code.instructions],
+        "notes": list(report.notes),
+    }
+
+
+def _heading(report: CodeReport) -> Text:
+    case, code = report.case, report.code
+    return Text.assemble(
+        (case.kernel, "bold"),
+        f" of {case.filename} for ",
+        (report.target.arch, "bold"),
+        f", compiled by NVRTC {code.kernel.compiler}",
+    )
+
+
+def _resources(report: CodeReport) -> Table:
+    facts, spills, launch = report.code.facts, report.code.spills, report.case.launch
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold")
+    table.add_column()
+    live = _most_live(report)
+    used = "" if live is None else f", {live} in use at the most"
+    table.add_row("registers", f"{facts.registers} per thread{used}")
+    shared = facts.static_shared_bytes + launch.shared_bytes
+    dynamic = f", {in_words(launch.shared_bytes)} of them dynamic" if launch.shared_bytes else ""
+    table.add_row("shared memory", f"{in_words(shared)} per block{dynamic}")
+    local = "no bound known" if facts.stack_bytes is None else in_words(facts.stack_bytes)
+    spilled = ""
+    if spills is not None:
+        spilled = (
+            f"; spills: {in_words(spills.store_bytes)} stored, {in_words(spills.load_bytes)} loaded"
+            if spills.store_bytes or spills.load_bytes
+            else "; nothing spilled"
+        )
+    table.add_row("local memory", f"{local} per thread{spilled}")
+    table.add_row("barriers", str(facts.barriers))
+    listed = f"{len(report.code.instructions)} instructions, " if report.code.listing else ""
+    table.add_row("code", f"{listed}{in_words(len(facts.code))}")
+    found = report.occupancy
+    if found is not None and report.machine is not None:
+        limits = ", ".join(f"{name} {n}" for name, n in found.limits)
+        block = "×".join(str(d) for d in launch.block)
+        table.add_row(
+            "occupancy",
+            f"{found.blocks} blocks of {block}, {found.warps} of {found.max_warps} warps per SM of "
+            f"the {report.machine.name} ({found.fraction:.0%}); limited by "
+            f"{' and '.join(found.binding)}\nblocks that each allows: {limits}",
+        )
+    return table
+
+
+def _most_live(report: CodeReport) -> int | None:
+    live = report.code.live
+    # At a call nvdisasm counts what the callee may touch, not what holds a value.
+    calls = {i.offset for i in report.code.instructions if i.parts[0] == "CALL"}
+    return max((n.general for at, n in live.items() if at not in calls), default=None)
+
+
+def _groups(report: CodeReport) -> Iterator[tuple[str, int, int | None]]:
+    """(group, instructions, warp executions or None), for groups that occur."""
+    static = Counter(group(i.opcode) for i in report.code.instructions)
+    executed: Counter[str] = Counter()
+    for i in report.code.instructions:
+        executed[group(i.opcode)] += _executions(report, i) or 0
+    for name in groups():
+        if static[name]:
+            yield name, static[name], executed[name] if report.run else None
+
+
+def _executions(report: CodeReport, i: Instruction) -> int | None:
+    if report.run is None:
+        return None
+    found = report.run.counts.get(i.offset)
+    return found.warps if found is not None else 0
+
+
+def _mix(report: CodeReport) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kind of instruction")
+    table.add_column("in the code", justify="right")
+    table.add_column("")
+    total = len(report.code.instructions)
+    if report.run is not None:
+        table.add_column("executed by warps", justify="right")
+        table.add_column("")
+    for name, static, executed in sorted(_groups(report), key=lambda g: -(g[2] or g[1])):
+        cells = [name, str(static), f"{static / total:.0%}"]
+        if executed is not None and report.run is not None:
+            cells += [count(executed), f"{executed / report.run.warp_instructions:.0%}"]
+        table.add_row(*cells)
+    return table
+
+
+def _run(report: CodeReport) -> Iterator[Text]:
+    run = report.run
+    assert run is not None
+    lanes = run.thread_instructions / run.warp_instructions if run.warp_instructions else 0.0
+    yield Text(
+        f"Executed with the case's inputs: {count(run.warp_instructions)} warp instructions, "
+        f"{lanes:.3g} lanes each; {count(run.ptx_warp_instructions)} in PTX."
+    )
+    for check in run.outputs:
+        if check.identical:
+            found = "bit-identical to the PTX run's"
+        else:
+            ulp = "" if check.max_ulp is None else f", by {check.max_ulp} ulp at the most"
+            found = f"{check.different} of {check.elements} elements differ from the PTX run's{ulp}"
+        yield Text(f"{check.array}: {found}.")
+
+
+def _listing(report: CodeReport) -> Iterator[Text]:
+    yield Text(
+        f"offset  control                  live{'   executed' if report.run else ''}  instruction",
+        style="bold",
+    )
+    yield Text(
+        "control: scoreboards waited for, released when operands are read (R) and when the result "
+        "is there (W), yield, stall cycles",
+        style="dim",
+    )
+    sources = {report.case.filename: report.case.source.splitlines()}
+    for place, instructions in groupby(report.code.instructions, key=lambda i: i.place):
+        if place is not None:
+            yield Text(_source_line(sources, *place), style="cyan")
+        for i in instructions:
+            yield Text(_line(report, i))
+
+
+def _source_line(sources: dict[str, list[str]], file: str, line: int) -> str:
+    lines = sources.get(file, [])
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    return f"{Path(file).name}:{line}  {text}"
+
+
+def _line(report: CodeReport, i: Instruction) -> str:
+    live = report.code.live.get(i.offset)
+    executions = _executions(report, i)
+    executed = "" if executions is None else f"  {count(executions):>9}"
+    return (
+        f"  {i.offset:04x}  {control(i.encoding)}  {live.general if live else 0:4}{executed}  "
+        f"{report.code.text[i.offset]}"
+    )
+
+
+def _instruction(report: CodeReport, i: Instruction) -> dict[str, Any]:
+    live = report.code.live.get(i.offset)
+    return {
+        "offset": i.offset,
+        "text": report.code.text[i.offset],
+        "group": group(i.opcode),
+        "file": None if i.place is None else i.place[0],
+        "line": None if i.place is None else i.place[1],
+        "control": asdict(control(i.encoding)),
+        "live_registers": None if live is None else live._asdict(),
+        "executions": _executions(report, i),
+    }
