@@ -3,32 +3,47 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from benchmarks.real_kernels.touched import Touched
 from placewise.execute import DeviceArray, DeviceMemory, DevicePointer
-from placewise.execute.device_memory import DeviceArgument
+from placewise.execute.device_memory import DeviceArgument, DeviceTexture
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Launch, TextureArgument
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.launch import Launch
+from placewise.kernel.nvrtc import compile_module
+from placewise.kernel.texture import AddressMode, Geometry, Sampler, TextureArgument
 
 Shape = int | tuple[int, ...]
-Given = DeviceArray | DevicePointer | TextureArgument | np.generic | NDArray[Any] | float | None
+Given = DeviceArray | DevicePointer | DeviceTexture | np.generic | NDArray[Any] | float | None
+
+
+class SamplerOptions(TypedDict, total=False):
+    """What a :class:`Sampler` takes."""
+
+    address: tuple[AddressMode, AddressMode, AddressMode]
+    filter: Literal["point", "linear"]
+    read: Literal["element", "normalized"]
+    normalized: bool
 
 
 class Device:
-    """Runs the kernels of one source file one after another on the CPU.
+    """Runs ``kernels`` of one source file, compiled together, one after another on the CPU.
 
     ``touched`` counts what the launches touch; None leaves the trace out.
     """
 
     def __init__(
-        self, source: Path, options: CompileOptions, touched: Touched | None = None
+        self,
+        source: Path,
+        kernels: Sequence[str],
+        options: CompileOptions,
+        touched: Touched | None = None,
     ) -> None:
         self.memory = DeviceMemory()
         self.touched = touched
@@ -38,10 +53,9 @@ class Device:
         self.launches = 0
         self.seconds = 0.0
         """Spent in launches, compilation by NVRTC left out."""
-        self._source = source
-        self._options = options
-        self._kernels: dict[str, Kernel] = {}
-        self._constants: dict[str, NDArray[Any]] = {}
+        text = source.read_text(encoding="utf-8", errors="replace")
+        compiled = compile_module(text, str(source), kernels, options)
+        self._kernels: dict[str, Kernel] = {k.name: k for k in compiled}
 
     def array(self, name: str, data: ArrayLike) -> DeviceArray:
         """Device memory with a copy of ``data``."""
@@ -59,25 +73,42 @@ class Device:
         self.arrays[name] = made
         return made
 
-    def constant(self, symbol: str, data: ArrayLike) -> None:
-        """Content of a ``__constant__`` symbol for the kernels that are compiled from now on."""
-        self._constants[symbol] = np.asarray(data)
+    def texture(
+        self, name: str, data: ArrayLike, geometry: Geometry = "2d", **how: Unpack[SamplerOptions]
+    ) -> DeviceTexture:
+        """A texture object over a copy of ``data``; ``how`` as of :class:`Sampler`."""
+        return self.memory.texture(
+            TextureArgument(name, np.asarray(data), geometry, Sampler(**how))
+        )
 
-    def kernel(self, name: str) -> Kernel:
-        """Compiled on first use."""
-        if name not in self._kernels:
-            text = self._source.read_text(encoding="utf-8", errors="replace")
-            kernel = compile_kernel(text, str(self._source), name, self._options)
-            for symbol, value in self._constants.items():
-                self.memory.constant(kernel, symbol, value)
-            self._kernels[name] = kernel
-        return self._kernels[name]
+    def texture_of(
+        self, array: DeviceArray, geometry: Geometry = "2d", **how: Unpack[SamplerOptions]
+    ) -> DeviceTexture:
+        """A texture object that shows ``array`` itself."""
+        return self.memory.texture_of(array, geometry, Sampler(**how))
+
+    def surface_of(self, array: DeviceArray, geometry: Geometry = "2d") -> DeviceTexture:
+        """A surface object over ``array`` itself."""
+        return self.memory.surface_of(array, geometry)
+
+    def constant(self, symbol: str, data: ArrayLike) -> None:
+        """Set a ``__constant__`` symbol."""
+        self.memory.constant(self._any_kernel, symbol, np.asarray(data))
+
+    def symbol(self, name: str, dtype: DTypeLike) -> DeviceArray:
+        """A ``__device__`` variable as an array."""
+        return self.memory.symbol(self._any_kernel, name, dtype)
+
+    @property
+    def _any_kernel(self) -> Kernel:
+        # All kernels share the module's variables.
+        return next(iter(self._kernels.values()))
 
     def launch(
         self, name: str, grid: Shape, block: Shape, *arguments: Given, shared: int = 0
     ) -> None:
         """Run one kernel; Python's whole numbers pass as ``int``, its others as ``float``."""
-        kernel = self.kernel(name)
+        kernel = self._kernels[name]
         start = time.perf_counter()
         run = self.memory.launch(
             kernel,

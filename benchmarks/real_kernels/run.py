@@ -47,16 +47,20 @@ def run(program: RealProgram, suites: Path, arch: str = "sm_80", traced: bool = 
     start = time.perf_counter()
     checks: tuple[Check, ...] = ()
     refused = ""
+    device = None
     with tempfile.TemporaryDirectory() as folder:
         for header in program.empty_headers:
             (Path(folder) / header).touch()
         includes = (*(suites / f for f in program.includes), Path(folder))
         options = CompileOptions(arch, program.defines, includes, program.std)
-        device = Device(source, options, Touched() if traced else None)
         try:
+            device = Device(source, program.kernels, options, Touched() if traced else None)
             checks = tuple(program.drive(device))
         except PlacewiseError as error:
             refused = str(error).replace(str(suites) + "/", "").splitlines()[0]
+    wall = time.perf_counter() - start
+    if device is None:
+        return Run((), refused, {}, None, 0, 0, 0, 0.0, wall)
     return Run(
         checks,
         refused,
@@ -66,5 +70,5 @@ def run(program: RealProgram, suites: Path, arch: str = "sm_80", traced: bool = 
         device.thread_instructions,
         device.launches,
         device.seconds,
-        time.perf_counter() - start,
+        wall,
     )
