@@ -38,6 +38,12 @@ def execution_error(
             where=where,
             hint="raise the instruction limit if the kernel is right",
         )
+    if report.fault == Fault.TRAP and report.assertion is not None:
+        a = report.assertion
+        return ExecutionError(
+            f"assertion '{a.expression}' failed in {a.function} ({a.file}:{a.line}), {who}",
+            where=where,
+        )
     if report.fault == Fault.NO_PROGRESS:
         return ExecutionError(
             f"the kernel does not end: its warps wait for each other, and none gets on, in {who}",

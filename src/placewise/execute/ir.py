@@ -19,6 +19,7 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``atomic``          address, operands…[, guard]; ``attr`` an :class:`Access`
 ``texture``         handle, index[, guard]; ``attr`` an :class:`Access`; parts: four channels
 ``sample``          handle, four coordinates[, guard]; likewise
+``host``            up to four i64; ``attr`` printf or assert, see :mod:`.host_calls`; i64
 ``surface``         handle, four coordinates, values…[, guard]; ``attr`` an :class:`Access`
 ``part``            a multi-valued node; ``attr`` the number of the value
 ``shuffle``         value, lane operand, clamp operand; ``attr`` the mode; parts: value, in range

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.execute.host_calls import Printed
 from placewise.execute.trace import Site
 
 
@@ -40,6 +41,9 @@ class Execution:
     block_places: tuple[tuple[int, ...], ...]
     """For each basic block the PTX line, or offset of machine code, of its instructions."""
     seconds: float
+    printed: Printed = Printed()
+    """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
+    block warps as they run, lanes in order."""
 
     def instruction_counts(self) -> tuple[InstructionCount, ...]:
         """Executions of every instruction, by place; all copies of a function taken together."""

@@ -18,6 +18,7 @@ from placewise.errors import CaseError
 from placewise.execute.checked import Check, LaunchCheck, Scene
 from placewise.execute.device import Device, IdleKey
 from placewise.execute.faults import execution_error
+from placewise.execute.host_calls import Printed
 from placewise.execute.layout import Slot
 from placewise.execute.result import Execution
 from placewise.execute.threads import start
@@ -336,6 +337,8 @@ def _result(
         block_executions=by_block,
         block_places=translation.block_places,
         seconds=seconds,
+        # Kernels that print run on one worker.
+        printed=workers[0].host_calls.printed() if workers else Printed(),
     )
 
 

@@ -36,6 +36,8 @@ class Translation:
     """Some texture or surface access is more than a plain load."""
     gives_way: bool
     """Warps or blocks wait for each other outside of barriers."""
+    calls_host: bool
+    """The kernel prints, or has assertions."""
 
     @functools.cached_property
     def block_places(self) -> tuple[tuple[int, ...], ...]:
@@ -65,11 +67,11 @@ def blocks_may_run_together(program: Program) -> bool:
     """Whether results are the same whatever the order of blocks.
 
     Not with global atomics whose old value is used, or that do not commute exactly, nor where
-    device code allocates memory, or waits for other warps.
+    device code allocates memory, prints, or waits for other warps.
     """
     if program.waiting:
         return False
-    if any(n.op == "heap" for b in program.blocks for n in b.nodes):
+    if _has(program, "heap", "host"):
         return False
     return not any(
         a.kind == "atomic"
@@ -77,6 +79,10 @@ def blocks_may_run_together(program: Program) -> bool:
         and (a.operation in _ORDERED or a.operation.startswith("fadd") or a.result_used)
         for a in program.accesses
     )
+
+
+def _has(program: Program, *operations: str) -> bool:
+    return any(n.op in operations for b in program.blocks for n in b.nodes)
 
 
 @functools.lru_cache(maxsize=64)
@@ -102,7 +108,7 @@ def translate(
     gives_way = bool(flow.gives_way)
     run = driver_for(program, gives_way=gives_way, traced=bool(traced))
     samples = uses_sampler(program, words)
-    return Translation(program, compiled, run, sites, samples, gives_way)
+    return Translation(program, compiled, run, sites, samples, gives_way, _has(program, "host"))
 
 
 def sites_of(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from placewise.execute import layout
 from placewise.execute.block_memory import BlockMemory
 from placewise.execute.device import Device
+from placewise.execute.host_calls import Assertion, HostCalls
 from placewise.execute.layout import Fault, Slot
 from placewise.execute.trace import TraceChunk
 from placewise.execute.translate import Translation
@@ -21,6 +22,7 @@ from placewise.kernel.launch import Launch
 
 _TRACE_WORDS = slice(Slot.RECORDS, Slot.ROW_LIMIT + 1)
 _FLUSH = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+_HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class FaultReport:
     warp: int
     lane: int
     address: int
+    assertion: Assertion | None = None
 
 
 TRACE_BUFFERS = 3
@@ -133,6 +136,10 @@ class Worker:
             self.set(Slot.TID + axis, tid[axis].ctypes.data)
         if translation.samples:
             self._set_samplers()
+        self.host_calls = HostCalls(self.ctx, self._windows)
+        if translation.calls_host:
+            self._host = _HOST(self.host_calls.call)
+            self.set(Slot.HOST, ctypes.cast(self._host, ctypes.c_void_p).value or 0)
         if deliver is not None:
             for _ in range(TRACE_BUFFERS):
                 self.free.put(TraceBuffer(large=device.large))
@@ -146,6 +153,7 @@ class Worker:
         self.counters[:] = 0
         self.touched[:] = 0
         self._grid[:] = 0
+        self.host_calls.clear()
         self._parameters[:] = device.parameters
         if self._device.version != device.version:
             shared = slice(layout.FIRST_WINDOW, layout.LAST_WINDOW + 1)
@@ -182,7 +190,7 @@ class Worker:
         if self.ctx[Slot.FAULT] == 0:
             return None
         values = [int(self.ctx[Slot.FAULT + n]) for n in range(6)]
-        return FaultReport(Fault(values[0]), *values[1:])
+        return FaultReport(Fault(values[0]), *values[1:], assertion=self.host_calls.assertion)
 
     def finish_trace(self) -> None:
         """Hand over what the present buffer holds."""

@@ -10,6 +10,7 @@ from typing import Any
 from placewise.execute.codegen import (
     atomics,
     heap,
+    host_call,
     jit,
     lanewise,
     loads,
@@ -21,6 +22,7 @@ from placewise.execute.codegen import (
     warpops,
 )
 from placewise.execute.codegen.driver import driver
+from placewise.execute.codegen.processor import this_processor
 from placewise.execute.codegen.residents import waiting_driver
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.codegen.warp import warp_function
@@ -39,7 +41,6 @@ _METADATA = """
 
 def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, State]:
     """LLVM IR of the program, and what made its warp function."""
-    _, features, _ = jit.host()
     declarations: set[str] = set()
     body, state = warp_function(program, flow, options, declarations)
     needs = state.needs
@@ -53,12 +54,12 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
         if kind.memory == "local":
             parts.append(lanewise.local_access(kind, declarations))
         else:
-            parts.append(loads.vector_load(kind, declarations, large=options.large))
+            parts.append(loads.vector_load(kind, declarations, options))
     for kind in sorted(needs.stores, key=lambda k: k.name):
         if kind.memory == "local":
             parts.append(lanewise.local_access(kind, declarations))
         else:
-            parts.append(stores.vector_store(kind, declarations, large=options.large))
+            parts.append(stores.vector_store(kind, declarations, options))
     for name, a in sorted(needs.atomics.items()):
         parts.append(
             atomics.atomic_helper(
@@ -71,10 +72,12 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     parts += [warpops.reduce_helper(declarations, op) for op in sorted(needs.group_reductions)]
     for reader in sorted(needs.readers, key=lambda r: r.name):
         parts.append(texture_reader.reader_function(reader, declarations))
+    if needs.host:
+        parts.append(host_call.host_function())
     for bits in sorted(needs.matches):
         parts.append(warpops.match_helper(declarations, bits))
     if needs.permute:
-        parts.append(warpops.permute(declarations, avx512="avx512f" in features))
+        parts.append(warpops.permute(declarations, avx512=options.processor.avx512))
     parts += heap.functions(needs.heap, declarations)
     for product in sorted(needs.products, key=matrix.name_of):
         parts.append(matrix.function(product, declarations))
@@ -100,7 +103,7 @@ class Compiled:
 def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
     """Compile a program for this computer."""
     text, state = llvm_text(program, flow, options)
-    address, keep = jit.function(text, "warp")
+    address, keep = jit.function(text, "warp", options.processor)
     return Compiled(address, state.frame.bytes, frozenset(state.counted_sites), (keep,))
 
 
@@ -113,7 +116,7 @@ def compiled_driver(*, barriers: bool, named: bool, shared: bool, traced: bool) 
 
 
 def _entry(parts: list[str]) -> tuple[Any, Any]:
-    address, keep = jit.function("\n".join(parts), "run")
+    address, keep = jit.function("\n".join(parts), "run", this_processor())
     signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return signature(address), keep
 

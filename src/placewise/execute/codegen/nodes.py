@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import checks, elementwise, heap, matrix, memory, textures, warpops
+from placewise.execute.codegen import (
+    checks,
+    elementwise,
+    heap,
+    host_call,
+    matrix,
+    memory,
+    textures,
+    warpops,
+)
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import vector
 from placewise.execute.ir import BITS, ELEMENTWISE, Node, Reg
@@ -36,6 +45,8 @@ def emit(s: State, n: Node, blend: int) -> None:
         _part(s, n)
     elif op in _MEMORY:
         memory.emit(s, n)
+    elif op == "host":
+        host_call.emit(s, n)
     elif op in _TEXTURE:
         textures.emit(s, n)
     elif op == "heap":

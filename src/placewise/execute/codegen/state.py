@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from placewise.execute.codegen.access import Kind
+from placewise.execute.codegen.processor import Processor, this_processor
 from placewise.execute.codegen.text import Values, vector
 from placewise.execute.codegen.texture_reader import Reader
 from placewise.execute.ir import BITS, Access, Barrier, Program, Reg
@@ -27,6 +28,7 @@ class Options:
     """Per memory site, 32-bit words of a texel where it reads a texture plainly, else 0."""
     checked: frozenset[int] | None = None
     """Memory sites before which the checker is asked; None without a checker."""
+    processor: Processor = field(default_factory=this_processor)
 
 
 @dataclass
@@ -40,6 +42,7 @@ class Needs:
     group_reductions: set[str] = field(default_factory=set)
     matches: set[int] = field(default_factory=set)
     readers: set[Reader] = field(default_factory=set)
+    host: bool = False
     permute: bool = False
     heap: set[str] = field(default_factory=set)
     products: set[Mma] = field(default_factory=set)

@@ -102,13 +102,20 @@ class Calls:
     ) -> bool:
         b = self.b
         if name in _FAILURES:
+            bits = (64, 64, 32, 64)
+            texts = [
+                b.resize(self._argument(c, a, 0, n), "i64")
+                for a, n in zip(arguments, bits, strict=False)
+            ]
+            b.effect("host", "i64", *texts, attr="assert")
             b.finish(Trap(c.place))
             return True
         if name == "vprintf":
-            # Its output is dropped; the result is the number of arguments, which nobody reads.
+            given = [self._argument(c, a, 0, 64) for a in arguments]
+            count = b.resize(b.effect("host", "i64", *given, attr="printf"), "i32")
             for result in results:
                 assert isinstance(result, Symbol)
-                c.store_argument(result.name, 0, b.const("i32", 0))
+                c.store_argument(result.name, 0, count)
             return False
         if name not in _HEAP or len(arguments) != 1:
             c.unsupported(i, f"'{name}' has no body in the module")
