@@ -137,9 +137,10 @@ def _converted(
         word = "nan" if math.isnan(real) else "inf"
         return _padded(sign, (word.upper() if kind.isupper() else word).encode(), flags, width)
     if kind in "aA":
-        digits = _hexadecimal(abs(real), precision, point=b"#" in flags)
-        head, body = ("0X", digits.upper()) if kind == "A" else ("0x", digits)
-        return _padded(sign + head.encode(), body.encode(), flags, width, zeros=True)
+        body = _hexadecimal(abs(real), precision, point=b"#" in flags).encode()
+        if kind == "A":
+            return _padded(sign + b"0X", body.upper(), flags, width, zeros=True)
+        return _padded(sign + b"0x", body, flags, width, zeros=True)
     alternate = "#" if b"#" in flags else ""
     places = 6 if precision is None else precision
     return _padded(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +41,7 @@ class Execution:
     block_places: tuple[tuple[int, ...], ...]
     """For each basic block the PTX line, or offset of machine code, of its instructions."""
     seconds: float
-    printed: Printed = Printed()
+    printed: Printed = field(default_factory=Printed)
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""
 

@@ -190,7 +190,9 @@ class Worker:
         if self.ctx[Slot.FAULT] == 0:
             return None
         values = [int(self.ctx[Slot.FAULT + n]) for n in range(6)]
-        return FaultReport(Fault(values[0]), *values[1:], assertion=self.host_calls.assertion)
+        site, block, warp, lane, address = values[1:]
+        assertion = self.host_calls.assertion
+        return FaultReport(Fault(values[0]), site, block, warp, lane, address, assertion)
 
     def finish_trace(self) -> None:
         """Hand over what the present buffer holds."""
