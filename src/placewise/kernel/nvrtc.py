@@ -190,22 +190,23 @@ def _compile(
     for path in options.include_paths:
         if not path.is_dir():
             raise CaseError(f"include path {path} is not a directory", where="include")
-    compiled = nvrtc_library(options.nvrtc).compile(
-        source.text,
-        filename,
-        headers=[(name, text) for name, _, text in source.headers],
-        flags=_flags(filename, options, source),
-        expressions=kernels,
+    library = nvrtc_library(options.nvrtc)
+    headers = [(name, text) for name, _, text in source.headers]
+    flags = _flags(filename, options, source)
+    compiled = library.compile(
+        source.text, filename, headers=headers, flags=flags, expressions=kernels
     )
-    if not compiled.succeeded:
+    if compiled.succeeded:
+        found = compiled.lowered
+    else:
         refused = _RefusedError(compiled.log, filename)
         # NVRTC looks names up in a file of its own, behind the source.
-        if refused.errors and all(e.file == _NAME_FILE for e in refused.errors):
-            return None
-        raise refused
-    entries = tuple(
-        entry for entry in compiled.lowered if entry and f".entry {entry}(" in compiled.ptx
-    )
+        if not refused.errors or any(e.file != _NAME_FILE for e in refused.errors):
+            raise refused
+        # It does not find extern "C" kernels called like one of its own functions.
+        compiled = library.compile(source.text, filename, headers=headers, flags=flags)
+        found = kernels
+    entries = tuple(name for name in found if name and f".entry {name}(" in compiled.ptx)
     return (compiled, entries) if len(entries) == len(kernels) else None
 
 
