@@ -1,5 +1,6 @@
 """Every cache geometry and policy against a cache of plain lists."""
 
+import itertools
 import random
 
 import numpy as np
@@ -8,7 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.errors import MachineError
-from placewise.memory.simulate.cache import access, new_cache, set_of
+from placewise.memory.simulate.cache import Geometry, new_caches, one_access, set_of
+
+TIME = itertools.count()
+
+
+def new_cache(instances, sets, ways, **more):
+    return new_caches([Geometry(1, 3, 2), Geometry(instances, sets, ways, **more)])
+
+
+def access(cache, instance, line, sectors, per_line, fetch):
+    """On the second of two caches, so that every offset matters."""
+    now = next(TIME)
+    missing, fetched, lost = one_access(
+        cache, 1, instance, line, sectors, per_line, int(fetch), now
+    )
+    return missing, fetched.bit_count(), lost
+
+
+def tags(cache, instance, sets, ways):
+    first = cache.geometry[1, 0] + instance * sets * ways
+    return cache.tags[first : first + sets * ways]
 
 
 class ListCache:
@@ -49,10 +70,10 @@ def test_recency_and_age_against_lists(sequence, ways, sets, policy, hashed):
     lists = [ListCache(ways, policy) for _ in range(sets)]
     for line, sectors, fetch in sequence:
         missing, fetched, lost = access(cache, 1, line, sectors, 4, fetch)
-        expected, lost_there = lists[set_of(cache, line)].access(line, sectors, fetch)
+        expected, lost_there = lists[set_of(cache.geometry, 1, line)].access(line, sectors, fetch)
         assert (missing, lost) == (expected, lost_there)
         assert fetched == (expected.bit_count() if fetch else 0)
-    assert (cache.tags[0] == -1).all(), "the other instance stays untouched"
+    assert (tags(cache, 0, sets, ways) == -1).all(), "the other instance stays untouched"
 
 
 def tree_victim(history, ways):
@@ -85,7 +106,7 @@ def test_tree_pseudo_lru(lines, ways):
         history.append(way)
         missing, _, _ = access(cache, 0, line, 1, 1, True)
         assert missing == expected
-        assert cache.tags[0, 0].tolist() == [-1 if h is None else h for h in held]
+        assert tags(cache, 0, 1, ways).tolist() == [-1 if h is None else h for h in held]
 
 
 @pytest.mark.parametrize(
@@ -97,10 +118,10 @@ def test_ways_are_drawn_with_their_probabilities(policy, probabilities):
     cache = new_cache(1, 1, 4, policy=policy, probabilities=given_ones)
     drawn = np.zeros(4)
     for line in range(20_004):
-        before = cache.tags[0, 0].copy()
+        before = tags(cache, 0, 1, 4).copy()
         access(cache, 0, line, 1, 1, True)
         if line >= 4:
-            drawn[np.flatnonzero(cache.tags[0, 0] != before)] += 1
+            drawn[np.flatnonzero(tags(cache, 0, 1, 4) != before)] += 1
     # Five standard deviations of a binomial share.
     bound = 5 * np.sqrt(0.25 / 20_000)
     assert np.abs(drawn / 20_000 - probabilities).max() < bound

@@ -9,7 +9,7 @@ from placewise.errors import MachineError
 from placewise.machine.details import MOST_SECTORS
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy, allocation_rules
-from placewise.memory.simulate.cache import CacheState, new_cache
+from placewise.memory.simulate.cache import Geometry
 from placewise.space import Way
 
 DEFAULT_WAYS = 16
@@ -26,12 +26,13 @@ class CacheGeometry:
     sector_bytes: int
     ways: int
 
-    def build(
-        self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1, seed: int = 1
-    ) -> CacheState:
-        """Empty caches for requests of ``line_bytes``, each of one of ``shares`` of the sets."""
+    def geometry(
+        self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1
+    ) -> Geometry:
+        """For requests of ``line_bytes`` in sectors of ``sector_bytes``; one of ``shares`` parts of
+        the sets."""
         detail = self.memory.detail
-        return new_cache(
+        return Geometry(
             instances,
             max(1, self.size_bytes // (self.line_bytes * self.ways * shares)),
             self.ways,
@@ -40,7 +41,6 @@ class CacheGeometry:
             hashed=detail.index == "hashed",
             split=line_bytes // self.line_bytes,
             grain=self.sector_bytes // sector_bytes,
-            seed=seed,
         )
 
 

@@ -22,6 +22,7 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
+from placewise.memory.simulate.cache import new_caches
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
 from placewise.memory.simulate.traffic import SiteTraffic, Traffic, banked_transactions
@@ -68,17 +69,14 @@ class MemorySystem:
         self._placement = dict(placement or {})
         self._caches: Hierarchy = hierarchy(machine, facts.occupancy, facts.shared_bytes)
         h, sms = self._caches, machine.processor.sms
-        self._first = tuple(g.build(sms, h.line_bytes, h.sector_bytes, seed=seed) for g in h.first)
-        self._last = (
-            tuple(
-                h.last.build(1, h.line_bytes, h.sector_bytes, shares=THREADS, seed=seed + n)
-                for n in range(THREADS)
-            )
-            if h.last
-            else ()
+        self._first = new_caches(
+            [g.geometry(sms, h.line_bytes, h.sector_bytes) for g in h.first], seed
         )
+        last = [h.last.geometry(1, h.line_bytes, h.sector_bytes, shares=THREADS)] if h.last else []
+        self._last = [new_caches(last, seed + 1 + n) for n in range(THREADS)] if last else []
         self._pool = ThreadPoolExecutor(THREADS)
         self._wave = -1
+        self._parts = 0
         self._blocks: set[int] = set()
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
@@ -128,9 +126,7 @@ class MemorySystem:
         """Take one chunk; blocks come in ascending order."""
         if not len(chunk):
             return
-        columns = rq.Columns(
-            **{f: np.ascontiguousarray(getattr(chunk, f)) for f in rq.Columns._fields}
-        )
+        columns = rq.Columns(**{f: getattr(chunk, f) for f in rq.Columns._fields})
         g = self._geometry
         waves = columns.block // (g.sms * g.resident)
         cuts = [0, *(np.flatnonzero(np.diff(waves)) + 1).tolist(), len(waves)]
@@ -193,18 +189,17 @@ class MemorySystem:
             self._run_first(wave, missed, phased)
             if self._last:
                 self._run_last(wave, missed)
+            self._parts += parts
         self._buffer.used[:] = 0
         self._last_segment[:] = -1
 
     def _run_first(self, wave: wv.Wave, missed: wv.Missed, phased: bool) -> None:
         h, sms = self._caches, self._geometry.sms
-        # Numba wants a tuple of at least one cache to know its type; its number is never asked for.
-        caches = self._first or self._last[:1]
         bounds = np.linspace(0, sms, THREADS + 1).astype(int)
         jobs = [
             self._pool.submit(
-                wv.run_sms, bounds[t], bounds[t + 1], wave, caches, len(self._first),
-                h.line_bytes // h.sector_bytes, phased, missed, self._l1_hits[t],
+                wv.run_sms, bounds[t], bounds[t + 1], wave, self._first,
+                h.line_bytes // h.sector_bytes, phased, self._parts, missed, self._l1_hits[t],
             )
             for t in range(THREADS)
         ]  # fmt: skip
@@ -216,7 +211,7 @@ class MemorySystem:
         jobs = [
             self._pool.submit(
                 wv.run_l2, wave, missed, self._last[t], h.line_bytes // h.sector_bytes, t, THREADS,
-                self._l2_hits[t], self._fetched[t], self._written[t],
+                self._parts, self._l2_hits[t], self._fetched[t], self._written[t],
             )
             for t in range(THREADS)
         ]  # fmt: skip

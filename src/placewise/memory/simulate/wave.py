@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.cache import CacheState, access, bits
+from placewise.memory.simulate.cache import Caches, Int, access, bits
 from placewise.memory.simulate.requests import ATOMIC, LAST, LOAD, SECTOR_BITS
 
 SECTORS = (1 << SECTOR_BITS) - 1
@@ -51,18 +51,19 @@ def run_sms(
     first_sm: int,
     last_sm: int,
     wave: Wave,
-    caches: tuple[CacheState, ...],
-    first_caches: int,
+    caches: Caches,
     per_line: int,
     phased: bool,
+    start: Int,
     missed: Missed,
     hits: NDArray[np.int64],
 ) -> None:
     """Run the L1s of some SMs through a wave.
 
-    ``caches`` are the first caches by number (instance: the SM); a tag with a number of
-    ``first_caches`` or more goes to L2 at once. ``phased``: some warp has several segments.
-    A line has ``per_line`` sectors. ``hits`` (sites,) counts sectors that loads found.
+    ``caches`` are the first caches (instance: the SM); a tag with a number beyond them goes to L2
+    at once. ``phased``: some warp has several segments.
+    A line has ``per_line`` sectors; ``start`` is the number of parts in all waves before.
+    ``hits`` (sites,) counts sectors that loads found.
     """
     most = np.int64(0)
     blocks = np.int64(0)
@@ -74,6 +75,7 @@ def run_sms(
     segment = np.empty(most, np.int64)
     at = np.empty(most, np.int64)
     phase = np.zeros(blocks, np.int64)
+    first_caches = caches.geometry.shape[0]
 
     for sm in range(first_sm, last_sm):
         first = wave.sm_warp[sm]
@@ -84,6 +86,7 @@ def run_sms(
             segment[w] = wave.warp_segment[first + w]
             at[w] = wave.segment[segment[w], 1]
         turn = 0
+        now = start
         while count:
             if phased:
                 _block_phases(wave, first, alive, count, segment, phase)
@@ -104,9 +107,10 @@ def run_sms(
                     more = (tag & LAST) == 0
                     cache = (tag >> 3) & 31
                     sectors = part & SECTORS
-                    if (tag >> 1) & 3 == LOAD and cache < first_caches:
+                    if cache < first_caches and (tag >> 1) & 3 == LOAD:
                         line = part >> SECTOR_BITS
-                        missing, _, _ = access(caches[cache], sm, line, sectors, per_line, True)
+                        now += 1
+                        missing, _, _ = access(caches, cache, sm, line, sectors, per_line, 1, now)
                         hits[tag >> 8] += bits(sectors & ~missing)
                         sectors = missing
                     if sectors:
@@ -148,10 +152,11 @@ def _block_phases(
 def run_l2(
     wave: Wave,
     missed: Missed,
-    cache: CacheState,
+    cache: Caches,
     per_line: int,
     share: int,
     shares: int,
+    start: Int,
     hits: NDArray[np.int64],
     fetched: NDArray[np.int64],
     written: NDArray[np.int64],
@@ -161,7 +166,7 @@ def run_l2(
     Only lines whose number leaves ``share`` modulo ``shares`` are served, so that several calls
     with a state each, of that share of the sets, can run at once. ``hits`` (sites,) counts sectors
     of loads and atomics that were found, ``fetched`` (sites,) sectors fetched for them,
-    ``written`` (1,) dirty sectors driven out.
+    ``written`` (1,) dirty sectors driven out; ``start`` as in :func:`run_sms`.
     """
     sms = missed.length.shape[0]
     at = np.empty(sms, np.int64)
@@ -175,6 +180,7 @@ def run_l2(
             busy[count] = sm
             count += 1
     turn = 0
+    now = start
     while count:
         left = 0
         for k in range(count):
@@ -186,11 +192,14 @@ def run_l2(
                 if line % shares == share:
                     tag = missed.tag[i]
                     sectors = part & SECTORS
-                    load = (tag >> 1) & 3 == LOAD
-                    missing, taken, lost = access(cache, 0, line // shares, sectors, per_line, load)
+                    now += 1
+                    load = np.int64((tag >> 1) & 3 == LOAD)
+                    missing, taken, lost = access(
+                        cache, 0, 0, line // shares, sectors, per_line, load, now
+                    )
                     if load or (tag >> 1) & 3 == ATOMIC:
                         hits[tag >> 8] += bits(sectors & ~missing)
-                        fetched[tag >> 8] += taken
+                        fetched[tag >> 8] += bits(taken)
                     written[0] += lost
                 i += 1
             at[sm] = i
