@@ -199,7 +199,7 @@ def _tied(inputs: Inputs) -> dict[str, str]:
     """Why arrays must stay that stored pointers lead to, or that hold such pointers."""
     found: dict[str, str] = {}
     for holder, pointer in inputs.pointers:
-        found[holder] = f"it holds pointers to '{pointer.array}'"
+        found.setdefault(holder, f"it holds pointers to '{pointer.array}'")
         found.setdefault(pointer.array, f"a pointer to it is stored in '{holder}'")
     return found
 

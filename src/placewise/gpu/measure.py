@@ -212,6 +212,10 @@ _Arrays = dict[str, tuple[Any, NDArray[np.generic]]]
 
 def _parameters(scope: Scope, case: Case) -> tuple[list[NDArray[np.generic]], _Arrays]:
     """Each parameter's value in an array of its own; device pointer and data of each array."""
+    for holder, _ in case.inputs.pointers:
+        raise UnsupportedError(
+            "inputs that hold pointers are not measured on a device", where=f"'{holder}'"
+        )
     parameters: list[NDArray[np.generic]] = []
     arrays: _Arrays = {}
     for argument in case.inputs.arguments:

@@ -18,6 +18,9 @@ from placewise.errors import CaseError
 MAX_BYTES = 2**31
 """Largest array of a case: the executor addresses its device memory with 32-bit offsets."""
 
+BFLOAT16 = "bfloat16"
+"""Name of the type in case files."""
+
 _UNREADABLE = (
     OSError,
     EOFError,
@@ -118,8 +121,15 @@ def check_size(shape: tuple[int, ...], dtype: DTypeLike, where: str) -> None:
         raise CaseError(f"shape {shape} takes more than {MAX_BYTES >> 30} GiB", where=where)
 
 
+def stored_type(dtype: DTypeLike) -> np.dtype[Any]:
+    """The type that holds ``dtype``: NumPy has no bfloat16, its bits are kept as uint16."""
+    return np.dtype(np.uint16 if dtype == BFLOAT16 else dtype)
+
+
 def converted(values: NDArray[Any], dtype: DTypeLike, where: str) -> NDArray[np.generic]:
     """``values`` as ``dtype``; raises CaseError where whole numbers would change."""
+    if dtype == BFLOAT16:
+        return _bfloat16(converted(values, np.float32, where))
     target = np.dtype(dtype)
     if values.dtype.hasobject:
         raise CaseError("numbers beyond 64 bits do not fit any type", where=where)
@@ -134,6 +144,15 @@ def converted(values: NDArray[Any], dtype: DTypeLike, where: str) -> NDArray[np.
     elif target.kind != "c" and values.dtype.kind == "c":
         raise CaseError(f"complex values do not fit {target}", where=where)
     result: NDArray[np.generic] = np.ascontiguousarray(values, dtype=target)
+    return result
+
+
+def _bfloat16(values: NDArray[Any]) -> NDArray[np.generic]:
+    """Bits of the nearest bfloat16 numbers, ties to even, as uint16."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    # Rounding must not turn a NaN's payload into an infinity.
+    result: NDArray[np.generic] = np.where(np.isnan(values), 0x7FC0, rounded).astype(np.uint16)
     return result
 
 

@@ -16,7 +16,8 @@ from placewise.kernel import arrays, casemodel
 from placewise.kernel.case import Case
 from placewise.kernel.casemodel import CaseModel
 from placewise.kernel.finite_element import hexahedra
-from placewise.kernel.make_case import make_case
+from placewise.kernel.make_case import Value, make_case
+from placewise.kernel.values import POINTER, PointerTo, Struct, Uninitialised
 
 
 def read_case_file(path: Path) -> Case:
@@ -59,7 +60,11 @@ def _validated(document: dict[str, Any], path: Path) -> CaseModel:
 def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
     """Dotted key of a pydantic location; an argument is called by its name where it has one."""
     parts = list(location)
-    if len(parts) > 1 and parts[0] in ("arguments", "constants") and isinstance(parts[1], int):
+    if (
+        len(parts) > 1
+        and parts[0] in ("arguments", "constants", "buffers")
+        and isinstance(parts[1], int)
+    ):
         entry = document[parts[0]][parts[1]]
         named = entry.get("name") if isinstance(entry, dict) else None
         parts[1] = named if isinstance(named, str) and named else parts[1] + 1
@@ -109,9 +114,10 @@ class _Reader:
                 include_paths=[self._file(p) for p in model.include],
                 std=model.std,
                 constants={
-                    c.name: np.atleast_1d(self._argument(c, f"constants.{c.name}"))
-                    for c in model.constants
+                    c.name: self._argument(c, f"constants.{c.name}") for c in model.constants
                 },
+                buffers={b.name: self._argument(b, f"buffers.{b.name}") for b in model.buffers},
+                flags=model.flags,
                 name=model.name or self.path.stem,
                 description=model.description,
             )
@@ -131,6 +137,7 @@ class _Reader:
         for what, entries in (
             ("arguments", self.model.arguments),
             ("constants", self.model.constants),
+            ("buffers", self.model.buffers),
         ):
             seen: set[str] = set()
             for entry in entries:
@@ -197,16 +204,22 @@ class _Reader:
             self.images[name] = arrays.load_image(self._file(self.model.images[name].file))
         return self.images[name]
 
-    def _argument(self, model: Any, key: str) -> np.ndarray[Any, Any] | np.generic:
+    def _argument(self, model: Any, key: str) -> Value:
         where = f"{self.path}: {key}"
         match model:
             case casemodel.ValueArgument():
-                value = model.value
-                if isinstance(value, str):
-                    value = self._size(value, f"{key}.value")
-                given: NDArray[np.generic] = np.array([value])
-                scalar: np.generic = arrays.converted(given, model.dtype, f"{where}.value")[0]
-                return scalar
+                return self._scalar(model.value, model.dtype, f"{key}.value")
+            case casemodel.UninitialisedArgument():
+                shape = self._shape(model.shape, key)
+                arrays.check_size(shape, arrays.stored_type(model.dtype), f"{where}.shape")
+                return Uninitialised(shape, arrays.stored_type(model.dtype))
+            case casemodel.PointerArgument():
+                # Null alone is a number like any other.
+                return self._pointer(model.pointer, f"{key}.pointer") or POINTER.type(0)
+            case casemodel.PointersArgument():
+                return [self._pointer(p, f"{key}.pointers") for p in model.pointers]
+            case casemodel.StructArgument():
+                return self._struct(model.struct, f"{key}.struct")
             case casemodel.FileArgument():
                 return self._from_file(model, key)
             case casemodel.MatrixArgument():
@@ -236,9 +249,36 @@ class _Reader:
             case _:
                 return self._generated(model, key)
 
+    def _scalar(self, value: bool | int | float | str, dtype: str, key: str) -> np.generic:
+        number = self._size(value, key) if isinstance(value, str) else value
+        given: NDArray[np.generic] = np.array([number])
+        scalar: np.generic = arrays.converted(given, dtype, f"{self.path}: {key}")[0]
+        return scalar
+
+    def _pointer(self, target: str | casemodel.PointerModel, key: str) -> PointerTo | None:
+        if isinstance(target, str):
+            return PointerTo(target) if target else None
+        return PointerTo(target.array, self._size(target.element, f"{key}.element"))
+
+    def _struct(self, fields: list[casemodel.FieldModel], key: str) -> Struct:
+        values: dict[str, object] = {}
+        types: list[tuple[str, np.dtype[np.generic]]] = []
+        for field in fields:
+            where = f"{key}.{field.name}"
+            if field.name in values:
+                self._fail(where, "is declared twice")
+            if field.pointer is not None:
+                values[field.name] = self._pointer(field.pointer, where)
+                types.append((field.name, POINTER))
+            elif field.value is not None and field.dtype is not None:
+                values[field.name] = self._scalar(field.value, field.dtype, where)
+                types.append((field.name, arrays.stored_type(field.dtype)))
+        return Struct(np.dtype(types, align=True), values)
+
     def _generated(self, model: Any, key: str) -> NDArray[np.generic]:
         shape = self._shape(model.shape, key)
-        arrays.check_size(shape, model.dtype, f"{self.path}: {key}.shape")
+        stored = arrays.stored_type(model.dtype)
+        arrays.check_size(shape, stored, f"{self.path}: {key}.shape")
         where = f"{self.path}: {key}"
         match model:
             case casemodel.FillArgument():
@@ -270,7 +310,7 @@ class _Reader:
         path = self._file(model.file)
         array = arrays.load_array(path, model.member)
         arrays.check_size(array.shape, array.dtype, str(path))
-        if model.dtype is not None and array.dtype != np.dtype(model.dtype):
+        if model.dtype is not None and array.dtype != arrays.stored_type(model.dtype):
             self._fail(
                 f"{key}.dtype",
                 f"{path} holds {array.dtype}, not {model.dtype}",

@@ -14,7 +14,7 @@ Size = Annotated[int, Field(ge=0, lt=2**63)] | str
 
 DtypeName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "float32", "float64", "complex64", "complex128",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
 ]  # fmt: skip
 Shape = Annotated[list[Size], Field(min_length=1)]
 Dims = Annotated[list[Size], Field(min_length=1, max_length=3)]
@@ -143,6 +143,60 @@ class ImageArgument(Argument):
     dtype: Literal["uint8", "float32"]
 
 
+class UninitialisedArgument(Argument):
+    """Memory as ``cudaMalloc`` leaves it."""
+
+    uninitialised: Literal[True]
+    shape: Shape
+
+
+class PointerModel(Strict):
+    """An element of another argument or buffer."""
+
+    array: Name
+    element: Size = 0
+
+
+Target = Annotated[str, Field(pattern=r"^([A-Za-z_]\w*)?$")] | PointerModel
+"""What a pointer leads to; empty text for null."""
+
+
+class PointerArgument(Strict):
+    """A pointer into another array."""
+
+    name: Name
+    pointer: Target
+
+
+class PointersArgument(Strict):
+    """A table of pointers."""
+
+    name: Name
+    pointers: Annotated[list[Target], Field(min_length=1)]
+
+
+class FieldModel(Strict):
+    """One member of a struct: a number, or a pointer."""
+
+    name: Name
+    dtype: DtypeName | None = None
+    value: bool | int | float | str | None = None
+    pointer: Target | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> FieldModel:
+        if (self.pointer is None) == (self.value is None or self.dtype is None):
+            raise ValueError("needs either dtype and value, or pointer")
+        return self
+
+
+class StructArgument(Strict):
+    """A struct by value, its members in order and padded as C does."""
+
+    name: Name
+    struct: Annotated[list[FieldModel], Field(min_length=1)]
+
+
 _SOURCES: dict[str, type[BaseModel]] = {
     "value": ValueArgument,
     "values": ValuesArgument,
@@ -155,6 +209,10 @@ _SOURCES: dict[str, type[BaseModel]] = {
     "file": FileArgument,
     "matrix": MatrixArgument,
     "image": ImageArgument,
+    "uninitialised": UninitialisedArgument,
+    "pointer": PointerArgument,
+    "pointers": PointersArgument,
+    "struct": StructArgument,
 }
 
 
@@ -178,7 +236,11 @@ AnyArgument = Annotated[
     | Annotated[GaussianArgument, Tag("gaussian")]
     | Annotated[FileArgument, Tag("file")]
     | Annotated[MatrixArgument, Tag("matrix")]
-    | Annotated[ImageArgument, Tag("image")],
+    | Annotated[ImageArgument, Tag("image")]
+    | Annotated[UninitialisedArgument, Tag("uninitialised")]
+    | Annotated[PointerArgument, Tag("pointer")]
+    | Annotated[PointersArgument, Tag("pointers")]
+    | Annotated[StructArgument, Tag("struct")],
     Discriminator(
         _source,
         custom_error_type="source",
@@ -245,6 +307,7 @@ class CaseModel(Strict):
     source: str | None = None
     code: str | None = None
     std: str = "c++17"
+    flags: list[str] = []
     include: list[str] = []
     defines: dict[str, str | int | float | bool] = {}
     sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = {}
@@ -253,6 +316,7 @@ class CaseModel(Strict):
     launch: LaunchModel
     arguments: list[AnyArgument]
     constants: list[AnyArgument] = []
+    buffers: list[AnyArgument] = []
 
     @model_validator(mode="after")
     def _one_source(self) -> CaseModel:

@@ -45,9 +45,10 @@ Value = (
     | SurfaceArgument
     | Sequence[PointerTo | None]
     | Sequence[Struct]
+    | None
 )
 """An array, a scalar, or what :mod:`placewise.kernel.values` has for it; lists of pointers and of
-structs are arrays of them."""
+structs are arrays of them, None is a null pointer."""
 
 
 def make_case(
@@ -181,6 +182,8 @@ def make_argument(name: str, value: object) -> Argument:
     match value:
         case TextureArgument() | SurfaceArgument():
             return replace(value, name=name)
+        case None:
+            return ScalarArgument(name, POINTER.type(0))
         case PointerTo(array, element):
             return ScalarArgument(name, POINTER.type(0), (StoredPointer(0, array, element),))
         case Struct():
