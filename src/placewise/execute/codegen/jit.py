@@ -10,6 +10,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from placewise.execute.codegen.processor import Processor
 from placewise.kernel.disk_cache import DiskCache, key_of
 
 CODE = DiskCache("code", files=400)
@@ -24,27 +25,12 @@ _MATHEMATICS = tuple(
 """Functions of the C mathematics library that LLVM may call where the host has no instruction."""
 
 
-@functools.cache
-def host() -> tuple[Any, frozenset[str], str]:
-    """Target machine, CPU features, and a text that names both and LLVM's version."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features()
-    flat, cpu = features.flatten(), llvm.get_host_cpu_name()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=flat, opt=_OPTIMISATION, reloc="static", jit=True
-    )
-    known = f"{llvm.llvm_version_info} {machine.triple} {cpu} {flat} {_OPTIMISATION}"
-    return machine, frozenset(name for name, on in features.items() if on), known
-
-
-def function(text: str, name: str) -> tuple[Any, Any]:
+def function(text: str, name: str, processor: Processor) -> tuple[Any, Any]:
     """Address of a function of an LLVM module, and what must be kept as long as it is used."""
-    _, _, known = host()
-    key = key_of(known, text)
+    key = key_of(processor.key, str(_OPTIMISATION), text)
     code = CODE.read(key)
     if code is None:
-        code = _object_code(text)
+        code = _object_code(text, processor)
         CODE.write(key, code)
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for symbol, address in _mathematics().items():
@@ -53,8 +39,8 @@ def function(text: str, name: str) -> tuple[Any, Any]:
     return tracker[name], tracker
 
 
-def _object_code(text: str) -> bytes:
-    machine, _, _ = host()
+def _object_code(text: str, processor: Processor) -> bytes:
+    machine = processor.machine(_OPTIMISATION)
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -76,7 +62,8 @@ def _optimise(module: Any, machine: Any) -> None:
 
 @functools.cache
 def _linker() -> Any:
-    host()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
     return llvm.create_lljit_compiler()
 
 

@@ -14,8 +14,10 @@ from placewise.execute.codegen.access import (
     load_elements,
     touch,
 )
+from placewise.execute.codegen.gathers import gather
 from placewise.execute.codegen.halves import Halves, trace_halves
 from placewise.execute.codegen.lanewise import lane_loop
+from placewise.execute.codegen.state import Options
 from placewise.execute.codegen.text import Text, lanes
 
 
@@ -51,7 +53,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     return "\n".join([head, *t.lines, "}"])
 
 
-def vector_load(kind: Kind, declarations: set[str], *, large: bool) -> str:
+def vector_load(kind: Kind, declarations: set[str], options: Options) -> str:
     """A load by 32 addresses."""
     t = Text(declarations)
     e, count = kind.element, kind.count
@@ -124,26 +126,15 @@ def vector_load(kind: Kind, declarations: set[str], *, large: bool) -> str:
     t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %gather, label %lanes, !prof !1")
     t.start("gather")
     touch(t, found, "load")
-    index_type, index = gather_index(t, kind, relative, large)
+    index_type, index = gather_index(t, kind, relative, options.large)
     if kind.traced:
         records.append_any(t, found.array, index, index_type)
-    flags = t.op("bitcast i32 %mask to <32 x i1>")
     values = []
     for n in range(count):
-        host = found.host
+        base = found.host
         if n:
-            host = t.op(f"getelementptr i8, ptr {host}, i64 {n * kind.bits // 8}")
-        pointers_ = t.op(f"getelementptr i8, ptr {host}, <32 x {index_type}> {index}")
-        values.append(
-            t.call(
-                f"<32 x {e}>",
-                f"llvm.masked.gather.v32{e}.v32p0",
-                ("<32 x ptr>", pointers_),
-                ("i32", str(kind.bits // 8)),
-                ("<32 x i1>", flags),
-                (f"<32 x {e}>", "zeroinitializer"),
-            )
-        )
+            base = t.op(f"getelementptr i8, ptr {base}, i64 {n * kind.bits // 8}")
+        values.append(gather(t, options.processor, base, index, index_type, kind.bits))
     give(t, kind.vector_result, values, f"<32 x {e}>")
     t.start("lanes")
     lane_loop(t, kind, "load")

@@ -10,12 +10,14 @@ from placewise.execute.codegen.access import (
     general_range,
     touch,
 )
+from placewise.execute.codegen.gathers import scatter
 from placewise.execute.codegen.halves import Halves, trace_halves
 from placewise.execute.codegen.lanewise import lane_loop
+from placewise.execute.codegen.state import Options
 from placewise.execute.codegen.text import Text, lanes
 
 
-def vector_store(kind: Kind, declarations: set[str], *, large: bool) -> str:
+def vector_store(kind: Kind, declarations: set[str], options: Options) -> str:
     """A store by 32 addresses; of lanes with the same address the highest one stays."""
     t = Text(declarations)
     e, count = kind.element, kind.count
@@ -61,21 +63,14 @@ def vector_store(kind: Kind, declarations: set[str], *, large: bool) -> str:
     t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %scatter, label %lanes, !prof !1")
     t.start("scatter")
     touch(t, found, "store")
-    index_type, index = gather_index(t, kind, relative, large)
+    index_type, index = gather_index(t, kind, relative, options.large)
     if kind.traced:
         records.append_any(t, found.array, index, index_type)
-    flags = t.op("bitcast i32 %mask to <32 x i1>")
     for n in range(count):
-        host = found.host
+        base = found.host
         if n:
-            host = t.op(f"getelementptr i8, ptr {host}, i64 {n * kind.bits // 8}")
-        pointers_ = t.op(f"getelementptr i8, ptr {host}, <32 x {index_type}> {index}")
-        name = f"llvm.masked.scatter.v32{e}.v32p0"
-        t.declarations.add(f"declare void @{name}(<32 x {e}>, <32 x ptr>, i32, <32 x i1>)")
-        t.do(
-            f"call void @{name}(<32 x {e}> %value{n}, <32 x ptr> {pointers_}, "
-            f"i32 {kind.bits // 8}, <32 x i1> {flags})"
-        )
+            base = t.op(f"getelementptr i8, ptr {base}, i64 {n * kind.bits // 8}")
+        scatter(t, options.processor, base, index, index_type, f"%value{n}", kind.bits)
     t.do("ret void")
     t.start("lanes")
     lane_loop(t, kind, "store")

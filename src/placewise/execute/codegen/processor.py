@@ -1,0 +1,53 @@
+"""The processor that code is generated for."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A processor as LLVM names it."""
+
+    name: str
+    features: tuple[str, ...]
+    """Instruction sets and the like, each with + or -."""
+
+    @property
+    def avx512(self) -> bool:
+        """Vectors of 512 bits, with lane masks for every operation."""
+        return all(f"+avx512{x}" in self.features for x in ("f", "bw", "dq", "vl"))
+
+    @property
+    def slow_gather(self) -> bool:
+        """Loading elements one by one is faster than gathering them."""
+        return self.name.startswith("znver")
+
+    @property
+    def key(self) -> str:
+        """All that code for this processor depends on, LLVM's version included."""
+        triple = llvm.get_default_triple()
+        return f"{llvm.llvm_version_info} {triple} {self.name} {','.join(self.features)}"
+
+    def machine(self, optimisation: int) -> Any:
+        """LLVM's target machine, for optimisation levels 0 to 3."""
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm.Target.from_default_triple().create_target_machine(
+            cpu=self.name,
+            features=",".join(self.features),
+            opt=optimisation,
+            reloc="static",
+            jit=True,
+        )
+
+
+@functools.cache
+def this_processor() -> Processor:
+    """That of this computer."""
+    features = llvm.get_host_cpu_features()
+    return Processor(llvm.get_host_cpu_name(), tuple(features.flatten().split(",")))
