@@ -76,7 +76,7 @@ def blocks_may_run_together(program: Program) -> bool:
     return not any(
         a.kind == "atomic"
         and a.space != "shared"
-        and (a.operation in _ORDERED or a.operation.startswith("fadd") or a.result_used)
+        and (a.operation in _ORDERED or a.operation.startswith("f") or a.result_used)
         for a in program.accesses
     )
 

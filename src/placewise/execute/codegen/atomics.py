@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import records
-from placewise.execute.codegen.access import Kind, general_range, touch
+from placewise.execute.codegen import mbarrier, records
+from placewise.execute.codegen.access import Kind, general_range, give, touch
 from placewise.execute.codegen.lanewise import lane_pointer
 from placewise.execute.codegen.text import Text
 from placewise.execute.ir import Access
@@ -30,12 +30,17 @@ def atomic_kind(access: Access, *, traced: bool) -> Kind:
         memory = "shared"
     else:
         memory = "windowed"
-    return Kind("atomic", memory, access.bits, 1, traced)
+    return Kind("atomic", memory, access.bits, access.count, traced)
+
+
+def operands_of(access: Access) -> int:
+    """Values that an atomic takes per lane; a helper has one more where it is alone."""
+    return 2 if access.operation == "cas" else access.count
 
 
 def name_of(access: Access, *, traced: bool, parallel: bool) -> str:
     kind = atomic_kind(access, traced=traced)
-    return f"@atomic.{access.operation}.{kind.memory}.{access.bits}" + (
+    return f"@atomic.{access.operation}.{kind.memory}.{access.bits}x{access.count}" + (
         (".t" if traced else "") + (".p" if parallel else "")
     )
 
@@ -47,11 +52,14 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
     e, a = kind.element, kind.address
     found, relative, good, _ = general_range(t, kind)
     addresses = t.stack(f"<32 x {a}>")
-    places = [t.stack(f"<32 x {e}>") for _ in range(3)]
+    values_wide = range(max(2, operands_of(access)))
+    given = [t.stack(f"<32 x {e}>") for _ in values_wide]
+    results = [t.stack(f"<32 x {e}>") for _ in range(access.count)]
     t.do(f"store <32 x {a}> {relative}, ptr {addresses}")
-    t.do(f"store <32 x {e}> %value0, ptr {places[1]}")
-    t.do(f"store <32 x {e}> %value1, ptr {places[2]}")
-    t.do(f"store <32 x {e}> zeroinitializer, ptr {places[0]}")
+    for n, place in enumerate(given):
+        t.do(f"store <32 x {e}> %value{n}, ptr {place}")
+    for place in results:
+        t.do(f"store <32 x {e}> zeroinitializer, ptr {place}")
     t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %near, label %far, !prof !1")
 
     def loop(start: str, pointer_of: object) -> None:
@@ -68,11 +76,12 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
         assert callable(pointer_of)
         pointer = pointer_of(where, lane, on)
         values = [
-            t.op(f"load {e}, ptr {t.op(f'getelementptr {e}, ptr {p}, i32 {lane}')}")
-            for p in places[1:]
+            t.op(f"load {e}, ptr {t.op(f'getelementptr {e}, ptr {p}, i32 {lane}')}") for p in given
         ]
-        old = _operate(t, access, e, pointer, values, parallel=parallel)
-        t.do(f"store {e} {old}, ptr {t.op(f'getelementptr {e}, ptr {places[0]}, i32 {lane}')}")
+        for n, place in enumerate(results):
+            at = t.op(f"getelementptr i8, ptr {pointer}, i64 {n * kind.bits // 8}")
+            old = _operate(t, access, e, at, values[n:] + values[:n], parallel=parallel)
+            t.do(f"store {e} {old}, ptr {t.op(f'getelementptr {e}, ptr {place}, i32 {lane}')}")
         t.do(f"br label %{on}")
         t.start(on)
         t.do(f"{rest} = and i32 {left}, {t.op(f'sub i32 {left}, 1')}")
@@ -91,11 +100,13 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
     t.start("far.loop")
     loop("far.loop", lambda at, lane, on: lane_pointer(t, kind, "atomic", at, lane, on))
     t.start("out")
-    t.do(f"ret <32 x {e}> {t.op(f'load <32 x {e}>, ptr {places[0]}')}")
+    old = [t.op(f"load <32 x {e}>, ptr {place}") for place in results]
+    give(t, kind.vector_result, old, f"<32 x {e}>")
+    parameters = "".join(f", <32 x {e}> %value{n}" for n in values_wide)
+    name = name_of(access, traced=traced, parallel=parallel)
     head = (
-        f"define internal fastcc <32 x {e}> {name_of(access, traced=traced, parallel=parallel)}"
-        f"(ptr %ctx, <32 x {a}> %address, i32 %mask, i32 %site, <32 x {e}> %value0, "
-        f"<32 x {e}> %value1) noinline #0 {{"
+        f"define internal fastcc {kind.vector_result} {name}"
+        f"(ptr %ctx, <32 x {a}> %address, i32 %mask, i32 %site{parameters}) noinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])
 
@@ -110,7 +121,7 @@ def _operate(
 ) -> str:
     """One lane's operation; returns the old value."""
     op = access.operation
-    first, second = values
+    first, second, *_ = values
     if parallel:
         if op == "cas":
             pair = t.op(f"cmpxchg ptr {pointer}, {e} {first}, {e} {second} seq_cst seq_cst")
@@ -129,10 +140,12 @@ def _operate(
 def _new_value(t: Text, op: str, e: str, old: str, first: str, second: str) -> str:
     if op in ("add", "and", "or", "xor"):
         return t.op(f"{op} {e} {old}, {first}")
+    if op.startswith("mbarrier_"):
+        return mbarrier.new_state(t, op.removeprefix("mbarrier_"), old, first)
     if op in ("smin", "smax", "umin", "umax"):
         return t.call(e, f"llvm.{op}.{e}", (e, old), (e, first))
-    if op.startswith("fadd_"):
-        return _half_sum(t, op.removeprefix("fadd_"), e, old, first)
+    if op[:5] in ("fadd_", "fmin_", "fmax_"):
+        return _of_halves(t, op[:4], op[5:], e, old, first)
     if op == "fadd":
         real = "float" if e == "i32" else "double"
         x, y = (t.op(f"bitcast {e} {v} to {real}") for v in (old, first))
@@ -151,27 +164,34 @@ def _new_value(t: Text, op: str, e: str, old: str, first: str, second: str) -> s
     return t.op(f"select i1 {t.op(f'or i1 {none}, {above}')}, {e} {first}, {e} {less}")
 
 
-def _half_sum(t: Text, type_: str, e: str, old: str, value: str) -> str:
-    """Sum of one or two half or bfloat16 numbers, each rounded from single precision."""
+def _of_halves(t: Text, op: str, type_: str, e: str, old: str, value: str) -> str:
+    """Sum, minimum or maximum of one or two half or bfloat16 numbers, rounded from single."""
     if not type_.endswith("x2"):
-        return _one_half_sum(t, type_, old, value)
+        return _of_one(t, op, type_, old, value)
     parts = []
     for shift in (0, 16):
         a, b = (t.op(f"trunc i32 {t.op(f'lshr i32 {v}, {shift}')} to i16") for v in (old, value))
-        total = t.op(f"zext i16 {_one_half_sum(t, type_.removesuffix('x2'), a, b)} to i32")
+        total = t.op(f"zext i16 {_of_one(t, op, type_.removesuffix('x2'), a, b)} to i32")
         parts.append(t.op(f"shl i32 {total}, {shift}"))
     return t.op(f"or {e} {parts[0]}, {parts[1]}")
 
 
-def _one_half_sum(t: Text, type_: str, old: str, value: str) -> str:
+def _computed(t: Text, op: str, real: str, x: str, y: str) -> str:
+    if op == "fadd":
+        return t.op(f"fadd {real} {x}, {y}")
+    name = {"fmin": "llvm.minimumnum", "fmax": "llvm.maximumnum"}[op]
+    return t.call(real, f"{name}.{'f16' if real == 'half' else 'f32'}", (real, x), (real, y))
+
+
+def _of_one(t: Text, op: str, type_: str, old: str, value: str) -> str:
     if type_ == "f16":
         x, y = (t.op(f"bitcast i16 {v} to half") for v in (old, value))
-        return t.op(f"bitcast half {t.op(f'fadd half {x}, {y}')} to i16")
+        return t.op(f"bitcast half {_computed(t, op, 'half', x, y)} to i16")
     wide = [
         t.op(f"bitcast i32 {t.op(f'shl i32 {w}, 16')} to float")
         for w in [t.op(f"zext i16 {v} to i32") for v in (old, value)]
     ]
-    bits = t.op(f"bitcast float {t.op(f'fadd float {wide[0]}, {wide[1]}')} to i32")
+    bits = t.op(f"bitcast float {_computed(t, op, 'float', *wide)} to i32")
     lowest = t.op(f"and i32 {t.op(f'lshr i32 {bits}, 16')}, 1")
     rounded = t.op(f"add i32 {t.op(f'add i32 {bits}, 32767')}, {lowest}")
     magnitude = t.op(f"and i32 {bits}, 2147483647")

@@ -136,6 +136,41 @@ def permuted_constant(c: Shorthand, a: Node, b: Node, selector: int) -> Node:
     return result
 
 
+def _nth_one(c: Context, word: Node, rank: Node) -> Node:
+    """Position of the set bit with ``rank`` lower set bits, all ones if there is none."""
+    position = c.b.const("i32", 0)
+    left = rank
+    for width_ in (16, 8, 4, 2, 1):
+        low = c.both("and", c.both("lshr", word, position), c.b.const("i32", (1 << width_) - 1))
+        ones = c.b.pure("ctpop", "i32", low)
+        beyond = c.b.icmp("uge", left, ones)
+        left = c.b.select(beyond, c.both("sub", left, ones), left)
+        further = c.both("add", position, c.b.const("i32", width_))
+        position = c.b.select(beyond, further, position)
+        position = c.both("and", position, c.b.const("i32", 31))
+    exists = c.b.icmp("ult", rank, c.b.pure("ctpop", "i32", word))
+    return c.b.select(exists, position, c.b.const("i32", -1))
+
+
+def fns(c: Context, i: Instruction) -> None:
+    """fns.b32 d, mask, base, offset: the offset-th set bit from a place on, up or down."""
+    mask, base, offset = (c.src(o, "i32") for o in i.operands[1:4])
+    zero, one, last = (c.b.const("i32", v) for v in (0, 1, 31))
+    above = c.both("and", mask, shifted(c, "shl", c.b.const("i32", -1), base))
+    up = _nth_one(c, above, c.both("sub", offset, one))
+    turned = c.b.pure("bitreverse", "i32", mask)
+    below = c.both(
+        "and", turned, shifted(c, "shl", c.b.const("i32", -1), c.both("sub", last, base))
+    )
+    found = _nth_one(c, below, c.negate(offset))
+    none = c.b.icmp("eq", found, c.b.const("i32", -1))
+    down = c.b.select(none, found, c.both("sub", last, found))
+    here = c.b.icmp("ne", c.both("and", shifted(c, "lshr", mask, base), one), zero)
+    own = c.b.select(here, base, c.b.const("i32", -1))
+    moved = c.b.select(c.b.icmp("sgt", offset, zero), up, down)
+    c.dst(i.operands[0], c.b.select(c.b.icmp("eq", offset, zero), own, moved))
+
+
 def prmt(c: Context, i: Instruction) -> None:
     a, b, selector = (c.src(o, "i32") for o in i.operands[1:4])
     mode = next((p for p in i.parts if p in _MODES), None)

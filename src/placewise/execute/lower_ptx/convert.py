@@ -115,16 +115,7 @@ def _to_float(c: Context, i: Instruction, value: Node, to: str) -> Node:
 
 
 def _to_half(c: Context, value: Node, mode: str) -> Node:
-    if value.type == "f16":
-        return value
-    if mode == "rn":
-        return rounding.to_half(c, value)
-    if value.type == "f64":
-        value = rounding.narrow_odd(c, value)
-    near = c.b.pure("fptrunc", "f16", value)
-    error = c.both("fsub", value, c.b.pure("fpext", "f32", near))
-    error = c.b.select(c.b.fcmp("uno", error, error), c.b.const("f32", 0), error)
-    return rounding.adjust(c, near, error, mode)
+    return value if value.type == "f16" else rounding.to_half(c, value, mode)
 
 
 def _to_bf16(c: Context, i: Instruction, value: Node, mode: str, integral: str | None) -> Node:
@@ -152,23 +143,14 @@ def _from_integer(c: Context, i: Instruction, value: Node, to: str, mode: str) -
     if to in ("f32", "f64"):
         return c.b.pure(op, to, value, attr=rounding.attribute(mode))
     # Every 32-bit integer is exact in double precision.
-    wide = c.b.pure(op, "f64", value) if value.type == "i32" else _odd_from_long(c, value, signed)
+    wide = (
+        c.b.pure(op, "f64", value)
+        if value.type == "i32"
+        else rounding.odd_from_long(c, value, signed=signed)
+    )
     if to == "f16":
         return _to_half(c, wide, mode)
     return to_bf16(c, rounding.narrow_odd(c, wide))
-
-
-def _long_halves(c: Context, value: Node, signed: bool) -> tuple[Node, Node]:
-    """A 64-bit integer as the sum of two doubles."""
-    high = c.both("ashr" if signed else "lshr", value, c.b.const("i64", 32))
-    low = c.both("and", value, c.b.const("i64", 0xFFFFFFFF))
-    scale = c.b.const("f64", 0x41F0000000000000)  # 2**32
-    upper = c.b.pure("sitofp" if signed else "uitofp", "f64", high)
-    return c.both("fmul", upper, scale), c.b.pure("uitofp", "f64", low)
-
-
-def _odd_from_long(c: Context, value: Node, signed: bool) -> Node:
-    return rounding.odd(c, *rounding.two_sum(c, *_long_halves(c, value, signed)))
 
 
 def _pack_integers(c: Context, i: Instruction) -> None:

@@ -144,16 +144,9 @@ def fma(c: Context, i: Instruction) -> None:
     type_ = float_type(i)
     mode = rounding.mode_of(i.parts)
     if type_.startswith(("f16", "bf16")):
-        elementwise(c, i, lambda a, b, d: _half_fma(c, a, b, d))
+        elementwise(c, i, lambda a, b, d: rounding.half_fma(c, a, b, d))
     else:
         elementwise(c, i, lambda a, b, d: rounding.fma(c, a, b, d, mode))
-
-
-def _half_fma(c: Shorthand, a: Node, b: Node, d: Node) -> Node:
-    x, y, z = (c.b.pure("fpext", "f64", v) for v in (a, b, d))
-    total = rounding.odd(c, *rounding.two_sum(c, c.both("fmul", x, y), z))
-    # Left in double precision; rounding to the half type happens where the result is packed.
-    return total if a.type == "f32" else rounding.to_half(c, total)
 
 
 def div(c: Context, i: Instruction) -> None:

@@ -168,7 +168,10 @@ class FunctionLowering:
             self.c.guard = None
             return False
         if "cluster" in parts:
-            self.c.unsupported(i)
+            # A cluster is one block: who waits, waits for the block's threads.
+            if "arrive" in parts:
+                return False
+            parts = ("barrier", "sync")
         rejoin = self._fork(guard) if guard is not None else None
         operands = list(i.operands)
         reduce = None

@@ -12,7 +12,6 @@ from placewise.kernel.ptx import (
     Instruction,
     Operand,
     Register,
-    Sink,
     Symbol,
     Vector,
 )
@@ -24,7 +23,6 @@ _SPACES = {
     "const": "constant",
     "param": "param",
 }
-_ATOMIC = frozenset({"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"})
 
 
 def _space(i: Instruction) -> str:
@@ -35,11 +33,11 @@ def _space(i: Instruction) -> str:
     return "generic"
 
 
-def _count(i: Instruction) -> int:
+def element_count(i: Instruction) -> int:
     return next((int(p[1:]) for p in i.parts if p in ("v2", "v4", "v8")), 1)
 
 
-def _address(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[Node, int]:
+def address_in(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[Node, int]:
     """The address as i64 (i32 in shared and local memory) and the constant offset."""
     if not isinstance(operand, Address):
         c.unsupported(i, "expected an address")
@@ -79,7 +77,7 @@ def make_access(
 def place_of(c: Context, i: Instruction, operand: Operand) -> tuple[str, Node, int]:
     """The space that an instruction names, the address and the constant offset."""
     space = _space(i)
-    return space, *_address(c, i, operand, space)
+    return space, *address_in(c, i, operand, space)
 
 
 def guards(c: Context) -> tuple[Node, ...]:
@@ -93,9 +91,9 @@ def load(c: Context, i: Instruction) -> None:
     if space == "param" and isinstance(operand, Address) and isinstance(operand.base, Symbol):
         load_parameter(c, i, operand.base.name, operand.offset)
         return
-    type_, count = i.parts[-1], _count(i)
+    type_, count = i.parts[-1], element_count(i)
     bits = width(type_)
-    address, offset = _address(c, i, operand, space)
+    address, offset = address_in(c, i, operand, space)
     access = make_access(c, i, "load", space, (bits, count, offset))
     node = c.b.access("load", int_type(bits), access, address, *guards(c))
     values = [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
@@ -119,7 +117,7 @@ def load_parameter(c: Context, i: Instruction, name: str, offset: int) -> None:
     """ld.param of a named parameter: a place in the parameter buffer, or a call's argument."""
     type_ = i.parts[-1]
     bits = width(type_)
-    count = _count(i)
+    count = element_count(i)
     start = c.function_parameters.get(name)
     values = []
     for n in range(count):
@@ -133,44 +131,16 @@ def load_parameter(c: Context, i: Instruction, name: str, offset: int) -> None:
 
 def store(c: Context, i: Instruction) -> None:
     space = _space(i)
-    bits, count = width(i.parts[-1]), _count(i)
+    bits, count = width(i.parts[-1]), element_count(i)
     values = read_values(c, i.operands[1], int_type(bits))
     operand = i.operands[0]
     if space == "param" and isinstance(operand, Address) and isinstance(operand.base, Symbol):
         for n, value in enumerate(values):
             c.store_argument(operand.base.name, operand.offset + n * bits // 8, value)
         return
-    address, offset = _address(c, i, operand, space)
+    address, offset = address_in(c, i, operand, space)
     access = make_access(c, i, "store", space, (bits, count, offset))
     c.b.access("store", "i1", access, address, *values, *guards(c))
-
-
-def atomic(c: Context, i: Instruction) -> None:
-    """atom and red."""
-    space = _space(i)
-    type_ = i.parts[-1]
-    operation = next((p for p in i.parts[1:] if p in _ATOMIC), None)
-    if operation is None or _count(i) > 1:
-        c.unsupported(i)
-    bits = width(type_)
-    halves = type_ in ("f16", "bf16", "f16x2", "bf16x2")
-    if halves and operation == "add":
-        operation = f"fadd_{type_}"
-    elif halves or (bits not in (32, 64) and (operation, bits) != ("cas", 16)):
-        c.unsupported(i, "atomics of this type are not covered")
-    elif operation in ("min", "max"):
-        operation = ("s" if type_[0] == "s" else "u") + operation
-    elif operation == "add" and type_[0] == "f":
-        operation = "fadd"
-    reduction = i.parts[0] == "red"
-    operands = list(i.operands if reduction else i.operands[1:])
-    address, offset = _address(c, i, operands[0], space)
-    values = [c.src(o, int_type(bits)) for o in operands[1:]]
-    used = not reduction and not isinstance(i.operands[0], Sink)
-    access = make_access(c, i, "atomic", space, (bits, 1, offset), operation, result_used=used)
-    node = c.b.access("atomic", int_type(bits), access, address, *values, *guards(c))
-    if used:
-        c.dst(i.operands[0], node)
 
 
 def copy_async(c: Context, i: Instruction) -> None:
@@ -187,7 +157,7 @@ def copy_async(c: Context, i: Instruction) -> None:
     policy = any("cache_hint" in p for p in i.parts)
     given = list(i.operands[3:-1] if policy else i.operands[3:])
     guard = c.guard
-    address, offset = _address(c, i, i.operands[1], "global")
+    address, offset = address_in(c, i, i.operands[1], "global")
     zero = c.b.const("i32", 0)
     if not given:
         values = _words(c, i, address, offset, words, guard)
@@ -203,7 +173,7 @@ def copy_async(c: Context, i: Instruction) -> None:
             c.b.select(whole, v, _partial(c, i, address, offset, k, length, whole, guard))
             for k, v in enumerate(full)
         ]
-    where, at = _address(c, i, i.operands[0], "shared")
+    where, at = address_in(c, i, i.operands[0], "shared")
     access = make_access(c, i, "store", "shared", (32, words, at))
     c.b.access("store", "i1", access, where, *values, *guards(c))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placewise.errors import UnsupportedError
 from placewise.execute.builder import Builder
 from placewise.execute.ir import Program
 from placewise.execute.layout import address, function_address
@@ -52,6 +53,8 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
 
     Raises UnsupportedError for the first instruction that is not covered.
     """
+    if module.functions[entry].cluster > 1:
+        raise UnsupportedError("clusters of blocks are not covered", where=filename)
     functions = module.functions.values()
     offsets, dynamic_start = shared_variables(module)
     # One place for each variable, but where a function is active twice in a thread.

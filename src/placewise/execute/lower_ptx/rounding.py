@@ -85,11 +85,35 @@ def narrow_odd(c: Shorthand, value: Node) -> Node:
     return odd(c, near, c.both("fsub", value, c.b.pure("fpext", "f64", near)))
 
 
-def to_half(c: Shorthand, value: Node) -> Node:
-    """To half precision, to nearest; doubles go by way of single precision, rounded to odd."""
+def to_half(c: Shorthand, value: Node, mode: str = "rn") -> Node:
+    """To half precision by ``mode``; doubles go by way of single precision, rounded to odd."""
     if value.type == "f64":
         value = narrow_odd(c, value)
-    return c.b.pure("fptrunc", "f16", value)
+    near = c.b.pure("fptrunc", "f16", value)
+    if mode == "rn":
+        return near
+    error = c.both("fsub", value, c.b.pure("fpext", "f32", near))
+    error = c.b.select(c.b.fcmp("uno", error, error), c.b.const("f32", 0), error)
+    return adjust(c, near, error, mode)
+
+
+def odd_from_long(c: Shorthand, value: Node, *, signed: bool) -> Node:
+    """A 64-bit integer in double precision, rounded to odd."""
+    high = c.both("ashr" if signed else "lshr", value, c.b.const("i64", 32))
+    low = c.both("and", value, c.b.const("i64", 0xFFFFFFFF))
+    scale = c.b.const("f64", 0x41F0000000000000)  # 2**32
+    upper = c.both("fmul", c.b.pure("sitofp" if signed else "uitofp", "f64", high), scale)
+    return odd(c, *two_sum(c, upper, c.b.pure("uitofp", "f64", low)))
+
+
+def half_fma(c: Shorthand, a: Node, b: Node, d: Node) -> Node:
+    """a * b + d of halves, or of bfloat16 widened to single precision; rounded once.
+
+    The latter is left in double precision, rounded to odd, for :func:`narrow_odd`.
+    """
+    x, y, z = (c.b.pure("fpext", "f64", v) for v in (a, b, d))
+    total = odd(c, *two_sum(c, c.both("fmul", x, y), z))
+    return total if a.type == "f32" else to_half(c, total)
 
 
 def add(c: Shorthand, a: Node, b: Node, mode: str) -> Node:

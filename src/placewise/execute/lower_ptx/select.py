@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.layout import CODE_WINDOW, WINDOW_OF_SPACE, WINDOW_SHIFT
 from placewise.execute.lower_ptx.context import Context, width
 from placewise.execute.lower_ptx.floating import element, flush
 from placewise.execute.lower_ptx.integer import join, split
@@ -135,13 +135,29 @@ def cvta(c: Context, i: Instruction) -> None:
     c.dst(i.operands[0], value)
 
 
+def mapa(c: Context, i: Instruction) -> None:
+    """mapa d, a, rank: the only block of a cluster sees its own memory."""
+    type_ = int_type(width(i.parts[-1]))
+    c.dst(i.operands[0], c.src(i.operands[1], type_))
+
+
+def getctarank(c: Context, i: Instruction) -> None:
+    c.dst(i.operands[0], c.b.const("i32", 0))
+
+
 def isspacep(c: Context, i: Instruction) -> None:
     space = i.parts[1].split("::")[0]
     window = c.both("lshr", c.src(i.operands[1], "i64"), c.b.const("i64", WINDOW_SHIFT))
     if space in ("shared", "local", "param"):
         answer = c.b.icmp("eq", window, c.b.const("i64", WINDOW_OF_SPACE[space]))
     else:
-        answer = c.b.icmp("ugt", window, c.b.const("i64", max(WINDOW_OF_SPACE.values())))
-        if space == "const":
-            c.unsupported(i)
+        constant = c.b.const("i1", 0)
+        for variable in c.module.variables.values():
+            if variable.space == "const":
+                own = c.b.const("i64", c.symbols[variable.name] >> WINDOW_SHIFT)
+                constant = c.both("or", constant, c.b.icmp("eq", window, own))
+        data = c.b.icmp("ugt", window, c.b.const("i64", max(WINDOW_OF_SPACE.values())))
+        code = c.b.icmp("uge", window, c.b.const("i64", CODE_WINDOW))
+        other = c.negate(c.both("or", constant, code))
+        answer = constant if space == "const" else c.both("and", data, other)
     c.dst(i.operands[0], answer)

@@ -6,15 +6,19 @@ from collections.abc import Callable
 
 from placewise.execute.lower_ptx import (
     allocate,
+    atomic,
     bits,
+    bulk,
     convert,
     floating,
     integer,
     matrix,
+    mbarrier,
     memory,
     select,
     sync,
     texture,
+    video,
     warp,
     wmma,
 )
@@ -56,6 +60,7 @@ _INTEGER: dict[str, Handler] = {
     "popc": bits.count,
     "brev": bits.brev,
     "bfind": bits.bfind,
+    "fns": bits.fns,
     "prmt": bits.prmt,
     "lop3": bits.lop3,
     "dp4a": bits.dot,
@@ -85,6 +90,12 @@ _FLOAT: dict[str, Handler] = {
     "testp": floating.testp,
 }
 
+_BOTH = ("add", "sub", "absdiff", "min", "max", "set")
+_VIDEO: dict[str, Handler] = {
+    **dict.fromkeys((f"v{name}{n}" for name in (*_BOTH, "avrg") for n in (2, 4)), video.simd),
+    **dict.fromkeys((f"v{name}" for name in (*_BOTH, "shl", "shr")), video.scalar),
+}
+
 _OTHER: dict[str, Handler] = {
     "setp": select.setp,
     "set": select.set_,
@@ -97,13 +108,15 @@ _OTHER: dict[str, Handler] = {
     "ld": memory.load,
     "ldu": memory.load,
     "st": memory.store,
-    "atom": memory.atomic,
-    "red": memory.atomic,
+    "atom": atomic.atomic,
+    "red": atomic.atomic,
+    "mbarrier": mbarrier.mbarrier,
+    "mapa": select.mapa,
+    "getctarank": select.getctarank,
     "tex": texture.tex,
     "tld4": texture.tld4,
     "suld": texture.suld,
     "sust": texture.sust,
-    "cp": memory.copy_async,
     "membar": sync.fence,
     "fence": sync.fence,
     "shfl": warp.shfl,
@@ -134,15 +147,25 @@ NOTHING = frozenset(
 def handler(i: Instruction) -> Handler | None:
     """The lowering of ``i``, or None where it is not covered."""
     name = i.parts[0]
-    if name == "cp" and (i.parts[1] != "async" or "bulk" in i.parts or "mbarrier" in i.parts):
-        return None
-    if i.opcode.startswith("cp.async.commit_group"):
-        return sync.commit
-    if i.opcode.startswith("cp.async.wait_"):
-        return sync.wait
+    if name == "cp":
+        return _copy(i)
     if name in _FLOAT and (name not in _INTEGER or _is_float(i)):
         return _FLOAT[name]
-    return _INTEGER.get(name) or _OTHER.get(name)
+    return _INTEGER.get(name) or _OTHER.get(name) or _VIDEO.get(name)
+
+
+def _copy(i: Instruction) -> Handler | None:
+    """Of the copies: cp.async, its waiting, and the plain ones of cp.async.bulk."""
+    if i.parts[1] != "async":
+        return None
+    what = i.parts[2]
+    if what == "bulk":
+        return bulk.copy if bulk.is_covered(i) else None
+    if what == "mbarrier":
+        return mbarrier.arrive_for_copies
+    if what == "commit_group":
+        return sync.commit
+    return sync.wait if what.startswith("wait_") else memory.copy_async
 
 
 def does_nothing(i: Instruction) -> bool:

@@ -17,6 +17,7 @@ from placewise.kernel.ptx.module import (
     Pair,
     Prototype,
     Register,
+    Selected,
     Sink,
     Special,
     Symbol,
@@ -326,6 +327,11 @@ class _BodyParser:
                 kind, count = scope.ranges[numbered[1]]
                 if int(numbered[2]) < count:
                     return Register(word + scope.suffix, kind)
+        name, dot, selector = word.partition(".")
+        if dot and (name in self.words or name[0] == "%"):
+            whole = self._resolve(name) if not _SPECIAL.match(word) else None
+            if isinstance(whole, Register):
+                return Selected(whole, selector)
         if word == "WARP_SZ":
             return Immediate(32)
         if word[0] == "%":

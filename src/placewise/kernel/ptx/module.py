@@ -64,6 +64,13 @@ class Negated(NamedTuple):
     register: Register
 
 
+class Selected(NamedTuple):
+    """``%r1.b2``: a part of a register, in video instructions."""
+
+    register: Register
+    selector: str
+
+
 class Sink(NamedTuple):
     """``_``: a destination that is dropped."""
 
@@ -75,7 +82,17 @@ class Arguments(NamedTuple):
 
 
 Operand = (
-    Register | Special | Immediate | Symbol | Address | Vector | Pair | Negated | Sink | Arguments
+    Register
+    | Special
+    | Immediate
+    | Symbol
+    | Address
+    | Vector
+    | Pair
+    | Negated
+    | Selected
+    | Sink
+    | Arguments
 )
 
 
@@ -145,6 +162,8 @@ class Function:
     """Variables declared in the body: shared, local and call parameters, names made unique."""
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     prototypes: dict[str, Prototype] = field(default_factory=dict)
+    cluster: int = 1
+    """Blocks of a cluster that the entry asks for."""
     max_threads: int | None = None
     line: int = 0
 

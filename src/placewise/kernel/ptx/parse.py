@@ -186,13 +186,17 @@ class _TopLevel:
         results = parse_parameters(s) if s.peek() == "(" else ()
         s.take()
         parameters = parse_parameters(s) if s.peek() == "(" else ()
-        max_threads = None
+        max_threads, cluster = None, 1
         while s.peek() != "{":
             word = s.take()
             if word == ".maxntid":
                 max_threads = int(s.take())
                 while s.accept(","):
                     max_threads *= int(s.take())
+            elif word == ".reqnctapercluster":
+                cluster = s.integer()
+                while s.accept(","):
+                    cluster *= s.integer()
         body = parse_body(s)
         return Function(
             name=name,
@@ -203,6 +207,7 @@ class _TopLevel:
             locals=tuple(body.variables),
             branch_targets=body.branch_targets,
             prototypes=body.prototypes,
+            cluster=cluster,
             max_threads=max_threads,
             line=line,
         )

@@ -38,6 +38,8 @@ def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> lis
             align = s.integer()
         elif word in (".v2", ".v4", ".v8"):
             vector = int(word[2:])
+        elif word == ".attribute":
+            s.skip_group("(", ")")
         elif word in _IGNORED:
             if word == ".ptr":
                 # `.ptr [.space] .align n` states where a parameter points, not its own alignment.
