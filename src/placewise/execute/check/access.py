@@ -131,6 +131,7 @@ def _check_cells(
     me: int,
     now: int,
     cells: int,
+    reads: int,
     shift: int,
     window: int,
     offset: int,
@@ -149,15 +150,15 @@ def _check_cells(
             part &= whole << (offset - start)
         if end < start + (1 << shift):
             part &= (1 << (end - start)) - 1
-        cell = cells + n * at.CELL_WORDS * 8
+        cell, read = cells + n * at.CELL_WORDS * 8, reads + n * at.READ_WORDS * 8
         stamp = me | (part << at.PART_SHIFT)
         if kind == at.LOAD:
-            on_read(state_address, cell, stamp, now, window, offset)
+            on_read(state_address, cell, read, stamp, now, window, offset)
         else:
             same = False
             if kind == at.STORE and words_at(cell)[0] != 0:
                 same = stores_same(state_address, site, lane, mask, cell, host)
-            on_write(state_address, cell, stamp, now, same, window, offset)
+            on_write(state_address, cell, read, stamp, now, same, window, offset)
 
 
 @compiled
@@ -171,7 +172,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
     window_shift = state[at.S_WINDOW_SHIFT]
     now = when(site, words[at.B_CLOCK + warp], words[at.B_SEQUENCE + warp])
     serial = words[at.B_SERIAL]
-    window, defined, cells, shift, host = -1, 0, 0, 0, 0
+    window, defined, cells, reads, shift, host = -1, 0, 0, 0, 0, 0
     for lane in range(at.LANES):
         if not (mask >> lane) & 1:
             continue
@@ -182,13 +183,15 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
             host = words_at(state[at.S_WINDOWS] + window * state[at.S_WINDOW_WORDS] * 8)[2]
             if window == at.SHARED_WINDOW:
                 defined = state[at.S_SHARED_DEFINED]
-                cells, shift = state[at.S_SHARED_CELLS], state[at.S_SHARED_SHIFT]
+                cells, reads = state[at.S_SHARED_CELLS], state[at.S_SHARED_READS]
+                shift = state[at.S_SHARED_SHIFT]
             elif window == at.LOCAL_WINDOW:
                 defined, cells = state[at.S_LOCAL_DEFINED], 0
             else:
                 shadow = words_at(state[at.S_SHADOWS] + window * at.SHADOW_WORDS * 8)
                 defined = shadow[at.SHADOW_DEFINED]
-                cells, shift = shadow[at.SHADOW_CELLS], shadow[at.SHADOW_SHIFT]
+                cells, reads = shadow[at.SHADOW_CELLS], shadow[at.SHADOW_READS]
+                shift = shadow[at.SHADOW_SHIFT]
                 if kind != at.LOAD and cells == 0:
                     state[at.S_SURPRISES] += 1
         if defined != 0:
@@ -202,7 +205,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
         if cells != 0:
             me = who(serial, thread, flags & 3)
             _check_cells(
-                state_address, site, lane, mask, me, now, cells, shift, window, offset,
+                state_address, site, lane, mask, me, now, cells, reads, shift, window, offset,
                 host + offset,
             )  # fmt: skip
 

@@ -16,6 +16,7 @@ def hold(state_address: int, resident: int) -> None:
     state[at.S_RESIDENT] = resident
     state[at.S_BLOCK] = state[at.S_FIRST_BLOCK] + resident * state[at.S_BLOCK_STRIDE]
     state[at.S_SHARED_CELLS] = state[at.S_FIRST_CELLS] + resident * state[at.S_CELLS_STRIDE]
+    state[at.S_SHARED_READS] = state[at.S_FIRST_READS] + resident * state[at.S_READS_STRIDE]
     state[at.S_SHARED_DEFINED] = state[at.S_FIRST_DEFINED] + resident * state[at.S_DEFINED_STRIDE]
     state[at.S_SHARED_ASYNC] = state[at.S_FIRST_ASYNC] + resident * state[at.S_ASYNC_STRIDE]
     state[at.S_LOCAL_DEFINED] = state[at.S_FIRST_LOCAL] + resident * state[at.S_LOCAL_STRIDE]

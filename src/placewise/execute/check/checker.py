@@ -49,7 +49,7 @@ class Checker:
 
     def sites(self, program: Program, device: Device) -> frozenset[int]:
         """All but loads of arrays that no thread can write and that have values everywhere."""
-        found = reach(program, device.parameters)
+        found = reach(program, device)
         quiet = {
             r.window
             for r in device.regions

@@ -55,21 +55,26 @@ _FAULT_KIND = {
 
 
 def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
-    """The findings in a launch's table, equal ones put together, the gravest first."""
-    merged: dict[tuple[object, ...], Finding] = {}
+    """The findings in a launch's table, the gravest first.
+
+    Those of one kind, array and set of lines are put together: the gravest and earliest is told.
+    """
+    grave = list(Severity)
+    together: dict[tuple[object, ...], list[Finding]] = {}
     order = np.lexsort((rows[:, at.F_THREAD], rows[:, at.F_BLOCK]))
     for row in rows[order]:
         found = _finding(scene, [int(x) for x in row])
-        key = (
-            found.kind, found.severity, found.array, str(found.place), str(found.other_place),
-            _RACE.get(int(row[at.F_KIND])), int(row[at.F_FLAGS]),
-        )  # fmt: skip
-        known = merged.get(key)
-        merged[key] = replace(known, count=known.count + found.count) if known else found
-    grave = list(Severity)
+        lines = frozenset({str(found.place), str(found.other_place or found.place)})
+        together.setdefault((found.kind, found.array, lines), []).append(found)
+    merged = [
+        replace(
+            min(group, key=lambda f: grave.index(f.severity)), count=sum(f.count for f in group)
+        )
+        for group in together.values()
+    ]
     return tuple(
         sorted(
-            merged.values(),
+            merged,
             key=lambda f: (grave.index(f.severity), f.place.file, f.place.line or 0),
         )
     )

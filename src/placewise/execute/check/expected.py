@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.execute.device import Device
 from placewise.execute.ir import BITS, Access, Node, Program, Reg
-from placewise.execute.layout import WINDOW_SHIFT, WINDOWS
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
 
 _ANY = frozenset({-1})
 """Stands for every window."""
@@ -43,8 +44,9 @@ def _or_all(windows: frozenset[int] | None, window: int) -> frozenset[int]:
     return frozenset({window}) if windows is None else windows
 
 
-def reach(program: Program, parameters: NDArray[np.uint8]) -> Reach:
-    """What the memory instructions of ``program`` may reach with this parameter buffer."""
+def reach(program: Program, device: Device) -> Reach:
+    """What the memory instructions of ``program`` may reach with a launch's parameters."""
+    live = frozenset({r.window for r in device.regions} | set(WINDOW_OF_SPACE.values()))
     values: dict[Node, frozenset[int]] = {}
     registers: dict[Reg, frozenset[int]] = {}
     changed = True
@@ -52,7 +54,8 @@ def reach(program: Program, parameters: NDArray[np.uint8]) -> Reach:
         changed = False
         for block in program.blocks:
             for n in block.nodes:
-                found = _sources(n, values, registers, parameters)
+                found = _sources(n, values, registers, device.parameters)
+                found &= live | _ANY
                 values[n] = found
                 if n.op == "set" and isinstance(n.attr, Reg):
                     merged = registers.get(n.attr, _NONE) | found

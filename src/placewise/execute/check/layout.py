@@ -36,6 +36,7 @@ S_LAST_LANES = 10
 """Lanes of the last warp of a block."""
 S_SHARED_BYTES = 11
 S_SHARED_CELLS = 12
+S_SHARED_READS = 43
 S_SHARED_SHIFT = 13
 """Binary logarithm of the bytes of a cell of shared memory."""
 S_SHARED_DEFINED = 14
@@ -76,11 +77,14 @@ S_FIRST_CELLS = 39
 S_FIRST_DEFINED = 40
 S_FIRST_ASYNC = 41
 S_FIRST_LOCAL = 42
+S_READS_STRIDE = 44
+S_FIRST_READS = 45
 STATE_WORDS = 48
 
 FIRST_OF = {
     S_BLOCK: S_FIRST_BLOCK,
     S_SHARED_CELLS: S_FIRST_CELLS,
+    S_SHARED_READS: S_FIRST_READS,
     S_SHARED_DEFINED: S_FIRST_DEFINED,
     S_SHARED_ASYNC: S_FIRST_ASYNC,
     S_LOCAL_DEFINED: S_FIRST_LOCAL,
@@ -110,13 +114,19 @@ SYNCHRONISES = IS_ATOMIC | IS_VOLATILE | RELEASES | ACQUIRES
 
 SHADOW_CELLS = 0
 """Address of the cells, 0 where no thread may write."""
-SHADOW_SHIFT = 1
-SHADOW_DEFINED = 2
+SHADOW_READS = 1
+"""Address of what goes with the cells about reads; touched only where there are some."""
+SHADOW_SHIFT = 2
+SHADOW_DEFINED = 3
 """Address of a byte per byte, nonzero where it has a value; 0 where all have."""
 SHADOW_WORDS = 4
 
-CELL_WORDS = 6
-"""Of each of the last write and two reads, a stamp: who and when, see :mod:`order`."""
+CELL_WORDS = 2
+"""The last write's stamp: who and when, see :mod:`order`."""
+READ_WORDS = 4
+"""Stamps of two reads since then."""
+HAS_READS = 1 << 62
+"""In the first word of a cell: reads have been noted since the last write."""
 
 PART_SHIFT = 12
 """Where a stamp says which bytes of the cell it is about."""

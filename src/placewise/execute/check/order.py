@@ -32,7 +32,7 @@ def when(site: int, clock: int, sequence: int) -> int:
 
 @compiled
 def serial_of(stamp: int) -> int:
-    return stamp >> 16
+    return (stamp & ~at.HAS_READS) >> 16
 
 
 @compiled

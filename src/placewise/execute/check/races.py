@@ -122,25 +122,30 @@ def _note_race(
 
 @compiled
 def on_read(
-    state_address: int, cell_address: int, me: int, now: int, window: int, offset: int
-) -> bool:
-    """Check a read of a cell and remember it; whether it races."""
+    state_address: int,
+    cell_address: int,
+    reads_address: int,
+    me: int,
+    now: int,
+    window: int,
+    offset: int,
+) -> None:
+    """Check a read of a cell and remember it."""
     cell = words_at(cell_address)
+    reads = words_at(reads_address)
     base = words_at(state_address)[at.S_BASE]
-    found = False
-    if cell[0] != 0 and _races(state_address, cell[0], cell[1], me):
+    if _races(state_address, cell[0], cell[1], me):
         _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
-        found = True
-    for n in (2, 4):
-        read = cell[n]
-        if serial_of(read) < base or _precedes(state_address, read, cell[n + 1], me):
-            cell[n] = me
-            cell[n + 1] = now
-            return found
-    if _apart(cell[2], me) > _apart(cell[2], cell[4]):
-        cell[4] = me
-        cell[5] = now
-    return found
+    cell[0] |= at.HAS_READS
+    for n in (0, 2):
+        read = reads[n]
+        if serial_of(read) < base or _precedes(state_address, read, reads[n + 1], me):
+            reads[n] = me
+            reads[n + 1] = now
+            return
+    if _apart(reads[0], me) > _apart(reads[0], reads[2]):
+        reads[2] = me
+        reads[3] = now
 
 
 @compiled
@@ -168,34 +173,34 @@ def _precedes(state_address: int, read: int, then: int, me: int) -> bool:
 def on_write(
     state_address: int,
     cell_address: int,
+    reads_address: int,
     me: int,
     now: int,
     same: bool,
     window: int,
     offset: int,
-) -> bool:
-    """Check a write of a cell and remember it; whether it races.
+) -> None:
+    """Check a write of a cell and remember it.
 
     ``same``: it stores what is there already.
     """
     cell = words_at(cell_address)
-    found = False
-    if cell[0] != 0 and _races(state_address, cell[0], cell[1], me):
+    if _races(state_address, cell[0], cell[1], me):
         _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
-        found = True
-    for n in (2, 4):
-        if cell[n] != 0 and _races(state_address, cell[n], cell[n + 1], me):
-            _note_race(
-                state_address, at.READ_WRITE, cell[n], cell[n + 1], me, now, False, window, offset
-            )
-            found = True
-            break
-        # One that does not cover the write's bytes or synchronises stays for later writes.
+    if cell[0] & at.HAS_READS:
+        reads = words_at(reads_address)
+        for n in (0, 2):
+            if _races(state_address, reads[n], reads[n + 1], me):
+                _note_race(
+                    state_address, at.READ_WRITE, reads[n], reads[n + 1], me, now, False, window,
+                    offset,
+                )  # fmt: skip
+                break
+        # Whatever comes after this write and races an earlier read races the write, too.
+        for n in range(4):
+            reads[n] = 0
     cell[0] = me
     cell[1] = now
-    for n in (2, 3, 4, 5):
-        cell[n] = 0
-    return found
 
 
 @compiled

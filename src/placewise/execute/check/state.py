@@ -54,7 +54,7 @@ class LaunchState:
         self._kept: list[NDArray[Any]] = []
         shared = program.shared_bytes + launch.shared_bytes
         warps = launch.warps_per_block
-        found = reach(program, device.parameters)
+        found = reach(program, device)
         self._sites(program)
         self._shadows(program, device, found)
         copies = any(a.opcode.startswith("cp.async") for a in program.accesses)
@@ -65,6 +65,7 @@ class LaunchState:
         for slot, size, stride_slot, dtype in (
             (at.S_BLOCK, at.BLOCK_WORDS, at.S_BLOCK_STRIDE, np.int64),
             (at.S_SHARED_CELLS, cells * at.CELL_WORDS, at.S_CELLS_STRIDE, np.int64),
+            (at.S_SHARED_READS, cells * at.READ_WORDS, at.S_READS_STRIDE, np.int64),
             (at.S_SHARED_DEFINED, shared, at.S_DEFINED_STRIDE, np.uint8),
             (at.S_SHARED_ASYNC, words, at.S_ASYNC_STRIDE, np.int64),
             (at.S_LOCAL_DEFINED, local, at.S_LOCAL_STRIDE, np.uint8),
@@ -104,9 +105,8 @@ class LaunchState:
         ]
         self._keep(at.S_BARRIER_LINES, np.array(lines, np.int64))
         self.state[at.S_FINDINGS] = self.findings.ctypes.data
-        for slot in (at.S_BLOCK, at.S_SHARED_CELLS, at.S_SHARED_DEFINED, at.S_SHARED_ASYNC):
-            self.state[at.FIRST_OF[slot]] = self.state[slot]
-        self.state[at.FIRST_OF[at.S_LOCAL_DEFINED]] = self.state[at.S_LOCAL_DEFINED]
+        for slot, first in at.FIRST_OF.items():
+            self.state[first] = self.state[slot]
 
     @property
     def address(self) -> int:
@@ -155,13 +155,17 @@ class LaunchState:
                 continue
             shift = _shift(program.accesses[s] for s in found.sites(region.window))
             cells = ((region.data.size - 1) >> shift) + 1
-            left -= cells * at.CELL_WORDS * 8
+            left -= cells * (at.CELL_WORDS + at.READ_WORDS) * 8
             if left < 0:
                 self.unwatched.append(region.name)
                 continue
-            room = np.zeros(cells * at.CELL_WORDS, np.int64)
-            self._kept.append(room)
-            row[at.SHADOW_CELLS] = room.ctypes.data
+            for word, size in (
+                (at.SHADOW_CELLS, at.CELL_WORDS),
+                (at.SHADOW_READS, at.READ_WORDS),
+            ):
+                room = np.zeros(cells * size, np.int64)
+                self._kept.append(room)
+                row[word] = room.ctypes.data
             row[at.SHADOW_SHIFT] = shift
         self._keep(at.S_SHADOWS, table)
 
