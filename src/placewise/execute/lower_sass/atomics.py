@@ -10,7 +10,13 @@ from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.execute.lower_sass.memory import place, write_loaded
 from placewise.kernel.sass import Instruction, Operand, Register
 
-_SPACE = {"RED": "global", "ATOMG": "global", "ATOMS": "shared", "ATOM": "generic"}
+_SPACE = {
+    "RED": "global",
+    "REDG": "global",
+    "ATOMG": "global",
+    "ATOMS": "shared",
+    "ATOM": "generic",
+}
 _OPERATIONS = ("ADD", "MIN", "MAX", "AND", "OR", "XOR", "EXCH", "CAS", "INC", "DEC")
 _HINTS = ("E", "SYS", "CTA", "GPU", "SM", "VC", "STRONG", "MMIO", "EF", "EL", "NA", "RN", "FTZ")
 """Scope and caching, and the rounding that all floating-point sums have; sums of singles in
@@ -44,8 +50,34 @@ def reduction(c: Context, i: Instruction) -> None:
     _emit(c, i, where, [_value(c, value, bits)], operation, bits)
 
 
+def _count_lanes(c: Context, i: Instruction) -> None:
+    """ATOMS.POPC.INC: adds the number of lanes that come to an address."""
+    c.without_effect("INC", "32")
+    target, where = i.operands
+    if not _is_sink(target):
+        c.unsupported(i, "with a result")
+    _emit(c, i, where, [c.b.const("i32", 1)], "add", 32)
+
+
+def _try_to_exchange(c: Context, i: Instruction) -> None:
+    """ATOMS.CAST.SPIN: compare and swap whose result is 1 where it swapped."""
+    c.without_effect("SPIN")
+    bits = 64 if c.flag("64") else 32
+    target, where, *sources = i.operands
+    values = [_value(c, s, bits) for s in sources]
+    old = _emit(c, i, where, values, "cas", bits, used=True)
+    done = c.b.resize(c.b.icmp("eq", old, values[0]), old.type)
+    write_loaded(c, target, [done], signed=False)
+
+
 def atomic(c: Context, i: Instruction) -> None:
     """ATOM, ATOMG, ATOMS: the old value is the result."""
+    if c.flag("POPC"):
+        _count_lanes(c, i)
+        return
+    if c.flag("CAST"):
+        _try_to_exchange(c, i)
+        return
     operation, bits = _operation(c)
     operands = list(i.operands)
     if is_predicate(operands[0]):

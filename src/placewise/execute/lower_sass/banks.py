@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
 from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
 from placewise.kernel.cubin import CubinKernel, Variable
@@ -72,9 +73,9 @@ class Banks:
             address = self._user_address(c, operand, offset)
             space = "constant"
         else:
-            if (bits, count) != (32, 1):
-                c.refuse("a table of the compiler read in other than 32-bit words")
-            return [self._table(c, operand, offset)]
+            if bits < 32 or count > 1:
+                c.refuse("a table of the compiler read in other than words")
+            return [self._table(c, operand, offset, bits)]
         return c.memory_load(space, bits, count, address, 0)
 
     def _user_address(self, c: Context, operand: Constant, offset: Node) -> Node:
@@ -144,15 +145,17 @@ class Banks:
             return FUNCTION_WINDOW + self.facts.externals.index(symbol)
         return c.refuse(f"the address of '{symbol}'")
 
-    def _table(self, c: Context, operand: Constant, offset: Node) -> Node:
-        """A word of the compiler's tables (targets of a switch), chosen at run time."""
-        length = len(self.facts.bank(operand.bank).data)
+    def _table(self, c: Context, operand: Constant, offset: Node, bits: int) -> Node:
+        """An entry of the compiler's tables (targets of a switch, addresses), by its offset."""
+        length, step = len(self.facts.bank(operand.bank).data), bits // 8
         if length > _LONGEST_TABLE:
             c.refuse(f"a table of {length} bytes in constant bank {operand.bank}")
-        result = c.zero()
-        for at in range(operand.offset % 4, length - 3, 4):
-            word = c.b.const("i32", self._compiler_word(c, operand.bank, at))
-            result = c.b.select(c.b.icmp("eq", offset, c.b.const("i32", at)), word, result)
+        result = c.zero(int_type(bits))
+        for at in range(operand.offset % step, length - step + 1, step):
+            words = [self._compiler_word(c, operand.bank, at + n) for n in range(0, step, 4)]
+            entry = sum(word << 32 * n for n, word in enumerate(words))
+            here = c.b.icmp("eq", offset, c.b.const("i32", at))
+            result = c.b.select(here, c.b.const(result.type, entry), result)
         return result
 
     def function(self, number: int) -> str | None:

@@ -122,6 +122,10 @@ class Context(Shorthand):
             return self.b.const("i64", operand.value)
         return self.refuse(f"operand {operand}")
 
+    def word(self, operand: Operand) -> Node:
+        """32 bits as they are; signs and suffixes are left to the caller."""
+        return self._plain(operand)
+
     def _signs(self, operand: Operand, *, absolute: bool = False) -> None:
         """Refuse what was not asked for."""
         if isinstance(operand, Register | Constant) and operand.suffixes:

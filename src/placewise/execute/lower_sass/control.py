@@ -12,6 +12,7 @@ from placewise.errors import UnsupportedError
 from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Place, Switch, Trap
 from placewise.execute.lower_sass import table
 from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.execute.lower_sass.special import BARRIER_RESULT
 from placewise.kernel.cubin import CubinKernel
 from placewise.kernel.sass import (
     INSTRUCTION_BYTES,
@@ -173,7 +174,8 @@ class Control:
             return False
         self.c.without_effect("U", "INC", "DEC")
         condition, rest = self._condition(i, guard)
-        if self.c.flag("CONV"):
+        if self.c.flag("CONV") and len(rest) > 1:
+            # Which lanes ought to be here does not matter: those that are here go on together.
             rest = rest[1:]
         (operand,) = rest
         target = self._go(calls, self.c.literal(operand))
@@ -320,6 +322,8 @@ class Control:
         c = self.c
         c.without_effect("DEFER_BLOCKING", "SYNC")
         arrive = c.flag("ARV")
+        # Operands belong to the block that the barrier ends.
+        after = self._fork(calls, i, guard)
         reduce = None
         operands = list(i.operands)
         if c.flag("RED"):
@@ -327,11 +331,10 @@ class Control:
             if operation is None:
                 c.unsupported(i)
             predicate = c.predicate(operands.pop())
-            reduce = (operation.lower(), predicate, self.b.reg("%barrier", "i32"))
+            reduce = (operation.lower(), predicate, self.b.reg(BARRIER_RESULT, "i32"))
         numbers = [c.i32(o) for o in operands]
         if len(numbers) > 2:
             c.unsupported(i)
-        after = self._fork(calls, i, guard)
         self.b.finish(
             Barrier(
                 after,

@@ -6,6 +6,7 @@ from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
 from placewise.execute.lower_ptx import rounding
 from placewise.execute.lower_ptx.floating import flush
+from placewise.execute.lower_sass import half
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.floating import rounding_mode
 from placewise.kernel.sass import Instruction, Operand, Register
@@ -16,7 +17,9 @@ _INTEGRAL = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "ftrunc"}
 def i2f(c: Context, i: Instruction) -> None:
     """Integer to single or double precision; I2FP is the same on another unit."""
     mode = rounding_mode(c)
-    to = "f64" if c.flag("F64") else "f32"
+    to = {"F64": "f64", "F16": "f16", "BF16": "bf16"}.get(
+        c.one_of("F64", "F16", "BF16") or "", "f32"
+    )
     c.without_effect("F32")
     kind = c.one_of("U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64") or "S32"
     signed, bits = kind[0] == "S", int(kind[1:])
@@ -25,7 +28,17 @@ def i2f(c: Context, i: Instruction) -> None:
         value = c.i64(a)
     else:
         value = part_of_word(c, a, bits, signed=signed)
-    result = c.b.pure("sitofp" if signed else "uitofp", to, value, attr=mode)
+    op = "sitofp" if signed else "uitofp"
+    if to in ("f16", "bf16"):
+        # Every 32-bit integer is exact in double precision.
+        wide = (
+            rounding.odd_from_long(c, value, signed=signed)
+            if bits == 64
+            else c.b.pure(op, "f64", value)
+        )
+        c.write(target, half.narrow(c, wide, to, mode or "rn"))
+        return
+    result = c.b.pure(op, to, value, attr=mode)
     if to == "f64":
         c.write_wide(target, result)
     else:
@@ -54,20 +67,27 @@ def f2i(c: Context, i: Instruction) -> None:
     """Floating point to integer, saturating; NaN is zero (.NTZ) or the lowest bit pattern."""
     ftz = c.flag("FTZ")
     nan_is_zero = c.flag("NTZ")
-    of = "f64" if c.flag("F64") else "f16" if c.flag("F16") else "f32"
+    of = {"F64": "f64", "F16": "f16", "BF16": "bf16"}.get(
+        c.one_of("F64", "F16", "BF16") or "", "f32"
+    )
     kind = c.one_of("U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64") or "S32"
     mode = _INTEGRAL.get(c.one_of(*_INTEGRAL) or "", "rint")
     signed, bits = kind[0] == "S", int(kind[1:])
-    if of == "f16" or bits < 32:
-        c.unsupported(i)
     target, a = i.operands
-    value = c.f64(a) if of == "f64" else c.f32(a)
+    if of in ("f16", "bf16"):
+        value = half.low_half(c, a, of)
+    else:
+        value = c.f64(a) if of == "f64" else c.f32(a)
     if ftz:
         value = flush(c, value)
     whole = c.b.pure(mode, value.type, value)
     type_ = int_type(bits)
     result = c.b.pure("fptosi" if signed else "fptoui", type_, whole)
-    if not nan_is_zero:
+    if bits < 32:
+        if not nan_is_zero:
+            c.unsupported(i)
+        result = c.b.resize(result, "i32", signed=signed)
+    elif not nan_is_zero:
         nan = c.b.const(type_, 1 << (bits - 1))
         result = c.b.select(c.b.fcmp("uno", value, value), nan, result)
     if bits == 64:
@@ -89,5 +109,15 @@ def f2f(c: Context, i: Instruction) -> None:
     elif widths == ["F64", "F32"]:
         value = c.f32(a)
         c.write_wide(target, c.b.pure("fpext", "f64", flush(c, value) if ftz else value))
+    elif widths in (["F16", "F64"], ["F16", "F32"], ["BF16", "F32"], ["BF16", "F64"]):
+        value = c.f64(a) if widths[1] == "F64" else c.f32(a)
+        if ftz and widths[1] == "F32":
+            value = flush(c, value)
+        c.write(target, half.narrow(c, value, widths[0].lower(), mode))
+    elif widths in (["F32", "F16"], ["F32", "BF16"]):
+        c.write(target, half.low_half(c, a, widths[1].lower()))
+    elif widths in (["F64", "F16"], ["F64", "BF16"]):
+        wide = half.low_half(c, a, widths[1].lower())
+        c.write_wide(target, c.b.pure("fpext", "f64", wide))
     else:
         c.unsupported(i)

@@ -176,7 +176,19 @@ def _long_product(c: Context, a: Operand, b: Operand, *, signed: bool) -> Node:
 
 
 def _imad_wide(c: Context, i: Instruction) -> None:
-    """64-bit product plus a 64-bit addend, with a carry out and in."""
+    """64-bit product plus a 64-bit addend."""
+    target, total = _long_multiply_add(c, i)
+    c.write_wide(target, total)
+
+
+def _imad_high(c: Context, i: Instruction) -> None:
+    """The upper word of a product plus a 64-bit addend."""
+    target, total = _long_multiply_add(c, i)
+    c.write(target, c.pairs.halves(total)[1])
+
+
+def _long_multiply_add(c: Context, i: Instruction) -> tuple[Operand, Node]:
+    """(destination, 64-bit sum), with a carry out and in; writes the carry out."""
     signed = not c.flag("U32")
     extended = c.flag("X")
     target, outs, (a, b, addend), ins = _three(c, i)
@@ -190,20 +202,10 @@ def _imad_wide(c: Context, i: Instruction) -> None:
         with_carry = c.both("add", total, carry)
         flag = c.both("or", flag, c.b.icmp("ult", with_carry, total))
         total = with_carry
-    c.write_wide(target, total)
     if outs:
+        # The sources are read by now: the predicate cannot be one that still counts.
         c.write_predicate(outs[0], flag)
-
-
-def _imad_high(c: Context, i: Instruction) -> None:
-    """The upper word of a product plus a 64-bit addend."""
-    signed = not c.flag("U32")
-    extended = c.flag("X")
-    target, outs, (a, b, addend), ins = _three(c, i)
-    if outs or ins or extended:
-        c.unsupported(i, "with carries")
-    total = plus(c, _long_product(c, a, b, signed=signed), c.i64(addend))
-    c.write(target, c.pairs.halves(total)[1])
+    return target, total
 
 
 def lea(c: Context, i: Instruction) -> None:
@@ -234,8 +236,10 @@ def _lea_high(c: Context, i: Instruction) -> None:
     extended = c.flag("X")
     signed = c.flag("SX32")
     target, outs, sources, ins = c.form(i)
-    if len(sources) != (3 if signed else 4) or outs or bool(ins) != extended:
+    if len(sources) != (3 if signed else 4) or len(outs) > 1 or bool(ins) != extended:
         c.unsupported(i)
+    if outs and extended:
+        c.unsupported(i, "with carries in and out")
     by = c.literal(sources[-1])
     if signed:
         wide = c.b.resize(c.i32(sources[0]), "i64", signed=True)
@@ -248,7 +252,10 @@ def _lea_high(c: Context, i: Instruction) -> None:
     c.pairs.note(_shifted_left(c, c.i32(sources[0]), by), upper, _shifted_left(c, wide, by))
     addend = c.i32(sources[1])
     if not extended:
-        c.write(target, plus(c, upper, addend))
+        total = plus(c, upper, addend)
+        c.write(target, total)
+        if outs:
+            c.write_predicate(outs[0], c.b.icmp("ult", total, upper))
         return
     flags = [f for f in (c.predicate(p) for p in ins) if f.op != "const" or f.attr]
     source = c.pairs.carry(flags[0]) if len(flags) == 1 else None
@@ -261,15 +268,31 @@ def _lea_high(c: Context, i: Instruction) -> None:
     c.write(target, total)
 
 
+def viadd(c: Context, i: Instruction) -> None:
+    """VIADD: a sum of two; VIADDMNMX: the smaller or larger of it and a third."""
+    if i.parts[0] == "VIADD":
+        target, a, b = i.operands
+        c.write(target, _plain_sum(c, [o for o in (a, b) if not is_zero(o)]))
+        return
+    target, a, b, other, choice = i.operands
+    _minimum_or_maximum(c, target, _plain_sum(c, [a, b]), c.i32(other), choice)
+
+
 def imnmx(c: Context, i: Instruction) -> None:
-    """The smaller of two where the predicate holds, else the larger."""
-    kind = "u" if c.flag("U32") else "s"
+    """IMNMX, VIMNMX: the smaller of two where the predicate holds, else the larger."""
     target, a, b, choice = i.operands
-    x, y, smaller = c.i32(a), c.i32(b), c.predicate(choice)
+    _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)
+
+
+def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: Operand) -> None:
+    kind = "u" if c.flag("U32") else "s"
+    relu = c.flag("RELU")
+    smaller = c.predicate(choice)
     if smaller.op == "const":
-        c.write(target, c.both(kind + ("min" if smaller.attr else "max"), x, y))
+        result = c.both(kind + ("min" if smaller.attr else "max"), x, y)
     else:
-        c.write(target, c.b.select(smaller, c.both(f"{kind}min", x, y), c.both(f"{kind}max", x, y)))
+        result = c.b.select(smaller, c.both(f"{kind}min", x, y), c.both(f"{kind}max", x, y))
+    c.write(target, c.both("smax", result, c.zero()) if relu else result)
 
 
 def iabs(c: Context, i: Instruction) -> None:

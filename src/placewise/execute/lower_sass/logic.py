@@ -6,7 +6,7 @@ from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.bits import field_mask, lop3_value, permuted, permuted_constant
 from placewise.execute.lower_ptx.integer import join, shifted
 from placewise.execute.lower_sass.context import Context, is_predicate
-from placewise.kernel.sass import Immediate, Instruction
+from placewise.kernel.sass import Immediate, Instruction, Name, Operand
 
 
 def mov(c: Context, i: Instruction) -> None:
@@ -159,7 +159,7 @@ def sgxt(c: Context, i: Instruction) -> None:
 def p2r(c: Context, i: Instruction) -> None:
     """Predicates as bits of a word: (a & ~mask) | (predicates & mask)."""
     shift = _byte_shift(c)
-    target, _, a, mask_operand = i.operands
+    target, a, mask_operand = _without_file(i)
     mask, base = c.i32(mask_operand), c.i32(a)
     bits = c.zero()
     for n in range(7):
@@ -173,7 +173,7 @@ def p2r(c: Context, i: Instruction) -> None:
 def r2p(c: Context, i: Instruction) -> None:
     """Bits of a word to the predicates that the mask names."""
     shift = _byte_shift(c)
-    _, a, mask_operand = i.operands
+    a, mask_operand = _without_file(i)
     value, mask = c.i32(a), c.literal(mask_operand)
     for n in range(7):
         if mask >> n & 1:
@@ -181,6 +181,11 @@ def r2p(c: Context, i: Instruction) -> None:
             reg = c.b.reg(f"{_predicate_file(i)}{n}", "i1")
             flag = c.b.icmp("ne", bit, c.zero())
             c.b.set(reg, c.b.select(c.guard, flag, c.b.get(reg)) if c.guard else flag)
+
+
+def _without_file(i: Instruction) -> list[Operand]:
+    """Operands but for PR, which stands for all predicates."""
+    return [o for o in i.operands if not (isinstance(o, Name) and o.text in ("PR", "UPR"))]
 
 
 def _predicate_file(i: Instruction) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from placewise.execute.ir import Node
 from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
-from placewise.execute.lower_sass.context import Context
-from placewise.kernel.sass import Instruction, Name, Operand
+from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.kernel.sass import Instruction, Name, Operand, Register
+
+BARRIER_RESULT = "%barrier"
+"""Register that holds what a reduction at a barrier gave."""
 
 _SPECIAL = {
     **{f"SR_{n}.{a.upper()}": f"{n.lower()}.{a}" for n in ("TID", "CTAID") for a in "xyz"},
@@ -57,9 +60,43 @@ def cs2r(c: Context, i: Instruction) -> None:
 
 
 def r2ur(c: Context, i: Instruction) -> None:
-    """A register of the first active lane to a uniform register."""
-    target, source = i.operands
-    c.write(target, c.b.pure("first", "i32", c.i32(source)))
+    """A register of the first active lane to a uniform register.
+
+    A predicate beside it tells whether the active lanes differ: code that NVRTC makes for
+    functions across lanes tests it before it takes the value for that of all.
+    """
+    *outs, target, source = i.operands
+    value = c.i32(source)
+    first = c.b.pure("first", "i32", value)
+    if outs:
+        (out,) = outs
+        if c.guard is not None:
+            c.unsupported(i, "under a predicate")
+        differs = c.b.icmp("ne", value, first)
+        c.write_predicate(out, c.b.effect("vote", "i1", differs, attr="any"))
+    c.write(target, first)
+
+
+def bmov(c: Context, i: Instruction) -> None:
+    """BMOV: to and from the registers of convergence barriers, which have nothing to keep here."""
+    c.without_effect("32", "CLEAR", "PQUAD")
+    target, _ = i.operands
+    if not isinstance(target, Register) or target.file != "B":
+        c.write(target, c.zero())
+
+
+def b2r(c: Context, i: Instruction) -> None:
+    """B2R.RESULT: the result of the last reduction at a barrier, a count and whether it holds."""
+    if not c.flag("RESULT"):
+        c.unsupported(i)
+    target, *outs = i.operands
+    value = c.b.get(c.b.reg(BARRIER_RESULT, "i32"))
+    if is_predicate(target):
+        outs.insert(0, target)
+    else:
+        c.write(target, value)
+    for out in outs:
+        c.write_predicate(out, c.b.icmp("ne", value, c.zero()))
 
 
 def nothing(c: Context, _i: Instruction) -> None:

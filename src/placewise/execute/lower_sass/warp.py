@@ -33,9 +33,15 @@ def vote(c: Context, i: Instruction) -> None:
     target = None if is_predicate(operands[0]) else operands.pop(0)
     out, source = operands
     predicate = c.predicate(source)
-    members = c.guards()
-    if members:
-        c.unsupported(i, "under a predicate")
+    if c.guard is not None:
+        # Lanes without the guard take no part: they must not change the answer.
+        if mode == "EQ":
+            c.unsupported(i, "under a predicate")
+        out_of_it = c.negate(c.guard)
+        everywhere = c.both("or", predicate, out_of_it)
+        predicate = everywhere if mode == "ALL" else c.both("and", predicate, c.guard)
+        if mode == "ALL" and target is not None:
+            c.unsupported(i, "under a predicate")
     if target is not None:
         c.write(target, c.b.effect("vote", "i32", predicate, attr="ballot"))
     name = {"ALL": "all", "ANY": "any", "EQ": "uni"}[mode]

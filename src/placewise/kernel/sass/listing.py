@@ -52,12 +52,11 @@ def _instruction(
     opcode = item["opcode"].strip()
     try:
         operands = tuple(parse_operand(o) for o in split_operands(item.get("operands", "")))
-        guard = parse_operand(item["predicate"].lstrip("@")) if "predicate" in item else None
+        guard = _guard(item.get("predicate", ""))
     except UnsupportedError as error:
         place = places.get(offset)
         where = f"{place[0]}:{place[1]}" if place else f"machine code at {offset:#06x}"
         raise UnsupportedError(f"instruction '{opcode}': {error.message}", where=where) from error
-    assert guard is None or isinstance(guard, Register)
     return Instruction(
         opcode,
         tuple(opcode.split(".")),
@@ -67,6 +66,16 @@ def _instruction(
         int.from_bytes(code[offset : offset + INSTRUCTION_BYTES], "little"),
         places.get(offset),
     )
+
+
+def _guard(text: str) -> Register | None:
+    """The predicate before an instruction; of P2R and R2P nvdisasm gives their operand PR here."""
+    if not text or text in ("PR", "UPR"):
+        return None
+    guard = parse_operand(text.removeprefix("@"))
+    if not text.startswith("@") or not isinstance(guard, Register):
+        raise UnsupportedError(f"predicate '{text}' is not covered")
+    return guard
 
 
 def source_lines(text: str, entry: str) -> dict[int, tuple[str, int]]:

@@ -20,14 +20,22 @@ from placewise.kernel.sass.instruction import (
 )
 
 _REGISTER = re.compile(r"(UR|R|UP|P|SB|B)(\d+|Z|T)")
+_TWO_ADDRESSES = re.compile(r"(\[[^\]]*\])((?:\[|desc).*)")
 _ZERO = {"RZ", "URZ", "PT", "UPT"}
 _HINTS = frozenset({"reuse"})
 _SPECIAL_FLOATS = {"INF": "inf", "QNAN": "nan", "SNAN": "nan"}
 
 
 def split_operands(text: str) -> tuple[str, ...]:
-    """Operands separated by commas; none of those that are understood has a comma inside."""
-    return tuple(part.strip() for part in text.split(",")) if text.strip() else ()
+    """Operands separated by commas; none of those that are understood has a comma inside.
+
+    Of a copy between memories the two addresses stand side by side, without a comma.
+    """
+    found: list[str] = []
+    for part in text.split(",") if text.strip() else ():
+        two = _TWO_ADDRESSES.fullmatch(part.strip())
+        found.extend(two.groups() if two else (part.strip(),))
+    return tuple(found)
 
 
 @cache
@@ -96,10 +104,12 @@ class _ToOperand(Transformer[Token, Any]):
         return changed
 
     def absolute(self, children: list[Any]) -> Operand:
-        (inner,) = children
+        inner, *suffixes = children
         if isinstance(inner, Name | Memory) or inner.negated or inner.inverted:
             raise UnsupportedError("the magnitude of this operand is not covered")
         changed: Operand = inner._replace(absolute=True)
+        if _suffixes(suffixes):
+            changed = changed._replace(suffixes=(*inner.suffixes, *_suffixes(suffixes)))
         return changed
 
     def descriptor(self, children: list[Any]) -> _Descriptor:
@@ -117,6 +127,8 @@ class _ToOperand(Transformer[Token, Any]):
         if len(where.registers) > 1:
             raise UnsupportedError("a constant bank indexed by two registers is not covered")
         base = where.registers[0] if where.registers else None
+        if base is not None and base.number is None:
+            base = None
         return Constant(int(children[0], 16), base, where.offset, suffixes=_suffixes(children[2:]))
 
     def memory(self, children: list[Any]) -> Memory:
