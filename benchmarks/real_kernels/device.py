@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -12,15 +11,14 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from benchmarks.real_kernels.touched import Touched
 from placewise.execute import DeviceArray, DeviceMemory, DevicePointer
-from placewise.execute.device_memory import DeviceArgument, DeviceTexture
-from placewise.kernel.case import CompileOptions
+from placewise.execute.device_texture import DeviceTexture
+from placewise.execute.resolve import DeviceArgument
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_module
 from placewise.kernel.texture import AddressMode, Geometry, Sampler, TextureArgument
 
 Shape = int | tuple[int, ...]
-Given = DeviceArray | DevicePointer | DeviceTexture | np.generic | NDArray[Any] | float | None
+Given = DeviceArray | DevicePointer | DeviceTexture | np.generic | NDArray[Any] | int | float | None
 
 
 class SamplerOptions(TypedDict, total=False):
@@ -33,18 +31,12 @@ class SamplerOptions(TypedDict, total=False):
 
 
 class Device:
-    """Runs ``kernels`` of one source file, compiled together, one after another on the CPU.
+    """Runs kernels of one module one after another on the CPU.
 
     ``touched`` counts what the launches touch; None leaves the trace out.
     """
 
-    def __init__(
-        self,
-        source: Path,
-        kernels: Sequence[str],
-        options: CompileOptions,
-        touched: Touched | None = None,
-    ) -> None:
+    def __init__(self, kernels: Sequence[Kernel], touched: Touched | None = None) -> None:
         self.memory = DeviceMemory()
         self.touched = touched
         self.arrays: dict[str, DeviceArray] = {}
@@ -52,10 +44,8 @@ class Device:
         self.thread_instructions = 0
         self.launches = 0
         self.seconds = 0.0
-        """Spent in launches, compilation by NVRTC left out."""
-        text = source.read_text(encoding="utf-8", errors="replace")
-        compiled = compile_module(text, str(source), kernels, options)
-        self._kernels: dict[str, Kernel] = {k.name: k for k in compiled}
+        """Spent in launches, with translation, without NVRTC."""
+        self._kernels = {kernel.name: kernel for kernel in kernels}
 
     def array(self, name: str, data: ArrayLike) -> DeviceArray:
         """Device memory with a copy of ``data``."""

@@ -33,9 +33,10 @@ class Check:
         return float("inf") if np.isnan(share).any() else float(share.max(initial=0))
 
 
-def exact(name: str, found: NDArray[np.generic], expected: ArrayLike) -> Check:
+def exact(name: str, found: ArrayLike, expected: ArrayLike) -> Check:
     """Bit for bit the same values: integers, copies, and sums of small whole numbers."""
-    return Check(name, found, np.asarray(expected).reshape(found.shape), 0.0, "exact")
+    values = np.asarray(found)
+    return Check(name, values, np.asarray(expected).reshape(values.shape), 0.0, "exact")
 
 
 def rounded(

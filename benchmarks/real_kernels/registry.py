@@ -36,6 +36,8 @@ class RealProgram:
     defines: tuple[tuple[str, str], ...] = ()
     empty_headers: tuple[str, ...] = ()
     """Headers that the suite's own set-up writes, of which the kernels need nothing."""
+    unsteady: tuple[str, ...] = ()
+    """Arrays whose content depends on the machine, such as clocks."""
 
 
 PROGRAMS: list[RealProgram] = []
@@ -50,6 +52,7 @@ def real_program(
     includes: tuple[str, ...] = (),
     defines: tuple[tuple[str, str], ...] = (),
     empty_headers: tuple[str, ...] = (),
+    unsteady: tuple[str, ...] = (),
 ) -> Callable[[Drive], Drive]:
     """Enter a driver into the list; its name is the function's."""
 
@@ -66,6 +69,7 @@ def real_program(
                 includes,
                 defines,
                 empty_headers,
+                unsteady,
             )
         )
         return drive

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from scipy.sparse import diags_array
+from scipy.sparse import csr_array
 from scipy.sparse.linalg import spsolve
 
 from benchmarks.real_kernels.device import Device
@@ -250,7 +251,8 @@ def _wmma(device: Device, kernel: str, dtype: type[np.generic]) -> Sequence[Chec
     size = 64
     rng = np.random.default_rng(86)
     a, b = rng.integers(0, 4, (2, size, size))
-    result_type = {np.uint8: np.int32, np.float64: np.float64}.get(dtype, np.float32)
+    results: dict[Any, Any] = {np.uint8: np.int32, np.float64: np.float64}
+    result_type = results.get(dtype, np.float32)
     c = rng.integers(0, 100, (size, size)).astype(result_type)
     factor_type = (
         np.float64 if dtype is np.float64 else np.int32 if dtype is np.uint8 else np.float32
@@ -307,7 +309,7 @@ def conjugate_gradient(device: Device) -> Sequence[Check]:
     size, tolerance = 1024, 1e-5
     rng = np.random.default_rng(88)
     side = rng.uniform(-1, 1, size - 1).astype(np.float32)
-    matrix = diags_array([side, np.full(size, 6, np.float32), side], offsets=[-1, 0, 1]).tocsr()
+    matrix = csr_array(np.diag(side, -1) + np.diag(side, 1) + 6 * np.eye(size, dtype=np.float32))
     right = np.ones(size, np.float32)
     x, r = device.zeros("x", size), device.array("r", right)
     device.launch(

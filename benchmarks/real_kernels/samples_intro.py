@@ -195,6 +195,7 @@ def fp16_scalar_product(device: Device) -> Sequence[Check]:
     "timedReduction",
     computes="minimum of a block between two readings of the clock",
     includes=_COMMON,
+    unsteady=("timer",),
 )
 def clock(device: Device) -> Sequence[Check]:
     blocks, threads = 8, 256

@@ -17,6 +17,7 @@ from scipy.ndimage import correlate1d, map_coordinates
 from benchmarks.real_kernels.device import Device
 from benchmarks.real_kernels.outcome import Check, exact, near, rounded
 from benchmarks.real_kernels.registry import real_program
+from placewise.kernel.texture import Geometry
 
 _INTRO = "Samples/0_Introduction"
 _CONCEPTS = "Samples/2_Concepts_and_Techniques"
@@ -66,7 +67,8 @@ def simple_pitch_linear_texture(device: Device) -> Sequence[Check]:
     rng = np.random.default_rng(91)
     image = rng.uniform(0, 1, (height, width)).astype(np.float32)
     checks = []
-    for kernel, geometry in (("shiftPitchLinear", "pitch"), ("shiftArray", "2d")):
+    kinds: tuple[tuple[str, Geometry], ...] = (("shiftPitchLinear", "pitch"), ("shiftArray", "2d"))
+    for kernel, geometry in kinds:
         shown = device.texture(geometry, image, geometry, address=("wrap",) * 3, normalized=True)
         result = device.empty(kernel, image.shape)
         device.launch(
