@@ -12,7 +12,7 @@ from placewise.execute.compare import OutputCheck, compare
 from placewise.execute.result import InstructionCount
 from placewise.kernel.case import Case
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, MachineCode, machine_code
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.prepare_case import compile_case
 from placewise.kernel.sass.control import is_confirmed
 from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
@@ -70,7 +70,7 @@ def inspect_machine_code(
         arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
         notes += [stand_in] if stand_in else []
     loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
-    kernel = compile_kernel(loaded.source, loaded.filename, loaded.kernel, loaded.options)
+    kernel = compile_case(loaded)
     code = machine_code(kernel)
     if chosen is None:
         chosen = _machine_of(code.facts.target)

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import CaseError
 from placewise.execute import DEFAULT_LIMIT, Execution, execute
-from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.check_launch import check_launch
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.nvrtc import compile_kernel, left_out
+from placewise.kernel.prepare_case import read_case
 from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
-from placewise.kernel.view import analyse_source
 from placewise.machine import Machine
 from placewise.memory import Occupancy, Profile, Profiler, occupancy
 
@@ -62,11 +60,9 @@ def prepare(
     arch, stand_in = target_for(machine.limits.compute_capability)
     case = replace(case, options=replace(case.options, arch=arch))
     progress("compiling", 0, 0)
-    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    read = read_case(case)
+    case, kernel, view = read.case, read.kernel, read.view
     _check_launch(case, machine, kernel.static_shared_bytes)
-    progress("reading the source", 0, 0)
-    view = analyse_source(case)
-    case = bind_names(case, view)
     resident = _resident(case, kernel, machine)
 
     profiler = Profiler(case.launch, machine, resident, view, case.inputs)
@@ -90,9 +86,7 @@ def prepare(
         kernel,
         read_only_loads=read_only_loads(profile),
     )
-    host = left_out(case.source, case.filename, case.kernel, case.options)
-    skipped = [f"left out as host code: {', '.join(host)}"] if host else []
-    notes = (*machine.warnings, *([stand_in] if stand_in else []), *skipped)
+    notes = (*machine.warnings, *([stand_in] if stand_in else []), *read.notes)
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes,

@@ -7,7 +7,7 @@ from placewise.errors import PlacewiseError
 from placewise.execute import Execution, execute
 from placewise.execute.compare import OutputCheck, compare
 from placewise.kernel.case import Case
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.prepare_case import compile_case
 from placewise.rewrite import Rewritten
 
 
@@ -39,7 +39,7 @@ def verify(rewritten: Rewritten, original: Case, truth: Execution) -> Verificati
 
 
 def _run(case: Case) -> Execution:
-    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
+    kernel = compile_case(case)
     return execute(kernel, case.launch, case.inputs)
 
 

@@ -15,7 +15,7 @@ from placewise.gpu.machine_for import machine_for
 from placewise.gpu.measure import Options, measure
 from placewise.gpu.record import Measurement, PlacementRecord
 from placewise.kernel.bind_names import bind_names
-from placewise.kernel.case import Case
+from placewise.kernel.case import Case, Language
 from placewise.kernel.check_launch import check_launch
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.source import SourceView
@@ -40,6 +40,11 @@ def measure_case(
     Placements that lower occupancy count as legal here: what they cost is to be found out.
     Raises DeviceError where there is no GPU, and what compiling and executing the case raises.
     """
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only placements of CUDA C++ are measured",
+            where=case.filename,
+        )
     with Device(ordinal, driver) as device:
         arch, name = device.arch, device.name
         major = device.attribute("COMPUTE_CAPABILITY_MAJOR")

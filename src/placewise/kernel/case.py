@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from placewise.kernel.launch import Inputs, Launch
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
@@ -27,25 +29,38 @@ class CompileOptions:
         return Target(self.arch, self.nvrtc)
 
 
+class Language(StrEnum):
+    """What a kernel is written in."""
+
+    CUDA = "CUDA C++"
+    PTX = "PTX"
+    NUMBA = "Numba"
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One kernel launch to advise on. Build it with :func:`make_case` or :func:`load_case`."""
 
     name: str
     source: str
-    """CUDA C++ text."""
+    """Text of the CUDA C++ or PTX; empty for a Numba function."""
     path: Path | None
     """File the text came from, for messages and relative includes."""
     kernel: str
-    """Kernel name as in the source, or a template instance such as ``scale<float>``."""
+    """Kernel name as in the source, or a template instance such as ``scale<float>``. PTX with one
+    kernel needs none."""
     launch: Launch
     inputs: Inputs
     options: CompileOptions = field(default_factory=CompileOptions)
     description: str = ""
+    language: Language = Language.CUDA
+    function: Any = None
+    """The Numba function."""
 
     @property
     def filename(self) -> str:
-        return str(self.path) if self.path else f"{self.name}.cu"
+        suffix = "ptx" if self.language is Language.PTX else "cu"
+        return str(self.path) if self.path else f"{self.name}.{suffix}"
 
 
 def define_pairs(defines: Mapping[str, object] | None) -> tuple[tuple[str, str], ...]:

@@ -9,9 +9,10 @@ from typing import Any
 
 from placewise.errors import CaseError
 from placewise.kernel.case import CompileOptions
-from placewise.kernel.cupy_kernel import cupy_kernel, is_cupy
+from placewise.kernel.cupy_kernel import cupy_kernel
+from placewise.kernel.cupy_source import is_cupy
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.make_case import read_source
+from placewise.kernel.make_case import is_ptx, read_source
 from placewise.kernel.numba_kernel import numba_kernel
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.ptx_kernel import ptx_kernel
@@ -58,11 +59,3 @@ def kernel_from(
         where="kernel",
         hint="CUDA C++, PTX, Numba functions and CuPy's RawKernel and RawModule are",
     )
-
-
-def is_ptx(source: str | Path) -> bool:
-    """Whether a path or text is PTX."""
-    text = str(source)
-    if "\n" not in text:
-        return text.endswith(".ptx")
-    return any(line.startswith(".version") for line in text.split("\n", 40))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.kernel.case import Case, CompileOptions, define_pairs
+from placewise.kernel.case import Case, CompileOptions, Language, define_pairs
+from placewise.kernel.cupy_source import cupy_source, is_cupy
 from placewise.kernel.launch import (
     Argument,
     ArrayArgument,
@@ -53,7 +55,7 @@ structs are arrays of them, None is a null pointer."""
 
 def make_case(
     kernel: str,
-    source: str | Path,
+    source: Any,
     arguments: Sequence[Value] | Mapping[str, Value],
     *,
     block: Extent,
@@ -63,7 +65,7 @@ def make_case(
     shared_bytes: int = 0,
     defines: Mapping[str, object] | None = None,
     include_paths: Sequence[str | Path] = (),
-    std: str = "c++17",
+    std: str | None = None,
     arch: str | None = None,
     constants: Mapping[str, Value] | None = None,
     buffers: Mapping[str, Value] | None = None,
@@ -73,7 +75,9 @@ def make_case(
 ) -> Case:
     """One launch of ``kernel`` with these inputs.
 
-    ``source`` is a path, or CUDA C++ text (text if it has a line break or a brace). ``arguments``
+    ``source`` is a path, or CUDA C++ text (text if it has a line break or a brace), the same of PTX
+    (a path ending in ``.ptx``), a Numba function, or a ``RawKernel`` or ``RawModule`` of CuPy,
+    whose own options come first. ``arguments``
     are arrays (C-contiguous, passed by pointer) and NumPy scalars, in parameter order or by
     parameter name. Give ``grid`` in blocks, or ``problem`` in elements: the grid is then
     ceil(problem / per_block), where a block covers ``block`` elements unless ``per_block`` says
@@ -83,14 +87,15 @@ def make_case(
 
     The arrays are not copied, and seen read-only through the case. Raises CaseError.
     """
-    text, path = read_source(source)
+    code = _code(source)
+    text, path = code.text, code.path
     block_dims = dims("block", block)
     options = CompileOptions(
         arch=CompileOptions.arch if arch is None else arch,
-        defines=define_pairs(defines),
-        include_paths=tuple(Path(p) for p in include_paths),
-        std=std,
-        flags=parse_options(flags, arch="", where="flags").flags,
+        defines=(*code.options.defines, *define_pairs(defines)),
+        include_paths=(*code.options.include_paths, *(Path(p) for p in include_paths)),
+        std=std or code.options.std,
+        flags=(*code.options.flags, *parse_options(flags, arch="", where="flags").flags),
     )
     return Case(
         name=name or (path.stem if path else re.sub(r"\W+", "-", kernel).strip("-")),
@@ -101,6 +106,8 @@ def make_case(
         inputs=_inputs(arguments, constants or {}, buffers or {}),
         options=options,
         description=description,
+        language=code.language,
+        function=code.function,
     )
 
 
@@ -135,6 +142,28 @@ def _grid(
     return x, y, z
 
 
+@dataclass(frozen=True, eq=False)
+class _Code:
+    """What was given as source."""
+
+    text: str
+    path: Path | None = None
+    language: Language = Language.CUDA
+    options: CompileOptions = field(default_factory=CompileOptions)
+    function: Any = None
+
+
+def _code(source: Any) -> _Code:
+    if is_cupy(source):
+        found = cupy_source(source)
+        return _Code(found.source, options=found.options)
+    if isinstance(source, FunctionType) or hasattr(source, "py_func"):
+        return _Code("", language=Language.NUMBA, function=source)
+    text, path = read_source(source)
+    language = Language.PTX if is_ptx(path or text) else Language.CUDA
+    return _Code(text, path, language)
+
+
 def read_source(source: str | Path) -> tuple[str, Path | None]:
     """Text and path of a source; raises CaseError where there is no such file."""
     if isinstance(source, str) and ("\n" in source or "{" in source):
@@ -159,6 +188,14 @@ def _arguments(arguments: object) -> tuple[Argument, ...]:
             where="arguments",
         )
     return tuple(make_argument(positional(i), value) for i, value in enumerate(arguments, start=1))
+
+
+def is_ptx(source: str | Path) -> bool:
+    """Whether a path or text is PTX."""
+    text = str(source)
+    if "\n" not in text:
+        return text.endswith(".ptx")
+    return any(line.lstrip().startswith(".version") for line in text.split("\n", 40))
 
 
 def positional(number: int) -> str:

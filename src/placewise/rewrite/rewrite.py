@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.bind_names import bind_names
-from placewise.kernel.case import Case
+from placewise.kernel.case import Case, Language
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
 from placewise.rewrite.binding import place_binding
@@ -41,6 +41,10 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
     Arrays that the placement does not name, or that are reached that way already, stay as they
     are. Raises UnsupportedError naming array and reason where the source cannot be rewritten.
     """
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
+        )
     case = bind_names(case, view)
     draft = Draft.start(case, view)
     tiled = []

@@ -35,6 +35,11 @@ def dtype_of(type_text: str) -> str | None:
     return _DTYPES.get(type_text)
 
 
+def type_of(dtype: str) -> str | None:
+    """The canonical type of a NumPy dtype's name, None where no scalar type is the same."""
+    return next((text for text, name in reversed(_DTYPES.items()) if name == dtype), None)
+
+
 def is_integer(type_text: str) -> bool:
     """Whether a canonical type is a whole number."""
     dtype = _DTYPES.get(type_text, "")

@@ -1,0 +1,130 @@
+"""Advice on kernels that are not CUDA C++ files: PTX, Numba functions, CuPy's raw kernels."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from placewise.advise import advise
+from placewise.errors import CaseError, UnsupportedError
+from placewise.gpu.measure_case import measure_case
+from placewise.kernel.case import CompileOptions, Language
+from placewise.kernel.casefile import read_case_file
+from placewise.kernel.make_case import make_case
+from placewise.kernel.nvrtc import compile_kernel
+
+SOURCE = """
+__global__ void gather(const float *x, const int *index, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[index[i]];
+}
+"""
+N = 4096
+X = np.random.default_rng(1).normal(size=N).astype(np.float32)
+INDEX = np.random.default_rng(2).integers(0, N, N).astype(np.int32)
+
+
+def arguments() -> list[np.ndarray | np.generic]:
+    return [X, INDEX, np.zeros(N, np.float32), np.int32(N)]
+
+
+def ptx() -> str:
+    return compile_kernel(SOURCE, "gather.cu", "gather", CompileOptions(arch="sm_75")).ptx
+
+
+def test_ptx_is_judged_as_the_source_is() -> None:
+    source = make_case("gather", SOURCE, arguments(), problem=N, block=128)
+    case = make_case("gather", ptx(), arguments(), problem=N, block=128)
+    assert case.language is Language.PTX
+    assert case.filename == "gather.ptx"
+    advice, original = advise(case, "A100"), advise(source, "A100")
+    assert advice.recommended is None
+    assert any("is PTX: placements are predicted" in note for note in advice.notes)
+    names = dict(zip(("x", "index", "out"), ("argument1", "argument2", "argument3"), strict=True))
+    theirs = {tuple(o.placement): o.ratio for o in advice.options}
+    compared = 0
+    for option in original.options:
+        if any(space == "shared" for _, space in option.placement):
+            continue
+        renamed = tuple((names[array], space) for array, space in option.placement)
+        # The source says "const", so the compiler may load through the read-only cache already.
+        if renamed in theirs:
+            assert theirs[renamed] == pytest.approx(option.ratio, rel=0.05)
+            compared += 1
+    assert compared >= 3
+    for option in advice.options[:3]:
+        assert option.verification is not None
+        assert "only CUDA C++ is rewritten" in option.verification.detail
+
+
+def test_ptx_in_a_case_file(tmp_path: Path) -> None:
+    (tmp_path / "gather.ptx").write_text(ptx())
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "index.npy", INDEX)
+    path = tmp_path / "gather.toml"
+    path.write_text(
+        f"""
+schema = 1
+kernel = "gather"
+source = "gather.ptx"
+launch = {{ problem = [{N}], block = [128] }}
+arguments = [
+    {{ name = "x", file = "x.npy" }},
+    {{ name = "index", file = "index.npy" }},
+    {{ name = "out", dtype = "float32", shape = [{N}], uninitialised = true }},
+    {{ name = "n", dtype = "int32", value = {N} }},
+]
+"""
+    )
+    advice = advise(read_case_file(path), "A100")
+    assert {array for o in advice.options for array, _ in o.placement} == {"x", "index", "out"}
+    path.write_text(path.read_text().replace('kernel = "gather"', 'kernel = "scatter"'))
+    with pytest.raises(CaseError, match=r"gather\.ptx: the PTX has no kernel 'scatter'"):
+        advise(read_case_file(path), "A100")
+
+
+def test_ptx_for_a_newer_machine_is_refused() -> None:
+    newer = compile_kernel(SOURCE, "gather.cu", "gather", CompileOptions(arch="sm_90")).ptx
+    case = make_case("gather", newer, arguments(), problem=N, block=128)
+    with pytest.raises(CaseError, match="is for sm_90, it does not run on sm_80"):
+        advise(case, "A100")
+    with pytest.raises(UnsupportedError, match="is PTX, only placements of CUDA"):
+        measure_case(case)
+
+
+def test_a_numba_function() -> None:
+    cuda = pytest.importorskip("numba.cuda")
+    pytest.importorskip("numba_cuda")
+
+    @cuda.jit
+    def gather(x, index, out, n):
+        i = cuda.grid(1)
+        if i < n:
+            out[i] = x[index[i]]
+
+    case = make_case("gather", gather, arguments(), problem=N, block=128)
+    advice = advise(case, "A100")
+    assert advice.case.language is Language.NUMBA
+    assert [a.name for a in advice.case.inputs.arguments] == ["x", "index", "out", "n"]
+    assert {array for o in advice.options for array, _ in o.placement} == {"x", "index", "out"}
+    assert advice.run.arch == "sm_80"
+
+
+@dataclass
+class RawKernel:
+    code: str
+    name: str
+    options: tuple[str, ...] = ()
+    backend: str = "nvrtc"
+    file_path: str | None = None
+
+
+def test_a_raw_kernel_of_cupy_is_cuda() -> None:
+    raw = RawKernel(SOURCE.replace("float", "REAL"), "gather", ("-DREAL=float", "-std=c++14"))
+    case = make_case("gather", raw, arguments(), problem=N, block=128)
+    assert case.language is Language.CUDA
+    assert case.options.defines == (("REAL", "float"),)
+    assert case.options.std == "c++14"
+    advice = advise(case, "A100")
+    assert any(o.verification is not None and o.proven for o in advice.options)
