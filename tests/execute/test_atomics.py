@@ -200,8 +200,10 @@ VECTORS = {
     "add.noftz.v2.bf16": ("bf16", 2, np.add), "max.noftz.v8.bf16": ("bf16", 8, np.maximum),
     "min.noftz.v4.bf16x2": ("bf16", 8, np.minimum), "add.noftz.v2.bf16x2": ("bf16", 4, np.add),
 }  # fmt: skip
-PAIRS = {"add.noftz.f16x2": (np.float16, 2, np.add), "add.noftz.bf16x2": ("bf16", 2, np.add),
-         "add.noftz.f16": (np.float16, 1, np.add), "add.noftz.bf16": ("bf16", 1, np.add)}  # fmt: skip
+PAIRS = {
+    "add.noftz.f16x2": (np.float16, 2, np.add), "add.noftz.bf16x2": ("bf16", 2, np.add),
+    "add.noftz.f16": (np.float16, 1, np.add), "add.noftz.bf16": ("bf16", 1, np.add),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("reduction", [False, True])

@@ -211,10 +211,10 @@ class Context(Shorthand):
 
     def dst(self, operand: Operand, value: Node, *, signed: bool = False) -> None:
         """Write a result; under a guard the other lanes keep their value."""
-        if isinstance(operand, Sink):
-            return
         if isinstance(operand, Pair):
             operand = operand.first
+        if isinstance(operand, Sink):
+            return
         if not isinstance(operand, Register):
             raise UnsupportedError(f"destination {operand} is not covered", where=self.filename)
         reg = self.register(operand)

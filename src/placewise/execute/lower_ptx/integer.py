@@ -21,7 +21,7 @@ def ints(c: Context, i: Instruction, *operands: Operand) -> tuple[str, bool, lis
     return type_, name[0] == "s", [c.src(o, type_) for o in operands or i.operands[1:]]
 
 
-def _by_halves(c: Context, op: str, a: Node, b: Node) -> list[Node]:
+def by_halves(c: Shorthand, op: str, a: Node, b: Node) -> list[Node]:
     """An operation on the 16-bit halves of two words."""
     return [c.both(op, x, y) for x, y in zip(split(c, a, 2), split(c, b, 2), strict=True)]
 
@@ -31,7 +31,7 @@ def add(c: Context, i: Instruction) -> None:
     name = i.parts[0]
     if i.parts[-1].endswith("x2"):
         a, b = (c.src(o, "i32") for o in i.operands[1:3])
-        c.dst(i.operands[0], join(c, _by_halves(c, name, a, b), "i32"))
+        c.dst(i.operands[0], join(c, by_halves(c, name, a, b), "i32"))
         return
     _, _, (a, b) = ints(c, i)
     if "sat" in i.parts:
@@ -148,7 +148,7 @@ def extreme(c: Context, i: Instruction) -> None:
     packed = last.endswith("x2")
     if packed:
         a, b = (c.src(o, "i32") for o in i.operands[1:3])
-        results = _by_halves(c, op, a, b)
+        results = by_halves(c, op, a, b)
     else:
         _, _, values = ints(c, i)
         results = [c.both(op, values[0], values[1])]
