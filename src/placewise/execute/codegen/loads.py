@@ -17,6 +17,7 @@ from placewise.execute.codegen.access import (
 from placewise.execute.codegen.gathers import gather
 from placewise.execute.codegen.halves import Halves, trace_halves
 from placewise.execute.codegen.lanewise import lane_loop
+from placewise.execute.codegen.processor import Processor
 from placewise.execute.codegen.state import Options
 from placewise.execute.codegen.text import Text, lanes
 
@@ -141,5 +142,22 @@ def vector_load(kind: Kind, declarations: set[str], options: Options) -> str:
     head = (
         f"define internal fastcc {kind.vector_result} {kind.name}(ptr %ctx, <32 x {kind.address}> "
         "%address, i32 %mask, i32 %site) noinline #0 {"
+    )
+    return "\n".join([head, *t.lines, "}"])
+
+
+def any_load(kind: Kind, declarations: set[str], processor: Processor) -> str:
+    """A load by a pointer and 32 offsets that are known to be in bounds."""
+    t = Text(declarations)
+    values = []
+    for n in range(kind.count):
+        base = "%base"
+        if n:
+            base = t.op(f"getelementptr i8, ptr %base, i64 {n * kind.bits // 8}")
+        values.append(gather(t, processor, base, "%offsets", "i32", kind.bits))
+    give(t, kind.vector_result, values, f"<32 x {kind.element}>")
+    head = (
+        f"define internal fastcc {kind.vector_result} {kind.name}.any(ptr %base, "
+        "<32 x i32> %offsets, i32 %mask) noinline #0 {"
     )
     return "\n".join([head, *t.lines, "}"])

@@ -23,17 +23,32 @@ def emit(s: State, n: Node) -> None:
     kind = kind_of(access, traced=traced)
     if n.op == "load" and n.uniform:
         _uniform_load(s, n, access, kind, guarded=guarded)
-    elif (
-        s.hot
-        and not (guarded or s.asks(access))
-        and kind.memory != "local"
-        and (n.op == "load" or kind.count == 1)
-    ):
+    elif _in_pattern(s, n, kind):
         patterns.emit(s, n, access, kind)
     else:
         mask = guard_mask(s, n, guarded=guarded)
         result, call = helper_call(s, n, access, kind, plain, mask)
         _finish(s, n, access, call, result, mask, guarded=guarded)
+
+
+def _in_pattern(s: State, n: Node, kind: Kind) -> bool:
+    """Whether an access is worth the short way: in a loop, by all lanes of the block."""
+    access = n.attr
+    assert isinstance(access, Access)
+    unguarded = len(n.args) == (1 if n.op == "load" else 1 + access.count)
+    simple = kind.memory != "local" and (n.op == "load" or kind.count == 1)
+    return s.hot and unguarded and simple and not n.uniform and not s.asks(access)
+
+
+def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, int]]:
+    """Of the accesses of a block, :func:`patterns.displacements`."""
+    kinds: dict[Node, Kind] = {}
+    for n in nodes:
+        if n.op in ("load", "store") and isinstance(n.attr, Access):
+            kind = kind_of(n.attr, traced=n.attr.space in s.options.traced)
+            if _in_pattern(s, n, kind):
+                kinds[n] = kind
+    return patterns.displacements(kinds)
 
 
 def guard_mask(s: State, n: Node, *, guarded: bool) -> str:

@@ -55,6 +55,9 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
             parts.append(lanewise.local_access(kind, declarations))
         else:
             parts.append(loads.vector_load(kind, declarations, options))
+    for kind in sorted(needs.scattered, key=lambda k: k.name):
+        by = loads.any_load if kind.action == "load" else stores.any_store
+        parts.append(by(kind, declarations, options.processor))
     for kind in sorted(needs.stores, key=lambda k: k.name):
         if kind.memory == "local":
             parts.append(lanewise.local_access(kind, declarations))

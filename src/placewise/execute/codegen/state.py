@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from placewise.execute.codegen.access import Kind
+from placewise.execute.codegen.access import Kind, Range
 from placewise.execute.codegen.processor import Processor, this_processor
 from placewise.execute.codegen.text import Values, vector
 from placewise.execute.codegen.texture_reader import Reader
@@ -37,6 +37,7 @@ class Needs:
 
     scalar_loads: set[Kind] = field(default_factory=set)
     vector_loads: set[Kind] = field(default_factory=set)
+    scattered: set[Kind] = field(default_factory=set)
     stores: set[Kind] = field(default_factory=set)
     atomics: dict[str, Access] = field(default_factory=dict)
     group_reductions: set[str] = field(default_factory=set)
@@ -46,6 +47,19 @@ class Needs:
     permute: bool = False
     heap: set[str] = field(default_factory=set)
     products: set[Mma] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A group of accesses of a block that differ by constants, checked against the bounds."""
+
+    pattern: str
+    """Kind of the root's pattern (i32); says whether the rest is known."""
+    offsets: str
+    """<32 x i32>, of the lowest access."""
+    found: Range
+    low: int
+    """Constant part of the lowest access's address."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,10 @@ class State(Values):
         """LLVM type and name of nodes whose value is a struct."""
         self.patterns: dict[tuple[int, int], tuple[str, str, str]] = {}
         """Of a root and a stride: kind of pattern, lane 0's and lane 16's value."""
+        self.reaches: dict[tuple[object, ...], Reach] = {}
+        """Checks of groups of accesses, by what the accesses have in common."""
+        self.displacements: dict[tuple[object, ...], tuple[int, int]] = {}
+        """Lowest and highest constant of their addresses."""
         self._flags = ""
 
     def begin_block(self) -> None:
@@ -127,6 +145,7 @@ class State(Values):
         self.pairs = {}
         self.structs = {}
         self.patterns = {}
+        self.reaches = {}
         self._flags = ""
 
     def asks(self, access: Access) -> bool:

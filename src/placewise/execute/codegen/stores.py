@@ -13,6 +13,7 @@ from placewise.execute.codegen.access import (
 from placewise.execute.codegen.gathers import scatter
 from placewise.execute.codegen.halves import Halves, trace_halves
 from placewise.execute.codegen.lanewise import lane_loop
+from placewise.execute.codegen.processor import Processor
 from placewise.execute.codegen.state import Options
 from placewise.execute.codegen.text import Text, lanes
 
@@ -78,5 +79,22 @@ def vector_store(kind: Kind, declarations: set[str], options: Options) -> str:
     head = (
         f"define internal fastcc void {kind.name}(ptr %ctx, <32 x {kind.address}> %address, "
         f"i32 %mask, i32 %site, {values}) noinline #0 {{"
+    )
+    return "\n".join([head, *t.lines, "}"])
+
+
+def any_store(kind: Kind, declarations: set[str], processor: Processor) -> str:
+    """A store by a pointer and 32 offsets that are known to be in bounds."""
+    t = Text(declarations)
+    for n in range(kind.count):
+        base = "%base"
+        if n:
+            base = t.op(f"getelementptr i8, ptr %base, i64 {n * kind.bits // 8}")
+        scatter(t, processor, base, "%offsets", "i32", f"%value{n}", kind.bits)
+    t.do("ret void")
+    values = ", ".join(f"<32 x {kind.element}> %value{n}" for n in range(kind.count))
+    head = (
+        f"define internal fastcc void {kind.name}.any(ptr %base, <32 x i32> %offsets, i32 %mask, "
+        f"{values}) noinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])

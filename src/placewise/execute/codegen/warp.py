@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import edges, nodes, records
+from placewise.execute.codegen import edges, memory, nodes, records
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
 from placewise.execute.layout import PATIENCE, Slot
@@ -115,9 +115,9 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     used = _used(block, s.flow.live_in, effects)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
     recorded = 0
-    for n in block.nodes:
-        if n not in used:
-            continue
+    wanted = [n for n in block.nodes if n in used]
+    s.displacements = memory.groups(s, wanted)
+    for n in wanted:
         if s.options.traced and isinstance(n.attr, Access):
             if recorded % records.UNCHECKED == 0:
                 if recorded:
