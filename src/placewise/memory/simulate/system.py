@@ -88,7 +88,7 @@ class MemorySystem:
         sizes = dict(facts.array_bytes)
         period = routes.period
         lines, local_line = array_lines([sizes.get(a, 0) for a in arrays], h.line_bytes, period)
-        self._array_line = lines
+        self.array_lines = lines
         count = max(1, len(sites))
         self._site_array = np.full(count, -1, np.int32)
         self._counts = rq.Sites(
@@ -146,7 +146,7 @@ class MemorySystem:
         self._buffer = _with_room(self._buffer, (stop - start) * rq.MOST_PARTS, stop - start)
         left = np.empty(stop - start, np.int64)
         count = rq.collect(
-            columns, start, stop, self._counts, self._array_line, self._geometry, self._patterns,
+            columns, start, stop, self._counts, self.array_lines, self._geometry, self._patterns,
             self._buffer, self._last_segment, left,
         )  # fmt: skip
         if count:

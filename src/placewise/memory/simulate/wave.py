@@ -86,7 +86,7 @@ def run_sms(
             segment[w] = wave.warp_segment[first + w]
             at[w] = wave.segment[segment[w], 1]
         turn = 0
-        now = start
+        tick = start
         while count:
             if phased:
                 _block_phases(wave, first, alive, count, segment, phase)
@@ -109,8 +109,8 @@ def run_sms(
                     sectors = part & SECTORS
                     if cache < first_caches and (tag >> 1) & 3 == LOAD:
                         line = part >> SECTOR_BITS
-                        now += 1
-                        missing, _, _ = access(caches, cache, sm, line, sectors, per_line, 1, now)
+                        tick += 1
+                        missing, _, _ = access(caches, cache, sm, line, sectors, per_line, 1, tick)
                         hits[tag >> 8] += bits(sectors & ~missing)
                         sectors = missing
                     if sectors:
