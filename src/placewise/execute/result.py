@@ -36,11 +36,11 @@ class Execution:
     sites: tuple[Site, ...]
     site_executions: NDArray[np.int64]
     """(sites,) warp executions of each memory instruction, whole launch."""
-    block_executions: NDArray[np.int64]
-    """(basic blocks, 2) warp and thread executions of each basic block, whole launch."""
-    block_places: tuple[tuple[int, ...], ...]
-    """For each basic block the PTX line, or offset of machine code, of its instructions."""
     seconds: float
+    block_executions: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """(basic blocks, 2) warp and thread executions of each basic block, whole launch."""
+    block_places: tuple[tuple[int, ...], ...] = ()
+    """For each basic block the PTX line, or offset of machine code, of its instructions."""
     printed: Printed = field(default_factory=Printed)
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""

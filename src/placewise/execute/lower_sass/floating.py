@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.floating import flush, saturate
+from placewise.execute.lower_sass import half
 from placewise.execute.lower_sass.compare import FLOAT, write_both
 from placewise.execute.lower_sass.context import Context
 from placewise.kernel.sass import Instruction, Operand
@@ -95,7 +96,12 @@ def frnd(c: Context, i: Instruction) -> None:
     op = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "ftrunc"}.get(
         c.one_of("FLOOR", "CEIL", "TRUNC") or "", "rint"
     )
+    of_half = c.one_of("F16", "BF16")
     target, a = i.operands
+    if of_half is not None:
+        value = c.b.pure(op, "f32", half.low_half(c, a, of_half.lower()))
+        c.write(target, c.b.resize(half.narrow(c, value, of_half.lower()), "i32"))
+        return
     value = c.f64(a) if double else c.f32(a)
     if ftz:
         value = flush(c, value)

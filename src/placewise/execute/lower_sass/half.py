@@ -6,6 +6,7 @@ Halves are computed with as such, bfloat16 widened to single precision; both are
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 from placewise.execute.ir import Node
 from placewise.execute.lower_ptx import rounding
@@ -33,6 +34,10 @@ def arithmetic(c: Context, i: Instruction) -> None:
     target, *operands = i.operands
     if name == "HFMA2" and _moves(operands):
         c.write(target, c.b.const("i32", i.word))
+        return
+    if name == "HADD2" and _narrows(operands):
+        value = rounding.to_half(c, c.f32(operands[0]._replace(suffixes=())), "rz")
+        _write(c, target, [value, value], kind)
         return
     sources = _pairs(c, operands, kind)
     if len(sources) != (3 if name == "HFMA2" else 2):
@@ -64,6 +69,18 @@ def _moves(operands: list[Operand]) -> bool:
         len(operands) == 4
         and all(is_zero(o) for o in operands[:2])
         and isinstance(operands[2], Immediate)
+    )
+
+
+def _narrows(operands: list[Operand]) -> TypeGuard[list[Register]]:
+    """A single (.F32) with -0 added: what PTX's cvt.rz becomes, where a half is cut off from it."""
+    a, b = operands if len(operands) == 2 else (None, None)
+    return (
+        isinstance(a, Register)
+        and a.suffixes == ("F32",)
+        and isinstance(b, Register)
+        and b.number is None
+        and b.negated
     )
 
 
