@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from placewise.errors import UnsupportedError
 from placewise.execute.builder import Builder, int_type
-from placewise.execute.ir import Access, Node, Place
+from placewise.execute.ir import Access, Block, Node, Place
 from placewise.execute.lower_sass.banks import Banks
 from placewise.execute.lower_sass.pairs import Pairs
 from placewise.execute.shorthand import Shorthand
@@ -46,6 +46,8 @@ class Context(Shorthand):
         self.pairs = Pairs(builder)
         self.guard: Node | None = None
         self.place = Place(0, None)
+        self.members: tuple[Node, ...] = ()
+        """After WARPSYNC.EXCLUSIVE the mask of lanes that each lane goes on with."""
         self.modifiers: list[str] = []
         """Of the present instruction, those not yet taken."""
         self.instruction: Instruction | None = None
@@ -255,6 +257,12 @@ class Context(Shorthand):
         return [self.b.part(node, n, type_) for n in range(count)] if count > 1 else [node]
 
     # --- shorthands
+
+    def start(self, block: Block) -> None:
+        """Go on with a new block: nothing is known of values in registers."""
+        self.b.start(block)
+        self.pairs.forget()
+        self.members = ()
 
     def zero(self, type_: str = "i32") -> Node:
         return self.b.const(type_, 0)

@@ -91,7 +91,7 @@ class Control:
 
     def _lower(self, calls: Calls, offset: int) -> None:
         """One block, up to where control goes elsewhere or another one starts."""
-        self._start(self._block(calls, offset))
+        self.c.start(self._block(calls, offset))
         at = offset
         while True:
             i = self._at(at)
@@ -106,10 +106,6 @@ class Control:
         if offset >= len(self.code) * INSTRUCTION_BYTES:
             raise UnsupportedError("the machine code runs off its end", where=self.c.filename)
         return self.code[offset // INSTRUCTION_BYTES]
-
-    def _start(self, block: Block) -> None:
-        self.b.start(block)
-        self.c.pairs.forget()
 
     def _instruction(self, calls: Calls, i: Instruction) -> bool:
         """Lower one instruction; whether it ended the block."""
@@ -206,7 +202,7 @@ class Control:
         if guard is not None:
             taken = self.b.new_block()
             self.b.finish(Branch(guard, taken.number, after))
-            self._start(taken)
+            self.c.start(taken)
         return after
 
     def _exit(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
@@ -293,7 +289,7 @@ class Control:
         right = c.b.icmp("eq", c.i32(register), c.b.const("i32", back))
         lost = self.b.new_block()
         self.b.finish(Branch(right, self._go(calls[:-1], back), lost.number))
-        self._start(lost)
+        self.c.start(lost)
         self.b.finish(Trap(c.place))
         return True
 

@@ -6,6 +6,7 @@ The uniform datapath has the same instructions with a U before their names.
 from __future__ import annotations
 
 from placewise.execute.ir import Node
+from placewise.execute.lower_ptx.integer import by_halves, join, split
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.pairs import Carry
 from placewise.kernel.sass import (
@@ -269,11 +270,16 @@ def _lea_high(c: Context, i: Instruction) -> None:
 
 
 def viadd(c: Context, i: Instruction) -> None:
-    """VIADD: a sum of two; VIADDMNMX: the smaller or larger of it and a third."""
-    if i.parts[0] == "VIADD":
-        target, a, b = i.operands
+    """VIADD: a sum of two, or of the halves of two."""
+    target, a, b = i.operands
+    if c.flag("16x2"):
+        c.write(target, join(c, by_halves(c, "add", c.i32(a), c.i32(b)), "i32"))
+    else:
         c.write(target, _plain_sum(c, [o for o in (a, b) if not is_zero(o)]))
-        return
+
+
+def viaddmnmx(c: Context, i: Instruction) -> None:
+    """VIADDMNMX: the smaller or larger of a sum and a third."""
     target, a, b, other, choice = i.operands
     _minimum_or_maximum(c, target, _plain_sum(c, [a, b]), c.i32(other), choice)
 
@@ -285,14 +291,19 @@ def imnmx(c: Context, i: Instruction) -> None:
 
 
 def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: Operand) -> None:
-    kind = "u" if c.flag("U32") else "s"
+    halves = c.one_of("U16x2", "S16x2")
+    kind = "u" if c.flag("U32") or halves == "U16x2" else "s"
     relu = c.flag("RELU")
+    pairs = list(zip(split(c, x, 2), split(c, y, 2), strict=True)) if halves else [(x, y)]
     smaller = c.predicate(choice)
-    if smaller.op == "const":
-        result = c.both(kind + ("min" if smaller.attr else "max"), x, y)
-    else:
-        result = c.b.select(smaller, c.both(f"{kind}min", x, y), c.both(f"{kind}max", x, y))
-    c.write(target, c.both("smax", result, c.zero()) if relu else result)
+    results = []
+    for a, b in pairs:
+        if smaller.op == "const":
+            result = c.both(kind + ("min" if smaller.attr else "max"), a, b)
+        else:
+            result = c.b.select(smaller, c.both(f"{kind}min", a, b), c.both(f"{kind}max", a, b))
+        results.append(c.both("smax", result, c.zero(result.type)) if relu else result)
+    c.write(target, join(c, results, "i32"))
 
 
 def iabs(c: Context, i: Instruction) -> None:

@@ -67,6 +67,8 @@ def r2ur(c: Context, i: Instruction) -> None:
     """
     *outs, target, source = i.operands
     value = c.i32(source)
+    if c.members:
+        c.unsupported(i, "among lanes that go on by themselves")
     first = c.b.pure("first", "i32", value)
     if outs:
         (out,) = outs

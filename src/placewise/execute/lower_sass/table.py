@@ -29,7 +29,7 @@ _INTEGER: dict[str, Handler] = {
     "IMNMX": integer.imnmx,
     "VIMNMX": integer.imnmx,
     "VIADD": integer.viadd,
-    "VIADDMNMX": integer.viadd,
+    "VIADDMNMX": integer.viaddmnmx,
     "IABS": integer.iabs,
     "IDP": integer.dot,
     "ISETP": compare.isetp,
@@ -101,6 +101,8 @@ _OTHER: dict[str, Handler] = {
     "B2R": special.b2r,
     "BMOV": special.bmov,
     "R2UR": special.r2ur,
+    "WARPSYNC": warp.warpsync,
+    "BSYNC": warp.bsync,
     "SHFL": warp.shfl,
     "VOTE": warp.vote,
     "VOTEU": warp.vote,
@@ -110,7 +112,7 @@ _OTHER: dict[str, Handler] = {
 
 NOTHING = frozenset(
     (
-        *("NOP", "BSSY", "BSYNC", "WARPSYNC", "YIELD", "NANOSLEEP", "BREAK", "DEPBAR"),
+        *("NOP", "BSSY", "YIELD", "NANOSLEEP", "BREAK", "DEPBAR", "CGAERRBAR"),
         *("MEMBAR", "ERRBAR", "CCTL", "CCTLL", "LDGDEPBAR", "PMTRIG", "UCGABAR_WAIT"),
     )
 )

@@ -6,7 +6,20 @@ from placewise.execute.ir import Node
 from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.kernel.sass import Instruction
 
+_ALONE = "among lanes that go on by themselves"
 _REDUCTIONS = {"SUM": "add", "AND": "and", "OR": "or", "XOR": "xor"}
+
+
+def warpsync(c: Context, i: Instruction) -> None:
+    """WARPSYNC: lanes meet. With .EXCLUSIVE only those of its mask go on together, until BSYNC."""
+    if c.flag("EXCLUSIVE"):
+        c.members = (c.i32(i.operands[-1]),)
+    c.without_effect("ALL", "COLLECTIVE")
+
+
+def bsync(c: Context, _i: Instruction) -> None:
+    """BSYNC: lanes meet again."""
+    c.members = ()
 
 
 def shfl(c: Context, i: Instruction) -> None:
@@ -14,6 +27,8 @@ def shfl(c: Context, i: Instruction) -> None:
     mode = c.one_of("IDX", "UP", "DOWN", "BFLY")
     if mode is None:
         c.unsupported(i)
+    if c.members:
+        c.unsupported(i, _ALONE)
     out, target, *sources = i.operands
     value, lane, clamp = (c.i32(s) for s in sources)
     guard = c.guard
@@ -43,9 +58,9 @@ def vote(c: Context, i: Instruction) -> None:
         if mode == "ALL" and target is not None:
             c.unsupported(i, "under a predicate")
     if target is not None:
-        c.write(target, c.b.effect("vote", "i32", predicate, attr="ballot"))
+        c.write(target, c.b.effect("vote", "i32", predicate, *c.members, attr="ballot"))
     name = {"ALL": "all", "ANY": "any", "EQ": "uni"}[mode]
-    c.write_predicate(out, c.b.effect("vote", "i1", predicate, attr=name))
+    c.write_predicate(out, c.b.effect("vote", "i1", predicate, *c.members, attr=name))
 
 
 def match(c: Context, i: Instruction) -> None:
@@ -53,7 +68,7 @@ def match(c: Context, i: Instruction) -> None:
     mode = c.one_of("ANY", "ALL")
     wide = c.flag("U64")
     c.without_effect("U32")
-    if mode is None or c.guard is not None:
+    if mode is None or c.guard is not None or c.members:
         c.unsupported(i)
     *outs, target, source = i.operands
     value = c.i64(source) if wide else c.i32(source)
@@ -81,4 +96,4 @@ def redux(c: Context, i: Instruction) -> None:
         name = ("s" if signed else "u") + operation.lower()
     else:
         name = _REDUCTIONS[operation]
-    c.write(target, c.b.effect("reduce", "i32", c.i32(source), attr=name))
+    c.write(target, c.b.effect("reduce", "i32", c.i32(source), *c.members, attr=name))
