@@ -106,7 +106,16 @@ def _loop_heads(program: Program, exits: int) -> frozenset[int]:
 
 def _uniform_specials(shape: WarpShape) -> frozenset[str]:
     names = {f"{n}.{a}" for n in ("ntid", "ctaid", "nctaid") for a in "xyz"}
-    names |= {"warpid", "nwarpid", "smid", "nsmid", "dynamic_shared", "total_shared", "clock"}
+    names |= {
+        "warpid",
+        "nwarpid",
+        "smid",
+        "nsmid",
+        "gridid",
+        "dynamic_shared",
+        "total_shared",
+        "clock",
+    }
     for axis, uniform in (("x", shape.x_uniform), ("y", shape.y_uniform), ("z", shape.z_uniform)):
         if uniform:
             names.add(f"tid.{axis}")

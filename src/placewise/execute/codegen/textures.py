@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placewise.execute.codegen.access import Kind
+from placewise.execute.codegen.calls import place
 from placewise.execute.codegen.memory import if_any
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import vector
@@ -34,24 +35,21 @@ def emit(s: State, n: Node) -> None:
     action = access.kind if n.op == "surface" else "texture"
     reader = Reader(action, access.bits, access.count, traced)
     s.needs.readers.add(reader)
-    place = [s.vector(a) for a in n.args[1 : 1 + coordinates]]
-    place += ["zeroinitializer"] * (4 - len(place))
+    where = [s.vector(a) for a in n.args[1 : 1 + coordinates]]
+    where += ["zeroinitializer"] * (4 - len(where))
     mask = s.mask
     guarded = len(n.args) > 1 + coordinates + len(values)
     if guarded:
         mask = s.op(f"and i32 {mask}, {s.mask_of(n.args[-1])}")
     call = (
         f"call fastcc {reader.result} {reader.name}(ptr %ctx, <32 x i64> {s.vector(n.args[0])}, "
-        f"{', '.join(f'{_WORD} {c}' for c in place)}, i32 {mask}, i32 {access.site}, "
+        f"{', '.join(f'{_WORD} {c}' for c in where)}, i32 {mask}, i32 {access.site}, "
         f"i64 {request}" + "".join(f", <32 x i{access.bits}> {s.vector(v)}" for v in values) + ")"
     )
     if guarded:
         result = if_any(s, mask, reader.result, call, access.site)
-    elif access.kind == "store":
-        s.do(call)
-        return
     else:
-        result = s.op(call)
+        result = place(s, reader.result, call)
     if access.kind == "load":
         s.structs[n.number] = (reader.result, result)
 
