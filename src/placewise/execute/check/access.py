@@ -12,7 +12,7 @@ from numba import cfunc, types
 from placewise.execute.check import layout as at
 from placewise.execute.check.blocks import turn_to
 from placewise.execute.check.copies import check_copy
-from placewise.execute.check.order import acquire, release, when, who
+from placewise.execute.check.order import acquire, release, release_for_block, when, who
 from placewise.execute.check.pointers import bytes_at, compiled, words_at
 from placewise.execute.check.races import note, on_read, on_write, stores_same
 
@@ -229,6 +229,8 @@ def _synchronise(state_address: int, warp: int, site: int, mask: int) -> None:
             acquire(state_address, address, thread)
         if kind != at.LOAD:
             release(state_address, address, thread, (flags & at.RELEASES) != 0)
+            if mask == 1 << lane:
+                release_for_block(state_address, address, thread)
 
 
 @cfunc(

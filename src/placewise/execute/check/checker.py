@@ -113,7 +113,7 @@ class LaunchCheck:
         name = scene.kernel.name
         found = findings_of(scene, memory.rows())
         if fault is not None:
-            found = (*found, fault_finding(scene, fault))
+            found = (*found, fault_finding(scene, fault, memory.waiting()))
         checker.findings += [replace(f, kernel=name, launch=checker.launches) for f in found]
         state = memory.state
         if state[at.S_BAD] >= state[at.S_BAD_LIMIT]:

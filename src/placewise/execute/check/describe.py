@@ -44,6 +44,7 @@ _RACE = {
 _WARNINGS = frozenset({Kind.barrier, Kind.barrier_mismatch, Kind.shuffle})
 _FAULT_KIND = {
     Fault.LIMIT: Kind.endless,
+    Fault.NO_PROGRESS: Kind.endless,
     Fault.TRAP: Kind.trap,
     Fault.DIVERGENT_BARRIER: Kind.barrier,
     Fault.BARRIER: Kind.barrier,
@@ -80,8 +81,8 @@ def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
     )
 
 
-def fault_finding(scene: Scene, report: FaultReport) -> Finding:
-    """What ended the run, as a finding."""
+def fault_finding(scene: Scene, report: FaultReport, waiting: int | None) -> Finding:
+    """What ended the run, as a finding; ``waiting``: a program block at whose end a warp waits."""
     module = parsed(scene.kernel)
     error = execution_error(
         report, scene.kernel, scene.launch, module, scene.translation, scene.device
@@ -97,6 +98,8 @@ def fault_finding(scene: Scene, report: FaultReport) -> Finding:
         at_end = end if end is not None and report.fault != Fault.LIMIT else block.place
         if at_end is not None:
             place = _place(scene, at_end, "")
+    elif report.fault == Fault.BARRIER and waiting is not None:
+        place = _barrier_place(scene, waiting)
     kind = _FAULT_KIND.get(report.fault, Kind.stopped)
     return Finding(
         kind=kind,
@@ -141,10 +144,8 @@ def _finding(scene: Scene, row: list[int]) -> Finding:
         return _lanes(scene, row)
     access = scene.translation.program.accesses[row[at.F_SITE]]
     memory = _memory(scene, access, row)
-    where = f"'{memory.name}'" if memory.name not in ("shared", "local") else memory.name
-    if memory.name in ("shared", "local"):
-        where = f"{memory.name} memory"
-    elif memory.shared:
+    where = f"'{memory.name}'" if memory.named else f"{memory.name} memory"
+    if memory.shared and memory.named:
         where += " (shared)"
     size = access.bits // 8 * access.count
     verb = f"{_VERB[access.kind]} {size} bytes"
@@ -227,17 +228,17 @@ def _race(
     return f"{now} of {place} races a {before} by another block", Severity.error
 
 
+def _barrier_place(scene: Scene, number: int) -> Place:
+    """The barrier at the end of a program block."""
+    end = scene.translation.program.blocks[number].terminator
+    assert isinstance(end, Barrier)
+    return _place(scene, end.place, "bar.sync")
+
+
 def _barrier(scene: Scene, row: list[int]) -> Finding:
-    blocks = scene.translation.program.blocks
-
-    def place_of(number: int) -> Place:
-        end = blocks[number].terminator
-        assert isinstance(end, Barrier)
-        return _place(scene, end.place, "bar.sync")
-
     kind = _KIND[row[at.F_KIND]]
     mismatch = kind is Kind.barrier_mismatch
-    other = place_of(row[at.F_OTHER_SITE]) if mismatch else None
+    other = _barrier_place(scene, row[at.F_OTHER_SITE]) if mismatch else None
     if mismatch:
         message = f"warps of a block wait at different barriers: here, and at {other}"
     else:
@@ -246,7 +247,7 @@ def _barrier(scene: Scene, row: list[int]) -> Finding:
         kind=kind,
         severity=Severity.warning,
         message=message,
-        place=place_of(row[at.F_SITE]),
+        place=_barrier_place(scene, row[at.F_SITE]),
         thread=_thread(scene, row[at.F_BLOCK], row[at.F_THREAD]),
         other_place=other,
         other_thread=None
@@ -302,6 +303,8 @@ class _Memory:
     position: str
     """The place in words."""
     index: tuple[int, ...] | None
+    named: bool = True
+    """It is an array; otherwise a whole space."""
 
 
 def _memory(scene: Scene, access: Access, row: list[int]) -> _Memory:
@@ -348,14 +351,13 @@ def _block_memory(scene: Scene, window: int, offset: int, size: int) -> _Memory:
     if window == at.LOCAL_WINDOW:
         there = program.local_bytes
         text = f"byte {offset} of the thread's {there}"
-        return _Memory("local", False, offset, text, (offset // size,))
+        return _Memory("local", False, offset, text, (offset // size,), named=False)
     there = program.shared_bytes + scene.launch.shared_bytes
     offsets, _ = shared_variables(parsed(scene.kernel))
     below = [(start, name) for name, start in offsets.items() if start <= offset < there]
     if not below:
-        return _Memory(
-            "shared", True, offset, f"byte {offset} of the block's {there}", (offset // size,)
-        )
+        text = f"byte {offset} of the block's {there}"
+        return _Memory("shared", True, offset, text, (offset // size,), named=False)
     start, name = max(below)
     inside = offset - start
     text = f"index {inside // size} ({size}-byte elements)"

@@ -57,7 +57,7 @@ def _arrive(
     words[at.B_CLOCK + warp] = clock + 1
     words[at.B_SEQUENCE + warp] += 1
     words[at.B_EVERY + warp] = words[at.B_SEQUENCE + warp]
-    words[at.B_WAITS_AT + warp] = number
+    words[at.B_WAITS_AT + warp] = number if waits else -1
     words[at.B_WAITS_ROUND + warp] = words[at.B_ROUND + number]
 
 
@@ -66,6 +66,8 @@ def _resume(state_address: int, warp: int) -> None:
     """A warp goes on behind the barrier that it waited at."""
     words = words_at(words_at(state_address)[at.S_BLOCK])
     number = words[at.B_WAITS_AT + warp]
+    if number < 0:
+        return
     arrived, passed = at.B_ARRIVED + number * at.WARPS, at.B_PASSED + number * at.WARPS
     if words[at.B_ROUND + number] == words[at.B_WAITS_ROUND + warp]:
         words[at.B_ROUND + number] += 1

@@ -164,6 +164,34 @@ def release(state_address: int, address: int, thread: int, by_itself: bool) -> N
 
 
 @compiled
+def release_for_block(state_address: int, address: int, thread: int) -> None:
+    """``thread`` alone writes a flag, after a barrier, for threads that have made their fence.
+
+    Every thread has written, made a fence of its own and come to a barrier; then one thread sets
+    the flag of the block.
+    """
+    state = words_at(state_address)
+    words = words_at(state[at.S_BLOCK])
+    warp = thread >> 5
+    key = words[at.B_SERIAL] * at.NODE_PARTS + at.NODE_THREAD_PART
+    for other in range(state[at.S_WARPS] * at.LANES):
+        sequence = words[at.B_FENCE_SEQUENCE + other]
+        if sequence == 0 or other == thread:
+            continue
+        if other >> 5 == warp:
+            known = known_sequence(state[at.S_BLOCK], warp, thread & 31, other & 31)
+            if sequence > known:
+                continue
+        else:
+            known = words[at.B_KNOWN_CLOCK + warp * at.WARPS + (other >> 5)]
+            if words[at.B_FENCE_CLOCK + other] >= known:
+                continue
+        scope = words[at.B_FENCE_SCOPE + other]
+        _note_release(state_address, address, at.NODE_ANY, 1, scope)
+        _note_release(state_address, address, key + other, sequence, scope)
+
+
+@compiled
 def acquire(state_address: int, address: int, thread: int) -> None:
     """``thread`` has read a flag at ``address``, which somebody may have released."""
     state = words_at(state_address)

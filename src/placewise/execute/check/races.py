@@ -92,9 +92,17 @@ def _both_synchronise(first: int, other: int) -> bool:
 
 
 @compiled
-def _races(state_address: int, first: int, then: int, me: int) -> bool:
+def _oldest(state_address: int, me: int, window: int) -> int:
+    """The first block whose accesses still count; shared memory is another one in each block."""
+    if window == at.SHARED_WINDOW:
+        return serial_of(me)
+    return int(words_at(state_address)[at.S_BASE])
+
+
+@compiled
+def _races(state_address: int, first: int, then: int, me: int, oldest: int) -> bool:
     """Whether an earlier access with stamp (``first``, ``then``) races the present one."""
-    if serial_of(first) < words_at(state_address)[at.S_BASE] or _apart(first, me) == 0:
+    if serial_of(first) < oldest or _apart(first, me) == 0:
         return False
     if part_of(first) & part_of(me) == 0 or _both_synchronise(first, me):
         return False
@@ -133,13 +141,13 @@ def on_read(
     """Check a read of a cell and remember it."""
     cell = words_at(cell_address)
     reads = words_at(reads_address)
-    base = words_at(state_address)[at.S_BASE]
-    if _races(state_address, cell[0], cell[1], me):
+    oldest = _oldest(state_address, me, window)
+    if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
     cell[0] |= at.HAS_READS
     for n in (0, 2):
         read = reads[n]
-        if serial_of(read) < base or _precedes(state_address, read, reads[n + 1], me):
+        if serial_of(read) < oldest or _precedes(state_address, read, reads[n + 1], me):
             reads[n] = me
             reads[n + 1] = now
             return
@@ -185,12 +193,13 @@ def on_write(
     ``same``: it stores what is there already.
     """
     cell = words_at(cell_address)
-    if _races(state_address, cell[0], cell[1], me):
+    oldest = _oldest(state_address, me, window)
+    if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
     if cell[0] & at.HAS_READS:
         reads = words_at(reads_address)
         for n in (0, 2):
-            if _races(state_address, reads[n], reads[n + 1], me):
+            if _races(state_address, reads[n], reads[n + 1], me, oldest):
                 _note_race(
                     state_address, at.READ_WRITE, reads[n], reads[n + 1], me, now, False, window,
                     offset,

@@ -52,6 +52,7 @@ class LaunchState:
         self.unwatched: list[str] = []
         """Arrays that were too large for the shadows."""
         self._kept: list[NDArray[Any]] = []
+        self._blocks: NDArray[np.int64] = np.zeros(0, np.int64)
         shared = program.shared_bytes + launch.shared_bytes
         warps = launch.warps_per_block
         found = reach(program, device)
@@ -73,6 +74,8 @@ class LaunchState:
             if size:
                 room = self._keep(slot, np.zeros(residents * size, dtype))
                 self.state[stride_slot] = size * room.itemsize
+                if slot == at.S_BLOCK:
+                    self._blocks = room
         last = launch.threads_per_block - (warps - 1) * at.LANES
         # Without a release nothing is ordered but by barriers.
         tracking = any(s.kind == "fence" for s in program.syncs) or any(
@@ -121,6 +124,17 @@ class LaunchState:
     def rows(self) -> NDArray[np.int64]:
         """(n, FINDING_WORDS) findings so far, in the order of the table."""
         return self.findings[self.findings[:, at.F_KIND] != 0]
+
+    def waiting(self) -> int | None:
+        """The program block at whose barrier a warp of the present block waits, if any does."""
+        held = int(self.state[at.S_BLOCK] - self.state[at.S_FIRST_BLOCK]) // 8
+        words = self._blocks[held : held + at.BLOCK_WORDS]
+        for warp in range(int(self.state[at.S_WARPS])):
+            number = words[at.B_WAITS_AT + warp]
+            arrived = number >= 0 and words[at.B_CLOCK + warp] > 1
+            if arrived and words[at.B_ROUND + number] == words[at.B_WAITS_ROUND + warp]:
+                return int(words[at.B_LAST_BARRIER + warp])
+        return None
 
     def _keep(self, slot: int, room: NDArray[Any]) -> NDArray[Any]:
         self._kept.append(room)
