@@ -33,13 +33,16 @@ def kernel_from(
     - a Numba function, with the ``arguments`` (or their Numba types) that it is compiled for;
     - a CuPy ``RawKernel``, or a ``RawModule`` with the kernel's ``name``.
 
-    Of ``options`` all count for CUDA C++, the architecture and NVRTC's version for the others.
+    Of ``options`` all count for CUDA C++, the architecture for the others; PTX is for its own target
+    if they are left out.
     Raises CaseError for anything else, and what each front end raises.
     """
+    # PTX has a target of its own.
+    own = options.arch if options else None
     options = options or CompileOptions()
     if isinstance(thing, str | Path):
         if is_ptx(thing):
-            return ptx_kernel(thing, name, arch=options.arch, nvrtc=options.nvrtc)
+            return ptx_kernel(thing, name, arch=own, nvrtc=options.nvrtc)
         if name is None:
             raise CaseError("the kernel's name is missing", where="name")
         text, path = read_source(thing)
