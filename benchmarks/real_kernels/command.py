@@ -26,6 +26,7 @@ from placewise.errors import PlacewiseError
 
 DRIVERS = (
     "rodinia_grids",
+    "rodinia_flow",
     "rodinia_algebra",
     "rodinia_graphs",
     "shoc_level1",

@@ -122,7 +122,7 @@ def pathfinder(device: Device) -> Sequence[Check]:
     return [exact("cost", results[0].view(), cheapest)]
 
 
-def _diffused(image: Grid, strength: float, spread: float) -> tuple[Grid, Grid]:
+def diffused(image: Grid, strength: float, spread: float) -> tuple[Grid, Grid]:
     """One step of speckle-reducing diffusion and its coefficients (Yu and Acton 2002, eq. 31–61).
 
     Axis 0 runs north to south, axis 1 west to east.
@@ -187,7 +187,7 @@ def srad_v1(device: Device) -> Sequence[Check]:
     for _ in range(steps):
         mean = expected.mean()
         true_spreads.append(((expected**2).mean() - mean**2) / mean**2)
-        expected, _ = _diffused(expected, strength, true_spreads[-1])
+        expected, _ = diffused(expected, strength, true_spreads[-1])
     found = image.view().reshape(columns, rows).T
     return [
         # Sums in trees and tails of at most 512 terms; the kernel is only right where its second

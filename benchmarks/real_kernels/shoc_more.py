@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.real_kernels.device import Device
-from benchmarks.real_kernels.outcome import Check, rounded
+from benchmarks.real_kernels.outcome import Check, exact, rounded
 from benchmarks.real_kernels.registry import real_program
 
 _HEADERS = ("shoc/src/common", "shoc/src/cuda/common")
@@ -215,3 +215,39 @@ def _mixed(start: Wide) -> Wide:
     for _ in range(80):
         values = [(3.75 - 0.355 * x) * x for x in values]
     return np.asarray(np.sum(values, axis=0))
+
+
+@real_program(
+    "shoc",
+    "src/cuda/level0/DeviceMemory.cu",
+    "readGlobalMemoryCoalesced",
+    "readGlobalMemoryUnit",
+    "writeGlobalMemoryCoalesced",
+    "writeGlobalMemoryUnit",
+    computes="reads and writes of global memory with and without coalescing",
+    std="c++14",
+    includes=_HEADERS,
+    empty_headers=("config.h",),
+    defines=_CONFIGURED,
+)
+def device_memory(device: Device) -> Sequence[Check]:
+    size, threads, blocks, rounds = 1 << 20, 64, 16, 3
+    count = threads * blocks
+    data = np.random.default_rng(34).integers(0, 100, size).astype(np.float32)
+    given = device.array("in", data)
+    thread = np.arange(count)
+    checks = []
+    for kind, start, stride, step in (
+        ("Coalesced", thread, 32768, 524288),
+        ("Unit", thread * 512, 1, 16),
+    ):
+        places = start[:, None, None] + stride * np.arange(16) + step * np.arange(rounds)[:, None]
+        places = (places & (size - 1)).reshape(count, -1)
+        sums, written = device.zeros(f"sums{kind}", count), device.zeros(f"out{kind}", size)
+        device.launch(f"readGlobalMemory{kind}", blocks, threads, given, sums, size, rounds)
+        device.launch(f"writeGlobalMemory{kind}", blocks, threads, written, size, rounds)
+        checks.append(exact(f"sums, {kind}", sums.view(), data[places].sum(1)))
+        expected = np.zeros(size, np.float32)
+        expected[places] = thread[:, None]
+        checks.append(exact(f"written, {kind}", written.view(), expected))
+    return checks
