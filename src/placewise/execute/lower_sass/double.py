@@ -19,7 +19,11 @@ def arithmetic(c: Context, i: Instruction) -> None:
 
 
 def dsetp(c: Context, i: Instruction) -> None:
-    """A comparison combined with a predicate."""
+    """A comparison combined with a predicate; .MIN and .MAX say which operand is the extreme."""
+    extreme = c.one_of("MIN", "MAX")
+    if extreme is not None:
+        _takes_first(c, i, "fmin" if extreme == "MIN" else "fmax")
+        return
     condition = c.one_of(*FLOAT)
     combine = c.one_of("AND", "OR", "XOR")
     first, second, a, b, other = i.operands
@@ -27,3 +31,19 @@ def dsetp(c: Context, i: Instruction) -> None:
         c.unsupported(i)
     holds = c.b.fcmp(FLOAT[condition], c.f64(a), c.f64(b))
     write_both(c, first, second, holds, combine, other)
+
+
+def _takes_first(c: Context, i: Instruction, op: str) -> None:
+    """First result: the extreme is the first operand; second: both are NaN, as then the result.
+
+    So the code that follows it does fmin and fmax: -0 is below +0, a number is taken before NaN.
+    """
+    if not c.flag("AND"):
+        c.unsupported(i)
+    first, second, a, b, other = i.operands
+    x, y, extra = c.f64(a), c.f64(b), c.predicate(other)
+    same = c.b.icmp("eq", c.b.as_int(c.both(op, x, y)), c.b.as_int(x))
+    number = c.b.fcmp("ord", x, x)
+    nans = c.both("and", c.negate(number), c.b.fcmp("uno", y, y))
+    c.write_predicate(first, c.both("and", c.both("and", number, same), extra))
+    c.write_predicate(second, c.both("and", nans, extra))
