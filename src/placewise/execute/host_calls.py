@@ -19,6 +19,8 @@ PRINTF_BYTES = 1 << 20
 """Text that is kept of a launch. A device keeps as many bytes of formats and arguments unless told
 otherwise (``cudaLimitPrintfFifoSize``), and overwrites the oldest ones as this does."""
 
+_OPERANDS = ctypes.c_int64 * (4 * 32)
+_RESULTS = ctypes.c_int64 * 32
 _STRING = 1 << 16
 """Longest string that is read."""
 
@@ -74,18 +76,16 @@ class HostCalls:
 
     def call(self, number: int, mask: int, arguments: int, results: int) -> None:
         """One call of a warp; ``arguments`` and ``results`` point to 32 words for each operand."""
-        operands = np.ctypeslib.as_array(
-            ctypes.cast(arguments, ctypes.POINTER(ctypes.c_int64)), (4, 32)
-        )
-        values = np.ctypeslib.as_array(ctypes.cast(results, ctypes.POINTER(ctypes.c_int64)), (32,))
+        operands = _OPERANDS.from_address(arguments)
+        values = _RESULTS.from_address(results)
         for lane in range(32):
-            if mask >> lane & 1:
-                if number == HostCall.PRINTF:
-                    values[lane] = self._printf(
-                        int(operands[0, lane]), int(operands[1, lane]), lane
-                    )
-                elif self.assertion is None:
-                    self._assert([int(x) for x in operands[:, lane]], lane)
+            if not mask >> lane & 1:
+                continue
+            given = operands[lane::32]
+            if number == HostCall.PRINTF:
+                values[lane] = self._printf(given[0], given[1], lane)
+            elif self.assertion is None:
+                self._assert(given, lane)
 
     def _printf(self, format_: int, arguments: int, lane: int) -> int:
         pieces = parsed(self._string(format_, lane))
