@@ -289,3 +289,11 @@ def test_flags_reach_the_compiler() -> None:
     wrong = make_case("k", source, [RAMP], grid=1, block=1, flags=["--fmad=maybe"])
     with pytest.raises(CompileError):
         compile_kernel(source, "k.cu", "k", wrong.options)
+
+
+def test_another_version_of_the_compiler(tmp_path: Path) -> None:
+    case = read_case_file(written(tmp_path, CASE.replace("[sizes]", 'nvrtc = "12.9"\n[sizes]', 1)))
+    assert case.options.nvrtc == "12.9"
+    unknown = read_case_file(written(tmp_path, CASE.replace("[sizes]", 'nvrtc = "7"\n[sizes]', 1)))
+    with pytest.raises(CaseError, match="7"):
+        compile_kernel(unknown.source, unknown.filename, unknown.kernel, unknown.options)

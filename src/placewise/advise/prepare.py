@@ -57,7 +57,7 @@ def prepare(
     machine), CompileError, UnsupportedError, ExecutionError.
     """
     _check_launch(case, machine)
-    arch, stand_in = target_for(machine.limits.compute_capability)
+    arch, stand_in = target_for(machine.limits.compute_capability, case.options.nvrtc)
     case = replace(case, options=replace(case.options, arch=arch))
     progress("compiling", 0, 0)
     read = read_case(case)

@@ -118,6 +118,7 @@ class _Reader:
                 },
                 buffers={b.name: self._argument(b, f"buffers.{b.name}") for b in model.buffers},
                 flags=model.flags,
+                nvrtc=model.nvrtc,
                 name=model.name or self.path.stem,
                 description=model.description,
             )

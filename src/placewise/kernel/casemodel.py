@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from placewise.kernel.toolchain import DEFAULT_NVRTC
+
 SCHEMA = 1
 """Version of the case file's schema that this program reads."""
 
@@ -308,6 +310,7 @@ class CaseModel(Strict):
     code: str | None = None
     std: str = "c++17"
     flags: list[str] = []
+    nvrtc: str = DEFAULT_NVRTC
     include: list[str] = []
     defines: dict[str, str | int | float | bool] = {}
     sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = {}

@@ -27,6 +27,7 @@ from placewise.kernel.launch import (
     TextureArgument,
 )
 from placewise.kernel.nvrtc_options import parse_options
+from placewise.kernel.toolchain import DEFAULT_NVRTC
 from placewise.kernel.values import (
     POINTER,
     PointerTo,
@@ -67,6 +68,7 @@ def make_case(
     include_paths: Sequence[str | Path] = (),
     std: str | None = None,
     arch: str | None = None,
+    nvrtc: str = DEFAULT_NVRTC,
     constants: Mapping[str, Value] | None = None,
     buffers: Mapping[str, Value] | None = None,
     flags: Sequence[str] = (),
@@ -77,13 +79,13 @@ def make_case(
 
     ``source`` is a path, or CUDA C++ text (text if it has a line break or a brace), the same of PTX
     (a path ending in ``.ptx``), a Numba function, or a ``RawKernel`` or ``RawModule`` of CuPy,
-    whose own options come first. ``arguments``
-    are arrays (C-contiguous, passed by pointer) and NumPy scalars, in parameter order or by
-    parameter name. Give ``grid`` in blocks, or ``problem`` in elements: the grid is then
-    ceil(problem / per_block), where a block covers ``block`` elements unless ``per_block`` says
-    otherwise. ``constants`` fills ``__constant__`` symbols. ``buffers`` are arrays that are no
-    arguments, for :class:`PointerTo` to point to. ``flags`` are further options of NVRTC. Extents
-    are an int or up to three, x first; ``shared_bytes`` is dynamic shared memory.
+    whose own options come first. ``arguments`` are arrays (C-contiguous, passed by pointer) and
+    NumPy scalars, in parameter order or by parameter name. Give ``grid`` in blocks, or ``problem``
+    in elements: the grid is then ceil(problem / per_block), where a block covers ``block`` elements
+    unless ``per_block`` says otherwise. ``constants`` fills ``__constant__`` symbols. ``buffers``
+    are arrays that are no arguments, for :class:`PointerTo` to point to. ``flags`` are further
+    options of NVRTC, ``nvrtc`` its version. Extents are an int or up to three, x first;
+    ``shared_bytes`` is dynamic shared memory.
 
     The arrays are not copied, and seen read-only through the case. Raises CaseError.
     """
@@ -95,6 +97,7 @@ def make_case(
         defines=(*code.options.defines, *define_pairs(defines)),
         include_paths=(*code.options.include_paths, *(Path(p) for p in include_paths)),
         std=std or code.options.std,
+        nvrtc=nvrtc,
         flags=(*code.options.flags, *parse_options(flags, arch="", where="flags").flags),
     )
     return Case(
