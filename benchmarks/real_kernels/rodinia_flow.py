@@ -191,7 +191,7 @@ def _lifted(image: Wide, steps: Sequence[Callable[[Wide, Wide], Wide]]) -> Wide:
 
 
 def _bands(image: Wide) -> Wide:
-    """The four bands one after another: low, high along rows, high along columns, high along both."""
+    """The four bands one after another: low, high along rows, along columns, along both."""
     parts = [image[down::2, across::2].ravel() for down in (0, 1) for across in (0, 1)]
     return np.concatenate(parts).reshape(image.shape)
 
