@@ -247,13 +247,13 @@ def empty_windows() -> NDArray[np.int64]:
     return table
 
 
-TRACE_RECORDS = 32768
+TRACE_RECORDS = 16384
 """Records of a trace buffer after which it is full."""
 
 TRACE_SLACK = 256
 """Records that it has room for beyond these, as code looks only now and then."""
 
-TRACE_ROWS = 16384
+TRACE_ROWS = 8192
 """Rows of 32 offsets of a trace buffer."""
 
 TRACE_RECORD = np.dtype(

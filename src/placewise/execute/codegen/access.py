@@ -9,6 +9,7 @@ about the addresses also makes the trace record.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from placewise.execute.codegen.text import Text
 from placewise.execute.ir import Access
@@ -76,7 +77,17 @@ class Range:
     window: str | None
 
 
-def find_range(t: Text, kind: Kind, address: str) -> Range:
+class Reacher(Protocol):
+    """What decides which bounds an access has."""
+
+    @property
+    def action(self) -> str: ...
+
+    @property
+    def memory(self) -> str: ...
+
+
+def find_range(t: Text, kind: Reacher, address: str) -> Range:
     """The range around one lane's address (an LLVM value of the helper's address type)."""
     if kind.memory == "shared":
         size = t.slot(Slot.SHARED_BYTES, invariant=True)
@@ -133,6 +144,21 @@ def give(t: Text, result: str, values: list[str], one: str) -> None:
     t.do(f"ret {result} {whole}")
 
 
+def all_inside(t: Text, type_: str, offsets: str, room: str, bytes_: int) -> str:
+    """Which of 32 offsets are aligned and leave ``bytes_`` within ``room``, as <32 x i1>.
+
+    An offset turned right by as many bits as its size has zeros is below the number of elements
+    only if it is aligned, not negative, and not too large.
+    """
+    v = f"<32 x {type_}>"
+    shift = bytes_.bit_length() - 1
+    units = t.op(f"lshr {type_} {room}, {shift}") if shift else room
+    if shift:
+        by = f"splat ({type_} {shift})"
+        offsets = t.call(v, f"llvm.fshr.v32{type_}", (v, offsets), (v, offsets), (v, by))
+    return t.op(f"icmp ult {v} {offsets}, {t.splat(type_, units)}")
+
+
 def general_range(t: Text, kind: Kind) -> tuple[Range, str, str, str]:
     """Range of the first active lane, offsets, mask of good lanes | inactive ones, lane mask."""
     a = kind.address
@@ -145,16 +171,7 @@ def general_range(t: Text, kind: Kind) -> tuple[Range, str, str, str]:
         found = find_range(t, kind, "")
         relative = "%address"
         size = t.op(f"trunc i64 {found.size} to i32")
-    bytes_ = kind.lane_bytes
-    # Too small a range takes the limit below zero, where nothing passes the signed test.
-    limit = t.op(f"sub {a} {size}, {bytes_}")
-    below = t.op(f"icmp sle <32 x {a}> {relative}, {t.splat(a, limit)}")
-    positive = t.op(f"icmp sge <32 x {a}> {relative}, zeroinitializer")
-    inside = t.op(f"and <32 x i1> {below}, {positive}")
-    if bytes_ > 1:
-        low = t.op(f"and <32 x {a}> {relative}, splat ({a} {bytes_ - 1})")
-        aligned = t.op(f"icmp eq <32 x {a}> {low}, zeroinitializer")
-        inside = t.op(f"and <32 x i1> {inside}, {aligned}")
+    inside = all_inside(t, a, relative, size, kind.lane_bytes)
     bits = t.op(f"bitcast <32 x i1> {inside} to i32")
     inactive = t.op("xor i32 %mask, -1")
     return found, relative, t.op(f"or i32 {bits}, {inactive}"), inactive

@@ -54,10 +54,15 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     return "\n".join([head, *t.lines, "}"])
 
 
-def vector_load(kind: Kind, declarations: set[str], options: Options) -> str:
-    """A load by 32 addresses."""
+def vector_load(
+    kind: Kind, declarations: set[str], options: Options, *, patterned: bool = True
+) -> str:
+    """A load by 32 addresses, which have no pattern unless ``patterned``."""
     t = Text(declarations)
     e, count = kind.element, kind.count
+    if not patterned:
+        t.do("br label %general")
+        return _general_load(t, kind, options, f"{kind.name}.general")
     h = Halves(t, kind)
     t.start("consecutive")
     found = find_range(t, kind, h.a0)
@@ -122,6 +127,12 @@ def vector_load(kind: Kind, declarations: set[str], options: Options) -> str:
         indices = "<32 x i32> " + lanes([0] * 16 + [1] * 16)
         values.append(t.op(f"shufflevector <32 x {e}> {pair}, <32 x {e}> poison, {indices}"))
     give(t, kind.vector_result, values, f"<32 x {e}>")
+    return _general_load(t, kind, options, kind.name)
+
+
+def _general_load(t: Text, kind: Kind, options: Options, name: str) -> str:
+    """The end of a load helper: lanes wherever they point."""
+    e = kind.element
     t.start("general")
     found, relative, good, _ = general_range(t, kind)
     t.do(f"br i1 {t.op(f'icmp eq i32 {good}, -1')}, label %gather, label %lanes, !prof !1")
@@ -131,7 +142,7 @@ def vector_load(kind: Kind, declarations: set[str], options: Options) -> str:
     if kind.traced:
         records.append_any(t, found.array, index, index_type)
     values = []
-    for n in range(count):
+    for n in range(kind.count):
         base = found.host
         if n:
             base = t.op(f"getelementptr i8, ptr {base}, i64 {n * kind.bits // 8}")
@@ -140,7 +151,7 @@ def vector_load(kind: Kind, declarations: set[str], options: Options) -> str:
     t.start("lanes")
     lane_loop(t, kind, "load")
     head = (
-        f"define internal fastcc {kind.vector_result} {kind.name}(ptr %ctx, <32 x {kind.address}> "
+        f"define internal fastcc {kind.vector_result} {name}(ptr %ctx, <32 x {kind.address}> "
         "%address, i32 %mask, i32 %site) noinline #0 {"
     )
     return "\n".join([head, *t.lines, "}"])

@@ -40,7 +40,7 @@ def _in_pattern(s: State, n: Node, kind: Kind) -> bool:
     return s.hot and unguarded and simple and not n.uniform and not s.asks(access)
 
 
-def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, int]]:
+def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, int, int]]:
     """Of the accesses of a block, :func:`patterns.displacements`."""
     kinds: dict[Node, Kind] = {}
     for n in nodes:

@@ -15,6 +15,7 @@ from placewise.execute.codegen import (
     lanewise,
     loads,
     matrix,
+    patterns,
     records,
     stores,
     support,
@@ -55,6 +56,11 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
             parts.append(lanewise.local_access(kind, declarations))
         else:
             parts.append(loads.vector_load(kind, declarations, options))
+    for kind in sorted(needs.general, key=lambda k: k.name):
+        whole = loads.vector_load if kind.action == "load" else stores.vector_store
+        parts.append(whole(kind, declarations, options, patterned=False))
+    for check in sorted(needs.checks, key=lambda c: c.name):
+        parts.append(patterns.check_function(check, declarations))
     for kind in sorted(needs.scattered, key=lambda k: k.name):
         by = loads.any_load if kind.action == "load" else stores.any_store
         parts.append(by(kind, declarations, options.processor))

@@ -11,10 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placewise.execute.codegen import records
-from placewise.execute.codegen.access import Kind, Range, find_range, load_elements, touch
+from placewise.execute.codegen.access import (
+    Kind,
+    Range,
+    all_inside,
+    find_range,
+    load_elements,
+    touch,
+)
 from placewise.execute.codegen.calls import helper_call, keep, place
-from placewise.execute.codegen.state import Reach, State
-from placewise.execute.codegen.text import lanes
+from placewise.execute.codegen.state import REACH, Check, Reach, State
+from placewise.execute.codegen.text import Text, lanes
 from placewise.execute.ir import Access, Node
 
 _HALVES = "<32 x i32> " + lanes([0] * 16 + [1] * 16)
@@ -125,6 +132,13 @@ def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
         end(_scattered(s, n, access, kind, reach, parts))
     s.start(slow)
     result, call = helper_call(s, n, access, kind, plain, s.mask)
+    if load or access.count == 1:
+        # The helper need not look for a pattern again.
+        s.needs.general.add(kind)
+        names = (f"{kind.name}.general", kind.name)
+        known = s.op(f"icmp eq i32 {pattern}, 0")
+        way = s.op(f"select i1 {known}, ptr {names[0]}, ptr {names[1]}")
+        call = call.replace(f"{kind.name}(", f"{way}(", 1)
     end(place(s, result, call))
     s.start(join)
     if load:
@@ -142,97 +156,112 @@ def _group(parts: _Parts, kind: Kind) -> tuple[object, ...]:
     return (parts.root.number, terms, kind.action, kind.memory, kind.lane_bytes, low)
 
 
-def displacements(kinds: dict[Node, Kind]) -> dict[tuple[object, ...], tuple[int, int]]:
-    """Lowest and highest constant of the addresses in each group of accesses of a block."""
-    found: dict[tuple[object, ...], tuple[int, int]] = {}
+def displacements(kinds: dict[Node, Kind]) -> dict[tuple[object, ...], tuple[int, int, int]]:
+    """Lowest and highest constant of the addresses in each group of accesses of a block, and how
+    many accesses it has."""
+    found: dict[tuple[object, ...], tuple[int, int, int]] = {}
     for n, kind in kinds.items():
         assert isinstance(n.attr, Access)
         parts = _parts(n.args[0], n.attr)
         key = _group(parts, kind)
-        low, high = found.get(key, (parts.constant, parts.constant))
-        found[key] = (min(low, parts.constant), max(high, parts.constant))
+        low, high, count = found.get(key, (parts.constant, parts.constant, 0))
+        found[key] = (min(low, parts.constant), max(high, parts.constant), count + 1)
     return found
 
 
 def _reach(s: State, parts: _Parts, kind: Kind, pattern: str) -> Reach | None:
-    """The check of a group of accesses, made where its first one is; None where there is none."""
+    """The check of a group of accesses, made where its first one is; None for a single one."""
     key = _group(parts, kind)
-    if kind.memory == "windowed" and s.options.large:
+    low, high, count = s.displacements[key]
+    too_far = kind.memory == "windowed" and s.options.large
+    if count == 1 or high - low >= 1 << 20 or too_far:
         return None
     known = s.reaches.get(key)
     if known is not None:
         return known
-    low, high = s.displacements[key]
-    if high - low >= 1 << 20:
-        return None
+    check = Check(kind.action, kind.memory, kind.lane_bytes, bool(parts.terms))
+    s.needs.checks.add(check)
+    place_ = f"%reach{len(s.reserved)}"
+    s.reserved.append(f"{place_} = alloca {REACH}")
     before, look, on = s.label(), s.label(), s.label()
     s.do(f"br label %{before}")
     s.start(before)
     s.do(f"br i1 {s.op(f'icmp eq i32 {pattern}, 0')}, label %{look}, label %{on}")
     s.start(look)
     a = kind.address
-    t = f"<32 x {a}>"
-    root = s.vector(parts.root)
     common = _moved(s, a, "0", _Parts(parts.root, parts.terms, low))
-    if parts.terms:
-        anchor = common
-    else:
-        anchor = s.op(f"extractelement {t} {root}, i32 {s.first_lane()}")
-        anchor = s.op(f"add {a} {anchor}, {low}") if low else anchor
-    found = find_range(s, kind, anchor)
-    size = found.size
-    if a == "i32":
-        size = s.op(f"trunc i64 {size} to i32")
-    elif found.start != "0":
-        common = s.op(f"sub {a} {common}, {found.start}")
-    lowest = s.op(f"add {t} {root}, {s.splat(a, common)}")
-    # An offset turned right by the size's zeros is below the number of elements only if it is
-    # aligned, not negative and within bounds.
-    shift = kind.lane_bytes.bit_length() - 1
-    turned = s.call(t, f"llvm.fshr.v32{a}", (t, lowest), (t, lowest), (t, f"splat ({a} {shift})"))
-    room = s.call(a, f"llvm.usub.sat.{a}", (a, size), (a, str(high - low)))
-    units = s.op(f"lshr {a} {room}, {shift}")
-    inside = s.op(f"icmp ult {t} {turned}, {s.splat(a, units)}")
-    bits = s.op(f"bitcast <32 x i1> {inside} to i32")
-    good = s.op(f"icmp eq i32 {s.op(f'or i32 {bits}, ' + s.op(f'xor i32 {s.mask}, -1'))}, -1")
-    number = s.op(f"select i1 {good}, i32 {_SCATTERED}, i32 0")
-    short = lowest if a == "i32" else s.op(f"trunc {t} {lowest} to <32 x i32>")
-    done = s.label()
-    s.do(f"br label %{done}")
-    s.start(done)
+    number = s.op(
+        f"call fastcc i32 {check.name}(ptr %ctx, <32 x {a}> {s.vector(parts.root)}, "
+        f"i32 {s.mask}, {a} {common}, {a} {high - low}, ptr {place_})"
+    )
     s.do(f"br label %{on}")
     s.start(on)
+    merged = s.op(f"phi i32 [ {pattern}, %{before} ], [ {number}, %{look} ]")
+    s.reaches[key] = Reach(merged, place_, low)
+    return s.reaches[key]
 
-    def joined(type_: str, value: str, other: str = "poison") -> str:
-        return s.op(f"phi {type_} [ {other}, %{before} ], [ {value}, %{done} ]")
 
-    window = joined("i64", found.window) if found.window is not None else None
-    array = found.array if found.array == "-1" else joined("i64", found.array)
-    reach = Reach(
-        joined("i32", number, pattern),
-        joined("<32 x i32>", short),
-        Range("", "", joined("ptr", found.host), array, window),
-        low,
+def check_function(check: Check, declarations: set[str]) -> str:
+    """Whether accesses at 32 addresses and up to ``%spread`` bytes further are aligned and in the
+    bounds of one array in all active lanes; if so, 3, and where that is goes to ``%out``."""
+    t = Text(declarations)
+    a = check.address
+    v = f"<32 x {a}>"
+    anchor = "%common"
+    if not check.based:
+        lane = t.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"))
+        anchor = t.op(f"add {a} {t.op(f'extractelement {v} %root, i32 {lane}')}, %common")
+    found = find_range(t, check, anchor)
+    size, common = found.size, "%common"
+    if a == "i32":
+        size = t.op(f"trunc i64 {size} to i32")
+    else:
+        common = t.op(f"sub {a} %common, {found.start}")
+    lowest = t.op(f"add {v} %root, {t.splat(a, common)}")
+    inside = all_inside(
+        t, a, lowest, t.call(a, f"llvm.usub.sat.{a}", (a, size), (a, "%spread")), check.lane_bytes
     )
-    s.reaches[key] = reach
-    return reach
+    bits = t.op(f"bitcast <32 x i1> {inside} to i32")
+    good = t.op(f"or i32 {bits}, {t.op('xor i32 %mask, -1')}")
+    short = lowest if a == "i32" else t.op(f"trunc {v} {lowest} to <32 x i32>")
+    values = (
+        ("<32 x i32>", short),
+        ("ptr", found.host),
+        ("i64", found.array),
+        ("i64", found.window or "0"),
+    )
+    for n, (type_, value) in enumerate(values):
+        t.do(
+            f"store {type_} {value}, ptr {t.op(f'getelementptr {REACH}, ptr %out, i64 0, i32 {n}')}"
+        )
+    every = t.op(f"icmp eq i32 {good}, -1")
+    t.do(f"ret i32 {t.op(f'select i1 {every}, i32 {_SCATTERED}, i32 0')}")
+    head = (
+        f"define internal fastcc i32 {check.name}(ptr %ctx, {v} %root, i32 %mask, {a} %common, "
+        f"{a} %spread, ptr %out) noinline #0 {{"
+    )
+    return "\n".join([head, *t.lines, "}"])
 
 
 def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, parts: _Parts) -> str:
     """An access whose lanes are known to be in bounds; returns a load's value."""
+
+    def part(number: int, type_: str) -> str:
+        at = s.op(f"getelementptr {REACH}, ptr {reach.place}, i64 0, i32 {number}")
+        return s.op(f"load {type_}, ptr {at}")
+
     further = parts.constant - reach.low
-    touch(s, reach.found, kind.action)
+    offsets, base = part(0, "<32 x i32>"), part(1, "ptr")
+    window = part(3, "i64") if kind.memory == "windowed" else None
+    touch(s, Range("", "", base, "", window), kind.action)
     if kind.traced:
-        offsets = reach.offsets
-        if further:
-            offsets = s.op(f"add <32 x i32> {offsets}, splat (i32 {further})")
+        at = s.op(f"add <32 x i32> {offsets}, splat (i32 {further})") if further else offsets
         place(
             s,
             "void",
             f"call fastcc void @record.general.i32(ptr %ctx, i32 {access.site}, i32 {s.mask}, "
-            f"i64 {reach.found.array}, <32 x i32> {offsets})",
+            f"i64 {part(2, 'i64')}, <32 x i32> {at})",
         )
-    base = reach.found.host
     if further:
         base = s.op(f"getelementptr i8, ptr {base}, i64 {further}")
     s.needs.scattered.add(kind)
@@ -240,7 +269,7 @@ def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, part
     given = "".join(values) if n.op == "store" else ""
     result = "void" if n.op == "store" else kind.vector_result
     call = (
-        f"call fastcc {result} {kind.name}.any(ptr {base}, <32 x i32> {reach.offsets}, "
+        f"call fastcc {result} {kind.name}.any(ptr {base}, <32 x i32> {offsets}, "
         f"i32 {s.mask}{given})"
     )
     if n.op == "store":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from placewise.execute.codegen.access import Kind, Range
+from placewise.execute.codegen.access import Kind
 from placewise.execute.codegen.processor import Processor, this_processor
 from placewise.execute.codegen.text import Values, vector
 from placewise.execute.codegen.texture_reader import Reader
@@ -37,7 +37,9 @@ class Needs:
 
     scalar_loads: set[Kind] = field(default_factory=set)
     vector_loads: set[Kind] = field(default_factory=set)
+    general: set[Kind] = field(default_factory=set)
     scattered: set[Kind] = field(default_factory=set)
+    checks: set[Check] = field(default_factory=set)
     stores: set[Kind] = field(default_factory=set)
     atomics: dict[str, Access] = field(default_factory=dict)
     group_reductions: set[str] = field(default_factory=set)
@@ -49,17 +51,41 @@ class Needs:
     products: set[Mma] = field(default_factory=set)
 
 
+REACH = "{ <32 x i32>, ptr, i64, i64 }"
+"""Where scattered accesses are: offsets, host pointer, array number, window."""
+
+
 @dataclass(frozen=True)
 class Reach:
     """A group of accesses of a block that differ by constants, checked against the bounds."""
 
     pattern: str
-    """Kind of the root's pattern (i32); says whether the rest is known."""
-    offsets: str
-    """<32 x i32>, of the lowest access."""
-    found: Range
+    """Kind of the root's pattern (i32), which says whether the rest is known."""
+    place: str
+    """Pointer to :data:`REACH` of the lowest access."""
     low: int
     """Constant part of the lowest access's address."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one checking helper serves."""
+
+    action: str
+    memory: str
+    lane_bytes: int
+    based: bool
+    """The part of the addresses that all lanes share tells the array; else the first lane does."""
+
+    @property
+    def name(self) -> str:
+        own = "" if self.based else ".own"
+        return f"@check.{self.action}.{self.memory}.{self.lane_bytes}{own}"
+
+    @property
+    def address(self) -> str:
+        """LLVM type of one lane's address."""
+        return "i64" if self.memory == "windowed" else "i32"
 
 
 @dataclass(frozen=True)
@@ -135,8 +161,10 @@ class State(Values):
         """Of a root and a stride: kind of pattern, lane 0's and lane 16's value."""
         self.reaches: dict[tuple[object, ...], Reach] = {}
         """Checks of groups of accesses, by what the accesses have in common."""
-        self.displacements: dict[tuple[object, ...], tuple[int, int]] = {}
-        """Lowest and highest constant of their addresses."""
+        self.reserved: list[str] = []
+        """Space on the stack that the function needs, as LLVM text."""
+        self.displacements: dict[tuple[object, ...], tuple[int, int, int]] = {}
+        """Lowest and highest constant of their addresses, and their number."""
         self._flags = ""
 
     def begin_block(self) -> None:

@@ -18,11 +18,14 @@ from placewise.execute.codegen.state import Options
 from placewise.execute.codegen.text import Text, lanes
 
 
-def vector_store(kind: Kind, declarations: set[str], options: Options) -> str:
-    """A store by 32 addresses; of lanes with the same address the highest one stays."""
+def vector_store(
+    kind: Kind, declarations: set[str], options: Options, *, patterned: bool = True
+) -> str:
+    """A store by 32 addresses, which have no pattern unless ``patterned``; of lanes with the same
+    address the highest one stays."""
     t = Text(declarations)
     e, count = kind.element, kind.count
-    if count == 1:
+    if count == 1 and patterned:
         h = Halves(t, kind)
         t.start("consecutive")
         found = find_range(t, kind, h.a0)
@@ -76,8 +79,9 @@ def vector_store(kind: Kind, declarations: set[str], options: Options) -> str:
     t.start("lanes")
     lane_loop(t, kind, "store")
     values = ", ".join(f"<32 x {e}> %value{n}" for n in range(count))
+    name = kind.name if patterned else f"{kind.name}.general"
     head = (
-        f"define internal fastcc void {kind.name}(ptr %ctx, <32 x {kind.address}> %address, "
+        f"define internal fastcc void {name}(ptr %ctx, <32 x {kind.address}> %address, "
         f"i32 %mask, i32 %site, {values}) noinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])

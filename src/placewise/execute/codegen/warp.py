@@ -52,6 +52,7 @@ def _short_loops(program: Program) -> int:
 def _prologue(s: State) -> None:
     """Registers zeroed, lanes of the warp, and the jump to where a waiting warp goes on."""
     s.do("%cur = alloca i32")
+    s.lines += s.reserved
     if s.flow.gives_way:
         s.do("%patience = alloca i32")
         s.do(f"store i32 {PATIENCE}, ptr %patience")
