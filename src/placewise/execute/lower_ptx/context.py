@@ -32,6 +32,7 @@ _WIDTH = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "e4m3": 8, "e5m2": 8}
 for _n in (16, 32, 64, 128):
     for _letter in "bus":
         _WIDTH[f"{_letter}{_n}"] = _n
+_WIDTH.update({f"{k}{n}": n for k in "us" for n in (2, 4)})
 _WIDTH.update({"u16x2": 32, "s16x2": 32, "b16x2": 32})
 _WIDTH.update({"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "tf32": 32, "f32": 32, "f64": 64})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import BITS, Node
-from placewise.execute.lower_ptx import rounding
+from placewise.execute.lower_ptx import narrow, rounding
 from placewise.execute.lower_ptx.context import Context, width
 from placewise.execute.lower_ptx.floating import flush, saturate, to_bf16, widen_bf16
 from placewise.execute.lower_ptx.integer import join
@@ -19,6 +19,11 @@ def cvt(c: Context, i: Instruction) -> None:
     if "pack" in i.parts:
         _pack_integers(c, i)
         return
+    if narrow.covers(to, of):
+        narrow.convert(c, i)
+        return
+    if "rs" in i.parts:
+        c.unsupported(i, "stochastic rounding is not covered")
     if to in _PACKED and of == "f32":
         # The first source goes to the upper half.
         high, low = (_to_float(c, i, _source(c, o, "f32"), _PACKED[to]) for o in i.operands[1:3])
@@ -71,7 +76,7 @@ def _to_integer(c: Context, i: Instruction, value: Node, to: str, of: str) -> No
 
 def _clamp(c: Context, value: Node, signed: bool, to: str) -> Node:
     """Clamp an integer to the range of another integer type."""
-    bits, have = width(to), BITS[value.type]
+    bits, have = width_of_small(to), BITS[value.type]
     low = -(1 << (bits - 1)) if to[0] == "s" else 0
     high = (1 << (bits - 1)) - 1 if to[0] == "s" else (1 << bits) - 1
     own_low = -(1 << (have - 1)) if signed else 0
@@ -119,8 +124,6 @@ def _to_half(c: Context, value: Node, mode: str) -> Node:
 
 
 def _to_bf16(c: Context, i: Instruction, value: Node, mode: str, integral: str | None) -> Node:
-    if mode in ("rm", "rp"):
-        c.unsupported(i, "this rounding of bfloat16 is not covered")
     if value.type == "f64":
         value = rounding.narrow_odd(c, value)
     elif value.type == "f16":
@@ -150,19 +153,16 @@ def _from_integer(c: Context, i: Instruction, value: Node, to: str, mode: str) -
     )
     if to == "f16":
         return _to_half(c, wide, mode)
-    return to_bf16(c, rounding.narrow_odd(c, wide))
+    return to_bf16(c, rounding.narrow_odd(c, wide), mode)
 
 
 def _pack_integers(c: Context, i: Instruction) -> None:
     """cvt.pack.sat.{u,s}{16,8,4,2}.s32[.b32]: clamp two integers and pack them above c."""
     to = next(p for p in i.parts if p[0] in "us" and p[1:].isdigit())
-    if width_of_small(to) < 8:
-        c.unsupported(i)
-    bits = width(to)
-    a, b = (
-        c.b.resize(_clamp(c, c.src(o, "i32"), True, to), int_type(bits)) for o in i.operands[1:3]
-    )
-    packed = join(c, [b, a], "i32")
+    bits = width_of_small(to)
+    mask = c.b.const("i32", (1 << bits) - 1)
+    a, b = (c.both("and", _clamp(c, c.src(o, "i32"), True, to), mask) for o in i.operands[1:3])
+    packed = c.both("or", b, c.both("shl", a, c.b.const("i32", bits)))
     if len(i.operands) > 3:
         rest = c.src(i.operands[3], "i32")
         packed = c.both("or", packed, c.both("shl", rest, c.b.const("i32", 2 * bits)))

@@ -43,14 +43,20 @@ def widen_bf16(c: Shorthand, bits: Node) -> Node:
 
 
 def to_bf16(c: Shorthand, value: Node, mode: str = "rn") -> Node:
-    """Single precision to bfloat16 bits, to nearest even or toward zero; NaN is 0x7fff."""
+    """Single precision to bfloat16 bits by a rounding mode; NaN is 0x7fff."""
     bits = c.b.as_int(value)
     sixteen = c.b.const("i32", 16)
     if mode == "rn":
         lowest = c.both("and", c.both("lshr", bits, sixteen), c.b.const("i32", 1))
         rounded = c.both("add", bits, c.both("add", lowest, c.b.const("i32", 0x7FFF)))
-    else:
+    elif mode == "rz":
         rounded = bits
+    else:
+        # Away from zero where that is the direction and anything is dropped.
+        negative = c.b.icmp("slt", bits, c.b.const("i32", 0))
+        away = negative if mode == "rm" else c.negate(negative)
+        more = c.b.select(away, c.b.const("i32", 0xFFFF), c.b.const("i32", 0))
+        rounded = c.both("add", bits, more)
     result = c.b.resize(c.both("lshr", rounded, sixteen), "i16")
     return c.b.select(c.b.fcmp("uno", value, value), c.b.const("i16", 0x7FFF), result)
 
@@ -104,10 +110,26 @@ def _relu(c: Context, value: Node) -> Node:
     return c.b.select(c.b.fcmp("ole", value, zero), zero, value)
 
 
+def _mixed(c: Context, i: Instruction) -> list[Node] | None:
+    """Sources of add, sub, fma.f32.{f16,bf16}: all but the last are of the second type."""
+    types = [p for p in i.parts if p in _FLOATS]
+    if len(types) < 2:
+        return None
+    if types[0] != "f32" or types[1] not in ("f16", "bf16"):
+        c.unsupported(i)
+    values = [element(c, o, types[1])[0] for o in i.operands[1:-1]]
+    wide = [v if v.type == "f32" else c.b.pure("fpext", "f32", v) for v in values]
+    return [*wide, c.src(i.operands[-1], "f32")]
+
+
 def elementwise(c: Context, i: Instruction, compute: Callable[..., Node]) -> None:
     """Apply ``compute`` to each element of the sources, with .ftz, .sat and .relu."""
     type_ = float_type(i)
-    columns = [element(c, o, type_) for o in i.operands[1:]]
+    mixed = _mixed(c, i)
+    if mixed is not None:
+        type_, columns = "f32", [[v] for v in mixed]
+    else:
+        columns = [element(c, o, type_) for o in i.operands[1:]]
     ftz = "ftz" in i.parts
     results: list[Node] = []
     for values in zip(*columns, strict=True):
@@ -143,7 +165,7 @@ def fma(c: Context, i: Instruction) -> None:
     """fma, and mad of floats, which is the same on every current architecture."""
     type_ = float_type(i)
     mode = rounding.mode_of(i.parts)
-    if type_.startswith(("f16", "bf16")):
+    if type_.startswith(("f16", "bf16")) and "f32" not in i.parts:
         elementwise(c, i, lambda a, b, d: rounding.half_fma(c, a, b, d))
     else:
         elementwise(c, i, lambda a, b, d: rounding.fma(c, a, b, d, mode))

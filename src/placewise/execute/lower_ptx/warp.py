@@ -61,13 +61,37 @@ def match(c: Context, i: Instruction) -> None:
 def redux(c: Context, i: Instruction) -> None:
     type_ = i.parts[-1]
     if type_ == "f32":
-        c.unsupported(i)
+        _redux_float(c, i)
+        return
     op = _REDUCE[next(p for p in i.parts if p in _REDUCE)]
     if op in ("min", "max"):
         op = ("s" if type_[0] == "s" else "u") + op
     value = c.src(i.operands[1], "i32")
     sync.collective(c, i, 2)
     c.dst(i.operands[0], c.b.effect("reduce", "i32", value, *_members(c, i, 2), attr=op))
+
+
+def _redux_float(c: Context, i: Instruction) -> None:
+    """redux.sync.{min,max}[.abs][.NaN].f32, by integers that are ordered as the numbers are."""
+    b = c.b
+    members = _members(c, i, 2)
+    smaller = "min" in i.parts
+    bits = c.src(i.operands[1], "i32")
+    if "abs" in i.parts:
+        bits = c.both("and", bits, b.const("i32", 0x7FFFFFFF))
+    value = b.bitcast(bits, "f32")
+    number = b.fcmp("ord", value, value)
+
+    def turned(word: Node) -> Node:
+        sign = c.both("ashr", word, b.const("i32", 31))
+        return c.both("xor", word, c.both("and", sign, b.const("i32", 0x7FFFFFFF)))
+
+    none = b.const("i32", 0x7FFFFFFF if smaller else 1 << 31)
+    key = b.select(number, turned(bits), none)
+    best = b.effect("reduce", "i32", key, *members, attr="smin" if smaller else "smax")
+    needed = "all" if "NaN" in i.parts else "any"
+    valid = b.effect("vote", "i1", number, *members, attr=needed)
+    c.dst(i.operands[0], b.select(valid, turned(best), b.const("i32", 0x7FFFFFFF)))
 
 
 def activemask(c: Context, i: Instruction) -> None:
