@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from placewise.cli import run as run_command
 from placewise.cli.machine_code import machine_code
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import parse_time_ms
@@ -154,6 +155,14 @@ app.command(
     "`placewise machine-code spmv -m A4000`\n\n"
     "`placewise machine-code mine.toml --arch sm_86 --nvrtc 12.9 --run --listing`",
 )(machine_code)
+app.command(
+    "run",
+    epilog="Examples:\n\n"
+    "`placewise run spmv`\n\n"
+    "`placewise run mine.toml --check`\n\n"
+    "`placewise run mine.toml --arch sm_90 --out results.npz --format json`",
+)(run_command.run)
+
 
 
 @app.command("cases")

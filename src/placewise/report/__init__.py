@@ -3,16 +3,21 @@
 from placewise.report.document import SCHEMA_VERSION, document
 from placewise.report.files import as_text, check_folder, report_console, write_files
 from placewise.report.machine_code import machine_code_document, render_machine_code
+from placewise.report.run import check_document, render_findings, render_run, run_document
 from placewise.report.text import render
 
 __all__ = [
     "SCHEMA_VERSION",
     "as_text",
+    "check_document",
     "check_folder",
     "document",
     "machine_code_document",
     "render",
+    "render_findings",
     "render_machine_code",
+    "render_run",
     "report_console",
+    "run_document",
     "write_files",
 ]

@@ -1,0 +1,106 @@
+"""``placewise run``: execute a case, and check it."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.progress import StepProgress
+
+FOUND = 1
+"""Exit status where the checker found mistakes."""
+INTERRUPTED = 130
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+
+
+def run(
+    case: Annotated[
+        str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
+    ],
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Look for wrong accesses, uninitialised reads, races and barrier mistakes.",
+        ),
+    ] = False,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", "-m", metavar="NAME|FILE", help="Compile for a known GPU or an MSL file."
+        ),
+    ] = None,
+    arch: Annotated[
+        str | None, typer.Option(metavar="SM", help="Compile for an architecture such as sm_86.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write each output array there, as NAME.npy."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all output arrays to one .npz file.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Cores to use; all that give the same result.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Instructions of a warp after which it is taken to be endless."),
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", "-f", help="What to print.")] = Format.text,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress on standard error.")
+    ] = False,
+) -> None:
+    """Run a case on the CPU: outputs, counts by source line, and with --check its mistakes.
+
+    Exit status: 0, 1 if the checker found mistakes, 2 if something is wrong with the input.
+    """
+    from placewise.execute import DEFAULT_LIMIT
+    from placewise.execute.check import Checker
+    from placewise.execute.run_case import run_case
+    from placewise.report import render_findings, render_run, report_console, run_document
+    from placewise.report.outputs import check_targets, write_outputs
+
+    check_targets(save, out)
+    checker = Checker() if check else None
+    errors = Console(stderr=True)
+    try:
+        with StepProgress(errors, quiet=quiet) as progress:
+            done = run_case(
+                case,
+                machine=machine,
+                arch=arch,
+                checker=checker,
+                threads=threads,
+                instruction_limit=limit or DEFAULT_LIMIT,
+                progress=progress.step,
+            )
+    except KeyboardInterrupt:
+        if checker is not None and checker.findings:
+            errors.print("found until then:")
+            errors.print(render_findings(checker))
+        raise
+    files = write_outputs(done, save, out)
+    if format_ is Format.json:
+        print(json.dumps(run_document(done), indent=2, allow_nan=False))
+    else:
+        if done.execution.printed.text:
+            print(done.execution.printed.text, end="", flush=True)
+        console = report_console()
+        console.print(render_run(done))
+        if files:
+            console.print(f"Written: {', '.join(map(str, files))}", soft_wrap=True)
+    if checker is not None and not checker.clean:
+        raise typer.Exit(FOUND)

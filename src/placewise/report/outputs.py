@@ -1,0 +1,57 @@
+"""Output arrays of a run, as NumPy files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from placewise.errors import PlacewiseError
+from placewise.execute.run_case import CaseRun
+from placewise.report.files import check_folder
+
+
+def check_targets(folder: Path | None, file: Path | None) -> None:
+    """Raises PlacewiseError where the outputs could not be written; makes nothing."""
+    if folder is not None:
+        check_folder(folder)
+    if file is not None:
+        if file.suffix != ".npz":
+            raise PlacewiseError(
+                "the file of all outputs ends in .npz", where=str(file), hint=f"{file.stem}.npz"
+            )
+        if file.is_dir():
+            raise PlacewiseError("is a folder", where=str(file))
+        check_folder(file.absolute().parent)
+
+
+def write_outputs(run: CaseRun, folder: Path | None, file: Path | None) -> tuple[Path, ...]:
+    """Write the arrays that the kernel stored to: one .npy each into ``folder``, all to ``file``.
+
+    Returns the files. Raises PlacewiseError where they cannot be written.
+    """
+    arrays = {
+        re.sub(r"\W", "_", name): data
+        for name, data in run.execution.outputs
+        if name in run.execution.written
+    }
+    written: list[Path] = []
+    target = folder or file
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, data in arrays.items():
+                target = folder / f"{name}.npy"
+                np.save(target, data, allow_pickle=False)
+                written.append(target)
+        if file is not None:
+            target = file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(file, allow_pickle=False, **arrays)
+            written.append(file)
+    except OSError as error:
+        raise PlacewiseError(
+            f"cannot be written: {error.strerror or error}", where=str(target)
+        ) from error
+    return tuple(written)

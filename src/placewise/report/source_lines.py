@@ -1,0 +1,40 @@
+"""Source text beside the lines that a report names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from placewise.kernel.case import Case
+
+
+class SourceLines:
+    """Looks up lines of the case's source, and of files beside it that can be read."""
+
+    def __init__(self, case: Case | None) -> None:
+        self._name = Path(case.filename).name if case is not None else None
+        self._own = case.source.splitlines() if case is not None else []
+        self._files: dict[str, list[str]] = {}
+
+    def text(self, file: str, line: int | None) -> str:
+        """The line without its indentation; empty where it cannot be had."""
+        if line is None:
+            return ""
+        lines = self._lines(file)
+        return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+    def _lines(self, file: str) -> list[str]:
+        if Path(file).name == self._name:
+            return self._own
+        if file not in self._files:
+            try:
+                self._files[file] = Path(file).read_text(encoding="utf-8").splitlines()
+            except (OSError, UnicodeDecodeError):
+                self._files[file] = []
+        return self._files[file]
+
+
+def short(file: str) -> str:
+    """A path as short as it can be said from here."""
+    path = Path(file)
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file
