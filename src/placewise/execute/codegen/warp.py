@@ -25,7 +25,8 @@ def warp_function(
     body = s.lines
     s.lines = []
     _prologue(s)
-    head = "define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) noinline #0 {"
+    # Vectors that do not fit in registers are kept on the stack, in whole cache lines.
+    head = "define i32 @warp(ptr %ctx, i32 %warp, i32 %resume) noinline alignstack(64) #0 {"
     return "\n".join([head, *s.lines, *body, "}"]), s
 
 
