@@ -31,11 +31,13 @@ DRIVERS = (
     "rodinia_algebra",
     "rodinia_graphs",
     "shoc_level1",
+    "shoc_graphs",
     "shoc_more",
     "samples_intro",
     "samples_parallel",
     "samples_domain",
     "samples_features",
+    "samples_language",
     "samples_textures",
 )
 """Modules that enter programs into the registry."""

@@ -45,6 +45,8 @@ class Device:
         self.launches = 0
         self.seconds = 0.0
         """Spent in launches, with translation, without NVRTC."""
+        self.printed = ""
+        """By all launches so far."""
         self._kernels = {kernel.name: kernel for kernel in kernels}
 
     def array(self, name: str, data: ArrayLike) -> DeviceArray:
@@ -110,6 +112,7 @@ class Device:
         self.warp_instructions += run.warp_instructions
         self.thread_instructions += run.thread_instructions
         self.launches += 1
+        self.printed += run.printed.text
 
 
 def _typed(value: Given) -> DeviceArgument:
