@@ -17,6 +17,7 @@ from placewise.kernel.case import Case
 from placewise.kernel.casemodel import CaseModel
 from placewise.kernel.finite_element import hexahedra
 from placewise.kernel.make_case import Value, make_case
+from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
 from placewise.kernel.values import POINTER, PointerTo, Struct, Uninitialised
 
 
@@ -57,6 +58,9 @@ def _validated(document: dict[str, Any], path: Path) -> CaseModel:
         raise CaseError(message, where=f"{path}: {key}" if key else str(path)) from None
 
 
+_TYPES = ("constrained", "literal[", "list[")
+
+
 def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
     """Dotted key of a pydantic location; an argument is called by its name where it has one."""
     parts = list(location)
@@ -73,7 +77,7 @@ def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
         del parts[2:3]
     # Where a value may be of several types, pydantic appends the type that it tried.
     tried = {"int", "str", "float", "bool"}
-    return ".".join(str(p) for p in parts if p not in tried and "constrained" not in str(p))
+    return ".".join(str(p) for p in parts if p not in tried and not str(p).startswith(_TYPES))
 
 
 def _message(error: Any) -> str:
@@ -122,6 +126,10 @@ class _Reader:
                 name=model.name or self.path.stem,
                 description=model.description,
             )
+        except MemoryError as error:
+            raise CaseError(
+                "the arrays do not fit this computer's memory", where=str(self.path)
+            ) from error
         except CaseError as error:
             if error.where and self._names_a_file(error.where):
                 raise
@@ -206,6 +214,26 @@ class _Reader:
         return self.images[name]
 
     def _argument(self, model: Any, key: str) -> Value:
+        """The value of an argument, as a texture or surface object if the file says so."""
+        value = self._value(model, key)
+        if not isinstance(model, casemodel.Shown) or not (model.texture or model.surface):
+            return value
+        if not key.startswith("arguments."):
+            self._fail(key, "only an argument can be a texture or surface object")
+        assert isinstance(value, np.ndarray)
+        shown: TextureArgument | SurfaceArgument
+        if model.texture is not None:
+            width = model.texture.width
+            texels = None if width is None else self._size(width, f"{key}.texture.width")
+            geometry, sampler = model.texture.geometry, model.texture.sampler()
+            shown = TextureArgument(key, value, geometry, sampler, texels)
+        else:
+            assert model.surface is not None
+            shown = SurfaceArgument(key, value, model.surface.geometry)
+        texels_of(shown, key)
+        return shown
+
+    def _value(self, model: Any, key: str) -> Value:
         where = f"{self.path}: {key}"
         match model:
             case casemodel.ValueArgument():

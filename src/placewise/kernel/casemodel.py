@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from placewise.kernel.texture import AddressMode, Geometry, Sampler
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 SCHEMA = 1
@@ -79,49 +80,93 @@ class Argument(Strict):
     dtype: DtypeName
 
 
+class TextureModel(Strict):
+    """The array is passed as a texture object, see :class:`TextureArgument`."""
+
+    geometry: Geometry = "linear"
+    filter: Literal["point", "linear"] = "point"
+    read: Literal["element", "normalized"] = "element"
+    normalized: bool = False
+    address: AddressMode | Annotated[list[AddressMode], Field(min_length=1, max_length=3)] = "clamp"
+    border: Annotated[list[Finite], Field(min_length=1, max_length=4)] = [0.0]
+    width: Size | None = None
+
+    def sampler(self) -> Sampler:
+        """How it is read; the last address mode is for the axes that have none."""
+        modes = self.address if isinstance(self.address, list) else [self.address]
+        x, y, z = [*modes, *[modes[-1]] * 2][:3]
+        red, green, blue, alpha = [*self.border, 0.0, 0.0, 0.0][:4]
+        return Sampler(
+            address=(x, y, z),
+            filter=self.filter,
+            read=self.read,
+            normalized=self.normalized,
+            border=(red, green, blue, alpha),
+        )
+
+
+class SurfaceModel(Strict):
+    """The array is passed as a surface object."""
+
+    geometry: Geometry = "2d"
+
+
+class Shown(Strict):
+    """An array that a kernel may get as a texture or surface object instead of a pointer."""
+
+    texture: TextureModel | None = None
+    surface: SurfaceModel | None = None
+
+    @model_validator(mode="after")
+    def _one_object(self) -> Shown:
+        if self.texture is not None and self.surface is not None:
+            raise ValueError("is either a texture or a surface")
+        return self
+
+
 class ValueArgument(Argument):
     """A scalar; text names a size."""
 
     value: bool | int | float | str
 
 
-class ValuesArgument(Argument):
+class ValuesArgument(Argument, Shown):
     """A short array written out."""
 
     values: Annotated[list[int | float], Field(min_length=1)]
     shape: Shape | None = None
 
 
-class FillArgument(Argument):
+class FillArgument(Argument, Shown):
     fill: bool | int | float
     shape: Shape
 
 
-class UniformArgument(Argument):
+class UniformArgument(Argument, Shown):
     uniform: Uniform
     shape: Shape
 
 
-class NormalArgument(Argument):
+class NormalArgument(Argument, Shown):
     normal: Normal
     shape: Shape
 
 
-class IntegersArgument(Argument):
+class IntegersArgument(Argument, Shown):
     integers: Integers
     shape: Shape
 
 
-class ArangeArgument(Argument):
+class ArangeArgument(Argument, Shown):
     arange: Arange
     shape: Shape
 
 
-class GaussianArgument(Argument):
+class GaussianArgument(Argument, Shown):
     gaussian: Gaussian
 
 
-class FileArgument(Strict):
+class FileArgument(Shown):
     """An array of a ``.npy`` file or a ``member`` of an ``.npz``; dtype and shape are checked."""
 
     name: Name
@@ -131,14 +176,14 @@ class FileArgument(Strict):
     shape: Shape | None = None
 
 
-class MatrixArgument(Argument):
+class MatrixArgument(Argument, Shown):
     """A part of a sparse matrix in CSR form."""
 
     matrix: str
     part: Literal["indptr", "indices", "data"]
 
 
-class ImageArgument(Argument):
+class ImageArgument(Argument, Shown):
     """Grey levels 0 to 255 of an image, (height, width)."""
 
     image: str

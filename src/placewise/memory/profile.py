@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from placewise.execute.result import Execution
 from placewise.execute.trace import Site, TraceChunk
-from placewise.kernel.launch import ArrayArgument, Inputs, Launch, TextureArgument
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch, SurfaceArgument, TextureArgument
 from placewise.kernel.source import SourceView, Tile
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
@@ -322,7 +322,7 @@ class Profiler:
                 element = use.parameter.element_bytes if use else argument.data.dtype.itemsize
                 tile = use.tile if use else None
                 yield argument.name, argument.data.nbytes, max(1, element), None, tile
-            elif isinstance(argument, TextureArgument):
+            elif isinstance(argument, TextureArgument | SurfaceArgument):
                 data = argument.data
                 yield (
                     argument.name,
