@@ -151,13 +151,13 @@ def line_counts(execution: Execution, module: Module) -> tuple[LineCount, ...]:
         for item in function.body
         if isinstance(item, Instruction) and item.place is not None
     }
-    warps: dict[tuple[str, int], list[int]] = {}
+    executed: dict[tuple[str, int], tuple[int, int]] = {}
     for count in execution.instruction_counts():
         place = places.get(count.place)
         if place is not None and count.warps:
-            total = warps.setdefault((module.files.get(place[0], ""), place[1]), [0, 0])
-            total[0] += count.warps
-            total[1] += count.threads
+            key = (module.files.get(place[0], ""), place[1])
+            warps, threads = executed.get(key, (0, 0))
+            executed[key] = (warps + count.warps, threads + count.threads)
     accesses: dict[tuple[str, int], dict[str, int]] = {}
     for site, executions in zip(execution.sites, execution.site_executions.tolist(), strict=True):
         if site.source_line is not None and executions:
@@ -169,8 +169,8 @@ def line_counts(execution: Execution, module: Module) -> tuple[LineCount, ...]:
         LineCount(
             file,
             line,
-            *warps.get((file, line), (0, 0)),
+            *executed.get((file, line), (0, 0)),
             tuple(sorted(accesses.get((file, line), {}).items())),
         )
-        for file, line in sorted({*warps, *accesses})
+        for file, line in sorted({*executed, *accesses})
     )

@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, MutableSequence
+from typing import Any, Protocol, TypeVar
 
 from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 
-compiled = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_types: Any = types
+
+
+class _Decorator(Protocol):
+    def __call__(self, function: _Function, /) -> _Function: ...
+
+
+compiled: _Decorator = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """Decorator of functions that only compiled functions call."""
 
 
 def _caster(dtype: Any) -> Any:
-    pointer = types.CPointer(dtype)
+    pointer = _types.CPointer(dtype)
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[0], target.get_value_type(signature.return_type))
 
-    return types.Tuple((pointer,))[0], generate
+    return pointer, generate
 
 
 @intrinsic
-def words_at(_context: Any, address: Any) -> Any:  # noqa: ARG001  (Numba reads the name)
-    """The 64-bit integers from ``address`` on, to be indexed."""
-    pointer, generate = _caster(types.int64)
-    return pointer(types.int64), generate
+def _words(_context: Any, address: Any) -> Any:  # noqa: ARG001  (Numba reads the name)
+    pointer, generate = _caster(_types.int64)
+    return pointer(_types.int64), generate
 
 
 @intrinsic
-def bytes_at(_context: Any, address: Any) -> Any:  # noqa: ARG001
-    """The bytes from ``address`` on, to be indexed."""
-    pointer, generate = _caster(types.uint8)
-    return pointer(types.int64), generate
+def _bytes(_context: Any, address: Any) -> Any:  # noqa: ARG001
+    pointer, generate = _caster(_types.uint8)
+    return pointer(_types.int64), generate
+
+
+words_at: Callable[[int], MutableSequence[int]] = _words
+"""The 64-bit integers from an address on, to be indexed."""
+
+bytes_at: Callable[[int], MutableSequence[int]] = _bytes
+"""The bytes from an address on, to be indexed."""

@@ -123,7 +123,8 @@ class LaunchState:
 
     def rows(self) -> NDArray[np.int64]:
         """(n, FINDING_WORDS) findings so far, in the order of the table."""
-        return self.findings[self.findings[:, at.F_KIND] != 0]
+        filled: NDArray[np.int64] = self.findings[self.findings[:, at.F_KIND] != 0]
+        return filled
 
     def waiting(self) -> int | None:
         """The program block at whose barrier a warp of the present block waits, if any does."""
