@@ -239,6 +239,31 @@ def test_freed_memory_is_out_of_reach() -> None:
         memory.launch(rows, line(8), [table, out, np.int32(8)])
 
 
+def test_memory_outlives_a_kernel_that_fails() -> None:
+    memory, add = DeviceMemory(), kernel("add")
+    x = memory.upload("x", np.ones(8, np.float32))
+    short = memory.upload("short", np.ones(4, np.float32))
+    for _ in range(2):
+        with pytest.raises(ExecutionError, match=r"out of bounds.* array 'short'"):
+            memory.launch(add, line(8), [x, short, x])
+        memory.launch(add, line(4), [short, short, short])
+
+    class Failing:
+        def begin(self, sites: object, arrays: object) -> None:
+            pass
+
+        def chunk(self, chunk: object) -> None:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        memory.launch(add, line(8), [x, x, x], consumer=Failing())
+    before = x.download()
+    result = memory.launch(add, line(8), [x, x, x])
+    assert np.array_equal(x.download(), 2 * before)
+    assert short.download().tolist() == [4] * 4
+    assert result.thread_instructions == 8 * result.warp_instructions
+
+
 def test_windows_run_out_and_come_back() -> None:
     memory = DeviceMemory()
     arrays = []
@@ -288,6 +313,7 @@ def test_what_cannot_be_stored_is_said() -> None:
         (lambda: x.write(np.zeros(3, np.float32), 6), "3 elements from index 6 on.* has 8"),
         (lambda: x.at(3), r"index \(3,\) lies outside of shape \(2, 4\)"),
         (lambda: x.at(0, 0, 0), "3 indices for 2 dimensions"),
+        (lambda: memory.free(memory.symbol(weighted, "weights")), "lives as long as the memory"),
         (lambda: memory.symbol(weighted, "nope"), "no such variable\n  hint: it has: weights"),
         (lambda: memory.symbol(weighted, "weights", VIEW), "not a whole number"),
         (

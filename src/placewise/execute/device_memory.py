@@ -101,6 +101,10 @@ class DeviceMemory:
         region = array.region
         if not self.is_live(region):
             raise CaseError("freed twice", where=f"array '{array.name}'")
+        if any(region in loaded.regions.values() for loaded in self._modules.values()):
+            raise CaseError(
+                "a module's variable lives as long as the memory", where=f"symbol '{array.name}'"
+            )
         for other in self.regions():
             if other.array == region.array and other is not region:
                 # A texture or surface object over the array.

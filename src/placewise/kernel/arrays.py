@@ -15,8 +15,9 @@ from scipy.sparse import coo_array, coo_matrix, csr_array
 
 from placewise.errors import CaseError
 
-MAX_BYTES = 2**31
-"""Largest array of a case: the executor addresses its device memory with 32-bit offsets."""
+MAX_BYTES = 2**34
+"""Largest array of a case. The executor takes up to 64 GiB, but a size beyond what a GPU's memory
+mostly holds is more likely a slip."""
 
 BFLOAT16 = "bfloat16"
 """Name of the type in case files."""
