@@ -281,6 +281,8 @@ class DeviceMemory:
         loaded = self._modules.get(kernel.ptx)
         if loaded is None:
             module = parsed(kernel)
+            if "malloc" in module.declared:
+                self._heap()
             count = len(module_variables(module))
             first = self._next_variable if count else FIRST_WINDOW
             if first + count > self._next_array + 1:
@@ -291,6 +293,13 @@ class DeviceMemory:
                 loaded.regions[variable.name] = self._of_variable(window, variable, content)
             self._modules[kernel.ptx] = loaded
         return loaded
+
+    def _heap(self) -> None:
+        """Memory for ``malloc`` in device code, shared by all modules."""
+        if HEAP_WINDOW not in self._regions:
+            data, number = np.zeros(HEAP_BYTES, np.uint8), len(self._names)
+            self._names.append(_HEAP)
+            self._keep(Region(HEAP_WINDOW, _HEAP, data, number, writable=True))
 
     def _of_variable(self, window: int, variable: Variable, content: Bytes) -> Region:
         data, number = _room(variable.size), len(self._names)

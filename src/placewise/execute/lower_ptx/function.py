@@ -15,7 +15,7 @@ from placewise.execute.ir import (
     Switch,
     Trap,
 )
-from placewise.execute.lower_ptx import sync, table
+from placewise.execute.lower_ptx import modifiers, sync, table
 from placewise.execute.lower_ptx.calls import Calls, has_alloca
 from placewise.execute.lower_ptx.context import Context
 from placewise.kernel.ptx import Immediate, Instruction, Operand, Symbol
@@ -96,6 +96,7 @@ class FunctionLowering:
         handler = table.handler(i)
         if handler is None:
             c.unsupported(i)
+        modifiers.check(c, i)
         c.guard = guard
         try:
             handler(c, i)
