@@ -66,7 +66,11 @@ def inspect_machine_code(
     notes: list[str] = []
     if arch is None:
         if chosen is None:
-            raise CaseError("say for which machine or architecture", where="machine-code")
+            raise CaseError(
+                "say for which machine or architecture",
+                where="machine-code",
+                hint="--machine A4000, or --arch sm_86",
+            )
         arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
         notes += [stand_in] if stand_in else []
     loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))

@@ -185,13 +185,13 @@ def _run(report: CodeReport) -> Iterator[Text]:
 
 def _listing(report: CodeReport) -> Iterator[Text]:
     yield Text(
-        f"offset  control                  live{'   executed' if report.run else ''}  instruction",
-        style="bold",
+        "B scoreboards waited for, R and W scoreboard released when operands are read and when the "
+        "result is there,\nY yields to other warps, S stall cycles; live: registers in use",
+        style="dim",
     )
     yield Text(
-        "control: scoreboards waited for, released when operands are read (R) and when the result "
-        "is there (W), yield, stall cycles",
-        style="dim",
+        f"offset  control               live{'   executed' if report.run else ''}  instruction",
+        style="bold",
     )
     sources = {report.case.filename: report.case.source.splitlines()}
     for place, instructions in groupby(report.code.instructions, key=lambda i: i.place):
