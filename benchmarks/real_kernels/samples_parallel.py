@@ -326,23 +326,14 @@ def transpose(device: Device) -> Sequence[Check]:
     return checks
 
 
-_ALIGNED = {
-    "uchar": 1,
-    "uint": 4,
-    "uint2": 8,
-    "RGBA32_misaligned": 16,
-    "RGBA32": 16,
-    "RGBA32_2": 32,
-}
+_ALIGNED = {"unsigned char": 1, "RGBA32_misaligned": 16, "RGBA32": 16, "RGBA32_2": 32}
+"""Types that are copied, and their sizes."""
 
 
 @real_program(
     "cuda-samples",
     f"{_PERFORMANCE}/alignedTypes/alignedTypes.cu",
-    *(
-        f"testKernel<{name}>"
-        for name in ("unsigned char", "RGBA32_misaligned", "RGBA32", "RGBA32_2")
-    ),
+    *(f"testKernel<{name}>" for name in _ALIGNED),
     computes="copies of structures with and without alignment",
     includes=_COMMON,
 )
@@ -350,12 +341,7 @@ def aligned_types(device: Device) -> Sequence[Check]:
     data = np.random.default_rng(61).integers(0, 256, 64 * 1000, np.uint8)
     given = device.array("in", data)
     checks = []
-    for name, size in (
-        ("unsigned char", 1),
-        ("RGBA32_misaligned", 16),
-        ("RGBA32", 16),
-        ("RGBA32_2", 32),
-    ):
+    for name, size in _ALIGNED.items():
         result = device.zeros(name, data.size, np.uint8)
         device.launch(f"testKernel<{name}>", 64, 256, result, given, data.size // size)
         checks.append(exact(name, result.view(), data))
