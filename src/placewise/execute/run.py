@@ -45,6 +45,9 @@ some seconds of one core, and far beyond what a warp of a real kernel executes."
 KEPT_WORKERS = 16
 """Kinds of launches whose workers a memory keeps for the next launch, some 200 KB each."""
 
+_LOOK = 0.02
+"""Seconds between two looks whether better code is there."""
+
 Progress = Callable[[int, int], None]
 
 
@@ -181,6 +184,7 @@ class _Runner:
         self.plain: queue.SimpleQueue[NDArray[np.int64]] = queue.SimpleQueue()
         self.total = 0
         self.running = 0
+        self._looked = 0.0
         self.check: LaunchCheck | None = None
 
     def run(self, blocks: NDArray[np.int64], count: int) -> None:
@@ -197,6 +201,8 @@ class _Runner:
             for bunch in _bunches(blocks[~marked], count):
                 self.plain.put(bunch)
         self.workers = [self._worker(number) for number in range(count)]
+        self._set_code()
+        self._looked = time.perf_counter()
         if self.check is not None:
             self.check.attach(self.workers[0].ctx)
         for number, worker in enumerate(self.workers):
@@ -215,6 +221,7 @@ class _Runner:
             if self.check is not None:
                 self.check.end(None, finished=False)
             raise
+        self._improve()
         if self.check is not None:
             worker = self.workers[0]
             self.check.end(worker.fault, finished=not worker.stopped)
@@ -244,7 +251,7 @@ class _Runner:
                 worker.again(self.device, self.launch)
                 return worker
         delivers = self.consumer is not None and number == 0
-        worker = Worker(
+        return Worker(
             self.translation,
             self.device,
             self.launch,
@@ -253,8 +260,6 @@ class _Runner:
             self.limit,
             self._deliver(number) if delivers else None,
         )
-        worker.set(Slot.WARP_CODE, self.untraced.compiled.warp)
-        return worker
 
     def _deliver(self, number: int) -> Callable[[TraceBuffer, int, int], None]:
         return lambda buffer, records, rows: self.messages.put((number, buffer, records, rows))
@@ -283,13 +288,29 @@ class _Runner:
             return False
         return True
 
+    def _improve(self) -> None:
+        """Let workers use better code as soon as there is some."""
+        now = time.perf_counter()
+        seconds, self._looked = now - self._looked, now
+        for version in {self.translation, self.untraced}:
+            if version.compiled.improve(seconds):
+                self._set_code()
+
+    def _set_code(self) -> None:
+        for worker in self.workers:
+            worker.set(Slot.WARP_TRACED, self.translation.compiled.warp)
+            worker.set(Slot.WARP_CODE, self.untraced.compiled.warp)
+
     def _serve(self) -> None:
         finished = 0
         while self.running:
             try:
-                message = self.messages.get(timeout=0.2)
+                message = self.messages.get(timeout=_LOOK)
             except queue.Empty:
+                self._improve()
                 continue
+            if time.perf_counter() - self._looked > _LOOK:
+                self._improve()
             if message is None:
                 self.running -= 1
             elif isinstance(message, int):

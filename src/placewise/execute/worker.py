@@ -109,8 +109,6 @@ class Worker:
         self._windows[layout.GRID_WINDOW, 1:5] = row
         self._flush = _FLUSH(self._on_flush)
         self.set(Slot.WINDOWS, self._windows.ctypes.data)
-        self.set(Slot.WARP_TRACED, compiled.warp)
-        self.set(Slot.WARP_CODE, compiled.warp)
         self.set(Slot.PARAMS, parameters.ctypes.data)
         for n, slot in enumerate(layout.RESIDENT_POINTERS):
             self.set(slot, int(memory.rows[0, n]))

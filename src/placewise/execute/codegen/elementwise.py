@@ -133,10 +133,9 @@ def _divide(v: Values, op: str, type_: str, a: str, b: str, *, wide: bool) -> st
     to_float = "sitofp" if signed else "uitofp"
     x, y = (v.op(f"{to_float} {word} {q} to {double}") for q in (a32, b32))
     quotient = v.op(f"fdiv {double} {x}, {y}")
-    suffix = overload("i64", wide=wide) + "." + overload("f64", wide=wide)
     long = "<32 x i64>" if wide else "i64"
-    # By 0 the quotient saturates; its low word is then all ones or zero, replaced below.
-    whole = v.call(long, f"llvm.fptosi.sat.{suffix}", (double, quotient))
+    # By 0 this is undefined, and replaced below.
+    whole = v.op(f"fptosi {double} {quotient} to {long}")
     low = v.op(f"trunc {long} {whole} to {word}")
     zero = v.op(f"icmp eq {word} {b32}, {_constant(0, 'i32', wide=wide)}")
     flag = "<32 x i1>" if wide else "i1"

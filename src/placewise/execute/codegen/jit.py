@@ -10,12 +10,14 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from placewise.execute.codegen.llvm_code import object_code
 from placewise.execute.codegen.processor import Processor
 from placewise.kernel.disk_cache import DiskCache, key_of
 
 CODE = DiskCache("code", files=400)
 """Machine code of this computer, by LLVM IR and computer."""
-_OPTIMISATION = 2
+QUICK, OPTIMISED = 0, 2
+"""LLVM's levels for code that is wanted at once, and for code that runs long."""
 _NAMES = itertools.count()
 _MATHEMATICS = tuple(
     name + suffix
@@ -25,39 +27,30 @@ _MATHEMATICS = tuple(
 """Functions of the C mathematics library that LLVM may call where the host has no instruction."""
 
 
-def function(text: str, name: str, processor: Processor) -> tuple[Any, Any]:
-    """Address of a function of an LLVM module, and what must be kept as long as it is used."""
-    key = key_of(processor.key, str(_OPTIMISATION), text)
-    code = CODE.read(key)
-    if code is None:
-        code = _object_code(text, processor)
-        CODE.write(key, code)
+def code_key(text: str, processor: Processor, optimisation: int) -> str:
+    """Name of a module's code in :data:`CODE`."""
+    return key_of(processor.key, str(optimisation), text)
+
+
+def stored(text: str, processor: Processor, optimisation: int) -> bytes | None:
+    """A module's code, if it is on disk."""
+    return CODE.read(code_key(text, processor, optimisation))
+
+
+def made(text: str, processor: Processor, optimisation: int) -> bytes:
+    """A module's code, compiled now and kept on disk."""
+    code = object_code(text, processor.name, processor.features, optimisation)
+    CODE.write(code_key(text, processor, optimisation), code)
+    return code
+
+
+def linked(code: bytes, name: str) -> tuple[int, Any]:
+    """Address of a function of object code, and what must be kept as long as it is used."""
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for symbol, address in _mathematics().items():
         library = library.import_symbol(symbol, address)
     tracker = library.export_symbol(name).link(_linker(), f"kernel{next(_NAMES)}")
     return tracker[name], tracker
-
-
-def _object_code(text: str, processor: Processor) -> bytes:
-    machine = processor.machine(_OPTIMISATION)
-    module = llvm.parse_assembly(text)
-    module.triple = machine.triple
-    module.data_layout = str(machine.target_data)
-    # LLVM ends the process over a module that is not valid; this raises instead.
-    module.verify()
-    _optimise(module, machine)
-    return bytes(machine.emit_object(module))
-
-
-def _optimise(module: Any, machine: Any) -> None:
-    """A light pipeline: registers out of memory, helpers in place, dead code away."""
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_simplify_cfg_pass()
-    passes.run(module, builder)
 
 
 @functools.cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from placewise.execute.codegen import (
@@ -22,6 +22,7 @@ from placewise.execute.codegen import (
     texture_reader,
     warpops,
 )
+from placewise.execute.codegen.better_code import BetterCode
 from placewise.execute.codegen.driver import driver
 from placewise.execute.codegen.processor import this_processor
 from placewise.execute.codegen.residents import waiting_driver
@@ -96,24 +97,60 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     return text, state
 
 
-@dataclass(frozen=True, eq=False)
 class Compiled:
-    """Machine code of a program."""
+    """Machine code of a program, which may get better while it is in use."""
 
-    warp: int
-    """Address of the function that runs a warp."""
-    frame_bytes: int
-    counted_sites: frozenset[int]
-    """Sites with execution counters of their own; the others run as often as their block."""
-    keep: tuple[Any, ...]
-    """What must outlive ``warp``."""
+    def __init__(self, code: bytes, state: State, better: BetterCode | None) -> None:
+        self.frame_bytes = state.frame.bytes
+        self.counted_sites = frozenset(state.counted_sites)
+        """Sites with execution counters of their own; the others run as often as their block."""
+        self._better = better
+        self._ran = 0.0
+        self._kept: list[Any] = []
+        self.warp = 0
+        """Address of the function that runs a warp."""
+        self._use(code)
+
+    def _use(self, code: bytes) -> None:
+        self.warp, kept = jit.linked(code, "warp")
+        self._kept.append(kept)
+
+    def improve(self, seconds: float) -> bool:
+        """Note that the code ran for so long; whether there is better code from now on."""
+        better = self._better
+        if better is None:
+            return False
+        self._ran += seconds
+        if self._ran > _LONG:
+            better.start()
+        code = better.take()
+        if code is None:
+            return False
+        self._use(code)
+        self._better = None
+        return True
 
 
-def compile_program(program: Program, flow: Flow, options: Options) -> Compiled:
-    """Compile a program for this computer."""
+_LONG = 0.1
+"""Seconds that a kernel runs before it is optimised: about what quick code takes to make, so that
+the time spent on a kernel is at most twice what it could have been (as in renting skis)."""
+
+
+def compile_program(
+    program: Program, flow: Flow, options: Options, *, quick_first: bool = True
+) -> Compiled:
+    """Compile a program for this computer: quickly at first, unless better code is on disk or
+    ``quick_first`` is not wanted."""
     text, state = llvm_text(program, flow, options)
-    address, keep = jit.function(text, "warp", options.processor)
-    return Compiled(address, state.frame.bytes, frozenset(state.counted_sites), (keep,))
+    processor = options.processor
+    code = jit.stored(text, processor, jit.OPTIMISED)
+    if code is None and not quick_first:
+        code = jit.made(text, processor, jit.OPTIMISED)
+    if code is not None:
+        return Compiled(code, state, None)
+    quick, state = llvm_text(program, flow, replace(options, quick=True))
+    code = jit.stored(quick, processor, jit.QUICK) or jit.made(quick, processor, jit.QUICK)
+    return Compiled(code, state, BetterCode(text, processor))
 
 
 @functools.cache
@@ -125,7 +162,9 @@ def compiled_driver(*, barriers: bool, named: bool, shared: bool, traced: bool) 
 
 
 def _entry(parts: list[str]) -> tuple[Any, Any]:
-    address, keep = jit.function("\n".join(parts), "run", this_processor())
+    text, processor = "\n".join(parts), this_processor()
+    code = jit.stored(text, processor, jit.OPTIMISED) or jit.made(text, processor, jit.OPTIMISED)
+    address, keep = jit.linked(code, "run")
     signature = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return signature(address), keep
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import llvmlite.binding as llvm
 
@@ -32,18 +31,6 @@ class Processor:
         """All that code for this processor depends on, LLVM's version included."""
         triple = llvm.get_default_triple()
         return f"{llvm.llvm_version_info} {triple} {self.name} {','.join(self.features)}"
-
-    def machine(self, optimisation: int) -> Any:
-        """LLVM's target machine, for optimisation levels 0 to 3."""
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        return llvm.Target.from_default_triple().create_target_machine(
-            cpu=self.name,
-            features=",".join(self.features),
-            opt=optimisation,
-            reloc="static",
-            jit=True,
-        )
 
 
 @functools.cache

@@ -28,6 +28,8 @@ class Options:
     """Per memory site, 32-bit words of a texel where it reads a texture plainly, else 0."""
     checked: frozenset[int] | None = None
     """Memory sites before which the checker is asked; None without a checker."""
+    quick: bool = False
+    """Code that is compiled in little time rather than code that runs fast."""
     processor: Processor = field(default_factory=this_processor)
 
 

@@ -18,7 +18,7 @@ def warp_function(
     barrier (plus ``GIVES_WAY``: after other warps have run), and -1 when the run is to stop.
     """
     s = State(program, flow, options, declarations)
-    loops = _short_loops(program)
+    loops = 0 if options.quick else _short_loops(program)
     for block in program.blocks:
         s.hot = bool(loops >> block.number & 1)
         _block(s, block, is_loop_head=block.number in flow.loop_heads)
@@ -57,6 +57,8 @@ def _prologue(s: State) -> None:
     if s.flow.gives_way:
         s.do("%patience = alloca i32")
         s.do(f"store i32 {PATIENCE}, ptr %patience")
+        s.do("%own = alloca i32")
+        s.do(f"store i32 {PATIENCE}, ptr %own")
     for reg in s.program.regs:
         if s.live >> reg.number & 1:
             type_ = s.reg_type(reg)
