@@ -31,8 +31,8 @@ ARITHMETIC = [
     "shf{.l,.r}{.clamp,.wrap}.b32", "prmt.b32{,.f4e,.b4e,.rc8,.ecl,.ecr,.rc16}",
     "slct{.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}.s32",
     "slct{,.ftz}{.b16,.b32,.b64,.u16,.u32,.u64,.s16,.s32,.s64,.f32,.f64}.f32",
-    f"{{add,sub,mul}}{{,.rn,.rz,.rm,.rp}}{{,.ftz}}{{,.sat}}.f32", f"fma{ROUND}{{,.ftz}}{{,.sat}}.f32",
-    f"{{add,sub,mul}}{{,.rn,.rz,.rm,.rp}}.f64", f"fma{ROUND}.f64", f"mad{ROUND}.f64",
+    "{add,sub,mul}{,.rn,.rz,.rm,.rp}{,.ftz}{,.sat}.f32", f"fma{ROUND}{{,.ftz}}{{,.sat}}.f32",
+    "{add,sub,mul}{,.rn,.rz,.rm,.rp}.f64", f"fma{ROUND}.f64", f"mad{ROUND}.f64",
     f"mad{ROUND}{{,.ftz}}{{,.sat}}.f32", f"{{add,sub,mul}}{ROUND}{{,.ftz}}.f32x2",
     f"fma{ROUND}{{,.ftz}}.f32x2",
     f"div{ROUND}{{,.ftz}}.f32", f"div{ROUND}.f64", f"{{rcp,sqrt}}{ROUND}{{,.ftz}}.f32",
@@ -41,12 +41,13 @@ ARITHMETIC = [
     f"{{add,sub,mul}}{{,.rn}}{{,.sat}}{HALVES}", f"{{add,sub,mul}}{{,.rn}}{BRAINS}",
     f"fma.rn{{,.sat}}{HALVES}", f"fma.rn.relu{HALVES}", f"fma.rn{{,.relu}}{BRAINS}",
     f"{{abs,neg}}{HALVES}", f"{{abs,neg}}{BRAINS}",
-    f"{{min,max}}{{,.NaN}}{{,.xorsign.abs}}{HALVES}", f"{{min,max}}{{,.NaN}}{{,.xorsign.abs}}{BRAINS}",
+    f"{{min,max}}{{,.NaN}}{{,.xorsign.abs}}{HALVES}",
+    f"{{min,max}}{{,.NaN}}{{,.xorsign.abs}}{BRAINS}",
     "copysign{.f32,.f64}",
 ]  # fmt: skip
 PREDICATES = [
     f"setp{C_INT}{I}", f"setp{{.eq,.ne}}{B}", "setp{.lo,.ls,.hi,.hs}{.u16,.u32,.u64}",
-    f"setp{C_FLOAT}{{,.ftz}}.f32", f"setp{C_FLOAT}.f64", f"setp{C_FLOAT}.f16", f"setp{C_FLOAT}.bf16",
+    f"setp{C_FLOAT}{{,.ftz}}.f32", f"setp{C_FLOAT}.f64", f"setp{C_FLOAT}{{.f16,.bf16}}",
     f"set{C_INT}{{.u32,.s32,.f32}}{I}", f"set{C_FLOAT}{{,.ftz}}{{.u32,.s32,.f32}}.f32",
     f"set{C_FLOAT}{{.u32,.s32,.f32}}.f64", f"set{C_FLOAT}{{.f16,.u16,.s16,.u32,.s32}}.f16",
     f"set{C_FLOAT}.f16x2.f16x2", f"set{C_FLOAT}{{.bf16,.u16,.s16,.u32,.s32}}.bf16",
@@ -64,7 +65,8 @@ CONVERSIONS = [
     "cvt{.rni,.rzi,.rmi,.rpi}{,.ftz}{,.sat}.f32.f32", "cvt{.rni,.rzi,.rmi,.rpi}{,.sat}.f64.f64",
     "cvt{.rni,.rzi,.rmi,.rpi}{,.sat}.f16.f16",
     "cvt{.rn,.rz}{,.relu}{.f16,.bf16,.f16x2,.bf16x2}.f32", "cvt.f32.bf16",
-    f"cvt{ROUND}.bf16{_INT8}", f"cvt{ROUND}.bf16{{.f16,.f64}}", "cvt{.rni,.rzi,.rmi,.rpi}" + _INT8 + ".bf16",
+    f"cvt{ROUND}.bf16{_INT8}", f"cvt{ROUND}.bf16{{.f16,.f64}}",
+    "cvt{.rni,.rzi,.rmi,.rpi}" + _INT8 + ".bf16",
     "cvt.f64.bf16", f"cvt{ROUND}.f16.bf16",
 ]  # fmt: skip
 

@@ -38,19 +38,23 @@ extern "C" __global__ void k(int* log) {
     asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(first));
     log[n++] = pending;
     log[n++] = done(bar, first);
-    asm volatile("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];" : "=l"(first) : "r"(bar) : "memory");
+    asm volatile("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];"
+                 : "=l"(first) : "r"(bar) : "memory");
     asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(first));
     log[n++] = pending;
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 %0, [%1], 48;"
                  : "=l"(second) : "r"(bar) : "memory");
     log[n++] = done(bar, second);
-    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 32;" :: "r"(bar) : "memory");
+    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 32;"
+                 :: "r"(bar) : "memory");
     log[n++] = done(bar, second);
-    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;" :: "r"(bar) : "memory");
+    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 16;"
+                 :: "r"(bar) : "memory");
     log[n++] = done(bar, second);
     log[n++] = done_parity(bar, 0);
     log[n++] = done_parity(bar, 1);
-    asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1], 2;" : "=l"(third) : "r"(bar) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1], 2;"
+                 : "=l"(third) : "r"(bar) : "memory");
     asm volatile("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(third));
     log[n++] = pending;
     log[n++] = done(bar, third);
@@ -62,7 +66,8 @@ extern "C" __global__ void k(int* log) {
     log[n++] = done(bar, third);
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" :: "r"(bar) : "memory");
     log[n++] = done(bar, third);
-    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 8;" :: "r"(bar) : "memory");
+    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], 8;"
+                 :: "r"(bar) : "memory");
     log[n++] = done(bar, third);
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(bar) : "memory");
     log[n++] = -1;
@@ -90,7 +95,8 @@ extern "C" __global__ void k(float* out, const float* in, int words) {
     unsigned bar = (unsigned)__cvta_generic_to_shared(&word);
     unsigned to = (unsigned)__cvta_generic_to_shared(tile);
     if (threadIdx.x == 0)
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(bar), "r"(blockDim.x) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                     :: "r"(bar), "r"(blockDim.x) : "memory");
     __syncthreads();
     const float* from = in + blockIdx.x * words;
     if (threadIdx.x == 0) {

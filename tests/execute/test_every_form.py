@@ -45,7 +45,7 @@ def values(type_, seed, count):
 
 
 def columns(sources, seed, length, opcode):
-    """Operand arrays of equal length; amounts and divisors such as the PTX ISA defines results of."""
+    """Operand arrays of equal length, with divisors for which the PTX ISA defines a result."""
     found = []
     for n, type_ in enumerate(sources):
         pool = values(type_, seed + 7 * n, 150)
@@ -82,11 +82,6 @@ def plan_arithmetic(opcode):
     sources, result, function = shape
     names = ["{a}", "{b}", "{c}", "{e}"][: len(sources)]
     return sources, result, function, f"{opcode} {{d}}, {', '.join(names)}"
-
-
-def plan_conversion(opcode):
-    """Byte-sized operands live in 16-bit registers here."""
-    return plan_arithmetic(opcode)
 
 
 def plan_predicate(opcode):
@@ -138,7 +133,7 @@ def check(opcodes, plan, length, *, uniform):
 KINDS = {
     "arithmetic": (all_of(ARITHMETIC), plan_arithmetic),
     "predicates": (all_of(PREDICATES), plan_predicate),
-    "conversions": (all_of(CONVERSIONS), plan_conversion),
+    "conversions": (all_of(CONVERSIONS), plan_arithmetic),
 }
 
 
