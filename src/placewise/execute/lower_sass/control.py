@@ -165,20 +165,39 @@ class Control:
         return condition, rest
 
     def _branch(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        """BRA; .DIV asks for lanes that are elsewhere, which needs another way only in hardware."""
-        if self.c.flag("DIV"):
-            return False
+        """BRA, taken where its predicates hold."""
+        if "DIV" in self.c.modifiers or "CONV" in self.c.modifiers:
+            return self._branch_together(calls, i, guard)
         self.c.without_effect("U", "INC", "DEC")
         condition, rest = self._condition(i, guard)
-        if self.c.flag("CONV") and len(rest) > 1:
-            # Which lanes ought to be here does not matter: those that are here go on together.
-            rest = rest[1:]
         (operand,) = rest
+        self._branch_if(calls, i, condition, operand)
+        return True
+
+    def _branch_if(
+        self, calls: Calls, i: Instruction, condition: Node | None, operand: Operand
+    ) -> None:
         target = self._go(calls, self.c.literal(operand))
         if condition is None:
             self.b.finish(Jump(target))
         else:
             self.b.finish(Branch(condition, target, self._go(calls, i.offset + INSTRUCTION_BYTES)))
+
+    def _branch_together(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
+        """BRA.DIV and BRA.CONV ask whether just the lanes of a mask are here with the guard.
+
+        If not, the code goes a longer way around for functions across lanes. Lanes that are
+        elsewhere need none here, so only the guard of those present counts.
+        """
+        converged = self.c.flag("CONV")
+        self.c.without_effect("DIV")
+        if guard is None and not converged:
+            return False
+        condition = None
+        if guard is not None:
+            condition = self.b.effect("vote", "i1", guard, attr="all")
+            condition = condition if converged else self.c.negate(condition)
+        self._branch_if(calls, i, condition, i.operands[-1])
         return True
 
     def _indirect(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:

@@ -10,6 +10,11 @@ from placewise.execute.lower_sass.context import Context
 from placewise.kernel.sass import Instruction, Operand
 
 _ROUNDING = {"RN": None, "RZ": "rz", "RM": "rm", "RP": "rp"}
+_SCALES = {
+    **{f"D{1 << n}": (1023 - n) << 52 for n in (1, 2, 3)},
+    **{f"M{1 << n}": (1023 + n) << 52 for n in (1, 2, 3)},
+}
+"""What FMUL's modifiers divide or multiply its product by, as bits of a double."""
 _INVERSE_TWO_PI = 0x3E22F983
 """1 / (2 pi) in single precision: what an argument is scaled by before MUFU.SIN and MUFU.COS."""
 _TWO_PI = 0x401921FB54442D18
@@ -28,13 +33,20 @@ def arithmetic(c: Context, i: Instruction) -> None:
     mode = rounding_mode(c)
     ftz = c.flag("FTZ")
     saturated = c.flag("SAT")
+    scale = _SCALES.get(c.one_of(*_SCALES) or "")
     target, *operands = i.operands
     if len(operands) != (3 if op == "fma" else 2):
         c.unsupported(i)
     values = [c.f32(o) for o in operands]
     if ftz:
         values = [flush(c, v) for v in values]
-    result = c.b.pure(op, "f32", *values, attr=mode)
+    if scale is None:
+        result = c.b.pure(op, "f32", *values, attr=mode)
+    else:
+        # The product of two singles is exact in double precision, so it is rounded once.
+        wide = c.both("fmul", *(c.b.pure("fpext", "f64", v) for v in values))
+        scaled = c.both("fmul", wide, c.b.const("f64", scale))
+        result = c.b.pure("fptrunc", "f32", scaled, attr=mode)
     if ftz:
         result = flush(c, result)
     c.write(target, saturate(c, result) if saturated else result)
@@ -149,7 +161,7 @@ def mufu(c: Context, i: Instruction) -> None:
     kind = c.one_of("RCP", "RSQ", "SQRT", "LG2", "EX2", "SIN", "COS", "TANH", "RCP64H", "RSQ64H")
     target, a = i.operands
     if kind in ("RCP64H", "RSQ64H"):
-        c.write(target, _high_word_seed(c, kind, c.i32(a)))
+        c.write(target, _high_word_seed(c, kind, c.b.as_int(c.f32(a))))
         return
     x = flush(c, c.f32(a))
     one = c.b.const("f32", _ONE)

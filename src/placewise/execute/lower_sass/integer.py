@@ -281,7 +281,11 @@ def viadd(c: Context, i: Instruction) -> None:
 def viaddmnmx(c: Context, i: Instruction) -> None:
     """VIADDMNMX: the smaller or larger of a sum and a third."""
     target, a, b, other, choice = i.operands
-    _minimum_or_maximum(c, target, _plain_sum(c, [a, b]), c.i32(other), choice)
+    if any(m.endswith("16x2") for m in c.modifiers):
+        total = join(c, by_halves(c, "add", c.i32(a), c.i32(b)), "i32")
+    else:
+        total = _plain_sum(c, [a, b])
+    _minimum_or_maximum(c, target, total, c.i32(other), choice)
 
 
 def imnmx(c: Context, i: Instruction) -> None:

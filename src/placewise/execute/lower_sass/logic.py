@@ -6,7 +6,10 @@ from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.bits import field_mask, lop3_value, permuted, permuted_constant
 from placewise.execute.lower_ptx.integer import join, shifted
 from placewise.execute.lower_sass.context import Context, is_predicate
-from placewise.kernel.sass import Immediate, Instruction, Name, Operand
+from placewise.kernel.sass import Immediate, Instruction, Name, Operand, Register
+
+_BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}
+"""Where a byte of a word starts, in bits."""
 
 
 def mov(c: Context, i: Instruction) -> None:
@@ -174,6 +177,12 @@ def r2p(c: Context, i: Instruction) -> None:
     """Bits of a word to the predicates that the mask names."""
     shift = _byte_shift(c)
     a, mask_operand = _without_file(i)
+    if isinstance(a, Register) and a.suffixes:
+        (suffix,) = a.suffixes
+        if suffix not in _BYTES:
+            c.unsupported(i, f"operand suffix '{suffix}'")
+        shift = _BYTES[suffix]
+        a = a._replace(suffixes=())
     value, mask = c.i32(a), c.literal(mask_operand)
     for n in range(7):
         if mask >> n & 1:
@@ -193,5 +202,4 @@ def _predicate_file(i: Instruction) -> str:
 
 
 def _byte_shift(c: Context) -> int:
-    byte = c.one_of("B0", "B1", "B2", "B3")
-    return 8 * int(byte[1:]) if byte else 0
+    return _BYTES.get(c.one_of(*_BYTES) or "", 0)

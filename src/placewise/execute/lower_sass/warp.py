@@ -6,29 +6,29 @@ from placewise.execute.ir import Node
 from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.kernel.sass import Instruction
 
-_ALONE = "among lanes that go on by themselves"
 _REDUCTIONS = {"SUM": "add", "AND": "and", "OR": "or", "XOR": "xor"}
 
 
 def warpsync(c: Context, i: Instruction) -> None:
-    """WARPSYNC: lanes meet. With .EXCLUSIVE only those of its mask go on together, until BSYNC."""
-    if c.flag("EXCLUSIVE"):
-        c.members = (c.i32(i.operands[-1]),)
-    c.without_effect("ALL", "COLLECTIVE")
+    """WARPSYNC: lanes meet. With .EXCLUSIVE or .COLLECTIVE only those of its mask go on together.
+
+    In its other forms it changes nothing: lanes meet by the order of blocks.
+    """
+    if c.one_of("EXCLUSIVE", "COLLECTIVE"):
+        c.members = (c.i32(i.operands[0]),)
+    c.without_effect("ALL")
 
 
 def bsync(c: Context, _i: Instruction) -> None:
-    """BSYNC: lanes meet again."""
+    """BSYNC, ENDCOLLECTIVE: lanes meet again."""
     c.members = ()
 
 
 def shfl(c: Context, i: Instruction) -> None:
-    """SHFL.mode P, d, value, lane, clamp."""
+    """SHFL.mode P, d, value, lane, clamp; a lane that does not take part has no defined value."""
     mode = c.one_of("IDX", "UP", "DOWN", "BFLY")
     if mode is None:
         c.unsupported(i)
-    if c.members:
-        c.unsupported(i, _ALONE)
     out, target, *sources = i.operands
     value, lane, clamp = (c.i32(s) for s in sources)
     guard = c.guard

@@ -21,6 +21,7 @@ from placewise.kernel.sass.instruction import (
 
 _REGISTER = re.compile(r"(UR|R|UP|P|SB|B)(\d+|Z|T)")
 _TWO_ADDRESSES = re.compile(r"(\[[^\]]*\])((?:\[|desc).*)")
+_SET = re.compile(r"\{[^}]*\}")
 _ZERO = {"RZ", "URZ", "PT", "UPT"}
 _HINTS = frozenset({"reuse"})
 _SPECIAL_FLOATS = {"INF": "inf", "QNAN": "nan", "SNAN": "nan"}
@@ -29,10 +30,12 @@ _SPECIAL_FLOATS = {"INF": "inf", "QNAN": "nan", "SNAN": "nan"}
 def split_operands(text: str) -> tuple[str, ...]:
     """Operands separated by commas; none of those that are understood has a comma inside.
 
-    Of a copy between memories the two addresses stand side by side, without a comma.
+    Of a copy between memories the two addresses stand side by side, without a comma; a set of
+    scoreboards has commas inside.
     """
     found: list[str] = []
-    for part in text.split(",") if text.strip() else ():
+    joined = _SET.sub(lambda match: match[0].replace(",", " "), text)
+    for part in joined.split(",") if joined.strip() else ():
         two = _TWO_ADDRESSES.fullmatch(part.strip())
         found.extend(two.groups() if two else (part.strip(),))
     return tuple(found)
@@ -80,6 +83,9 @@ class _ToOperand(Transformer[Token, Any]):
 
     def number(self, children: list[Token]) -> Immediate:
         return Immediate(_number(str(children[0])))
+
+    def text(self, children: list[Token]) -> Name:
+        return Name(str(children[0]))
 
     def name(self, children: list[Token]) -> Operand:
         text = str(children[0])
