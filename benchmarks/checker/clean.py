@@ -159,3 +159,44 @@ def _one_block() -> list[tuple[str, Any, Any, dict[str, Any], int]]:
 def clean() -> list[Planted]:
     """All of them."""
     return [launch("clean.cu", *row) for row in (*_several_blocks(), *_one_block())]
+
+
+def written_and_shared() -> list[Planted]:
+    """Correct kernels at sizes worth timing, most of whose accesses have to be remembered."""
+    n, square = 256, ramp(256 * 256)
+    size = I32(n)
+    return [
+        launch(
+            "clean.cu",
+            "tiled_product",
+            (n // 16, n // 16),
+            (16, 16),
+            {"a": square, "b": square, "c": Fresh(n * n, F32), "n": size},
+        ),
+        launch(
+            "clean.cu",
+            "transpose",
+            (n // 32, n // 32),
+            (32, 8),
+            {"in": square, "out": Fresh(n * n, F32), "n": size},
+        ),
+        launch(
+            "clean.cu",
+            "histogram",
+            64,
+            256,
+            {"v": values(1 << 20, 16), "bins": np.zeros(16, I32), "n": I32(1 << 20)},
+        ),
+        launch(
+            "clean.cu",
+            "last_thread",
+            16,
+            256,
+            {
+                "a": ramp(4096),
+                "data": Fresh(4096, F32),
+                "count": np.zeros(1, I32),
+                "out": Fresh(1, F32),
+            },
+        ),
+    ]
