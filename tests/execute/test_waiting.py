@@ -87,6 +87,34 @@ extern "C" __global__ void summed(unsigned long long* total, const double* x) {
     old = atomicCAS(total, seen, (unsigned long long)__double_as_longlong(next));
   } while (seen != old);
 }
+extern "C" __global__ void insert(int* lock, volatile int* head, volatile int* next,
+                                  const int* key, int n, int buckets) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int b = key[i] % buckets;
+  while (atomicCAS(&lock[b], 0, 1) != 0);
+  __threadfence();
+  int before = -1, after = head[b];
+  while (after >= 0 && key[after] < key[i]) { before = after; after = next[after]; }
+  next[i] = after;
+  if (before < 0) head[b] = i; else next[before] = i;
+  __threadfence();
+  atomicExch(&lock[b], 0);
+}
+extern "C" __global__ void chain(volatile int* done, int* out) {
+  int t = threadIdx.x;
+  if (t > 0) while (done[t - 1] == 0);
+  if (out[t] > 3) out[t] += out[t - 1]; else out[t] += 2;
+  done[t] = 1;
+}
+extern "C" __global__ void first_lane(volatile int* flag, int* out) {
+  __shared__ int s;
+  int t = threadIdx.x;
+  if (t == 0) { while (flag[0] == 0); s = flag[0]; }
+  if (t == 64) flag[0] = 9;
+  __syncthreads();
+  out[t] = s + __shfl_sync(~0u, t, 3);
+}
 extern "C" __global__ void stuck(volatile int* flag) { while (*flag == 0); }
 extern "C" __global__ void counted(volatile int* flag, int* out) {
   int rounds = 0;
@@ -117,6 +145,36 @@ def test_warps_of_a_block_pass_a_baton() -> None:
 def test_a_lock_is_held_by_one_warp_at_a_time() -> None:
     result = run(WAITING, "locked", 40, 256, lock=np.zeros(1, i32), count=np.zeros(2, i32))
     assert result.output("count").tolist() == [320, 106]
+
+
+def test_lanes_of_a_warp_wait_for_a_lock_that_another_holds() -> None:
+    """Sorted lists with a lock each: the critical section has a loop and branches of its own."""
+    n, buckets = 300, 5
+    key = np.random.default_rng(3).permutation(9 * n)[:n].astype(i32)
+    result = run(
+        WAITING, "insert", 3, 128, lock=np.zeros(buckets, i32), head=np.full(buckets, -1, i32),
+        next=np.full(n, -7, i32), key=key, n=i32(n), buckets=i32(buckets),
+    )  # fmt: skip
+    head, following = result.output("head"), result.output("next")
+    for bucket in range(buckets):
+        found, at = [], int(head[bucket])
+        while at >= 0:
+            found.append(int(key[at]))
+            at = int(following[at])
+        assert found == sorted(k for k in key.tolist() if k % buckets == bucket)
+
+
+def test_each_lane_waits_for_the_one_before() -> None:
+    out = run(WAITING, "chain", 1, 64, done=np.zeros(64, i32), out=np.arange(64, dtype=i32))
+    expected = [2, 3, 4, 5]
+    for t in range(4, 64):
+        expected.append(t + expected[-1])
+    assert out.output("out").tolist() == expected
+
+
+def test_lanes_that_do_not_wait_stop_where_the_warp_meets() -> None:
+    out = run(WAITING, "first_lane", 1, 96, flag=np.zeros(1, i32), out=np.zeros(96, i32))
+    assert np.array_equal(out.output("out"), 9 + 32 * (np.arange(96) // 32) + 3)
 
 
 def test_a_grid_meets_at_its_own_barrier() -> None:

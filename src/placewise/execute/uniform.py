@@ -20,11 +20,15 @@ from placewise.execute.ir import (
     Program,
     Reg,
     Switch,
+    Sync,
     Trap,
 )
 
 _ALWAYS = frozenset({"const", "param", "activemask", "first"})
 _NEVER = frozenset({"atomic", "heap", "host", "mma", "sample", "shuffle", "surface", "texture"})
+
+_TOGETHER = frozenset({"shuffle", "vote", "match", "reduce", "activemask", "mma", "permute"})
+"""What lanes of a warp do together."""
 
 EXIT = -1
 """Target of lanes that end."""
@@ -55,7 +59,8 @@ class Flow:
     live_in: list[int]
     """Bit set of registers per block."""
     pending: list[int]
-    """Per block, bit set of the blocks where lanes may wait while it runs; all lie after it."""
+    """Per block, bit set of the blocks where lanes may wait while it runs; all lie after it, but
+    for loops that lanes wait in for others."""
     varying: int
     """Bit set of registers that may differ between lanes."""
     exits: int
@@ -63,7 +68,9 @@ class Flow:
     loop_heads: frozenset[int]
     """Blocks that some block after them, or they themselves, lead to."""
     gives_way: tuple[int, ...]
-    """Heads of loops that wait for other warps."""
+    """Heads of loops that wait for other warps, or for other lanes."""
+    steps_in: int
+    """Bit set of blocks that lanes may run while others of their warp wait in such a loop."""
 
 
 def analyse(program: Program, shape: WarpShape) -> Flow:
@@ -73,11 +80,13 @@ def analyse(program: Program, shape: WarpShape) -> Flow:
     lane_spaces = ("local", "stack", *(("generic",) if program.local_bytes else ()))
     uniform_special = _uniform_specials(shape)
     varying = 0
+    steps_in = _may_step_in(program)
     while True:
         for block in program.blocks:
             for n in block.nodes:
                 n.uniform = _is_uniform(n, varying, uniform_special, lane_spaces)
-        pending = _pending(program, exits)
+        heads = _loop_heads(program, exits)
+        pending = _pending(program, exits, heads & program.waiting, steps_in)
         now = varying
         for block in program.blocks:
             needed = _live_in_any(live, pending[block.number])
@@ -88,10 +97,22 @@ def analyse(program: Program, shape: WarpShape) -> Flow:
                     if not n.args[0].uniform or needed & bit:
                         now |= bit
         if now == varying:
-            heads = _loop_heads(program, exits)
             gives_way = tuple(sorted(heads & program.waiting))
-            return Flow(live, pending, varying, exits, heads, gives_way)
+            return Flow(live, pending, varying, exits, heads, gives_way, steps_in)
         varying = now
+
+
+def _may_step_in(program: Program) -> int:
+    """Blocks in which lanes need not be together with the others of their warp."""
+    found = 0
+    for block in program.blocks:
+        together = isinstance(block.terminator, Barrier) or any(
+            n.op in _TOGETHER or (isinstance(n.attr, Sync) and n.attr.kind != "fence")
+            for n in block.nodes
+        )
+        if not together:
+            found |= 1 << block.number
+    return found
 
 
 def _loop_heads(program: Program, exits: int) -> frozenset[int]:
@@ -147,6 +168,10 @@ def _is_uniform(
     return all(a.uniform for a in n.args)
 
 
+def _bits(blocks: int) -> list[int]:
+    return [n for n in range(blocks.bit_length()) if blocks >> n & 1]
+
+
 def _live_in_any(live: list[int], blocks: int) -> int:
     found = 0
     while blocks:
@@ -184,8 +209,11 @@ def targets(program: Program, number: int, exits: int) -> list[tuple[int, ...]]:
     return [(EXIT,)]
 
 
-def _pending(program: Program, exits: int) -> list[int]:
-    """Per block, where other lanes may wait while it runs."""
+def _pending(program: Program, exits: int, gives_way: frozenset[int], steps_in: int) -> list[int]:
+    """Per block, where other lanes may wait while it runs.
+
+    Lanes at the head of a loop that waits (``gives_way``) let others run that are in ``steps_in``.
+    """
     count = len(program.blocks)
     pending: list[int] = [0] * count
     reached = {0}
@@ -197,6 +225,14 @@ def _pending(program: Program, exits: int) -> list[int]:
         waiting = 0
         if not isinstance(program.blocks[number].terminator, Barrier):
             waiting = pending[number]
+        if number in gives_way:
+            for at in _bits(waiting & steps_in):
+                new = pending[at] | (waiting & ~(1 << at)) | 1 << number
+                if new != pending[at]:
+                    pending[at] = new
+                    if at not in queued:
+                        queued.add(at)
+                        work.append(at)
         for group in targets(program, number, exits):
             candidates = waiting
             for target in group:

@@ -181,6 +181,7 @@ def give_way(s: State, block: Block) -> None:
     gives, on = s.label(), s.label()
     s.do(f"br i1 {s.op(f'icmp sgt i32 {left}, 0')}, label %{on}, label %{gives}, !prof !1")
     s.start(gives)
+    _step_aside(s, block)
     s.set_slot(Slot.GAVE_WAY_AT, str(-2 - block.number))
     s.do(f"store i32 {s.mask}, ptr %frame")
     for number, offset in _waiting(s, block.number):
@@ -190,6 +191,31 @@ def give_way(s: State, block: Block) -> None:
     s.resumes.append(block.number)
     s.do(f"ret i32 {GIVES_WAY + len(s.resumes)}")
     s.start(on)
+
+
+def _step_aside(s: State, block: Block) -> None:
+    """Let lanes that wait elsewhere run, one block for each further round; after as many of them
+    as there were rounds before, other warps."""
+    others = [n for n, _ in _waiting(s, block.number) if s.flow.steps_in >> n & 1]
+    if not others:
+        return
+    turn, over = s.label(), s.label()
+    left = s.op(f"sub i32 {s.op('load i32, ptr %own')}, 1")
+    s.do(f"store i32 {left}, ptr %own")
+    s.do(f"br i1 {s.op(f'icmp sge i32 {left}, 0')}, label %{turn}, label %{over}")
+    s.start(turn)
+    for number in others:
+        mask = s.op(f"load i32, ptr %p{number}")
+        yes, no = s.label(), s.label()
+        s.do(f"br i1 {s.op(f'icmp ne i32 {mask}, 0')}, label %{yes}, label %{no}")
+        s.start(yes)
+        # Enough for one round, should the block be the head of such a loop too.
+        s.do("store i32 2, ptr %patience")
+        s.do(f"store i32 {s.mask}, ptr %p{block.number}")
+        _enter(s, number, mask)
+        s.start(no)
+    s.do(f"br label %{over}")
+    s.start(over)
 
 
 def _waiting(s: State, number: int) -> list[tuple[int, int]]:
