@@ -153,10 +153,11 @@ def isspacep(c: Context, i: Instruction) -> None:
     else:
         constant = c.b.const("i1", 0)
         for variable in c.module.variables.values():
-            if variable.space == "const":
+            if variable.space == "const" and variable.name in c.symbols:
                 own = c.b.const("i64", c.symbols[variable.name] >> WINDOW_SHIFT)
                 constant = c.both("or", constant, c.b.icmp("eq", window, own))
-        data = c.b.icmp("ugt", window, c.b.const("i64", max(WINDOW_OF_SPACE.values())))
+        # The window of kernel parameters counts as a part of global memory (PTX ISA, isspacep).
+        data = c.b.icmp("uge", window, c.b.const("i64", WINDOW_OF_SPACE["param"]))
         code = c.b.icmp("uge", window, c.b.const("i64", CODE_WINDOW))
         other = c.negate(c.both("or", constant, code))
         answer = constant if space == "const" else c.both("and", data, other)
