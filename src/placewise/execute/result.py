@@ -44,6 +44,8 @@ class Execution:
     printed: Printed = field(default_factory=Printed)
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""
+    optimised: bool = True
+    """Whether the run ended with optimised code; see :mod:`placewise.execute.codegen.better_code`."""
 
     def instruction_counts(self) -> tuple[InstructionCount, ...]:
         """Executions of every instruction, by place; all copies of a function taken together."""

@@ -360,6 +360,7 @@ def _result(
         seconds=seconds,
         # Kernels that print run on one worker.
         printed=workers[0].host_calls.printed() if workers else Printed(),
+        optimised=translation.compiled.optimised,
     )
 
 

@@ -115,6 +115,11 @@ class Compiled:
         self.warp, kept = jit.linked(code, "warp")
         self._kept.append(kept)
 
+    @property
+    def optimised(self) -> bool:
+        """No better code is to come."""
+        return self._better is None
+
     def improve(self, seconds: float) -> bool:
         """Note that the code ran for so long; whether there is better code from now on."""
         better = self._better
