@@ -91,7 +91,7 @@ _FLOAT: dict[str, Handler] = {
 }
 
 _BOTH = ("add", "sub", "absdiff", "min", "max", "set")
-_VIDEO: dict[str, Handler] = {
+VIDEO: dict[str, Handler] = {
     **dict.fromkeys((f"v{name}{n}" for name in (*_BOTH, "avrg") for n in (2, 4)), video.simd),
     **dict.fromkeys((f"v{name}" for name in (*_BOTH, "shl", "shr")), video.scalar),
 }
@@ -144,6 +144,10 @@ NOTHING = frozenset(
 """Instructions without effect on results: a warp's accesses are done in program order anyway."""
 
 
+COVERED = frozenset([*_INTEGER, *_FLOAT, *_OTHER, *VIDEO, *NOTHING, "cp"])
+"""First parts of all opcodes with a lowering here; control flow has its own."""
+
+
 def handler(i: Instruction) -> Handler | None:
     """The lowering of ``i``, or None where it is not covered."""
     name = i.parts[0]
@@ -151,7 +155,7 @@ def handler(i: Instruction) -> Handler | None:
         return _copy(i)
     if name in _FLOAT and (name not in _INTEGER or _is_float(i)):
         return _FLOAT[name]
-    return _INTEGER.get(name) or _OTHER.get(name) or _VIDEO.get(name)
+    return _INTEGER.get(name) or _OTHER.get(name) or VIDEO.get(name)
 
 
 def _copy(i: Instruction) -> Handler | None:
