@@ -32,11 +32,10 @@ from placewise.execute.texture_words import (
     LINEAR_FILTER,
     NORMALIZED_COORDINATES,
     NORMALIZED_READ,
-    ROW_BYTES,
     SHAPE,
     SHAPES,
     SLICE_BYTES,
-    TEXEL_BYTES,
+    STRIDES,
     WIDTH,
     WORDS,
 )
@@ -48,7 +47,7 @@ _FAR = float(1 << 40)
 """Coordinates are cut to this magnitude, so that they fit an integer."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _addressed(index: int, extent: int, mode: int) -> int:
     """The texel that stands for ``index``, or -1 where the border does."""
     if 0 <= index < extent:
@@ -63,7 +62,7 @@ def _addressed(index: int, extent: int, mode: int) -> int:
     return 0 if index < 0 else extent - 1
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _half(bits: int) -> float:
     """The number that 16 bits of half precision stand for."""
     exponent = (bits >> 10) & 31
@@ -76,33 +75,36 @@ def _half(bits: int) -> float:
     return sign * math.ldexp(float(1024 + fraction), exponent - 25)
 
 
-@njit(cache=True)
-def _integer(words: Any, bytes_: Any, offset: int) -> Any:
-    """A channel's bits, extended to 32 as its type says."""
+@njit(cache=True, error_model="numpy")
+def _integer(words: Any, data: Any, offset: int) -> Any:
+    """A channel's bits, extended to 32 as its type says; ``data`` are views of 1, 2 and 4 bytes."""
     size = words[FORMAT] & 15
-    value = np.int64(0)
-    for n in range(size):
-        value |= np.int64(bytes_[offset + n]) << (8 * n)
+    if size == 4:
+        value = np.int64(data[2][offset >> 2])
+    elif size == 2:
+        value = np.int64(data[1][offset >> 1])
+    else:
+        value = np.int64(data[0][offset])
     if words[FORMAT] & _SIGNED and value >> (8 * size - 1):
         value -= np.int64(1) << (8 * size)
     return value
 
 
-@njit(cache=True)
-def _real(words: Any, bytes_: Any, floats: Any, offset: int) -> Any:
+@njit(cache=True, error_model="numpy")
+def _real(words: Any, data: Any, offset: int) -> Any:
     """A channel as the floating-point number that the texture returns."""
     size = words[FORMAT] & 15
     if words[FORMAT] & _FLOAT:
         if size == 2:
-            return _half(_integer(words, bytes_, offset))
-        return np.float64(floats[offset >> 2])
-    value = float(_integer(words, bytes_, offset))
+            return _half(_integer(words, data, offset))
+        return np.float64(data[3][offset >> 2])
+    value = float(_integer(words, data, offset))
     if words[FORMAT] & _SIGNED:
         return max(value / (127.0 if size == 1 else 32767.0), -1.0)
     return value / (255.0 if size == 1 else 65535.0)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _face(at: Any) -> int:
     """The face that a direction meets; replaces the direction by the place on it, 0 to 1.
 
@@ -124,7 +126,7 @@ def _face(at: Any) -> int:
     return face
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _texel_place(words: Any, axis: int, coordinate: float, exact: bool, linear: bool) -> float:
     """Texels from the first one's edge (its centre if ``linear``) to the sample, along an axis."""
     if exact:
@@ -151,6 +153,7 @@ def _texel_place(words: Any, axis: int, coordinate: float, exact: bool, linear: 
     ),
     nopython=True,
     cache=True,
+    error_model="numpy",
 )
 def read_texture(
     words_at: Any,
@@ -175,8 +178,12 @@ def read_texture(
         size *= 6
     elif words[SHAPE] == _3D:
         size *= words[DEPTH]
-    bytes_ = carray(data_at, (size,), np.uint8)
-    floats = carray(data_at, (size >> 2,), np.float32)
+    data = (
+        carray(data_at, (size,), np.uint8),
+        carray(data_at, (size >> 1,), np.uint16),
+        carray(data_at, (size >> 2,), np.uint32),
+        carray(data_at, (size >> 2,), np.float32),
+    )
     reals = carray(coordinates_at, (4, 32), np.float32)
     integers = carray(coordinates_at, (4, 32), np.int32)
     results = carray(values_at, (4, 32), np.uint32)
@@ -204,8 +211,9 @@ def read_texture(
     for k in range(corners):
         masks[k] = 0
     at = np.zeros(3, np.float64)
-    low = np.zeros(3, np.int64)
-    part = np.zeros(3, np.float64)
+    # Of the lower and the upper texel along each axis: bytes, or -1 for the border, and weight.
+    bytes_ = np.zeros((3, 2), np.int64)
+    weights = np.zeros((3, 2), np.float64)
     total = np.zeros(4, np.float64)
     for lane in range(32):
         if not mask >> lane & 1:
@@ -221,8 +229,16 @@ def read_texture(
             base += _face(at) * words[SLICE_BYTES]
         for axis in range(axes):
             place = _texel_place(words, axis, at[axis], exact, linear)
-            low[axis] = math.floor(place)
-            part[axis] = math.floor((place - low[axis]) * 256.0 + 0.5) / 256.0
+            low = math.floor(place)
+            part = math.floor((place - low) * 256.0 + 0.5) / 256.0
+            weights[axis, 0], weights[axis, 1] = 1.0 - part, part
+            mode = 0 if cube else words[ADDRESS + axis]
+            if words[SHAPE] == _LINEAR:
+                mode = _BORDER
+            stride = words[STRIDES[axis]]
+            for upper in range(2 if linear else 1):
+                index = _addressed(np.int64(low) + upper, words[WIDTH + axis], mode)
+                bytes_[axis, upper] = index * stride if index >= 0 else -1
         for channel in range(4):
             total[channel] = 0.0
             results[channel, lane] = 0
@@ -232,19 +248,9 @@ def read_texture(
             inside = True
             for axis in range(axes):
                 upper = k >> axis & 1
-                if linear:
-                    weight *= part[axis] if upper else 1.0 - part[axis]
-                mode = 0 if cube else words[ADDRESS + axis]
-                if shape == _1D and words[SHAPE] == _LINEAR:
-                    mode = _BORDER
-                index = _addressed(low[axis] + upper, words[WIDTH + axis], mode)
-                inside = inside and index >= 0
-                stride = words[TEXEL_BYTES]
-                if axis == 1:
-                    stride = words[ROW_BYTES]
-                elif axis == 2:
-                    stride = words[SLICE_BYTES]
-                offset += index * stride
+                weight *= weights[axis, upper]
+                offset += bytes_[axis, upper]
+                inside = inside and bytes_[axis, upper] >= 0
             if inside:
                 offsets[k, lane] = offset
                 masks[k] |= np.uint32(1) << np.uint32(lane)
@@ -257,9 +263,9 @@ def read_texture(
                 if inside:
                     where = offset + channel * step
                     if as_real:
-                        value = _real(words, bytes_, floats, where)
+                        value = _real(words, data, where)
                     else:
-                        results[slot, lane] = np.uint32(_integer(words, bytes_, where) & 0xFFFFFFFF)
+                        results[slot, lane] = np.uint32(_integer(words, data, where) & 0xFFFFFFFF)
                         continue
                 else:
                     value = 0.0

@@ -17,6 +17,8 @@ LAYERS = 3
 ROW_BYTES, SLICE_BYTES, LAYER_BYTES = 4, 5, 6
 """From one row, slice (or face) and layer to the next."""
 TEXEL_BYTES, CHANNELS = 7, 8
+STRIDES = (TEXEL_BYTES, ROW_BYTES, SLICE_BYTES)
+"""From one texel to the next along x, y and z."""
 FORMAT = 9
 """Bytes of a channel plus :data:`FORMAT_KIND` of its type."""
 NORMALIZED_READ, LINEAR_FILTER, NORMALIZED_COORDINATES = 10, 11, 12
