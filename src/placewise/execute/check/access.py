@@ -1,13 +1,11 @@
 """What one access of a warp does, compiled: bounds, alignment, values never written, races.
 
-Generated code calls :func:`check_access` before an access, and lets only the lanes go on that it
-returns. Loads of arrays that no thread can write it checks by itself, and calls
-:func:`check_fault` for the lanes that are out of bounds.
+Generated code calls :func:`access` before an access, and lets only the lanes go on that it returns.
+Loads of arrays that no thread can write it checks by itself, and calls :func:`fault` for the lanes
+that are out of bounds.
 """
 
 from __future__ import annotations
-
-from numba import cfunc, types
 
 from placewise.execute.check import layout as at
 from placewise.execute.check.blocks import turn_to
@@ -173,6 +171,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
     now = when(site, words[at.B_CLOCK + warp], words[at.B_SEQUENCE + warp])
     serial = words[at.B_SERIAL]
     window, defined, cells, reads, shift, host = -1, 0, 0, 0, 0, 0
+    last, before = -1, -1
     for lane in range(at.LANES):
         if not (mask >> lane) & 1:
             continue
@@ -202,7 +201,10 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
         if window == at.SHARED_WINDOW and state[at.S_SHARED_ASYNC] != 0:
             starts = (flags & at.IS_ASYNC) != 0
             check_copy(state_address, site, thread, offset, size, starts)
-        if cells != 0:
+        # Two lanes stand for all that read the same place together.
+        known = kind == at.LOAD and addresses[lane] == last and last == before
+        before, last = last, addresses[lane]
+        if cells != 0 and not known:
             me = who(serial, thread, flags & 3)
             _check_cells(
                 state_address, site, lane, mask, me, now, cells, reads, shift, window, offset,
@@ -233,38 +235,26 @@ def _synchronise(state_address: int, warp: int, site: int, mask: int) -> None:
                 release_for_block(state_address, address, thread)
 
 
-@cfunc(
-    types.uint32(types.int64, types.int64, types.int64, types.int64, types.int32, types.uint32),
-    cache=True,
-)
-def check_access(
-    state_address: int, resident: int, block: int, warp: int, site: int, mask: int
-) -> int:
+@compiled
+def access(state_address: int, resident: int, block: int, warp: int, site: int, mask: int) -> int:
     """Check the access of ``site`` by the lanes in ``mask``; returns the lanes that may go on."""
     if mask == 0:
         return 0
     turn_to(state_address, resident, block)
-    number = types.int64(site)
-    allowed = _lanes_in_order(state_address, warp, number, types.int64(mask))
-    _remember(state_address, warp, number, allowed)
+    allowed = _lanes_in_order(state_address, warp, site, mask)
+    _remember(state_address, warp, site, allowed)
     state = words_at(state_address)
     if state[at.S_TRACKING] != 0:
-        own = words_at(state[at.S_SITES] + number * at.SITE_WORDS * 8)
+        own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
         if own[at.SITE_FLAGS] & at.SYNCHRONISES:
-            _synchronise(state_address, warp, number, allowed)
+            _synchronise(state_address, warp, site, allowed)
     return allowed
 
 
-@cfunc(
-    types.void(
-        types.int64, types.int64, types.int64, types.int64, types.int32, types.int32, types.int64
-    ),
-    cache=True,
-)
-def check_fault(
+@compiled
+def fault(
     state_address: int, resident: int, block: int, warp: int, site: int, lane: int, address: int
 ) -> None:
     """A lane that generated code has found out of bounds or misaligned."""
     turn_to(state_address, resident, block)
-    thread = warp * at.LANES + types.int64(lane)
-    _in_order(state_address, types.int64(site), thread, address)
+    _in_order(state_address, site, warp * at.LANES + lane, address)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from placewise.execute.check import layout as at
 from placewise.execute.check.pointers import bytes_at, compiled, words_at
 from placewise.execute.check.races import note
@@ -86,7 +84,7 @@ def turn_to(state_address: int, resident: int, block: int) -> None:
         enter_block(state_address, block)
 
 
-@njit("void(int64, int64)", cache=True, nogil=True)
+@compiled
 def leave_all(state_address: int, residents: int) -> None:
     """The launch has ended."""
     for resident in range(residents):

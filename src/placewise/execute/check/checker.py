@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.check import layout as at
-from placewise.execute.check.access import check_access, check_fault
-from placewise.execute.check.blocks import leave_all
 from placewise.execute.check.describe import fault_finding, findings_of
-from placewise.execute.check.event import check_arrival, check_resume, check_sync
+from placewise.execute.check.entry import (
+    address_of,
+    check_access,
+    check_arrival,
+    check_fault,
+    check_resume,
+    check_sync,
+    leave_all,
+)
 from placewise.execute.check.expected import reach
 from placewise.execute.check.finding import Finding
 from placewise.execute.check.state import LaunchState, flags_of
@@ -99,7 +104,7 @@ class LaunchCheck:
             (Slot.CHECK_ARRIVAL, check_arrival),
             (Slot.CHECK_RESUME, check_resume),
         ):
-            context[slot] = ctypes.cast(function.ctypes, ctypes.c_void_p).value or 0
+            context[slot] = address_of(function)
         context[Slot.CHECK_STATE] = self.memory.address
         context[Slot.CHECK_SCRATCH] = self.memory.scratch
 

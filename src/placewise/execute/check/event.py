@@ -6,8 +6,6 @@ elsewhere, shuffles that read lanes that take no part.
 
 from __future__ import annotations
 
-from numba import cfunc, types
-
 from placewise.execute.check import layout as at
 from placewise.execute.check.blocks import turn_to
 from placewise.execute.check.order import lanes_of
@@ -199,41 +197,8 @@ def synchronise(
             _warp_sync(state_address, warp, mask, alive)
 
 
-@cfunc(
-    types.void(
-        types.int64, types.int64, types.int64, types.int64, types.int32, types.uint32, types.uint32
-    ),
-    cache=True,
-)
-def check_sync(
-    state_address: int, resident: int, block: int, warp: int, number: int, mask: int, alive: int
-) -> None:
-    """:func:`synchronise`, as generated code calls it."""
-    synchronise(
-        state_address,
-        resident,
-        block,
-        warp,
-        types.int64(number),
-        types.int64(mask),
-        types.int64(alive),
-    )
-
-
-@cfunc(
-    types.void(
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int64,
-        types.int32,
-        types.uint32,
-        types.int64,
-        types.int64,
-    ),
-    cache=True,
-)
-def check_arrival(
+@compiled
+def arrival(
     state_address: int,
     resident: int,
     block: int,
@@ -241,15 +206,15 @@ def check_arrival(
     barrier: int,
     mask: int,
     number: int,
-    waits: int,
+    waits: bool,
 ) -> None:
     """A warp reaches a barrier; ``number`` is that of a named one."""
     turn_to(state_address, resident, block)
-    _arrive(state_address, warp, types.int64(barrier), types.int64(mask), number & 15, waits != 0)
+    _arrive(state_address, warp, barrier, mask, number & 15, waits)
 
 
-@cfunc(types.void(types.int64, types.int64, types.int64, types.int64), cache=True)
-def check_resume(state_address: int, resident: int, block: int, warp: int) -> None:
+@compiled
+def resume(state_address: int, resident: int, block: int, warp: int) -> None:
     """A warp goes on behind a barrier."""
     turn_to(state_address, resident, block)
     _resume(state_address, warp)

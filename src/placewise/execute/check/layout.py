@@ -123,10 +123,12 @@ SHADOW_WORDS = 4
 
 CELL_WORDS = 2
 """The last write's stamp: who and when, see :mod:`order`."""
-READ_WORDS = 4
-"""Stamps of two reads since then."""
+READ_WORDS = 6
+"""Stamps of two reads since then, and of another atomic or volatile write beside the last one."""
+OTHER_WRITE = 4
+"""Where the latter is."""
 HAS_READS = 1 << 62
-"""In the first word of a cell: reads have been noted since the last write."""
+"""In the first word of a cell: something of this has been noted since the last plain write."""
 
 PART_SHIFT = 12
 """Where a stamp says which bytes of the cell it is about."""

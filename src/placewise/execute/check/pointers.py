@@ -17,8 +17,8 @@ class _Decorator(Protocol):
     def __call__(self, function: _Function, /) -> _Function: ...
 
 
-compiled: _Decorator = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Decorator of functions that only compiled functions call."""
+compiled: _Decorator = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""Decorator of functions that only compiled functions call; :mod:`entry` keeps what they become."""
 
 
 def _caster(dtype: Any) -> Any:

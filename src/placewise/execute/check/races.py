@@ -110,6 +110,14 @@ def _races(state_address: int, first: int, then: int, me: int, oldest: int) -> b
 
 
 @compiled
+def _beside(state_address: int, first: int, then: int, me: int, oldest: int) -> bool:
+    """Whether an earlier atomic or volatile write is neither ordered before this one nor races."""
+    if serial_of(first) < oldest or _apart(first, me) == 0 or not _both_synchronise(first, me):
+        return False
+    return not ordered(state_address, first, then, thread_of(me))
+
+
+@compiled
 def _note_race(
     state_address: int,
     kind: int,
@@ -144,6 +152,13 @@ def on_read(
     oldest = _oldest(state_address, me, window)
     if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
+    if cell[0] & at.HAS_READS and _races(
+        state_address, reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1], me, oldest
+    ):
+        _note_race(
+            state_address, at.WRITE_READ, reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1], me,
+            now, False, window, offset,
+        )  # fmt: skip
     cell[0] |= at.HAS_READS
     for n in (0, 2):
         read = reads[n]
@@ -196,8 +211,11 @@ def on_write(
     oldest = _oldest(state_address, me, window)
     if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
+    reads = words_at(reads_address)
     if cell[0] & at.HAS_READS:
-        reads = words_at(reads_address)
+        other, then = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
+        if _races(state_address, other, then, me, oldest):
+            _note_race(state_address, at.WRITE_WRITE, other, then, me, now, same, window, offset)
         for n in (0, 2):
             if _races(state_address, reads[n], reads[n + 1], me, oldest):
                 _note_race(
@@ -206,9 +224,19 @@ def on_write(
                 )  # fmt: skip
                 break
         # Whatever comes after this write and races an earlier read races the write, too.
-        for n in range(4):
+        for n in range(at.OTHER_WRITE):
             reads[n] = 0
-    cell[0] = me
+    kept = 0
+    if flags_of(me) != 0 and _beside(state_address, cell[0], cell[1], me, oldest):
+        # Atomics do not race each other, but what races the one need not race the other.
+        kept = at.HAS_READS
+        other = reads[at.OTHER_WRITE]
+        if serial_of(other) < oldest or _apart(me, cell[0]) >= _apart(me, other):
+            reads[at.OTHER_WRITE] = cell[0] & ~at.HAS_READS
+            reads[at.OTHER_WRITE + 1] = cell[1]
+    elif cell[0] & at.HAS_READS:
+        reads[at.OTHER_WRITE] = 0
+    cell[0] = me | kept
     cell[1] = now
 
 
