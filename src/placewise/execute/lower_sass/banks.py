@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.layout import GRID_WINDOW, WINDOW_OF_SPACE, WINDOW_SHIFT, address
 from placewise.kernel.cubin import CubinKernel, Variable
 from placewise.kernel.sass import Constant, Operand
 
@@ -28,8 +28,12 @@ _GEOMETRY = {
 }
 _SHARED_WINDOW, _LOCAL_WINDOW, _STACK_TOP = 0x18, 0x20, 0x28
 """Generic addresses of shared and local memory (64 bits each), and where R1 starts."""
+_GRID = {0x8C: 32, 0x90: 0}
+"""Halves of the address of the memory by which the blocks of a grid wait for each other (the
+environment registers 1 and 2), before compute capability 9.0."""
 _DESCRIPTOR = {75: 0x118, 80: 0x118, 86: 0x118, 87: 0x118, 89: 0x118, 90: 0x208}
 """A descriptor of global memory, which only goes into addresses' descriptor operands."""
+_HOPPER = 90
 _USER, _COMPILER = 3, (2, 4)
 FUNCTION_WINDOW = 0x7F << 56
 """Numbers from here on stand for functions of the driver, in the order of the cubin's."""
@@ -124,6 +128,8 @@ class Banks:
             if offset in (place, place + 4):
                 window = WINDOW_OF_SPACE[space] << WINDOW_SHIFT
                 return c.b.const("i32", window >> 8 * (offset - place))
+        if offset in _GRID and c.target < _HOPPER:
+            return c.b.const("i32", address(GRID_WINDOW) >> _GRID[offset])
         if offset - _DESCRIPTOR.get(c.target, -8) in (0, 4):
             return c.zero()
         return c.refuse(f"what constant bank 0 holds at {offset:#x} is not known")

@@ -251,6 +251,10 @@ class Control:
         start = self._start_of(target)
         if start is None:
             c.unsupported(i, f"'{target}' is not in the kernel's code")
+        if start not in self.functions.values():
+            # Into the middle of the code that calls: a jump, from which nothing returns.
+            self._branch_if(calls, i, guard, target)
+            return True
         if i.offset in calls:
             c.unsupported(i, "a subroutine that calls itself")
         inner = (*calls, i.offset)
