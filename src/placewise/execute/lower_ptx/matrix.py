@@ -78,7 +78,7 @@ def mma(c: Context, i: Instruction) -> None:
     if len(types) != 4:
         c.unsupported(i, "these element types are not covered")
     d, a, b, acc = types
-    if shape not in _SHAPES[_FAMILY.get(a, a)] or parts[-1] in ("rz", "rm", "rp"):
+    if shape not in _SHAPES[_FAMILY.get(a, a)] or {"rz", "rm", "rp"} & set(parts):
         c.unsupported(i, "this shape is not covered")
     kind = Mma(*shape_of(shape), a, b, acc, d, operation_of(i), "satfinite" in parts)
     left, right = registers(c, i.operands[1], a), registers(c, i.operands[2], b)

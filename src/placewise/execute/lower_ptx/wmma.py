@@ -49,7 +49,7 @@ def _multiply(c: Context, i: Instruction) -> None:
     m, n, k = _shape(i)
     types = [p for p in i.parts if p in ELEMENT_BITS]
     d, a, b, acc = types if len(types) == 4 else (types[0], "f16", "f16", types[1])
-    if i.parts[-1] in ("rz", "rm", "rp"):
+    if {"rz", "rm", "rp"} & set(i.parts):
         c.unsupported(i, "products rounded other than to nearest are not covered")
     kind = Mma(m, n, k, a, b, acc, d, operation_of(i), "satfinite" in i.parts)
     left = registers(c, i.operands[1], a)[: kind.a_registers]
