@@ -1,5 +1,7 @@
 """The compilers side by side: which is used, what each says where it is missing or refuses."""
 
+import locale
+
 import pytest
 
 from placewise.errors import CaseError, CompileError
@@ -45,6 +47,13 @@ def test_each_release_reads_the_headers_it_comes_with(nvrtc, arch):
     facts = read_cubin(kernel.cubin, kernel.entry)
     assert facts.target == int(arch.removeprefix("sm_"))
     assert f"release {kernel.compiler}".encode() in kernel.cubin or nvrtc == "11.8"
+
+
+def test_the_locale_stays_that_of_python():
+    needs("11.8")
+    before = locale.getencoding(), locale.nl_langinfo(locale.CODESET)
+    compile_kernel(SOURCE, "s.cu", "fill<int>", CompileOptions(arch="sm_52", nvrtc="11.8"))
+    assert (locale.getencoding(), locale.nl_langinfo(locale.CODESET)) == before
 
 
 def test_releases_give_different_code():

@@ -6,8 +6,9 @@ are those of NVIDIA's "NVRTC" reference.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -68,6 +69,17 @@ class NvrtcLibrary:
         Raises CompileError only where NVRTC itself fails; a source that it refuses is reported
         in the result.
         """
+        with _own_locale():
+            return self._compile(source, filename, headers, flags, expressions)
+
+    def _compile(
+        self,
+        source: str,
+        filename: str,
+        headers: Sequence[tuple[str, str]],
+        flags: Sequence[str],
+        expressions: Sequence[str],
+    ) -> Compilation:
         program = _PROGRAM()
         self._call(
             "nvrtcCreateProgram",
@@ -124,6 +136,18 @@ class NvrtcLibrary:
 
     def _error(self, status: int) -> str:
         return (self._library.nvrtcGetErrorString(status) or b"unknown error").decode()
+
+
+@contextlib.contextmanager
+def _own_locale() -> Iterator[None]:
+    """Keep the thread's locale: NVRTC 11.8 leaves its own behind, and with it Python reads ASCII."""
+    use = ctypes.CDLL(None).uselocale
+    use.restype, use.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    before = use(None)
+    try:
+        yield
+    finally:
+        use(before)
 
 
 def _strings(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p] | None:
