@@ -40,8 +40,11 @@ def _fold(
         total += site[i] ^ block[i] ^ warp[i] ^ phase[i] ^ np.int64(mask[i])
         total += array[i] ^ base[i] ^ upper[i] ^ stride[i]
         if row[i] >= 0:
-            for lane in range(32):
-                total ^= offsets[row[i], lane]
+            left, at = mask[i], row[i]
+            while left != 0:
+                left &= left - np.uint32(1)
+                total ^= offsets[at]
+                at += 1
     return total
 
 

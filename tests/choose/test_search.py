@@ -67,8 +67,8 @@ def _setting(seed, arrays, *, blocks=8, per_array=60, elements=4096):
                 base.astype(np.int64),
                 base.astype(np.int64) + 16 * [4, 0, 4][pattern],
                 np.full(n, [4, 0, 4][pattern], np.int32),
-                np.arange(n, dtype=np.int32) if pattern == 2 else np.full(n, -1, np.int32),
-                offsets.astype(np.int64) if pattern == 2 else np.zeros((0, 32), np.int64),
+                32 * np.arange(n, dtype=np.int32) if pattern == 2 else np.full(n, -1, np.int32),
+                offsets.ravel() if pattern == 2 else np.zeros(0, np.int64),
             )
         )
     run = Execution((), frozenset(), frozenset({"a0"}), 0, 0, sites, np.zeros(2, np.int64), 0.0)

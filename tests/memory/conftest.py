@@ -86,7 +86,8 @@ def make_profile(tiny: Machine) -> Callable[..., Profile]:
         profiler.begin(sites, names)
         n = len(trace)
         rows = [t[4] for t in trace if not isinstance(t[4], int)]
-        irregular = np.cumsum([not isinstance(t[4], int) for t in trace]) - 1
+        active = [lane for lane in range(32) if mask >> lane & 1]
+        irregular = (np.cumsum([not isinstance(t[4], int) for t in trace]) - 1) * len(active)
         base = np.array([t[4] if isinstance(t[4], int) else 0 for t in trace], np.int64)
         stride = np.array([t[5] if isinstance(t[4], int) else 0 for t in trace], np.int32)
         profiler.chunk(
@@ -107,7 +108,7 @@ def make_profile(tiny: Machine) -> Callable[..., Profile]:
                     ],
                     np.int32,
                 ),
-                np.array(rows, np.int64).reshape(-1, 32),
+                np.array(rows, np.int64).reshape(-1, 32)[:, active].ravel(),
             )
         )
         return profiler.profile()

@@ -213,7 +213,7 @@ def test_arrays_that_the_source_placed_stay_there_and_share(tiny):
             np.array([64, 0], np.int64),
             np.array([4, 0], np.int32),
             np.full(2, -1, np.int32),
-            np.zeros((0, 32), np.int64),
+            np.zeros(0, np.int64),
         )
     )
     profile = profiler.profile()

@@ -48,7 +48,7 @@ def _counted(budget):
                 base + 64,
                 np.full(n, 4, np.int32),
                 np.full(n, -1, np.int32),
-                np.zeros((0, 32), np.int64),
+                np.zeros(0, np.int64),
             )
         )
     executed = np.array([BLOCKS * 2 * LINES] * 2, np.int64)

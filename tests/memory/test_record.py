@@ -22,8 +22,8 @@ def _chunk(block, *, irregular=False, offset=0):
         np.arange(n, dtype=np.int64) + 1000 * block,
         np.arange(n, dtype=np.int64) + 1000 * block + 64,
         np.full(n, 4, np.int32),
-        np.arange(n, dtype=np.int32) if irregular else np.full(n, -1, np.int32),
-        rows if irregular else rows[:0],
+        32 * np.arange(n, dtype=np.int32) if irregular else np.full(n, -1, np.int32),
+        rows.ravel() if irregular else rows[:0].ravel(),
     )
 
 

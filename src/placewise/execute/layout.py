@@ -253,8 +253,11 @@ TRACE_RECORDS = 16384
 TRACE_SLACK = 256
 """Records that it has room for beyond these, as code looks only now and then."""
 
-TRACE_ROWS = 8192
-"""Rows of 32 offsets of a trace buffer."""
+TRACE_OFFSETS = 1 << 17
+"""Offsets of single lanes that a trace buffer has room for."""
+
+OFFSETS_SLACK = 64
+"""Room beyond these for the last access, written in two halves of 16 offsets."""
 
 TRACE_RECORD = np.dtype(
     [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,9 @@ class TraceChunk:
 
     Lane l's byte offset from the start of its array is ``base[i] + stride[i] * l`` for l < 16 and
     ``upper[i] + stride[i] * (l - 16)`` for the others where ``row[i] < 0`` (both half warps
-    affine), else ``offsets[row[i], l]``: see :func:`lane_offsets`. Only lanes set in ``mask[i]``
-    count; the other columns of ``offsets`` repeat an active lane's value. The columns may be
-    strided views.
+    affine), else it is found in ``offsets``, which from ``row[i]`` on has those of the active lanes
+    one after another: see :func:`lane_offsets`. Only lanes set in ``mask[i]`` count. The columns
+    may be strided views.
     """
 
     site: NDArray[np.int32]
@@ -59,9 +59,9 @@ class TraceChunk:
     stride: NDArray[np.int32]
     """(n,) bytes per lane."""
     row: NDArray[np.int32]
-    """(n,) row of ``offsets``, or -1 where affine."""
-    offsets: NDArray[np.int64]
-    """(m, 32) bytes."""
+    """(n,) where the access's offsets begin, or -1 where affine."""
+    offsets: NDArray[np.int32] | NDArray[np.int64]
+    """(m,) bytes of active lanes, int32 unless an array has 2 GiB or more."""
 
     def __len__(self) -> int:
         return len(self.site)
@@ -74,8 +74,16 @@ def lane_offsets(chunk: TraceChunk) -> NDArray[np.int64]:
     np.add(ramp, chunk.base[:, None], out=offsets[:, :16])
     np.add(ramp, chunk.upper[:, None], out=offsets[:, 16:])
     irregular = np.flatnonzero(chunk.row >= 0)
-    offsets[irregular] = chunk.offsets[chunk.row[irregular]]
+    active = chunk.mask[irregular, None] >> np.arange(32, dtype=np.uint32) & 1
+    before = np.maximum(np.cumsum(active, axis=1, dtype=np.int64) - 1, 0)
+    offsets[irregular] = chunk.offsets[chunk.row[irregular, None] + before]
     return offsets
+
+
+def some_accesses(chunk: TraceChunk, kept: NDArray[np.integer[Any]]) -> TraceChunk:
+    """The accesses ``kept`` ((k,) their numbers) of a chunk, with the offsets of all."""
+    columns = {f.name: getattr(chunk, f.name) for f in fields(chunk) if f.name != "offsets"}
+    return replace(chunk, **{name: column[kept] for name, column in columns.items()})
 
 
 def affine(chunk: TraceChunk) -> NDArray[np.bool_]:

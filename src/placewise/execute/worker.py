@@ -47,10 +47,14 @@ class TraceBuffer:
 
     def __init__(self, *, large: bool) -> None:
         self.records = np.zeros(layout.TRACE_RECORDS + layout.TRACE_SLACK, layout.TRACE_RECORD)
-        self.rows = np.zeros((layout.TRACE_ROWS, 32), np.int64 if large else np.int32)
+        offsets = layout.TRACE_OFFSETS + layout.OFFSETS_SLACK
+        self.rows: NDArray[Any] = np.zeros(offsets, np.int64 if large else np.int32)
         self._columns = {name: self.records[name] for name in layout.TRACE_RECORD.names or ()}
         record, row = self.records.ctypes.data, self.rows.ctypes.data
-        limits = (record + layout.TRACE_RECORDS * self.records.itemsize, row + self.rows.nbytes)
+        limits = (
+            record + layout.TRACE_RECORDS * self.records.itemsize,
+            row + layout.TRACE_OFFSETS * self.rows.itemsize,
+        )
         self.words = np.array([record, record, limits[0], row, row, limits[1]], np.int64)
         """Of the context, from ``Slot.RECORDS`` on, for the empty buffer."""
 
@@ -212,7 +216,7 @@ class Worker:
         record, next_record, _, row, next_row, _ = self.ctx[_TRACE_WORDS].tolist()
         records = (next_record - record) // layout.TRACE_RECORD.itemsize
         if records:
-            self.deliver(buffer, records, (next_row - row) // buffer.rows.strides[0])
+            self.deliver(buffer, records, (next_row - row) // buffer.rows.itemsize)
             self._take_buffer()
 
 

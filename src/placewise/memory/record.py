@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
-from placewise.execute.trace import Site, TraceChunk, affine, lane_offsets
+from placewise.execute.trace import Site, TraceChunk, affine, lane_offsets, some_accesses
 from placewise.memory.sample import BlockSample, SamplePlan
 
 ACCESS_BUDGET = 4_000_000
@@ -92,19 +92,11 @@ class Accesses:
 
 
 def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows and their offsets, with rows for warps whose halves are affine but not the whole."""
-    broken = np.flatnonzero((chunk.row < 0) & ~affine(chunk))
-    row = chunk.row.copy()
-    row[broken] = len(chunk.offsets) + np.arange(len(broken), dtype=np.int32)
-    apart = replace(
-        chunk,
-        base=chunk.base[broken],
-        upper=chunk.upper[broken],
-        stride=chunk.stride[broken],
-        row=chunk.row[broken],
-        site=chunk.site[broken],
-    )
-    return row, np.concatenate([chunk.offsets, lane_offsets(apart)]).astype(np.int32)
+    """Rows, and the 32 offsets of each, of warps that are not affine as a whole."""
+    broken = np.flatnonzero(~affine(chunk))
+    row = np.full(len(chunk), -1, np.int32)
+    row[broken] = np.arange(len(broken), dtype=np.int32)
+    return row, lane_offsets(some_accesses(chunk, broken)).astype(np.int32)
 
 
 class Recorder:

@@ -49,7 +49,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     checked = options.checked is not None
     parts = [support.fault_function(checked=checked), support.fuel_function()]
     if options.traced:
-        parts.append(records.functions(declarations, large=options.large))
+        parts.append(records.functions(declarations, options.processor, large=options.large))
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):
         parts.append(loads.scalar_load(kind, declarations))
     for kind in sorted(needs.vector_loads, key=lambda k: k.name):

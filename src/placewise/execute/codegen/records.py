@@ -9,6 +9,7 @@ kept in a register (``%rec``), and in the context where a helper or the next blo
 
 from __future__ import annotations
 
+from placewise.execute.codegen.processor import Processor
 from placewise.execute.codegen.text import Text, lanes
 from placewise.execute.layout import TRACE_RECORD, Slot
 
@@ -128,12 +129,10 @@ def append_any(t: Text, array: str, offsets: str, type_: str) -> None:
     )
 
 
-def functions(declarations: set[str], *, large: bool) -> str:
+def functions(declarations: set[str], processor: Processor, *, large: bool) -> str:
     """The writers of records with offsets, which are kept in 64 bits where arrays are ``large``."""
-    return "\n".join([_flush_function(), *(_general(declarations, t, large) for t in _OFFSETS)])
-
-
-_OFFSETS = ("i32", "i64")
+    writers = [_general(declarations, processor, given, large) for given in ("i32", "i64")]
+    return "\n".join([_flush_function(), *writers])
 
 
 def _flush_function() -> str:
@@ -145,9 +144,9 @@ def _flush_function() -> str:
     return "\n".join([head, *t.lines, "}"])
 
 
-def _general(declarations: set[str], given: str, large: bool) -> str:
+def _general(declarations: set[str], processor: Processor, given: str, large: bool) -> str:
     """``@record.general.TYPE``: an affine record if the lanes of each half are on a line, else a
-    row of offsets in which inactive lanes repeat the first active one's."""
+    row of the active lanes' offsets."""
     t = Text(declarations)
     kept = "i64" if large else "i32"
     offsets = "%offsets"
@@ -198,14 +197,14 @@ def _general(declarations: set[str], given: str, large: bool) -> str:
     place = t.slot(Slot.ROW, "ptr")
     lane = t.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"))
     first = t.op(f"extractelement {v} {offsets}, i32 {lane}")
-    flags = t.op("bitcast i32 %mask to <32 x i1>")
-    clean = t.op(f"select <32 x i1> {flags}, {v} {offsets}, {v} {t.splat(kept, first)}")
-    t.do(f"store {v} {clean}, ptr {place}, align 8")
-    bytes_ = 256 if large else 128
-    t.set_slot(Slot.ROW, t.op(f"getelementptr i8, ptr {place}, i64 {bytes_}"), "ptr")
-    rows = t.slot(Slot.ROWS)
-    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {rows}")
-    row = t.op(f"trunc i64 {t.op(f'udiv i64 {before}, {bytes_}')} to i32")
+    count = t.call("i32", "llvm.ctpop.i32", ("i32", "%mask"))
+    if processor.avx512 and kept == "i32":
+        _pack(t, place, offsets)
+    else:
+        _pack_lanewise(t, place, offsets, kept)
+    t.set_slot(Slot.ROW, t.op(f"getelementptr {kept}, ptr {place}, i32 {count}"), "ptr")
+    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
+    row = t.op(f"trunc i64 {t.op(f'lshr i64 {before}, {3 if large else 2}')} to i32")
     base = first if large else t.op(f"sext i32 {first} to i64")
     identity = t.slot(Slot.IDENTITY, "<4 x i32>")
     _write(t, record, "%site", "%mask", "%array", (base, base), "0", row, identity)
@@ -216,3 +215,47 @@ def _general(declarations: set[str], given: str, large: bool) -> str:
         f"i64 %array, <32 x {given}> %offsets) noinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])
+
+
+def _pack(t: Text, place: str, offsets: str) -> None:
+    """Store the active lanes' 32-bit offsets one after another, and after them what comes."""
+    h = "<16 x i32>"
+    low = t.op("trunc i32 %mask to i16")
+    for start, mask in ((0, low), (16, t.op(f"trunc i32 {t.op('lshr i32 %mask, 16')} to i16"))):
+        picks = lanes(range(start, start + 16))
+        half = t.op(f"shufflevector <32 x i32> {offsets}, <32 x i32> poison, <16 x i32> {picks}")
+        flags = t.op(f"bitcast i16 {mask} to <16 x i1>")
+        packed = t.call(
+            h,
+            "llvm.x86.avx512.mask.compress.v16i32",
+            (h, half),
+            (h, half),
+            ("<16 x i1>", flags),
+        )
+        t.do(f"store {h} {packed}, ptr {place}, align 4")
+        if start == 0:
+            lower = t.call("i16", "llvm.ctpop.i16", ("i16", low))
+            place = t.op(f"getelementptr i32, ptr {place}, i16 {lower}")
+
+
+def _pack_lanewise(t: Text, place: str, offsets: str, type_: str) -> None:
+    """The same, lane after lane."""
+    aside = t.stack(f"<32 x {type_}>")
+    t.do(f"store <32 x {type_}> {offsets}, ptr {aside}")
+    before, head, body, out = t.label(), t.label(), t.label(), t.label()
+    t.do(f"br label %{before}")
+    t.start(before)
+    t.do(f"br label %{head}")
+    t.start(head)
+    left, rest, at, after = t.name(), t.name(), t.name(), t.name()
+    t.do(f"{left} = phi i32 [ %mask, %{before} ], [ {rest}, %{body} ]")
+    t.do(f"{at} = phi ptr [ {place}, %{before} ], [ {after}, %{body} ]")
+    t.do(f"br i1 {t.op(f'icmp eq i32 {left}, 0')}, label %{out}, label %{body}")
+    t.start(body)
+    lane = t.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"))
+    one = t.op(f"load {type_}, ptr {t.op(f'getelementptr {type_}, ptr {aside}, i32 {lane}')}")
+    t.do(f"store {type_} {one}, ptr {at}, align 4")
+    t.do(f"{rest} = and i32 {left}, {t.op(f'sub i32 {left}, 1')}")
+    t.do(f"{after} = getelementptr {type_}, ptr {at}, i64 1")
+    t.do(f"br label %{head}")
+    t.start(out)
