@@ -47,6 +47,8 @@ KEPT_WORKERS = 16
 
 _LOOK = 0.02
 """Seconds between two looks whether better code is there."""
+_PATIENCE = 1e-3
+"""Seconds that one worker has for itself: to wake the others takes longer than a small launch."""
 
 Progress = Callable[[int, int], None]
 
@@ -200,17 +202,15 @@ class _Runner:
             own = blocks[marked]
             for bunch in _bunches(blocks[~marked], count):
                 self.plain.put(bunch)
-        self.workers = [self._worker(number) for number in range(count)]
+        self.workers = [self._worker(0)]
         self._set_code()
         self._looked = time.perf_counter()
         if self.check is not None:
             self.check.attach(self.workers[0].ctx)
-        for number, worker in enumerate(self.workers):
-            first = self._first_bunches(own, count) if number == 0 else []
-            start(partial(self._work, worker, first))
-        self.running = count
+        self.running = 1
+        start(partial(self._work, self.workers[0], self._first_bunches(own, count)))
         try:
-            self._serve()
+            self._serve(count)
         except BaseException:
             for worker in self.workers:
                 worker.stop()
@@ -301,14 +301,33 @@ class _Runner:
             worker.set(Slot.WARP_TRACED, self.translation.compiled.warp)
             worker.set(Slot.WARP_CODE, self.untraced.compiled.warp)
 
-    def _serve(self) -> None:
+    def _help(self, count: int) -> None:
+        """Start the other workers."""
+        for number in range(1, count):
+            worker = self._worker(number)
+            self.workers.append(worker)
+            self._set_code()
+            # Where the first one failed meanwhile, it may not have known of this one.
+            if self.workers[0].stopped:
+                worker.stop()
+            self.running += 1
+            start(partial(self._work, worker, []))
+
+    def _serve(self, count: int) -> None:
         finished = 0
+        begun = time.perf_counter()
         while self.running:
+            alone = len(self.workers) < count
             try:
-                message = self.messages.get(timeout=_LOOK)
+                message = self.messages.get(timeout=_PATIENCE if alone else _LOOK)
             except queue.Empty:
-                self._improve()
+                if alone:
+                    self._help(count)
+                else:
+                    self._improve()
                 continue
+            if alone and message is not None and time.perf_counter() - begun > _PATIENCE:
+                self._help(count)
             if time.perf_counter() - self._looked > _LOOK:
                 self._improve()
             if message is None:
