@@ -1,7 +1,8 @@
 """Host loops: what a launch costs on device memory that stays, and whole programs of many launches.
 
-``python -m benchmarks.launches``; figures are medians over repetitions, on one thread and on all. Elapsed times of small launches
-hang on how fast the system wakes a thread, and so on what else it runs.
+``python -m benchmarks.launches``; figures are medians over repetitions, on one thread
+and on all. Elapsed times of small launches hang on how fast the system wakes a thread, and so on
+what else it runs.
 """
 
 from __future__ import annotations
