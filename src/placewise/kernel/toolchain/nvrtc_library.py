@@ -140,7 +140,7 @@ class NvrtcLibrary:
 
 @contextlib.contextmanager
 def _own_locale() -> Iterator[None]:
-    """Keep the thread's locale: NVRTC 11.8 leaves its own behind, and with it Python reads ASCII."""
+    """Keep the thread's locale: NVRTC 11.8 leaves its own behind, in which text is ASCII."""
     use = ctypes.CDLL(None).uselocale
     use.restype, use.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     before = use(None)
