@@ -291,4 +291,5 @@ def one_access(
     now: Int,
 ) -> tuple[Int, Int, Int]:
     """:func:`access` as a function of its own, for callers outside compiled code."""
-    return access(c, number, instance, line, sectors, per_line, fetch, now)
+    missing, fetched, lost = access(c, number, instance, line, sectors, per_line, fetch, now)
+    return missing, fetched, lost

@@ -178,7 +178,7 @@ class Columns(NamedTuple):
     upper: NDArray[np.int64]
     stride: NDArray[np.int32]
     row: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    offsets: NDArray[np.int32] | NDArray[np.int64]
 
 
 class Sites(NamedTuple):
@@ -354,11 +354,13 @@ def collect(
                 n_part += 1
             sites.sectors[site] += patterns.total[slot]
         else:
+            at = np.int64(c.row[i])
             for lane in range(32):
                 if regular:
                     scratch[lane] = base + stride * (lane & 15) + (offset if lane >= 16 else 0)
-                else:
-                    scratch[lane] = c.offsets[c.row[i], lane]
+                elif (mask >> lane) & 1:
+                    scratch[lane] = c.offsets[at]
+                    at += 1
             if route == LOCAL:
                 tag = (site << 8) | (geometry.local_cache << 3) | (tag & 7)
                 sm = c.block[i] % geometry.sms

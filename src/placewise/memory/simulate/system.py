@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.trace import Site, TraceChunk, lane_offsets
+from placewise.execute.trace import Site, TraceChunk, lane_offsets, some_accesses
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
@@ -25,7 +25,16 @@ from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.cache import new_caches
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
-from placewise.memory.simulate.traffic import SiteTraffic, Traffic, banked_transactions
+from placewise.memory.simulate.traffic import Estimate, SiteTraffic, Traffic, banked_transactions
+from placewise.memory.simulate.windows import (
+    WaveCounts,
+    counted_waves,
+    sampled_waves,
+    whole_launch,
+)
+
+RECORDS = 48_000_000
+"""Warp accesses that are run at most, about: a few seconds' work."""
 
 THREADS = 2
 """SMs, and sets of L2, are shared out among so many threads."""
@@ -62,6 +71,7 @@ class MemorySystem:
         machine: Machine,
         *,
         placement: Mapping[str, str] | None = None,
+        records: int = RECORDS,
         seed: int = 1,
     ) -> None:
         self._facts = facts
@@ -75,9 +85,22 @@ class MemorySystem:
         last = [h.last.geometry(1, h.line_bytes, h.sector_bytes, shares=THREADS)] if h.last else []
         self._last = [new_caches(last, seed + 1 + n) for n in range(THREADS)] if last else []
         self._pool = ThreadPoolExecutor(THREADS)
+        self._budget = records
         self._wave = -1
         self._parts = 0
-        self._blocks: set[int] = set()
+        self._records = 0
+        blocks = facts.launch.blocks
+        self._per_wave = machine.processor.sms * max(1, facts.occupancy.blocks)
+        self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
+        self._trace_blocks = np.ones(blocks, np.bool_)
+        self._in_wave: set[int] = set()
+        self._waves: list[WaveCounts] = []
+
+    @property
+    def trace_blocks(self) -> NDArray[np.bool_]:
+        """(blocks,) True where a block is to be traced. After the first wave it narrows in place to
+        what the budget of records allows."""
+        return self._trace_blocks
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
         """Start of a run."""
@@ -121,24 +144,27 @@ class MemorySystem:
             np.zeros(2, np.int64),
         )
         self._last_segment = np.full(3, -1, np.int64)
+        self._before: list[NDArray[np.int64]] = []
 
     def chunk(self, chunk: TraceChunk) -> None:
         """Take one chunk; blocks come in ascending order."""
         if not len(chunk):
             return
         columns = rq.Columns(**{f: getattr(chunk, f) for f in rq.Columns._fields})
-        g = self._geometry
-        waves = columns.block // (g.sms * g.resident)
+        waves = columns.block // self._per_wave
         cuts = [0, *(np.flatnonzero(np.diff(waves)) + 1).tolist(), len(waves)]
         for start, stop in pairwise(cuts):
             wave = int(waves[start])
             if wave != self._wave or self._buffer.used[0] > PARTS_AT_ONCE:
-                self._run_wave()
+                self._run_wave(last=wave != self._wave)
                 self._wave = wave
+            if not self._chosen[wave]:
+                continue
             self._collect(chunk, columns, start, stop)
 
     def _collect(self, chunk: TraceChunk, columns: rq.Columns, start: int, stop: int) -> None:
-        self._blocks.update(np.unique(columns.block[start:stop]).tolist())
+        self._records += stop - start
+        self._in_wave.update(np.unique(columns.block[start:stop]).tolist())
         first_seen = self._site_array[columns.site[start:stop]] < 0
         if first_seen.any():
             at = np.flatnonzero(first_seen) + start
@@ -153,14 +179,8 @@ class MemorySystem:
             self._count_irregular(chunk, left[:count])
 
     def _count_irregular(self, chunk: TraceChunk, at: NDArray[np.int64]) -> None:
-        part = replace(
-            chunk,
-            **{
-                name: getattr(chunk, name)[at]
-                for name in ("site", "base", "upper", "stride", "row")
-            },
-        )
-        addresses, mask = lane_offsets(part), np.asarray(chunk.mask)[at]
+        part = some_accesses(chunk, at)
+        addresses, mask = lane_offsets(part), np.asarray(part.mask)
         for site in np.unique(part.site).tolist():
             memory = self._banked(site)
             if memory is not None:
@@ -176,7 +196,8 @@ class MemorySystem:
         number = self._site_array[site]
         return self._arrays[number] if number >= 0 else None
 
-    def _run_wave(self) -> None:
+    def _run_wave(self, *, last: bool = True) -> None:
+        """Run what was collected; ``last``: nothing more of this wave will come."""
         parts, segments = (int(n) for n in self._buffer.used)
         if segments:
             wave, phased = _sorted_wave(self._buffer, parts, segments, self._geometry)
@@ -192,6 +213,30 @@ class MemorySystem:
             self._parts += parts
         self._buffer.used[:] = 0
         self._last_segment[:] = -1
+        if last and self._in_wave:
+            self._close_wave()
+
+    def _close_wave(self) -> None:
+        now = [
+            self._counts.sectors.copy(),
+            self._l1_hits.sum(0),
+            self._l2_hits.sum(0),
+            self._fetched.sum(0),
+            self._written.sum(0),
+        ]
+        before = self._before or [np.zeros_like(n) for n in now]
+        sectors, l1, l2, dram, written = (n - b for n, b in zip(now, before, strict=True))
+        self._before = now
+        counted = bool(counted_waves(self._chosen)[self._wave])
+        self._waves.append(
+            WaveCounts(
+                self._wave, len(self._in_wave), counted, sectors, l1, l2, dram, int(written[0])
+            )
+        )
+        self._in_wave.clear()
+        if len(self._waves) == 1 and len(self._chosen) > 1:
+            self._chosen = sampled_waves(len(self._chosen), self._budget // max(1, self._records))
+            self._trace_blocks &= np.repeat(self._chosen, self._per_wave)[: self._trace_blocks.size]
 
     def _run_first(self, wave: wv.Wave, missed: wv.Missed, phased: bool) -> None:
         h, sms = self._caches, self._geometry.sms
@@ -219,32 +264,42 @@ class MemorySystem:
             job.result()
 
     def traffic(self) -> Traffic:
-        """What the traced blocks did. Call it once, after the run."""
+        """What the launch did. Call it once, after the run."""
         self._run_wave()
         self._pool.shutdown()
+        blocks = self._facts.launch.blocks
+        scale = blocks / max(1, sum(w.blocks for w in self._waves))
         banked = self._irregular + self._banked_by_pattern()
-        blocks = max(1, len(self._blocks))
-        sectors_read = self._l2_hits.sum(0)
-        fetched = self._fetched.sum(0)
+        none = [WaveCounts(0, blocks, True, *(np.zeros_like(self._counts.sectors),) * 4, 0)]
+        waves = self._waves or none
+
+        def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            return whole_launch(waves, blocks, np.array([getattr(w, name) for w in waves]))
+
+        l1, l1_error = whole("l1_hits")
+        l2, l2_error = whole("l2_hits")
+        dram, dram_error = whole("dram")
+        written, written_error = whole_launch(waves, blocks, np.array([[w.written] for w in waves]))
+        counts = self._counts
         sites = tuple(
             SiteTraffic(
                 site=site,
                 array=self._array_of(n),
-                requests=int(self._counts.requests[n]),
-                lanes=int(self._counts.lanes[n]),
-                sectors=int(self._counts.sectors[n]),
-                lines=int(self._counts.parts[n]),
-                wavefronts=float(banked[n]),
-                l1_hits=int(self._l1_hits[:, n].sum()),
-                l2_hits=int(sectors_read[n]),
-                dram_sectors=int(fetched[n]),
+                requests=float(counts.requests[n] * scale),
+                lanes=float(counts.lanes[n] * scale),
+                sectors=float(counts.sectors[n] * scale),
+                lines=float(counts.parts[n] * scale),
+                wavefronts=float(banked[n] * scale),
+                l1_hits=Estimate(l1[n], l1_error[n]),
+                l2_hits=Estimate(l2[n], l2_error[n]),
+                dram_sectors=Estimate(dram[n], dram_error[n]),
             )
             for n, site in enumerate(self._sites)
         )
         return Traffic(
             sites,
-            dram_sectors_written=int(self._written.sum()),
-            scale=self._facts.launch.blocks / blocks,
+            dram_sectors_written=Estimate(written[0], written_error[0]),
+            traced=1 / scale,
             sector_bytes=self._caches.sector_bytes,
         )
 

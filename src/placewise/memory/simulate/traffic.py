@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,45 +18,59 @@ _SHIFT = 1 << 20
 of every block and number of banks that is a power of two."""
 
 
+class Estimate(NamedTuple):
+    """A count of the whole launch, and its standard error where blocks were sampled."""
+
+    value: float
+    error: float
+
+    def __add__(self, other: object) -> Estimate:
+        """Sum of independent estimates."""
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        return Estimate(self.value + other.value, math.hypot(self.error, other.error))
+
+
 @dataclass(frozen=True)
 class SiteTraffic:
-    """Traffic of one memory instruction in the blocks that were traced."""
+    """Traffic of one memory instruction in the whole launch."""
 
     site: Site
     array: str | None
     """The array it accesses (the first one seen, of several); None for shared and local memory."""
-    requests: int
+    requests: float
     """Warp accesses."""
-    lanes: int
+    lanes: float
     """Active lanes of all requests."""
-    sectors: int
+    sectors: float
     """Sectors asked of the first cache."""
-    lines: int
+    lines: float
     """Lines asked of the first cache."""
     wavefronts: float
     """Transactions in shared or constant memory, by the machine's serialization condition."""
-    l1_hits: int
+    l1_hits: Estimate
     """Sectors of loads found in a cache of the SM."""
-    l2_hits: int
+    l2_hits: Estimate
     """Sectors of loads and atomics found in the cache of the die."""
-    dram_sectors: int
+    dram_sectors: Estimate
     """Sectors fetched from DRAM for it."""
 
     @property
-    def l2_sectors(self) -> int:
+    def l2_sectors(self) -> Estimate:
         """Sectors asked of the cache of the die."""
-        return self.sectors - self.l1_hits if self.site.kind == "load" else self.sectors
+        hits = self.l1_hits if self.site.kind == "load" else Estimate(0.0, 0.0)
+        return Estimate(self.sectors - hits.value, hits.error)
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Traffic of the traced blocks; times ``scale`` it stands for the launch."""
+    """Traffic of a launch."""
 
     sites: tuple[SiteTraffic, ...]
-    dram_sectors_written: int
+    dram_sectors_written: Estimate
     """Sectors that the cache of the die wrote back before the end of the run."""
-    scale: float
-    """Blocks of the launch for each traced one."""
+    traced: float
+    """Share of the blocks that was traced."""
     sector_bytes: int
 
 
