@@ -106,6 +106,13 @@ def _several_blocks() -> list[tuple[str, Any, Any, dict[str, Any], int]]:
             0,
         ),
         (
+            "last_ticket_resets",
+            4,
+            32,
+            {"in": ramp(4, I32), "tickets": zero, "rounds": zero, "total": np.zeros(1, I32)},
+            0,
+        ),
+        (
             "divergent_but_fine",
             4,
             256,

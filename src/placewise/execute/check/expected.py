@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.device import Device
-from placewise.execute.ir import BITS, Access, Node, Program, Reg
+from placewise.execute.ir import BITS, Access, Branch, Node, Program, Reg, Switch
 from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
 
 _ANY = frozenset({-1})
@@ -71,6 +71,21 @@ def reach(program: Program, device: Device) -> Reach:
                 if n.op in ("store", "atomic", "surface"):
                     writes.add(n.attr.site)
     return Reach(of_site, frozenset(writes))
+
+
+def atomics_looked_at(program: Program) -> frozenset[int]:
+    """Sites of atomics whose old value is used."""
+    read = {n.attr for b in program.blocks for n in b.nodes if n.op == "get"}
+    used: set[Node] = set()
+    for block in program.blocks:
+        for n in block.nodes:
+            if n.op != "set" or n.attr in read:
+                used.update(n.args)
+        if isinstance(block.terminator, Branch):
+            used.add(block.terminator.condition)
+        elif isinstance(block.terminator, Switch):
+            used.add(block.terminator.index)
+    return frozenset(n.attr.site for n in used if n.op == "atomic" and isinstance(n.attr, Access))
 
 
 def _sources(

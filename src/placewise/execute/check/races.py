@@ -118,6 +118,19 @@ def _beside(state_address: int, first: int, then: int, me: int, oldest: int) -> 
 
 
 @compiled
+def _has_seen_all(state_address: int, last: int, then: int, me: int) -> bool:
+    """Whether the thread knows of the last atomic of a cell, which returned the value before.
+
+    That one has seen all atomics before it: who draws the last ticket may reset the counter.
+    """
+    state = words_at(state_address)
+    site = words_at(state[at.S_SITES] + site_of(then) * at.SITE_WORDS * 8)
+    if site[at.SITE_KIND] != at.ATOMIC or site[at.SITE_FLAGS] & at.ACQUIRES == 0:
+        return False
+    return _apart(last, me) == 0 or ordered(state_address, last, then, thread_of(me))
+
+
+@compiled
 def _note_race(
     state_address: int,
     kind: int,
@@ -152,13 +165,12 @@ def on_read(
     oldest = _oldest(state_address, me, window)
     if _races(state_address, cell[0], cell[1], me, oldest):
         _note_race(state_address, at.WRITE_READ, cell[0], cell[1], me, now, False, window, offset)
-    if cell[0] & at.HAS_READS and _races(
-        state_address, reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1], me, oldest
-    ):
-        _note_race(
-            state_address, at.WRITE_READ, reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1], me,
-            now, False, window, offset,
-        )  # fmt: skip
+    if cell[0] & at.HAS_READS:
+        other, before = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
+        if _races(state_address, other, before, me, oldest) and not _has_seen_all(
+            state_address, cell[0], cell[1], me
+        ):
+            _note_race(state_address, at.WRITE_READ, other, before, me, now, False, window, offset)
     cell[0] |= at.HAS_READS
     for n in (0, 2):
         read = reads[n]
@@ -213,9 +225,11 @@ def on_write(
         _note_race(state_address, at.WRITE_WRITE, cell[0], cell[1], me, now, same, window, offset)
     reads = words_at(reads_address)
     if cell[0] & at.HAS_READS:
-        other, then = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
-        if _races(state_address, other, then, me, oldest):
-            _note_race(state_address, at.WRITE_WRITE, other, then, me, now, same, window, offset)
+        other, before = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
+        if _races(state_address, other, before, me, oldest) and not _has_seen_all(
+            state_address, cell[0], cell[1], me
+        ):
+            _note_race(state_address, at.WRITE_WRITE, other, before, me, now, same, window, offset)
         for n in (0, 2):
             if _races(state_address, reads[n], reads[n + 1], me, oldest):
                 _note_race(
@@ -223,19 +237,27 @@ def on_write(
                     offset,
                 )  # fmt: skip
                 break
-        # Whatever comes after this write and races an earlier read races the write, too.
-        for n in range(at.OTHER_WRITE):
-            reads[n] = 0
     kept = 0
-    if flags_of(me) != 0 and _beside(state_address, cell[0], cell[1], me, oldest):
-        # Atomics do not race each other, but what races the one need not race the other.
-        kept = at.HAS_READS
-        other = reads[at.OTHER_WRITE]
-        if serial_of(other) < oldest or _apart(me, cell[0]) >= _apart(me, other):
-            reads[at.OTHER_WRITE] = cell[0] & ~at.HAS_READS
-            reads[at.OTHER_WRITE + 1] = cell[1]
-    elif cell[0] & at.HAS_READS:
-        reads[at.OTHER_WRITE] = 0
+    if flags_of(me) == 0:
+        # Whatever comes after this write and races an earlier access races the write, too.
+        if cell[0] & at.HAS_READS:
+            for n in range(at.READ_WORDS):
+                reads[n] = 0
+    else:
+        # Of what comes after an atomic, other atomics race earlier accesses but not this one.
+        kept = cell[0] & at.HAS_READS
+        if serial_of(cell[0]) >= oldest and (
+            flags_of(cell[0]) == 0 or _beside(state_address, cell[0], cell[1], me, oldest)
+        ):
+            kept = at.HAS_READS
+            other = reads[at.OTHER_WRITE]
+            if (
+                serial_of(other) < oldest
+                or flags_of(cell[0]) == 0
+                or (flags_of(other) != 0 and _apart(me, cell[0]) >= _apart(me, other))
+            ):
+                reads[at.OTHER_WRITE] = cell[0] & ~at.HAS_READS
+                reads[at.OTHER_WRITE + 1] = cell[1]
     cell[0] = me | kept
     cell[1] = now
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placewise.errors import UnsupportedError
 from placewise.execute import layout as engine
 from placewise.execute.check import layout as at
-from placewise.execute.check.expected import Reach, reach
+from placewise.execute.check.expected import Reach, atomics_looked_at, reach
 from placewise.execute.device import Device
 from placewise.execute.ir import Access, Barrier, Program
 from placewise.kernel.launch import Launch
@@ -144,13 +144,15 @@ class LaunchState:
 
     def _sites(self, program: Program) -> None:
         table = np.zeros((max(1, len(program.accesses)), at.SITE_WORDS), np.int64)
+        looked_at = atomics_looked_at(program)
         for a in program.accesses:
+            acquires = at.ACQUIRES if a.site in looked_at else 0
             table[a.site, : at.SITE_FLAGS + 1] = (
                 _KIND.get(a.kind, at.LOAD),
                 _SPACE.get(a.space, at.IN_WINDOW),
                 a.bits // 8 * a.count,
                 a.bits // 8,
-                flags_of(a),
+                flags_of(a) | acquires,
             )
         self._keep(at.S_SITES, table)
         syncs = np.zeros((max(1, len(program.syncs)), at.SYNC_WORDS), np.int64)
@@ -192,12 +194,10 @@ def _shift(accesses: Any) -> int:
 
 
 def flags_of(a: Access) -> int:
-    """What an access is beside its kind."""
+    """What an access is beside its kind; whether an atomic acquires depends on its use."""
     flags = 0
     if a.kind == "atomic":
         flags |= at.IS_ATOMIC
-        if a.result_used:
-            flags |= at.ACQUIRES
     elif any(mark in a.opcode for mark in _SYNCHRONISING):
         flags |= at.IS_VOLATILE
         if a.kind == "load":
