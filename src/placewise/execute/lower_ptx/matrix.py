@@ -12,6 +12,7 @@ from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.context import Context
 from placewise.execute.lower_ptx.memory import make_access, place_of
 from placewise.execute.matrix import ELEMENT_BITS, Mma, register_bits
+from placewise.execute.shorthand import Shorthand
 from placewise.kernel.ptx import Instruction, Operand, Vector
 
 _SHAPES = {
@@ -50,7 +51,7 @@ def write_registers(c: Context, operand: Operand, values: list[Node]) -> None:
         c.dst(target, value)
 
 
-def product(c: Context, mma: Mma, a: list[Node], b: list[Node], acc: list[Node]) -> list[Node]:
+def product(c: Shorthand, mma: Mma, a: list[Node], b: list[Node], acc: list[Node]) -> list[Node]:
     """The registers of D."""
     assert len(a) == mma.a_registers
     assert len(b) == mma.b_registers
@@ -94,17 +95,17 @@ def _check_matrices(c: Context, i: Instruction) -> None:
         c.unsupported(i, "only matrices of 8 by 8 elements of 16 bits are covered")
 
 
-def _lane_field(c: Context, shift: int, mask: int) -> Node:
+def _lane_field(c: Shorthand, shift: int, mask: int) -> Node:
     lane = c.b.pure("special", "i32", attr="laneid")
     moved = c.both("lshr", lane, c.b.const("i32", shift)) if shift else lane
     return c.both("and", moved, c.b.const("i32", mask))
 
 
-def _taken(c: Context, value: Node, order: list[int]) -> Node:
+def _taken(c: Shorthand, value: Node, order: list[int]) -> Node:
     return c.b.pure("permute", value.type, value, attr=tuple(order))
 
 
-def _one_of(c: Context, index: Node, values: list[Node]) -> Node:
+def _one_of(c: Shorthand, index: Node, values: list[Node]) -> Node:
     """``values[index]`` by lane."""
     found = values[0]
     for n, value in enumerate(values[1:], 1):
@@ -112,18 +113,18 @@ def _one_of(c: Context, index: Node, values: list[Node]) -> Node:
     return found
 
 
-def _half(c: Context, word: Node, upper: Node) -> Node:
+def _half(c: Shorthand, word: Node, upper: Node) -> Node:
     """The upper or lower 16 bits of a word, by lane."""
     sixteen, zero = c.b.const("i32", 16), c.b.const("i32", 0)
     moved = c.both("lshr", word, c.b.select(upper, sixteen, zero))
     return c.both("and", moved, c.b.const("i32", 0xFFFF))
 
 
-def _pack(c: Context, low: Node, high: Node) -> Node:
+def _pack(c: Shorthand, low: Node, high: Node) -> Node:
     return c.both("or", low, c.both("shl", high, c.b.const("i32", 16)))
 
 
-def _from_rows(c: Context, words: list[Node], first: int, *, transposed: bool) -> Node:
+def from_rows(c: Shorthand, words: list[Node], first: int, *, transposed: bool) -> Node:
     """A lane's two elements of the matrix whose row r lies in lane ``first`` + r as four words.
 
     Lane (g, t) holds elements 2t and 2t + 1 of row g, or of column g.
@@ -186,7 +187,7 @@ def ldmatrix(c: Context, i: Instruction) -> None:
     access = make_access(c, i, "load", space, (32, 4, offset))
     node = c.b.access("load", "i32", access, address, *_row_guard(c, count))
     words = [c.b.part(node, w, "i32") for w in range(4)]
-    values = [_from_rows(c, words, _ROWS * m, transposed="trans" in i.parts) for m in range(count)]
+    values = [from_rows(c, words, _ROWS * m, transposed="trans" in i.parts) for m in range(count)]
     write_registers(c, i.operands[0], values)
 
 

@@ -65,6 +65,10 @@ class Banks:
 
     def load(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
         """``count`` elements of ``bits`` from memory that may be indexed at run time."""
+        start = operand.offset - self.facts.parameter_offset
+        if operand.bank == 0 and operand.base is None and start >= 0:
+            places = [start + n * bits // 8 for n in range(count)]
+            return [c.b.pure("param", int_type(bits), attr=at) for at in places]
         offset: Node = c.b.const("i32", operand.offset)
         if operand.base is not None:
             base = c.register(operand.base.file, operand.base.number)

@@ -7,6 +7,7 @@ operand that the handler did not ask for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
@@ -43,7 +44,11 @@ class Context(Shorthand):
         self.filename = filename
         self.target = target
         """Compute capability times ten."""
+        self.names: dict[str, str] = {}
+        """Source files as the PTX names them, by their names in the listing."""
         self.pairs = Pairs(builder)
+        self.shapes: Mapping[tuple[int, int] | None, frozenset[str]] = {}
+        """Texture shapes that the PTX samples, by source line."""
         self.guard: Node | None = None
         self.place = Place(0, None)
         self.members: tuple[Node, ...] = ()
@@ -57,7 +62,8 @@ class Context(Shorthand):
     def where(self, i: Instruction) -> str:
         """``source:line (machine code at 0x…)``"""
         if i.place:
-            return f"{i.place[0]}:{i.place[1]} (machine code at {i.offset:#06x})"
+            name = self.names.get(i.place[0], i.place[0])
+            return f"{name}:{i.place[1]} (machine code at {i.offset:#06x})"
         return f"{self.filename} (machine code at {i.offset:#06x})"
 
     def unsupported(self, i: Instruction, why: str = "") -> NoReturn:

@@ -316,6 +316,36 @@ def iabs(c: Context, i: Instruction) -> None:
     c.write(target, c.both("smax", value, c.both("sub", c.zero(), value)))
 
 
+def vabsdiff(c: Context, i: Instruction) -> None:
+    """|a - b| + c."""
+    kind = "u" if c.flag("U32") else "s"
+    target, a, b, addend = i.operands
+    difference = _distance(c, kind, c.i32(a), c.i32(b))
+    c.write(target, plus(c, difference, c.i32(addend)))
+
+
+def vabsdiff4(c: Context, i: Instruction) -> None:
+    """|a - b| of each byte; with .ACC their sum, plus c."""
+    kind = "s" if c.one_of("U8", "S8") == "S8" else "u"
+    accumulate = c.flag("ACC")
+    target, a, b, addend = i.operands
+    pairs = zip(split(c, c.i32(a), 4), split(c, c.i32(b), 4), strict=True)
+    distances = [_distance(c, kind, x, y) for x, y in pairs]
+    if not accumulate:
+        if not is_zero(addend):
+            c.unsupported(i)
+        c.write(target, join(c, distances, "i32"))
+        return
+    total = c.i32(addend)
+    for distance in distances:
+        total = c.both("add", total, c.b.resize(distance, "i32"))
+    c.write(target, total)
+
+
+def _distance(c: Context, kind: str, a: Node, b: Node) -> Node:
+    return c.both("sub", c.both(f"{kind}max", a, b), c.both(f"{kind}min", a, b))
+
+
 def dot(c: Context, i: Instruction) -> None:
     """IDP.4A and IDP.2A.LO/HI: products of bytes, or of half-words and bytes, added to c."""
     four = c.flag("4A")

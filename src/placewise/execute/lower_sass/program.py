@@ -12,6 +12,7 @@ from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.lower_sass.banks import Banks
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.control import Control
+from placewise.execute.lower_sass.texture import Shapes, shapes_of
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module
@@ -39,7 +40,8 @@ def lower_machine_code(kernel: Kernel, module: Module, first_window: int) -> Pro
         disassemble(kernel.cubin, ("-c", "-gi")),
     )
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
-    return lower_sass(listing, facts, symbols, module.files, kernel.filename)
+    shapes = shapes_of(module)
+    return lower_sass(listing, facts, symbols, module.files, kernel.filename, shapes)
 
 
 def lower_sass(
@@ -48,11 +50,13 @@ def lower_sass(
     symbols: dict[str, int],
     files: dict[int, str],
     filename: str,
+    shapes: Shapes,
 ) -> Program:
     """Lower a kernel's machine code.
 
     ``symbols`` are the addresses of the module's variables, ``files`` the source files by the
-    numbers that places use. Raises UnsupportedError for the first instruction that is not covered.
+    numbers that places use, ``shapes`` those of the textures that the PTX samples. Raises
+    UnsupportedError for the first instruction that is not covered.
     """
     if facts.target not in COVERED:
         known = ", ".join(f"sm_{t}" for t in COVERED)
@@ -67,7 +71,10 @@ def lower_sass(
     builder = Builder()
     banks = Banks(facts, symbols, local_bytes)
     context = Context(builder, banks, filename, facts.target)
-    Control(context, listing, facts, _numbers(listing, files)).run()
+    context.shapes = shapes
+    numbers = _numbers(listing, files)
+    context.names = {name: files[number] for name, number in numbers.items()}
+    Control(context, listing, facts, numbers).run()
     return Program(
         name=facts.entry,
         blocks=builder.blocks,

@@ -113,9 +113,12 @@ class _ToOperand(Transformer[Token, Any]):
         inner, *suffixes = children
         if isinstance(inner, Name | Memory) or inner.negated or inner.inverted:
             raise UnsupportedError("the magnitude of this operand is not covered")
-        changed: Operand = inner._replace(absolute=True)
-        if _suffixes(suffixes):
-            changed = changed._replace(suffixes=(*inner.suffixes, *_suffixes(suffixes)))
+        if isinstance(inner, Immediate):
+            number: Operand = inner._replace(absolute=True)
+            return number
+        changed: Operand = inner._replace(
+            absolute=True, suffixes=(*inner.suffixes, *_suffixes(suffixes))
+        )
         return changed
 
     def descriptor(self, children: list[Any]) -> _Descriptor:
