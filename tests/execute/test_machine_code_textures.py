@@ -1,0 +1,140 @@
+"""Texture and surface instructions of machine code give what the PTX gives."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placewise.execute import DeviceMemory
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import Launch
+from placewise.kernel.nvrtc import compile_module
+from placewise.kernel.texture import Sampler, SurfaceArgument, TextureArgument
+
+READS = {
+    "read1": ("1d", "tex1D<float4>(t, x[i])"),
+    "read2": ("2d", "tex2D<float4>(t, x[i], y[i])"),
+    "one_channel": ("2d", "make_float4(tex2D<float>(t, x[i], y[i]), 0, 0, 1)"),
+    "some_channels": ("2d", "some(tex2D<float4>(t, x[i], y[i]))"),
+    "read3": ("3d", "tex3D<float4>(t, x[i], y[i], z[i])"),
+    "layer1": ("1d layers", "tex1DLayered<float4>(t, x[i], l[i])"),
+    "layer2": ("2d layers", "tex2DLayered<float4>(t, x[i], y[i], l[i])"),
+    "fetch": ("linear", "tex1Dfetch<float4>(t, l[i])"),
+    "level2": ("2d", "tex2DLod<float4>(t, x[i], y[i], z[i])"),
+    "gradient2": (
+        "2d",
+        "tex2DGrad<float4>(t, x[i], y[i], make_float2(z[i], 1), make_float2(0, z[i]))",
+    ),
+    "gather": ("2d", "tex2Dgather<float4>(t, x[i], y[i], 2)"),
+}
+SOURCE = """
+__device__ float4 some(float4 v) { return make_float4(v.y, v.w, 0, 1); }
+""" + "".join(
+    f"""extern "C" __global__ void {name}(cudaTextureObject_t t, const float* x, const float* y,
+                                const float* z, const int* l, float4* o, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) o[i] = {expression};
+}}
+"""
+    for name, (_, expression) in READS.items()
+)
+SHAPES = {
+    "1d": (11, 4),
+    "2d": (7, 9, 4),
+    "3d": (5, 6, 7, 4),
+    "1d layers": (4, 9, 4),
+    "2d layers": (4, 6, 7, 4),
+    "linear": (64, 4),
+}
+GEOMETRIES = {"1d layers": "layered-1d", "2d layers": "layered-2d"}
+SURFACES = """
+extern "C" __global__ void halves(cudaSurfaceObject_t s, cudaSurfaceObject_t d, int width) {
+  int x = threadIdx.x, y = blockIdx.x;
+  float v = 0;
+  surf2Dread(&v, s, (x - 2) * 4, y, cudaBoundaryModeZero);
+  float w;
+  surf2Dread(&w, s, (x + 3) * 4, y, cudaBoundaryModeClamp);
+  if (x < width) surf2Dwrite(v + w, d, x * 4, y);
+}
+extern "C" __global__ void vectors(cudaSurfaceObject_t s, cudaSurfaceObject_t d, int width) {
+  int x = threadIdx.x, y = blockIdx.x;
+  if (x >= width / 4) return;
+  float4 v;
+  surf2Dread(&v, s, x * 16, y);
+  unsigned char b;
+  surf2Dread(&b, s, x, y);
+  short h;
+  surf2Dread(&h, s, x * 2, y);
+  surf2Dwrite(make_float4(v.w + b, v.z, v.y + h, v.x), d, x * 16, y, cudaBoundaryModeClamp);
+}
+extern "C" __global__ void bytes(cudaSurfaceObject_t s, cudaSurfaceObject_t d, int width) {
+  int x = threadIdx.x, y = blockIdx.x;
+  if (x >= width / 2) return;
+  short2 v;
+  surf2Dread(&v, s, x * 4, y);
+  surf2Dwrite((unsigned char)(v.x + v.y), d, x, y);
+  surf2Dwrite((short)(v.x - v.y), d, x * 2 + width * 2, y);
+}
+"""
+TARGETS = ["sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ("sm_75", "sm_86", "sm_90"))]
+N = 96
+
+
+def both(kernel, arguments, blocks, threads):
+    """Arrays by name after the PTX's run and after the machine code's."""
+    found = []
+    for machine_code in (False, True):
+        memory = DeviceMemory()
+        given, arrays = arguments(memory)
+        memory.launch(
+            replace(kernel, machine_code=machine_code),
+            Launch((blocks, 1, 1), (threads, 1, 1)),
+            given,
+        )
+        found.append([array.download() for array in arrays])
+    return found
+
+
+@pytest.mark.parametrize("linear", [False, True])
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("arch", TARGETS)
+def test_reads(name, arch, linear):
+    kind = READS[name][0]
+    (kernel,) = compile_module(SOURCE, "textures.cu", [name], CompileOptions(arch=arch))
+    random = np.random.default_rng(5)
+    data = random.normal(0, 3, SHAPES[kind]).astype(np.float32)
+    coordinates = [random.uniform(-4, 14, N).astype(np.float32) for _ in range(3)]
+    layers = random.integers(0, SHAPES[kind][0], N).astype(np.int32)
+    sampler = Sampler(address=("clamp", "clamp", "clamp"), filter="linear" if linear else "point")
+    if kind == "linear":
+        if linear:
+            pytest.skip("linear memory is not filtered")
+        texture = TextureArgument("t", data)
+    else:
+        texture = TextureArgument("t", data, GEOMETRIES.get(kind, kind), sampler)
+
+    def arguments(memory):
+        out = memory.upload("o", np.zeros((N, 4), np.float32))
+        given = [memory.upload(n, c) for n, c in zip("xyz", coordinates, strict=True)]
+        return [texture, *given, memory.upload("l", layers), out, np.int32(N)], [out]
+
+    ptx, own = both(kernel, arguments, 3, 32)
+    assert ptx[0].any()
+    assert np.array_equal(ptx[0], own[0])
+
+
+@pytest.mark.parametrize("name", ["halves", "vectors", "bytes"])
+@pytest.mark.parametrize("arch", TARGETS)
+def test_surfaces(name, arch):
+    (kernel,) = compile_module(SURFACES, "surfaces.cu", [name], CompileOptions(arch=arch))
+    width, height = 16, 6
+    source = np.random.default_rng(6).integers(-99, 99, (height, width)).astype(np.float32)
+
+    def arguments(memory):
+        target = memory.upload("d", np.zeros((height, width), np.float32))
+        surface = memory.surface_of(target, "2d")
+        return [SurfaceArgument("s", source, "2d"), surface, np.int32(width)], [target]
+
+    ptx, own = both(kernel, arguments, height, 32)
+    assert ptx[0].any()
+    assert np.array_equal(ptx[0].view(np.uint32), own[0].view(np.uint32))
