@@ -339,7 +339,7 @@ def _with_room(buffer: rq.Buffer, parts: int, segments: int) -> rq.Buffer:
 def _sorted_wave(
     buffer: rq.Buffer, parts: int, segments: int, geometry: rq.Geometry
 ) -> tuple[wv.Wave, bool]:
-    """The wave's segments by SM, block, warp and phase; and whether some warp has several."""
+    """The wave's segments by SM, block, warp and phase; and whether they are of several phases."""
     block, warp, phase, first = (buffer.segment[:segments, k] for k in range(4))
     end = np.append(first[1:], parts)
     sm = block % geometry.sms
@@ -361,4 +361,4 @@ def _sorted_wave(
         np.ascontiguousarray(np.stack([phase, first, end], 1)[order]),
         np.r_[0, np.cumsum(length)].astype(np.int64),
     )
-    return wave, len(warp_first) < segments
+    return wave, int(phase.max()) > int(phase.min())

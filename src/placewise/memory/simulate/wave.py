@@ -61,7 +61,7 @@ def run_sms(
     """Run the L1s of some SMs through a wave.
 
     ``caches`` are the first caches (instance: the SM); a tag with a number beyond them goes to L2
-    at once. ``phased``: some warp has several segments.
+    at once. ``phased``: segments are of several phases.
     A line has ``per_line`` sectors; ``start`` is the number of parts in all waves before.
     ``hits`` (sites,) counts sectors that loads found.
     """
