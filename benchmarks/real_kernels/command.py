@@ -60,7 +60,10 @@ def main(
     only: Annotated[list[str] | None, typer.Option(help="Names of programs, with * and ?.")] = None,
     skip_machine_code: Annotated[bool, typer.Option(help="Run the PTX alone.")] = False,
 ) -> None:
-    """Run, print a line per program, write results/real_kernels.json and the table."""
+    """Run, print a line per program, write results/real_kernels.json and the table.
+
+    Rows of programs that were not chosen stay as an earlier run has left them.
+    """
     if suites is None or not any((suites / name).is_dir() for name in SUITES):
         if not TABLE.is_file():
             print(f"skipped: no suite in {suites or '--suites'} and no earlier table")
@@ -68,28 +71,31 @@ def main(
         print(f"no suite in {suites or '--suites'}: judging the table in {TABLE}")
         _judge(read_rows(TABLE))
         return
-    programs = [
+    programs = load_drivers()
+    chosen = [
         program
-        for program in load_drivers()
+        for program in programs
         if not only or any(fnmatch.fnmatch(program.name, pattern) for pattern in only)
     ]
-    rows = []
-    for number, program in enumerate(programs, start=1):
+    rows = {row.program: row for row in read_rows(TABLE)} if TABLE.is_file() else {}
+    for number, program in enumerate(chosen, start=1):
         start = time.perf_counter()
         row = run_program(program, suites, () if skip_machine_code else ARCHS)
-        rows.append(row)
+        rows[program.name] = row
         print(
-            f"[{number}/{len(programs)}] {program.name} ({program.suite}): {row.reference}; "
+            f"[{number}/{len(chosen)}] {program.name} ({program.suite}): {row.reference}; "
             f"sm_80 {row.sm_80 or '-'}; sm_86 {row.sm_86 or '-'}; "
             f"{time.perf_counter() - start:.1f} s",
             flush=True,
         )
-    if only or skip_machine_code:
-        print("part of the programs or engines only: results are not written")
+        if not skip_machine_code:
+            # After every program, so that a run that is stopped is not in vain.
+            write_rows(TABLE, [rows[p.name] for p in programs if p.name in rows])
+    if skip_machine_code:
+        print("without machine code: results are not written")
         return
-    write_rows(TABLE, rows)
-    update_document(DOCUMENT, rows)
-    _judge(rows)
+    update_document(DOCUMENT, read_rows(TABLE))
+    _judge(read_rows(TABLE))
 
 
 def run_program(program: RealProgram, suites: Path, archs: Sequence[str]) -> Row:
@@ -121,9 +127,7 @@ def _row(
 ) -> Row:
     nearest = max(plain.checks, key=lambda c: c.worst, default=None) if plain else None
     wrong = [c.name for c in plain.checks if c.worst > 1] if plain else []
-    said = refused.replace(f"{suites}/", "") or (
-        f"other results: {', '.join(wrong)}" if wrong else "agrees"
-    )
+    said = _plain(refused, suites) or (f"other results: {', '.join(wrong)}" if wrong else "agrees")
     return Row(
         program.name,
         program.suite,
@@ -136,8 +140,13 @@ def _row(
         said,
         float(f"{nearest.worst:.2g}") if nearest else 0.0,
         nearest.reason if nearest else "",
-        *(compared.get(arch, "").replace(f"{suites}/", "") for arch in ARCHS),
+        *(_plain(compared.get(arch, ""), suites) for arch in ARCHS),
     )
+
+
+def _plain(said: str, suites: Path) -> str:
+    """Without the folders of this computer."""
+    return said.replace(f"{suites}/", "").replace(f"{Path.cwd()}/", "")
 
 
 def _judge(rows: Sequence[Row]) -> None:
