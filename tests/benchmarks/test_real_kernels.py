@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.real_kernels import outcome
+from benchmarks import results
+from benchmarks.real_kernels import command, outcome
 from benchmarks.real_kernels.command import load_drivers, run_program
 from benchmarks.real_kernels.registry import SUITES, RealProgram
 from benchmarks.real_kernels.run import agreement, compile_program, run
@@ -189,6 +190,34 @@ def test_table_comes_back_from_its_file_and_goes_into_the_document(tmp_path):
     assert text.startswith("before\n")
     assert text.endswith("after\n")
     assert "| kernels.cu | f<int, 3>, g | sums / products | 12,345 | agrees |" in text
+
+
+def test_partial_runs_keep_the_other_rows(suites, monkeypatch, capsys):
+    other = program(drive, "gather<float>", "count")
+    second = RealProgram("second", "own", "kernels.cu", ("count",), "the same", other.drive)
+    monkeypatch.setattr(command, "load_drivers", lambda: [OWN, second])
+    monkeypatch.setattr(command, "SUITES", {"own": ""})
+    monkeypatch.setattr(command, "TABLE", suites / "table.csv")
+    monkeypatch.setattr(command, "DOCUMENT", suites / "doc.md")
+    monkeypatch.setattr(results, "RESULTS", suites)
+    (suites / "doc.md").write_text(f"{START}\n{END}\n")
+    kept = Row(
+        "second", "own", "kernels.cu", "count", "the same", 1, 1, 0.0, "agrees", 0.0, "exact",
+        "same bits", "refused",
+    )  # fmt: skip
+    write_rows(suites / "table.csv", [kept])
+    # Fewer kernels agree than the benchmark asks for.
+    with pytest.raises(SystemExit):
+        command.main(suites, ["own"], skip_machine_code=False)
+    rows = read_rows(suites / "table.csv")
+    assert [row.program for row in rows] == ["own", "second"]
+    assert rows[0].sm_86 == "same bits"
+    assert rows[1] == kept
+    assert "something" in (suites / "doc.md").read_text()
+    assert "[1/1] own (own): agrees; sm_80 same bits" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        command.main(None, None, skip_machine_code=False)
+    assert "judging the table" in capsys.readouterr().out
 
 
 def test_registry_is_consistent():
