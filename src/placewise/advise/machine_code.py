@@ -15,7 +15,7 @@ from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, MachineCode, mach
 from placewise.kernel.prepare_case import compile_case
 from placewise.kernel.sass.control import is_confirmed
 from placewise.kernel.target import target_for
-from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
+from placewise.kernel.toolchain import Target
 from placewise.machine import Machine, load_machine, machine_names
 from placewise.memory.occupancy import Occupancy, occupancy
 
@@ -53,10 +53,12 @@ def inspect_machine_code(
     machine: str | None = None,
     *,
     arch: str | None = None,
-    nvrtc: str = DEFAULT_NVRTC,
+    nvrtc: str | None = None,
     run: bool = False,
 ) -> CodeReport:
     """Compile ``case`` for ``machine``, or for ``arch``, and say what the machine code tells.
+
+    ``nvrtc`` replaces the case's own compiler.
 
     With ``run`` it is executed too, and its outputs compared with the PTX's. Raises CaseError
     where neither is given or they do not fit, CompileError, ExecutionError.
@@ -64,6 +66,7 @@ def inspect_machine_code(
     loaded = load_case(case) if isinstance(case, str) else case
     chosen = load_machine(machine) if machine is not None else None
     notes: list[str] = []
+    nvrtc = nvrtc or loaded.options.nvrtc
     if arch is None:
         if chosen is None:
             raise CaseError(

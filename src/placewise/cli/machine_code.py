@@ -29,8 +29,12 @@ def machine_code(
         typer.Option(metavar="SM", help="Architecture, such as sm_86, in place of a machine's."),
     ] = None,
     nvrtc: Annotated[
-        str, typer.Option(metavar="VERSION", help="Compiler: 13, or 12.9 or 11.8 if installed.")
-    ] = "13",
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="Compiler: 13, or 12.9 or 11.8 if installed; the case's own by default.",
+        ),
+    ] = None,
     run: Annotated[
         bool, typer.Option("--run", help="Execute it with the case's inputs, and count.")
     ] = False,

@@ -231,10 +231,10 @@ class Block:
     terminator: Terminator = field(default_factory=Exit)
     instructions: int = 0
     """Instructions of the original code in this block."""
-    places: list[int] = field(default_factory=list)
-    """PTX line, or offset of machine code, of each of them."""
     place: Place | None = None
     """Where its first instruction comes from."""
+    places: list[int] = field(default_factory=list)
+    """PTX line, or offset of machine code, of each of its instructions."""
 
     def successors(self) -> tuple[int, ...]:
         t = self.terminator
