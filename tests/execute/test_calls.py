@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cuda_run import run
+from cuda_run import compiled, run
 
 from placewise.errors import ExecutionError
+from placewise.execute.ir import Switch
+from placewise.execute.layout import FIRST_WINDOW
+from placewise.execute.lower_ptx import callgraph
+from placewise.execute.translate import lowered
 
 RNG = np.random.default_rng(11)
 
@@ -112,6 +116,56 @@ def test_recursive_sort_in_shared_memory_with_a_barrier_around():
     np.testing.assert_array_equal(result.output("data"), ordered)
     expected = ordered.reshape(2, 40, 25)[:, ::-1, ::-1].reshape(80, 25)
     np.testing.assert_array_equal(result.output("reversed"), expected)
+
+
+def test_functions_that_are_lowered_once(monkeypatch):
+    """Where putting every call in place would be too long, calls jump to one copy and back."""
+    monkeypatch.setattr(callgraph, "_LIMIT", 0)
+    source = """
+    struct Two { float x; double y; };
+    __device__ __noinline__ Two inner(Two v, int k) {
+        for (int j = 0; j < k; ++j) { v.x = v.x * 1.5f + k; v.y -= v.x; }
+        return v;
+    }
+    __device__ __noinline__ float outer(float a, int k) {
+        Two v = inner({a, 1.0}, k);
+        v = inner(v, k / 2);
+        __syncthreads();
+        return v.x + (float)v.y;
+    }
+    extern "C" __global__ void k(float* out, const float* a) {
+        __shared__ float s[64];
+        int i = threadIdx.x;
+        s[i] = outer(a[i], i % 5);
+        s[i] += outer(a[i ^ 1], 2);
+        if (i & 2) s[i] += inner({a[i], 0.5}, 3).x; else s[i] -= inner({a[i], 2.0}, i % 3).x;
+        __syncthreads();
+        out[i] = s[63 - i];
+    }"""
+    f = np.float32
+
+    def inner(x, y, k):
+        for _ in range(k):
+            x = f(np.float64(x) * 1.5 + k)
+            y -= np.float64(x)
+        return x, y
+
+    def outer(a, k):
+        x, y = inner(*inner(a, 1.0, k), k // 2)
+        return f(x + f(y))
+
+    a = RNG.integers(-20, 20, 64).astype(f)
+    result = run(source, "k", 1, 64, out=np.zeros(64, f), a=a)
+    s = []
+    for i in range(64):
+        total = f(outer(a[i], i % 5) + outer(a[i ^ 1], 2))
+        s.append(
+            f(total + inner(a[i], 0.5, 3)[0]) if i & 2 else f(total - inner(a[i], 2.0, i % 3)[0])
+        )
+    np.testing.assert_allclose(result.output("out"), s[::-1], rtol=1e-6)
+    kernel = compiled(source, "k")
+    blocks = lowered(kernel, FIRST_WINDOW).blocks
+    assert any(isinstance(b.terminator, Switch) for b in blocks)
 
 
 VIRTUAL = """

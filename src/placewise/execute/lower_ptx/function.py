@@ -21,6 +21,9 @@ from placewise.execute.lower_ptx.context import Context
 from placewise.kernel.ptx import Immediate, Instruction, Operand, Symbol
 from placewise.kernel.ptx.module import Function, Label, Module
 
+_MALFORMED = (ValueError, KeyError, IndexError, StopIteration, AssertionError)
+"""What lowering an instruction raises whose operands are not as the PTX ISA has them."""
+
 
 class FunctionLowering:
     """Lowers one body into the builder's current block and those after it."""
@@ -90,7 +93,12 @@ class FunctionLowering:
             "call": self._call,
         }.get(name)
         if control is not None:
-            return control(i, guard)
+            try:
+                return control(i, guard)
+            except _MALFORMED as error:
+                raise UnsupportedError(
+                    f"instruction '{i.opcode}' has a form that is not covered", where=c.where(i)
+                ) from error
         if table.does_nothing(i):
             return False
         handler = table.handler(i)
@@ -100,7 +108,7 @@ class FunctionLowering:
         c.guard = guard
         try:
             handler(c, i)
-        except (ValueError, KeyError, IndexError, StopIteration, AssertionError) as error:
+        except _MALFORMED as error:
             raise UnsupportedError(
                 f"instruction '{i.opcode}' has a form that is not covered", where=c.where(i)
             ) from error
