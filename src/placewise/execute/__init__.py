@@ -1,5 +1,6 @@
 """Kernels executed on the CPU: outputs, counts and the access trace."""
 
+from placewise.execute.block_sample import BlockCounts, Estimate, SampledBlocks, sample_blocks
 from placewise.execute.device_array import DeviceArray, DevicePointer
 from placewise.execute.device_memory import DeviceMemory
 from placewise.execute.one_launch import execute
@@ -10,13 +11,17 @@ from placewise.execute.trace import Site, TraceChunk, TraceConsumer, lane_offset
 __all__ = [
     "DEFAULT_LIMIT",
     "TRACE_SPACES",
+    "BlockCounts",
     "DeviceArray",
     "DeviceMemory",
     "DevicePointer",
+    "Estimate",
     "Execution",
+    "SampledBlocks",
     "Site",
     "TraceChunk",
     "TraceConsumer",
     "execute",
     "lane_offsets",
+    "sample_blocks",
 ]
