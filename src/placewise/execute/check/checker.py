@@ -53,7 +53,10 @@ class Checker:
         return not any(f.counts for f in self.findings)
 
     def sites(self, program: Program, device: Device) -> frozenset[int]:
-        """All but loads of arrays that no thread can write and that have values everywhere."""
+        """All but loads of arrays that no thread can write and that have values everywhere.
+
+        The frames of functions that call themselves are the executor's own.
+        """
         found = reach(program, device)
         quiet = {
             r.window
@@ -63,10 +66,13 @@ class Checker:
         return frozenset(
             a.site
             for a in program.accesses
-            if a.kind != "load"
-            or flags_of(a)
-            or not (windows := found.of_site.get(a.site))
-            or not windows <= quiet
+            if a.space != "stack"
+            and (
+                a.kind != "load"
+                or flags_of(a)
+                or not (windows := found.of_site.get(a.site))
+                or not windows <= quiet
+            )
         )
 
     def begin(self, scene: Scene) -> LaunchCheck:

@@ -202,6 +202,9 @@ def flags_of(a: Access) -> int:
         flags |= at.IS_VOLATILE
         if a.kind == "load":
             flags |= at.ACQUIRES
+    if a.operation.startswith("mbarrier"):
+        # Arriving releases to those who have seen the phase complete.
+        flags |= at.RELEASES | at.ACQUIRES
     if ".release" in a.opcode or ".acq_rel" in a.opcode or ".sc" in a.opcode:
         flags |= at.RELEASES
     if a.opcode.startswith("cp.async") and a.kind == "store":
