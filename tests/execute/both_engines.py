@@ -45,6 +45,9 @@ class Comparison:
     """Largest relative difference of a floating-point element."""
     bytes_differ: dict[tuple[str, str], int]
     """Bytes touched more often by one than the other, by (array, kind)."""
+    only_ptx: set[tuple[str, str, int]]
+    """Bytes that the machine code does not touch at all: (array, kind, offset)."""
+    only_machine_code: set[tuple[str, str, int]]
 
 
 def compare(kernel: Kernel, launch: Launch, inputs: Inputs, *, trace: bool = True) -> Comparison:
@@ -78,4 +81,7 @@ def compare(kernel: Kernel, launch: Launch, inputs: Inputs, *, trace: bool = Tru
     for one, other in (touched, touched[::-1]):
         for (array, kind, _), count in (one - other).items():
             only[array, kind] += count
-    return Comparison(runs[0], runs[1], different, worst, dict(only))
+    first, second = (set(t) for t in touched)
+    return Comparison(
+        runs[0], runs[1], different, worst, dict(only), first - second, second - first
+    )

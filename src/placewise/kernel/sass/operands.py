@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lark import Lark, Token, Transformer, UnexpectedInput
+from lark.exceptions import VisitError
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.sass.instruction import (
@@ -48,6 +49,8 @@ def parse_operand(text: str) -> Operand:
         result: Operand = _ToOperand().transform(_grammar().parse(text))
     except UnexpectedInput as error:
         raise UnsupportedError(f"operand '{text}' is not covered") from error
+    except VisitError as error:
+        raise UnsupportedError(f"operand '{text}' is not covered: {error.orig_exc}") from error
     return result
 
 

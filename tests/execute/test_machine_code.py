@@ -1,0 +1,157 @@
+"""Machine code against PTX: the same outputs, and the same bytes of every array touched.
+
+ptxas may merge equal accesses, so that bytes are touched less often, and leaves out components of
+vector loads that nobody uses; it touches no others, and stores to the same.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from both_engines import compare
+from constructs import CONSTRUCTS, SCHEDULED
+from hypothesis import HealthCheck, given, settings
+from programs import kernels
+
+from placewise.cases.library import load_case
+from placewise.errors import UnsupportedError
+from placewise.execute import execute, translate
+from placewise.execute.codegen.module import compile_program
+from placewise.execute.lower_sass import program
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import (
+    ArrayArgument,
+    Inputs,
+    Launch,
+    ScalarArgument,
+    TextureArgument,
+)
+from placewise.kernel.nvrtc import compile_kernel
+
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+FAST = ("sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ARCHS if a != "sm_80"))
+TEXTURES = {"textures"}
+"""Constructs that use textures; they have tests of their own."""
+relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_code():
+    """What is compared is the lowering, so code that is made fast will do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(translate, "compile_program", compile_program)
+        yield
+
+
+def argument(name, value):
+    if isinstance(value, np.ndarray):
+        return ArrayArgument(name, value)
+    return value if isinstance(value, TextureArgument) else ScalarArgument(name, value)
+
+
+@pytest.mark.parametrize("arch", FAST)
+@pytest.mark.parametrize("name", sorted(set(CONSTRUCTS) - TEXTURES))
+def test_constructs_agree(name, arch):
+    source, launch, values, constants = CONSTRUCTS[name]
+    if arch == "sm_75" and "bf16" in source:
+        pytest.skip("no bfloat16 on sm_75")
+    kernel = compile_kernel(source, "construct.cu", "k", CompileOptions(arch=arch))
+    inputs = Inputs(tuple(argument(n, v) for n, v in values.items()), constants)
+    found = compare(kernel, Launch(*launch), inputs)
+    assert not found.different
+    if name not in SCHEDULED:
+        assert not found.only_machine_code
+        assert {kind for _, kind, _ in found.only_ptx} <= {"load"}
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", *FAST[1:]])
+@pytest.mark.parametrize("name", ["spmv", "matmul", "convolution-rows", "convolution-columns"])
+def test_bundled_cases_agree(name, arch):
+    case = load_case(name)
+    options = replace(case.options, arch=arch)
+    kernel = compile_kernel(case.source, case.filename, case.kernel, options)
+    outputs = [
+        dict(execute(replace(kernel, machine_code=chosen), case.launch, case.inputs).outputs)
+        for chosen in (False, True)
+    ]
+    for array, values in outputs[0].items():
+        assert values.tobytes() == outputs[1][array].tobytes(), array
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHS)
+def test_random_kernels_agree(arch):
+    @settings(relaxed, max_examples=60)
+    @given(kernels(arch))
+    def run(drawn):
+        kernel = compile_kernel(drawn.source, "random.cu", "k", CompileOptions(arch=arch))
+        assert not compare(kernel, drawn.launch, drawn.inputs, trace=False).different
+
+    run()
+
+
+COUNTED = """
+extern "C" __global__ void k(const int* a, int* b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    b[i] = a[i] * 3 + (a[i] >> 2) - blockIdx.x;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_every_instruction_up_to_the_exit_is_counted(arch):
+    kernel = compile_kernel(COUNTED, "counted.cu", "k", CompileOptions(arch=arch))
+    a = np.arange(256, dtype=np.int32)
+    inputs = Inputs((ArrayArgument("a", a), ArrayArgument("b", np.zeros_like(a))))
+    run = execute(replace(kernel, machine_code=True), Launch((4, 1, 1), (64, 1, 1)), inputs)
+    facts = program.read_cubin(kernel.cubin, "k")
+    # Straight-line code: all that stands before the only EXIT, and that.
+    (leave,) = facts.exits
+    assert run.warp_instructions == 8 * (leave // 16 + 1)
+    assert run.thread_instructions == 32 * run.warp_instructions
+    loads = [site for site in run.sites if site.kind == "load" and site.space == "global"]
+    assert [site.opcode.split(".")[0] for site in loads] == ["LDG"]
+    assert loads[0].source_line == 4
+    np.testing.assert_array_equal(run.output("b"), a * 3 + (a >> 2) - np.arange(256) // 64)
+
+
+def changed(monkeypatch, old, new):
+    """Make nvdisasm's answer another one."""
+    real = program.disassemble
+    monkeypatch.setattr(
+        program, "disassemble", lambda cubin, flags: real(cubin, flags).replace(old, new)
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('"LDG.E"', '"LDG.E.FUTURE"', "FUTURE"),
+        ('"IMAD.WIDE"', '"IMAD.WIDE.FUTURE"', "FUTURE"),
+        ('"IMAD.WIDE"', '"WONDER"', "WONDER"),
+        ('"EXIT"', '"EXIT.FUTURE"', "FUTURE"),
+        ("SR_CTAID.X", "SR_FUTURE", "SR_FUTURE"),
+        ("c[0x0][0x160]", "c[0x0][0x44]", "0x44"),
+    ],
+)
+def test_what_is_not_known_is_refused_before_anything_runs(monkeypatch, old, new, named):
+    kernel = compile_kernel(COUNTED, "counted.cu", "k", CompileOptions(arch="sm_80"))
+    # Translations are kept by kernel: one of another name is another one.
+    kernel = replace(kernel, name=f"k with {new}")
+    changed(monkeypatch, old, new)
+    a = np.arange(64, dtype=np.int32)
+    inputs = Inputs((ArrayArgument("a", a), ArrayArgument("b", a.copy())))
+    with pytest.raises(UnsupportedError, match=named) as error:
+        execute(replace(kernel, machine_code=True), Launch((1, 1, 1), (64, 1, 1)), inputs)
+    assert "counted.cu:" in str(error.value)
+
+
+def test_targets_and_kernels_without_machine_code_are_refused():
+    kernel = compile_kernel(COUNTED, "counted.cu", "k", CompileOptions(arch="sm_120"))
+    a = np.arange(64, dtype=np.int32)
+    inputs = Inputs((ArrayArgument("a", a), ArrayArgument("b", a.copy())))
+    launch = Launch((1, 1, 1), (64, 1, 1))
+    with pytest.raises(UnsupportedError, match="sm_120"):
+        execute(replace(kernel, machine_code=True), launch, inputs)
+    with pytest.raises(UnsupportedError, match="no machine code"):
+        execute(replace(kernel, machine_code=True, cubin=None), launch, inputs)
