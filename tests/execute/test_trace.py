@@ -315,3 +315,28 @@ def test_each_half_warp_has_a_line_of_its_own(step: int, rows: int) -> None:
         (a, b if rows > 2 * w + 1 else a + 64 * step, 4 * step) for w, (a, b) in enumerate(starts)
     ]
     assert columns.seen == expected[: (rows + 1) // 2]
+
+
+def test_a_consumer_may_take_back_blocks_while_they_run() -> None:
+    blocks = 3000
+    wanted = np.ones(blocks, bool)
+
+    class Satisfied:
+        records = 0
+
+        def begin(self, sites: object, arrays: object) -> None:
+            pass
+
+        def chunk(self, chunk: TraceChunk) -> None:
+            self.records += len(chunk)
+            wanted[:] = False
+
+    consumer = Satisfied()
+    a = np.arange(blocks * 256, dtype=np.float32)
+    options = {"consumer": consumer, "trace_blocks": wanted, "threads": 1}
+    values = {"a": a, "b": a, "c": np.zeros_like(a), "n": np.int32(a.size)}
+    result = run(BASIC, "vecadd", blocks, 256, options=options, **values)
+    assert np.array_equal(result.output("c"), 2 * a)
+    assert result.site_executions.tolist() == [blocks * 8] * 3
+    # Four buffers are under way at most when the first one has been read; the launch fills more.
+    assert 0 < consumer.records < result.site_executions.sum()

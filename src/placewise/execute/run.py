@@ -115,6 +115,8 @@ def run_on(
     if check is not None:
         scene = Scene(kernel, launch, translation, device, dict(outputs))
         runner.check = check.begin(scene)
+    if wanted and every:
+        runner.untraced_version = partial(version, frozenset())
     runner.run(blocks, workers_wanted)
     for worker in runner.workers if check is None else ():
         if worker.fault is not None:
@@ -187,6 +189,8 @@ class _Runner:
         self.total = 0
         self.running = 0
         self._looked = 0.0
+        self.untraced_version: Callable[[], Translation] | None = None
+        """Makes code for blocks that are not traced, where there are none as yet."""
         self.check: LaunchCheck | None = None
 
     def run(self, blocks: NDArray[np.int64], count: int) -> None:
@@ -296,6 +300,13 @@ class _Runner:
             if version.compiled.improve(seconds):
                 self._set_code()
 
+    def _narrow(self) -> None:
+        """Have blocks that a consumer no longer wants run untraced code."""
+        if self.untraced_version is not None and not self.traced.all():
+            self.untraced = self.untraced_version()
+            self.untraced_version = None
+            self._set_code()
+
     def _set_code(self) -> None:
         for worker in self.workers:
             worker.set(Slot.WARP_TRACED, self.translation.compiled.warp)
@@ -343,6 +354,7 @@ class _Runner:
                 assert self.consumer is not None
                 self.consumer.chunk(buffer.chunk(records, rows))
                 self.workers[number].free.put(buffer)
+                self._narrow()
 
 
 def _bunches(blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
