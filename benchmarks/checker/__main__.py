@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def _costs(console: Console) -> list[Figure]:
-    """Times of checked runs of the bundled cases, on one core, against plain ones."""
+    """CPU times of checked runs against plain ones, on one core."""
     figures = []
     for name in track(case_names(), "bundled cases", console=console):
         case = load_case(name)
@@ -79,12 +79,12 @@ def _costs(console: Console) -> list[Figure]:
             Figure(f"{name}: no findings", str(clean_run), "", "True", clean_run),
         )
         figures.append(
-            Figure(f"{name}: time of a checked run", checked / plain, "× plain", "stated", True)
+            Figure(f"{name}: CPU time of a checked run", checked / plain, "× plain", "stated", True)
         )
     for heavy in track(written_and_shared(), "kernels that write and share", console=console):
         plain = _median(partial(run, heavy, None))
         checked = _median(partial(run, heavy, Checker()))
-        name = f"{heavy.kernel}, larger: time of a checked run"
+        name = f"{heavy.kernel}, larger: CPU time of a checked run"
         figures.append(Figure(name, checked / plain, "× plain", "stated", True))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     figures.append(Figure("peak memory of all of this", peak, "MB", "stated", True))
@@ -92,25 +92,25 @@ def _costs(console: Console) -> list[Figure]:
 
 
 def _median(action: Callable[[], None]) -> float:
-    """Median seconds, the first time left out."""
+    """Median CPU seconds, the first time left out."""
     times = []
     for _ in range(REPEATS + 1):
-        start = time.perf_counter()
+        start = time.process_time()
         action()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times[1:])
 
 
 def _seconds(case: Case, *, check: bool) -> tuple[float, bool]:
-    """Median time of a run with its code compiled, and whether it is clean."""
+    """Median CPU time of a run with its code compiled, and whether it is clean."""
     kernel = compile_case(case)
     times, is_clean = [], True
     for n in range(REPEATS + 1):
         checker = Checker() if check else None
-        start = time.perf_counter()
+        start = time.process_time()
         execute(kernel, case.launch, case.inputs, threads=1, check=checker)
         if n:
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
         if checker is not None:
             is_clean = is_clean and not checker.findings and not checker.remarks
     return statistics.median(times), is_clean
