@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, CompileError
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.sass import Listing, read_listing
@@ -56,12 +56,15 @@ def machine_code(kernel: Kernel) -> MachineCode:
         return MachineCode(kernel, facts, kernel.spills, None, {}, {})
     instructions = disassemble(kernel.cubin, ("-c", "-json"))
     lines = disassemble(kernel.cubin, ("-c", "-gi"))
-    live = disassemble(kernel.cubin, ("-c", "-lrm", "count"))
+    try:
+        live = live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
+    except CompileError:  # of the cubins of older compilers nvdisasm prints no life ranges
+        live = {}
     return MachineCode(
         kernel,
         facts,
         kernel.spills,
         read_listing(kernel.entry, facts.code, instructions, lines),
         printed(instructions, kernel.entry),
-        live_registers(live, kernel.entry),
+        live,
     )

@@ -263,14 +263,22 @@ class MemorySystem:
         for job in jobs:
             job.result()
 
-    def traffic(self) -> Traffic:
-        """What the launch did. Call it once, after the run."""
+    def traffic(self, executions: NDArray[np.int64] | None = None) -> Traffic:
+        """What the launch did. Call it once, after the run.
+
+        ``executions`` (sites,) is how often each instruction was executed in the whole launch,
+        where that is known; else what was traced is scaled by blocks.
+        """
         self._run_wave()
         self._pool.shutdown()
         blocks = self._facts.launch.blocks
-        scale = blocks / max(1, sum(w.blocks for w in self._waves))
-        banked = self._irregular + self._banked_by_pattern()
-        none = [WaveCounts(0, blocks, True, *(np.zeros_like(self._counts.sectors),) * 4, 0)]
+        counts = self._counts
+        traced = max(1, sum(w.blocks for w in self._waves))
+        scale = np.full(len(counts.requests), blocks / traced)
+        if executions is not None and len(executions):
+            np.divide(executions, counts.requests, out=scale, where=counts.requests > 0)
+        banked = (self._irregular + self._banked_by_pattern()) * scale
+        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counts.sectors),) * 4, 0)]
         waves = self._waves or none
 
         def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -280,16 +288,15 @@ class MemorySystem:
         l2, l2_error = whole("l2_hits")
         dram, dram_error = whole("dram")
         written, written_error = whole_launch(waves, blocks, np.array([[w.written] for w in waves]))
-        counts = self._counts
         sites = tuple(
             SiteTraffic(
                 site=site,
                 array=self._array_of(n),
-                requests=float(counts.requests[n] * scale),
-                lanes=float(counts.lanes[n] * scale),
-                sectors=float(counts.sectors[n] * scale),
-                lines=float(counts.parts[n] * scale),
-                wavefronts=float(banked[n] * scale),
+                requests=float(counts.requests[n] * scale[n]),
+                lanes=float(counts.lanes[n] * scale[n]),
+                sectors=float(counts.sectors[n] * scale[n]),
+                lines=float(counts.parts[n] * scale[n]),
+                wavefronts=float(banked[n]),
                 l1_hits=Estimate(l1[n], l1_error[n]),
                 l2_hits=Estimate(l2[n], l2_error[n]),
                 dram_sectors=Estimate(dram[n], dram_error[n]),
@@ -299,7 +306,7 @@ class MemorySystem:
         return Traffic(
             sites,
             dram_sectors_written=Estimate(written[0], written_error[0]),
-            traced=1 / scale,
+            traced=traced / blocks,
             sector_bytes=self._caches.sector_bytes,
         )
 

@@ -1,0 +1,98 @@
+"""The counters that were recorded on an RTX 2080 Ti, row by row."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from placewise.kernel.case import Case
+from placewise.kernel.make_case import make_case
+
+KERNELS = ("convolution", "pnpoly")
+SIDE = 4096
+"""Pixels of the convolved image, each way."""
+HALO = 14
+POINTS = 20_000_000
+VERTICES = 600
+NVRTC = "12.9"
+"""The compiler of the measurements' day."""
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured configuration."""
+
+    kernel: str
+    number: int
+    """Row in the file, from 0."""
+    values: dict[str, float]
+
+    def whole(self, name: str) -> int:
+        """A column that holds a whole number."""
+        return int(self.values[name])
+
+    @property
+    def block(self) -> tuple[int, int]:
+        return self.whole("block_x"), self.whole("block_y")
+
+
+def read_rows(folder: Path, kernel: str) -> list[Row]:
+    """All rows of ``{kernel}_rtx2080ti.csv.gz``."""
+    with gzip.open(folder / f"{kernel}_rtx2080ti.csv.gz", "rt") as file:
+        records = list(csv.DictReader(file))
+    return [Row(kernel, n, {k: float(v) for k, v in r.items()}) for n, r in enumerate(records)]
+
+
+def case_of(row: Row, *, share: int = 1) -> Case:
+    """The launch behind a row, on zeros: no counter depends on what the image or the polygon holds,
+    whose vertices were never filled when this was measured. ``share``: of the points, every so
+    many."""
+    if row.kernel == "convolution":
+        defines = {
+            "BLOCK_X": row.whole("block_size_x"),
+            "BLOCK_Y": row.whole("block_size_y"),
+            "TILE_X": row.whole("tile_size_x"),
+            "TILE_Y": row.whole("tile_size_y"),
+            "READ_ONLY": row.whole("read_only"),
+            "WIDTH": SIDE,
+            "HEIGHT": SIDE,
+        }
+        return make_case(
+            "convolve",
+            HERE / "convolution.cu",
+            {
+                "output": np.zeros((SIDE, SIDE), np.float32),
+                "input": np.zeros((SIDE + HALO, SIDE + HALO), np.float32),
+            },
+            block=row.block,
+            grid=(row.whole("grid_x"), row.whole("grid_y")),
+            constants={"taps": np.zeros((HALO + 1) ** 2, np.float32)},
+            defines=defines,
+            arch="sm_75",
+            nvrtc=NVRTC,
+        )
+    n = POINTS // share
+    points = np.random.default_rng(0).random((n, 2), np.float32)
+    return make_case(
+        "inside",
+        HERE / "pnpoly.cu",
+        {"bitmap": np.zeros(n, np.int32), "points": points, "n": np.int32(n)},
+        block=row.whole("block_size_x"),
+        problem=n,
+        per_block=row.whole("block_size_x") * row.whole("tile_size"),
+        constants={"corners": np.zeros((VERTICES, 2), np.float32)},
+        defines={
+            "BLOCK_X": row.whole("block_size_x"),
+            "TILE": row.whole("tile_size"),
+            "BETWEEN": row.whole("between_method"),
+            "METHOD": row.whole("use_method"),
+            "VERTICES": VERTICES,
+        },
+        arch="sm_75",
+        nvrtc=NVRTC,
+    )

@@ -1,0 +1,106 @@
+"""One launch through the memory system: executed, traced and simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from placewise.errors import CaseError, UnsupportedError
+from placewise.execute import DEFAULT_LIMIT, execute
+from placewise.execute.result import Execution
+from placewise.kernel.cubin import read_cubin
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Inputs, Launch, ScalarArgument
+from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
+from placewise.machine.machine import Machine
+from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
+from placewise.memory.simulate.traffic import Traffic
+
+SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedLaunch:
+    """What a launch did on a machine."""
+
+    kernel: Kernel
+    launch: Launch
+    machine: Machine
+    occupancy: Occupancy
+    traffic: Traffic
+    execution: Execution
+    notes: tuple[str, ...]
+
+    @property
+    def from_machine_code(self) -> bool:
+        """Whether the machine code was executed; else the PTX."""
+        return self.kernel.machine_code
+
+
+def simulate_launch(
+    kernel: Kernel,
+    launch: Launch,
+    inputs: Inputs,
+    machine: Machine,
+    *,
+    placement: Mapping[str, str] | None = None,
+    records: int = RECORDS,
+    instruction_limit: int | None = DEFAULT_LIMIT,
+    progress: Callable[[int, int], None] | None = None,
+) -> SimulatedLaunch:
+    """Execute ``kernel``, its machine code where that can be, and simulate the memory of
+    ``machine``.
+
+    About ``records`` warp accesses are traced; larger launches are sampled in waves. ``progress``
+    is called with blocks finished and blocks in all. Raises CaseError where not even one block
+    fits an SM, and what :func:`placewise.execute.execute` raises.
+    """
+    facts = read_cubin(kernel.cubin, kernel.entry) if kernel.cubin is not None else None
+    static = facts.static_shared_bytes if facts else kernel.static_shared_bytes
+    shared = static + launch.shared_bytes
+    resident = occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
+    if not resident.blocks:
+        raise CaseError(
+            f"not even one block fits an SM of {machine.name}: {', '.join(resident.binding)}",
+            where="block",
+        )
+    sizes = tuple(
+        (a.name, a.data.nbytes) for a in inputs.arguments if not isinstance(a, ScalarArgument)
+    )
+    local = facts.frame_bytes + (facts.stack_bytes or 0) if facts else 0
+    launch_facts = LaunchFacts(launch, resident, shared, local, sizes + _constant_sizes(inputs))
+    notes: list[str] = []
+
+    def once(chosen: Kernel) -> SimulatedLaunch:
+        system = MemorySystem(launch_facts, machine, placement=placement, records=records)
+        # One worker delivers blocks in ascending order; the memory system has the other core.
+        execution = execute(
+            chosen,
+            launch,
+            inputs,
+            consumer=system,
+            trace_blocks=system.trace_blocks,
+            trace_spaces=SPACES,
+            instruction_limit=instruction_limit,
+            progress=progress,
+            threads=1,
+        )
+        traffic = system.traffic(execution.site_executions)
+        return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
+
+    if facts is None or facts.target < OLDEST_DISASSEMBLED:
+        notes.append("no machine code that can be executed: counts are those of the PTX")
+        return once(kernel)
+    try:
+        return once(replace(kernel, machine_code=True))
+    except UnsupportedError as error:
+        where = f" ({error.where})" if error.where else ""
+        notes.append(
+            f"counts are those of the PTX, not of the machine code: {error.message}{where}"
+        )
+        return once(kernel)
+
+
+def _constant_sizes(inputs: Inputs) -> tuple[tuple[str, int], ...]:
+    return tuple((name, data.nbytes) for name, data in inputs.constants)

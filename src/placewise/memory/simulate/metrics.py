@@ -1,0 +1,124 @@
+"""Counters under the names of Nsight Compute's metrics.
+
+NVIDIA, Nsight Compute documentation, "Metrics Reference" and "Metrics Decoder": a request is a
+warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage of L1. Instructions
+are counted as in the group tables of :mod:`placewise.kernel.sass.classes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from placewise.execute.result import Execution
+from placewise.kernel.machine_code import machine_code
+from placewise.kernel.sass.classes import group
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.traffic import Estimate, SiteTraffic
+
+NCU_SECTOR = 32
+_CLASSES = {
+    "fp16": ("fp16",),
+    "fp32": ("fp32",),
+    "fp64": ("fp64",),
+    "integer": ("integer", "uniform"),
+    "control": ("control",),
+    "memory": (
+        "global", "global atomic", "shared", "shared atomic", "local", "constant", "texture",
+        "surface",
+    ),
+    "conversion": ("conversion",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A counter of the whole launch, or of a part of it."""
+
+    name: str
+    value: float
+    error: float = 0.0
+    """Standard error, where blocks were sampled."""
+
+
+def launch_metrics(run: SimulatedLaunch) -> tuple[Metric, ...]:
+    """All counters of a launch."""
+    traffic = run.traffic
+    written = traffic.dram_sectors_written
+    metrics = [
+        *traffic_metrics(traffic.sites, traffic.sector_bytes),
+        Metric("dram__sectors_write.sum", written.value, written.error),
+        Metric("smsp__inst_executed.sum", float(run.execution.warp_instructions)),
+        Metric("smsp__thread_inst_executed.sum", float(run.execution.thread_instructions)),
+    ]
+    if run.from_machine_code:
+        metrics += _class_metrics(run)
+    bound = 100.0 * run.occupancy.fraction
+    if run.kernel.registers:
+        metrics.append(Metric("launch__registers_per_thread", float(run.kernel.registers)))
+    metrics.append(Metric("sm__maximum_warps_per_active_cycle_pct", bound))
+    return tuple(metrics)
+
+
+def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Metric, ...]:
+    """Counters of the accesses of some instructions; those that are zero for all are left out.
+
+    Sectors are Nsight Compute's of 32 bytes: those of a machine whose smallest sector is larger
+    count several times.
+    """
+    per_sector = sector_bytes / NCU_SECTOR
+    found: dict[str, Estimate] = {}
+
+    def add(name: str, amount: Estimate) -> None:
+        if amount.value:
+            found[name] = found.get(name, Estimate(0.0, 0.0)) + amount
+
+    def sectors(amount: Estimate) -> Estimate:
+        return Estimate(amount.value * per_sector, amount.error * per_sector)
+
+    for t in sites:
+        kind = _operation(t)
+        space = "global" if t.site.space in ("global", "generic") else t.site.space
+        if space == "shared":
+            add(
+                f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum",
+                Estimate(t.wavefronts, 0.0),
+            )
+            continue
+        if space not in ("global", "local", "texture"):
+            continue
+        path = "pipe_tex_mem_texture" if space == "texture" else f"pipe_lsu_mem_{space}_op_{kind}"
+        add(f"l1tex__t_requests_{path}.sum", Estimate(t.requests, 0.0))
+        add(f"l1tex__t_sectors_{path}.sum", sectors(Estimate(t.sectors, 0.0)))
+        if kind == "ld":
+            add(f"l1tex__t_sectors_{path}_lookup_hit.sum", sectors(t.l1_hits))
+        below = {"ld": "read", "st": "write", "atom": "atom", "red": "red"}[kind]
+        add(f"lts__t_sectors_op_{below}.sum", sectors(t.l2_sectors))
+        if kind != "st":
+            add(f"lts__t_sectors_op_{below}_lookup_hit.sum", sectors(t.l2_hits))
+        add("dram__sectors_read.sum", sectors(t.dram_sectors))
+    return tuple(Metric(name, e.value, e.error) for name, e in found.items())
+
+
+def _operation(t: SiteTraffic) -> str:
+    """ld, st, red or atom."""
+    if t.site.kind == "atomic":
+        return "red" if t.site.opcode.lower().startswith("red") else "atom"
+    return "ld" if t.site.kind == "load" else "st"
+
+
+def _class_metrics(run: SimulatedLaunch) -> list[Metric]:
+    """Thread instructions by class. Lanes that an instruction's own predicate switches off are
+    counted here, which the profiler's "pred_on" does not."""
+    groups = {i.offset: group(i.opcode) for i in machine_code(run.kernel).instructions}
+    return [
+        Metric(
+            f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum",
+            float(_threads(run.execution, {o for o, g in groups.items() if g in members})),
+        )
+        for name, members in _CLASSES.items()
+    ]
+
+
+def _threads(execution: Execution, places: set[int]) -> int:
+    return sum(c.threads for c in execution.instruction_counts() if c.place in places)
