@@ -247,10 +247,9 @@ extern "C" __global__ void k(int* out, const int* in) {
 @pytest.mark.parametrize(
     ("name", "arch"),
     [
-        ("barrier", "sm_80"),
         ("copy", "sm_90"),
         *(pytest.param(*c, marks=pytest.mark.slow) for c in (
-            ("barrier", "sm_75"), ("barrier", "sm_90"), ("barrier", "sm_120"),
+            ("barrier", "sm_75"), ("barrier", "sm_80"), ("barrier", "sm_90"), ("barrier", "sm_120"),
             ("pipeline", "sm_80"), ("pipeline", "sm_90"), ("copy", "sm_80"), ("copy", "sm_120"),
         )),
     ],

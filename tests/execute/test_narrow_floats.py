@@ -3,6 +3,8 @@ exact arithmetic on the formats' definitions."""
 
 from __future__ import annotations
 
+import bisect
+import functools
 from fractions import Fraction
 
 import exact_floats as exact
@@ -20,6 +22,7 @@ FORMATS = {
 }
 
 
+@functools.cache
 def numbers(form):
     """The finite non-negative numbers of a format by pattern."""
     exponents, fraction, bias, special, _ = FORMATS[form]
@@ -32,11 +35,17 @@ def numbers(form):
     return found
 
 
+@functools.cache
+def ordered(form):
+    """Numbers in ascending order with their patterns."""
+    return sorted((value, pattern) for pattern, value in numbers(form).items())
+
+
 def nearest(value, form):
     """Pattern of the nearest number, ties to the even pattern, the largest beyond it."""
-    table = numbers(form)
-    size = abs(value)
-    return min(table, key=lambda p: (abs(table[p] - size), p & 1))
+    table, size = ordered(form), abs(value)
+    at = bisect.bisect_left(table, (size, -1))
+    return min(table[max(at - 1, 0) : at + 1], key=lambda e: (abs(e[0] - size), e[1] & 1))[1]
 
 
 def converted(bits, form, *, relu):
