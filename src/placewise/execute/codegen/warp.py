@@ -33,8 +33,9 @@ def warp_function(
 EFFECTS = frozenset({"store", "atomic", "load", "heap", "texture", "sample", "surface", "host"})
 """Operations that are done even where nobody wants their value."""
 
-_PATTERNED_LIMIT = 48
-"""Accesses in loops up to which each gets its own short way: more of them take LLVM seconds."""
+_PATTERNED_LIMIT = 160
+"""Accesses in loops up to which each gets its own short way: more of them take LLVM seconds, if
+meanwhile."""
 
 
 def _short_loops(program: Program) -> int:
