@@ -106,6 +106,13 @@ def _several_blocks() -> list[tuple[str, Any, Any, dict[str, Any], int]]:
             0,
         ),
         (
+            "cooperative_grid",
+            4,
+            64,
+            {"in": a, "middle": Fresh(256, F32), "out": Fresh(256, F32)},
+            0,
+        ),
+        (
             "last_ticket_resets",
             4,
             32,

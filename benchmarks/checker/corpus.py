@@ -148,6 +148,7 @@ def judge(case: Planted) -> Verdict:
     """Check a case. A race may name its line as either of its two."""
     checker = Checker()
     run(case, checker)
+    assert not checker.remarks, checker.remarks
     found = tuple(f for f in checker.findings if f.counts)
     named = {
         (f.kind.value, p.line) for f in found for p in (f.place, f.other_place) if p is not None

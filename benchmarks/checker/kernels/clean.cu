@@ -517,3 +517,11 @@ __global__ void last_ticket_resets(const int *in, unsigned *tickets, int *rounds
         }
     }
 }
+
+__global__ void cooperative_grid(const float *in, float *middle, float *out) {
+    cg::grid_group grid = cg::this_grid();
+    int i = grid.thread_rank(), n = grid.size();
+    middle[i] = 2.0f * in[i];
+    grid.sync();
+    out[i] = middle[n - 1 - i];
+}

@@ -191,7 +191,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
                 defined = shadow[at.SHADOW_DEFINED]
                 cells, reads = shadow[at.SHADOW_CELLS], shadow[at.SHADOW_READS]
                 shift = shadow[at.SHADOW_SHIFT]
-                if kind != at.LOAD and cells == 0:
+                if kind != at.LOAD and shadow[at.SHADOW_EXPECTED] == 0:
                     state[at.S_SURPRISES] += 1
         if defined != 0:
             start = defined

@@ -119,7 +119,9 @@ SHADOW_READS = 1
 SHADOW_SHIFT = 2
 SHADOW_DEFINED = 3
 """Address of a byte per byte, nonzero where it has a value; 0 where all have."""
-SHADOW_WORDS = 4
+SHADOW_EXPECTED = 4
+"""Nonzero where writes were to be expected, or are the executor's own."""
+SHADOW_WORDS = 8
 
 CELL_WORDS = 2
 """The last write's stamp: who and when, see :mod:`order`."""

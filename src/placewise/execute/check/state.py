@@ -163,12 +163,16 @@ class LaunchState:
     def _shadows(self, program: Program, device: Device, found: Reach) -> None:
         """Cells for every array that some thread may write; who is told what is defined."""
         table = np.zeros((engine.WINDOWS, at.SHADOW_WORDS), np.int64)
+        table[:, at.SHADOW_EXPECTED] = 1
         left = SHADOW_LIMIT
         for region in sorted(device.regions, key=lambda r: r.data.size):
             row = table[region.window]
             if region.defined is not None:
                 row[at.SHADOW_DEFINED] = region.defined.ctypes.data
-            if not region.writable or not region.data.size or not found.may_write(region.window):
+            if not region.writable or not region.data.size:
+                continue
+            if not found.may_write(region.window):
+                row[at.SHADOW_EXPECTED] = 0
                 continue
             shift = _shift(program.accesses[s] for s in found.sites(region.window))
             cells = ((region.data.size - 1) >> shift) + 1
