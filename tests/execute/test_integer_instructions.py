@@ -6,6 +6,11 @@ import numpy as np
 import pytest
 from ptx_harness import evaluate, pairs
 
+from placewise.execute import execute
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch
+from placewise.kernel.nvrtc import compile_kernel
+
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 
 
@@ -157,6 +162,8 @@ U32 = {
     ),
     "add.cc.u32 {d}, {a}, {b}; addc.u32 {d}, {c}, 0": lambda a, b, c: c + (a + b >> 32),
     "sub.cc.u32 {d}, {a}, {b}; subc.u32 {d}, {c}, 0": lambda a, b, c: c - (a < b),
+    "sub.cc.u32 {d}, {a}, {b}; addc.u32 {d}, {c}, 0": lambda a, b, c: c + (a >= b),
+    "add.cc.u32 {d}, {a}, {b}; subc.u32 {d}, {c}, 0": lambda a, b, c: c - 1 + (a + b >> 32),
     "add.cc.u32 {d}, {a}, {b}; addc.cc.u32 {d}, {c}, {a}; addc.u32 {d}, 0, 0": lambda a, b, c: (
         c + a + (a + b >> 32) >> 32
     ),
@@ -310,3 +317,30 @@ def test_packing_and_unpacking() -> None:
     joined, swapped = evaluate(texts, [a, b], uniform=False)
     assert joined.tolist() == [y << 32 | x for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     assert swapped.tolist() == [(x << 16 | x >> 16) & M32 for x in a.tolist()]
+
+
+def test_128_bit_integers_of_cuda() -> None:
+    """NVRTC writes the division out, with carries of additions and subtractions mixed."""
+    source = """
+    extern "C" __global__ void k(unsigned long long* out, const unsigned long long* a) {
+        int i = threadIdx.x;
+        unsigned __int128 x = ((unsigned __int128)a[i] << 64) | a[i + 32];
+        unsigned __int128 d = (unsigned __int128)a[i + 64] * (i % 3 ? 1000003 : 1);
+        __int128 s = (__int128)x * (i % 2 ? -1 : 1) / 3;
+        unsigned __int128 all[] = {x / d, x % d, x * x + (x >> 7), (unsigned __int128)s};
+        for (int n = 0; n < 4; ++n) {
+            out[8 * i + 2 * n] = (unsigned long long)all[n];
+            out[8 * i + 2 * n + 1] = (unsigned long long)(all[n] >> 64);
+        }
+    }"""
+    options = CompileOptions(arch="sm_90", flags=("--device-int128",))
+    kernel = compile_kernel(source, "wide.cu", "k", options)
+    a = np.random.default_rng(3).integers(1, 1 << 63, 96).astype(np.uint64)
+    inputs = (ArrayArgument("out", np.zeros((32, 4, 2), np.uint64)), ArrayArgument("a", a))
+    found = execute(kernel, Launch((1, 1, 1), (32, 1, 1)), Inputs(inputs)).output("out")
+    for i in range(32):
+        x, d = int(a[i]) << 64 | int(a[i + 32]), int(a[i + 64]) * (1000003 if i % 3 else 1)
+        s = signed(x, 128) * (-1 if i % 2 else 1)
+        expected = [x // d, x % d, x * x + (x >> 7), quotient(s, 3)]
+        for n, value in enumerate(expected):
+            assert int(found[i, n, 1]) << 64 | int(found[i, n, 0]) == value % (1 << 128), (i, n)

@@ -212,7 +212,7 @@ def _lookup_with_predicate(i, names):
 
 
 def _with_carry(i, names):
-    """addc, subc, madc and what sets the flag; the flag of a subtraction is its borrow."""
+    """addc, subc, madc and what sets the flag; no borrow of a subtraction is a carry."""
     parts, type_ = i.parts, i.parts[-1]
     bits = WIDTHS[type_]
     sources = [reader(o, type_, names) for o in i.operands[1:]]
@@ -225,11 +225,12 @@ def _with_carry(i, names):
             x, y, z = values
             product = number(x, type_) * number(y, type_)
             values = [(product >> bits if "hi" in parts else product) & mask(bits), z]
-        carry = f.carry if carries_in else 0
         if parts[0].startswith("sub"):
-            total = values[0] - values[1] - carry
+            # Adding the complement and one.
+            carry = f.carry if carries_in else 1
+            total = values[0] + (values[1] ^ mask(bits)) + carry
         else:
-            total = values[0] + values[1] + carry
+            total = values[0] + values[1] + (f.carry if carries_in else 0)
         write(f, total)
         if "cc" in parts:
             f.carry = int(not 0 <= total <= mask(bits))

@@ -51,15 +51,21 @@ def addc(c: Context, i: Instruction) -> None:
 def _with_carry(
     c: Context, i: Instruction, a: Node, b: Node, *, subtract: bool, carry_in: bool
 ) -> None:
-    """The flag is kept as a register of its own; for subtraction it holds the borrow."""
+    """The flag is kept as a register of its own.
+
+    A subtraction adds the complement, as the machine does: no borrow is a carry. Only that makes
+    sense of ``addc`` after ``subc.cc``, by which NVRTC's 128-bit division asks for the sign.
+    """
     flag = c.b.reg(c.prefix + "%cc", "i1")
     zero = c.b.const("i1", 0)
     carry = c.b.get(flag) if carry_in else zero
+    if subtract and carry_in:
+        carry = c.negate(carry)
     extra = c.b.resize(carry, a.type)
     if subtract:
         first = c.both("sub", a, b)
         total = c.both("sub", first, extra)
-        out = c.both("or", c.b.icmp("ult", a, b), c.b.icmp("ult", first, extra))
+        out = c.negate(c.both("or", c.b.icmp("ult", a, b), c.b.icmp("ult", first, extra)))
     else:
         first = c.both("add", a, b)
         total = c.both("add", first, extra)
