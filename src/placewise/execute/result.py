@@ -19,6 +19,8 @@ class InstructionCount(NamedTuple):
     """PTX line, or byte offset of machine code."""
     warps: int
     threads: int
+    active: int
+    """Threads in which its guard predicate held. Of PTX all of them: its guards are not counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,22 +43,32 @@ class Execution:
     """(basic blocks, 2) warp and thread executions of each basic block, whole launch."""
     block_places: tuple[tuple[int, ...], ...] = ()
     """For each basic block the PTX line, or offset of machine code, of its instructions."""
+    guard_executions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(guards,) threads in which a guard predicate of machine code held, whole launch."""
+    guard_places: tuple[tuple[int, ...], ...] = ()
+    """For each of them the offsets of the instructions that it guards."""
     printed: Printed = field(default_factory=Printed)
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""
     optimised: bool = True
-    """Whether the run ended with optimised code; see :mod:`placewise.execute.codegen.better_code`."""
+    """Whether the run ended with optimised code (:mod:`placewise.execute.codegen.better_code`)."""
 
     def instruction_counts(self) -> tuple[InstructionCount, ...]:
         """Executions of every instruction, by place; all copies of a function taken together."""
         totals: dict[int, tuple[int, int]] = {}
+        active: dict[int, int] = {}
+        for places, held in zip(self.guard_places, self.guard_executions.tolist(), strict=True):
+            for place in places:
+                active[place] = active.get(place, 0) + held
         for places, (warps, threads) in zip(
             self.block_places, self.block_executions.tolist(), strict=True
         ):
             for place in places:
                 before = totals.get(place, (0, 0))
                 totals[place] = (before[0] + warps, before[1] + threads)
-        return tuple(InstructionCount(p, *totals[p]) for p in sorted(totals))
+        return tuple(
+            InstructionCount(p, *totals[p], active.get(p, totals[p][1])) for p in sorted(totals)
+        )
 
     def output(self, name: str) -> NDArray[np.generic]:
         """Array ``name`` after the run; raises KeyError if there is none."""

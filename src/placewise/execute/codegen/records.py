@@ -42,12 +42,12 @@ def _write(
     for name, value in zip(("base", "upper"), at, strict=True):
         t.do(f"store i64 {value}, ptr {_field(t, record, name)}, align 8")
     words = (site, stride, row, mask)
-    if any(w.startswith("%") for w in words):
-        for name, value in zip(("site", "stride", "row", "mask"), words, strict=True):
-            t.do(f"store i32 {value}, ptr {_field(t, record, name)}, align 4")
-    else:
-        constant = ", ".join(f"i32 {w}" for w in words)
-        t.do(f"store <4 x i32> <{constant}>, ptr {_field(t, record, 'site')}, align 8")
+    known = ", ".join(f"i32 {'poison' if w.startswith('%') else w}" for w in words)
+    four = f"<{known}>"
+    for n, word in enumerate(words):
+        if word.startswith("%"):
+            four = t.op(f"insertelement <4 x i32> {four}, i32 {word}, i64 {n}")
+    t.do(f"store <4 x i32> {four}, ptr {_field(t, record, 'site')}, align 8")
     short = t.op(f"trunc i64 {array} to i32")
     who = t.op(f"insertelement <4 x i32> {identity}, i32 {short}, i64 0")
     t.do(f"store <4 x i32> {who}, ptr {_field(t, record, 'array')}, align 8")
