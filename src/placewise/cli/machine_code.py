@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-
-class Format(StrEnum):
-    """Output formats."""
-
-    text = "text"
-    json = "json"
+from placewise.cli.options import CaseName, Format, OutputFormat
 
 
 def machine_code(
-    case: Annotated[
-        str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
-    ],
+    case: CaseName,
     machine: Annotated[
         str | None,
         typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file."),
@@ -41,7 +33,7 @@ def machine_code(
     listing: Annotated[
         bool, typer.Option("--listing", "-l", help="Every instruction, under its source line.")
     ] = False,
-    format_: Annotated[Format, typer.Option("--format", "-f", help="What to print.")] = Format.text,
+    format_: OutputFormat = Format.text,
 ) -> None:
     """Registers, occupancy, spills, instructions and schedule of a kernel's real machine code."""
     from placewise.advise.machine_code import inspect_machine_code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +13,21 @@ from rich.table import Table
 
 from placewise.cli import run as run_command
 from placewise.cli.machine_code import machine_code
+from placewise.cli.options import (
+    INTERRUPTED,
+    CaseName,
+    Format,
+    InstructionLimit,
+    MachineName,
+    OutputFormat,
+    Quiet,
+)
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import parse_time_ms
 from placewise.errors import PlacewiseError
 
 BAD_INPUT = 2
 """Exit status where the input is at fault."""
-INTERRUPTED = 130
 
 app = typer.Typer(
     add_completion=False,
@@ -31,22 +38,6 @@ app = typer.Typer(
 )
 machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
 app.add_typer(machine_app, name="machine")
-
-
-class Format(StrEnum):
-    """Output formats."""
-
-    text = "text"
-    json = "json"
-
-
-CaseName = Annotated[
-    str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
-]
-MachineName = Annotated[
-    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
 
 
 @app.command(
@@ -62,15 +53,12 @@ def advise(
         str | None,
         typer.Option(metavar="TIME", help="Measured time of the kernel as it is, e.g. 1.3ms."),
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", "-f", help="What to print.")] = Format.text,
+    format_: OutputFormat = Format.text,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the report and the verified source there."),
     ] = None,
-    instruction_limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Instructions of a warp after which it is taken to be endless."),
-    ] = None,
+    instruction_limit: InstructionLimit = None,
     quiet: Quiet = False,
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
@@ -162,7 +150,6 @@ app.command(
     "`placewise run mine.toml --check`\n\n"
     "`placewise run mine.toml --arch sm_90 --out results.npz --format json`",
 )(run_command.run)
-
 
 
 @app.command("cases")

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from placewise.cli.options import CaseName, Format, InstructionLimit, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 
 FOUND = 1
 """Exit status where the checker found mistakes."""
-INTERRUPTED = 130
-
-
-class Format(StrEnum):
-    """Output formats."""
-
-    text = "text"
-    json = "json"
 
 
 def run(
-    case: Annotated[
-        str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
-    ],
+    case: CaseName,
     check: Annotated[
         bool,
         typer.Option(
@@ -54,14 +44,9 @@ def run(
     threads: Annotated[
         int | None, typer.Option(min=1, help="Cores to use; all that give the same result.")
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Instructions of a warp after which it is taken to be endless."),
-    ] = None,
-    format_: Annotated[Format, typer.Option("--format", "-f", help="What to print.")] = Format.text,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress on standard error.")
-    ] = False,
+    limit: InstructionLimit = None,
+    format_: OutputFormat = Format.text,
+    quiet: Quiet = False,
 ) -> None:
     """Run a case on the CPU: outputs, counts by source line, and with --check its mistakes.
 

@@ -1,0 +1,31 @@
+"""Arguments and options that several commands take, said once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    text = "text"
+    json = "json"
+
+
+CaseName = Annotated[
+    str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
+]
+MachineName = Annotated[
+    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")
+]
+OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="What to print.")]
+InstructionLimit = Annotated[
+    int | None,
+    typer.Option(min=1, help="Instructions of a warp after which it is taken to be endless."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+INTERRUPTED = 130
+"""Exit status after Ctrl-C."""
