@@ -58,7 +58,7 @@ class LaunchState:
         found = reach(program, device)
         self._sites(program)
         self._shadows(program, device, found)
-        copies = any(a.opcode.startswith("cp.async") for a in program.accesses)
+        copies = any(_awaited(a) for a in program.accesses)
         shift = _shift(a for a in program.accesses if a.space in ("shared", "generic"))
         cells = (shared >> shift) + 1
         words = -(-shared // 4) if copies else 0
@@ -171,6 +171,9 @@ class LaunchState:
                 row[at.SHADOW_DEFINED] = region.defined.ctypes.data
             if not region.writable or not region.data.size:
                 continue
+            if region.window == engine.HEAP_WINDOW:
+                # What one thread frees another is given, in an order that no access shows.
+                continue
             if not found.may_write(region.window):
                 row[at.SHADOW_EXPECTED] = 0
                 continue
@@ -197,6 +200,11 @@ def _shift(accesses: Any) -> int:
     return {1: 0, 2: 1}.get(smallest, 2)
 
 
+def _awaited(a: Access) -> bool:
+    """Whether a group has to be waited for; bulk copies complete through their mbarrier."""
+    return a.opcode.startswith("cp.async") and ".bulk" not in a.opcode
+
+
 def flags_of(a: Access) -> int:
     """What an access is beside its kind; whether an atomic acquires depends on its use."""
     flags = 0
@@ -211,6 +219,6 @@ def flags_of(a: Access) -> int:
         flags |= at.RELEASES | at.ACQUIRES
     if ".release" in a.opcode or ".acq_rel" in a.opcode or ".sc" in a.opcode:
         flags |= at.RELEASES
-    if a.opcode.startswith("cp.async") and a.kind == "store":
+    if _awaited(a) and a.kind == "store":
         flags |= at.IS_ASYNC
     return flags
