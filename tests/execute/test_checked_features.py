@@ -76,4 +76,4 @@ def vector_atomics(**options):
 def test_nothing_is_found_in_it(program):
     checker = Checker()
     program(options={"check": checker})
-    assert checker.findings == ()
+    assert not checker.findings
