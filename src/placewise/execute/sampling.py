@@ -47,6 +47,19 @@ _FAR = float(1 << 40)
 """Coordinates are cut to this magnitude, so that they fit an integer."""
 
 
+CALL = types.int64(
+    types.voidptr,
+    types.voidptr,
+    types.voidptr,
+    types.uint32,
+    types.int64,
+    types.voidptr,
+    types.voidptr,
+    types.voidptr,
+)
+"""How generated code calls what reads or writes a texture's texels for a warp."""
+
+
 @njit(cache=True, error_model="numpy")
 def _addressed(index: int, extent: int, mode: int) -> int:
     """The texel that stands for ``index``, or -1 where the border does."""
@@ -141,16 +154,7 @@ def _texel_place(words: Any, axis: int, coordinate: float, exact: bool, linear: 
 
 
 @cfunc(
-    types.int64(
-        types.voidptr,
-        types.voidptr,
-        types.voidptr,
-        types.uint32,
-        types.int64,
-        types.voidptr,
-        types.voidptr,
-        types.voidptr,
-    ),
+    CALL,
     nopython=True,
     cache=True,
     error_model="numpy",

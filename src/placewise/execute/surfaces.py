@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc, types
+from numba import carray, cfunc
 
+from placewise.execute.sampling import CALL
 from placewise.execute.texture_request import (
     BOUNDARY,
     BOUNDARY_STEP,
@@ -41,16 +42,7 @@ _TRAP, _CLAMP, _ZERO = range(len(BOUNDARY))
 
 
 @cfunc(
-    types.int64(
-        types.voidptr,
-        types.voidptr,
-        types.voidptr,
-        types.uint32,
-        types.int64,
-        types.voidptr,
-        types.voidptr,
-        types.voidptr,
-    ),
+    CALL,
     nopython=True,
     cache=True,
 )
