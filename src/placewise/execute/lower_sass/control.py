@@ -1,9 +1,7 @@
 """Control flow: branches, subroutines put in place, barriers, and the end of threads.
 
-A subroutine gets a copy of its own at each call, since lanes that parted before different calls
-must not meet inside. A copy is named by the calls that lead to it. The register that a return goes
-by holds what the caller put into it: the compiler always loads a literal right before the call.
-A return to anywhere else ends the run as a trap.
+See :mod:`placewise.execute.lower_sass.subroutines` for what becomes of calls. A return to anywhere
+else than where its call returns to ends the run as a trap.
 """
 
 from __future__ import annotations
@@ -13,24 +11,20 @@ from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Place
 from placewise.execute.lower_sass import table
 from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.execute.lower_sass.special import BARRIER_RESULT
+from placewise.execute.lower_sass.subroutines import MAY_END, Calls, Subroutines
 from placewise.kernel.cubin import CubinKernel
 from placewise.kernel.sass import (
     INSTRUCTION_BYTES,
     Immediate,
     Instruction,
     Listing,
-    Name,
     Operand,
     Register,
 )
 
-Calls = tuple[int, ...]
-"""Offsets of the call instructions that lead to a copy, outermost first."""
-
 _LONGEST = 200_000
 """Instructions of all copies together; more would take minutes to compile."""
 _FAILURES = frozenset({"__assertfail", "__assert_fail"})
-_MAY_END = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "EXIT", "BPT", "KILL", "BAR", "JMX"})
 
 
 class Control:
@@ -45,13 +39,11 @@ class Control:
         self.files = files
         """Numbers of source files by name."""
         self.code = listing.instructions
-        self.functions = {f.name: f.offset for f in facts.functions} | {facts.entry: 0}
+        self.subroutines = Subroutines(facts, self.code)
         self.branches = {x.offset: x.targets for x in facts.indirect_branches}
         self.leaders = self._leaders()
         self.blocks: dict[tuple[Calls, int], Block] = {}
         self.waiting: list[tuple[Calls, int]] = []
-        self.returns: dict[Calls, int] = {}
-        """Where a copy returns to."""
         self.lowered = 0
 
     def run(self) -> None:
@@ -63,15 +55,16 @@ class Control:
 
     def _leaders(self) -> set[int]:
         """Where blocks start."""
-        found = set(self.functions.values())
+        found = set(self.subroutines.starts)
         for i in self.code:
-            if i.parts[0] in _MAY_END:
+            if i.parts[0] in MAY_END:
                 found.add(i.offset + INSTRUCTION_BYTES)
             if i.parts[0] in ("BRA", "JMP", "CALL"):
                 found |= {int(o.value) for o in i.operands if isinstance(o, Immediate)}
         for targets in self.branches.values():
             found |= set(targets)
-        return found | {self._return_address(i) for i in self.code if i.parts[0] == "CALL"}
+        called = (i for i in self.code if i.parts[0] == "CALL")
+        return found | {self.subroutines.return_address(i) for i in called}
 
     def _block(self, calls: Calls, offset: int) -> Block:
         key = (calls, offset)
@@ -125,6 +118,8 @@ class Control:
             self.b.block.place = c.place
         try:
             guard = c.predicate(i.guard) if i.guard is not None else None
+            if guard is not None:
+                self.b.count_guard(guard, i.offset)
             if guard is not None and guard.op == "const":
                 if not guard.attr:
                     return False
@@ -248,71 +243,33 @@ class Control:
         if c.flag("ABS"):
             return self._call_driver(calls, i, guard)
         (target,) = i.operands
-        start = self._start_of(target)
+        start = self.subroutines.start_of(target)
         if start is None:
             c.unsupported(i, f"'{target}' is not in the kernel's code")
-        if start not in self.functions.values():
+        if start not in self.subroutines.starts:
             # Into the middle of the code that calls: a jump, from which nothing returns.
             self._branch_if(calls, i, guard, target)
             return True
         if i.offset in calls:
             c.unsupported(i, "a subroutine that calls itself")
-        inner = (*calls, i.offset)
-        self.returns[inner] = self._return_address(i)
         if guard is not None:
             self._fork(calls, i, guard)
-        self.b.finish(Jump(self._go(inner, start)))
+        self.b.finish(Jump(self._go((*calls, i.offset), start)))
         return True
-
-    def _return_address(self, i: Instruction) -> int:
-        """Where a call returns to: what was put last into a register that the callee returns by."""
-        after = i.offset + INSTRUCTION_BYTES
-        registers = self._return_registers(i.operands[0])
-        for at in range(i.offset - INSTRUCTION_BYTES, -1, -INSTRUCTION_BYTES):
-            earlier = self.code[at // INSTRUCTION_BYTES]
-            if earlier.parts[0] in _MAY_END:
-                break
-            if earlier.operands and earlier.operands[0] in registers:
-                value = earlier.operands[-1]
-                if isinstance(value, Immediate) and isinstance(value.value, int):
-                    return value.value
-                break
-        return after
-
-    def _return_registers(self, callee: Operand) -> set[Operand]:
-        """Registers that the returns of a subroutine go by."""
-        start = self._start_of(callee)
-        function = next((f for f in self.facts.functions if f.offset == start), None)
-        if function is None:
-            return set()
-        offset = function.offset
-        return {
-            i.operands[0]
-            for i in self.code
-            if i.parts[0] == "RET" and offset <= i.offset < offset + function.size
-        }
-
-    def _start_of(self, callee: Operand) -> int | None:
-        """Where a subroutine starts; None where it is none of this section."""
-        if isinstance(callee, Name):
-            return self.functions.get(callee.text)
-        if isinstance(callee, Immediate) and isinstance(callee.value, int):
-            return callee.value
-        return None
 
     def _return(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
         c = self.c
         c.without_effect("NODEC", "REL")
         if c.modifiers or not calls:
             c.unsupported(i)
-        back = self.returns[calls]
         register = i.operands[0]
         if guard is not None:
             self._fork(calls, i, guard)
+        back = self.subroutines.return_address(self._at(calls[-1]))
         right = c.b.icmp("eq", c.i32(register), c.b.const("i32", back))
         lost = self.b.new_block()
         self.b.finish(Branch(right, self._go(calls[:-1], back), lost.number))
-        self.c.start(lost)
+        c.start(lost)
         self.b.finish(Trap(c.place))
         return True
 

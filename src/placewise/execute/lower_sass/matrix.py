@@ -41,12 +41,12 @@ def multiply(c: Context, i: Instruction) -> None:
         c.without_effect("F32")
         a = b = _ELEMENTS.get(c.one_of(*_ELEMENTS) or "", "f16")
     else:
-        kinds = [m for m in c.modifiers if m in _INTEGERS]
-        if len(kinds) != 2:
+        types = [m for m in c.modifiers if m in _INTEGERS]
+        if len(types) != 2:
             c.unsupported(i)
-        for kind in kinds:
-            c.modifiers.remove(kind)
-        a, b = (kind.lower() for kind in kinds)
+        for type_ in types:
+            c.modifiers.remove(type_)
+        a, b = (type_.lower() for type_ in types)
         total = "s32"
         saturate = c.flag("SAT")
     kind = Mma(*shape, a, b, total, total, "", saturate)

@@ -83,6 +83,7 @@ def lower_sass(
         shared_bytes=facts.shared_base + facts.static_shared_bytes,
         local_bytes=local_bytes,
         param_bytes=facts.parameter_bytes,
+        guards=builder.guards,
     )
 
 
