@@ -27,6 +27,8 @@ class Builder:
         self.regs: dict[str, Reg] = {}
         self.accesses: list[Access] = []
         self.syncs: list[Sync] = []
+        self.guards: list[list[int]] = []
+        """Places of the instructions that each counter of guards serves."""
         self.arguments: dict[str, dict[int, int]] = {}
         """Calls' arguments by unique name: bits stored at each byte offset."""
         self.block = Block(0)
@@ -35,6 +37,7 @@ class Builder:
         self._known: dict[tuple[object, ...], Node] = {}
         self._present: dict[Reg, Node] = {}
         self._written: set[Reg] = set()
+        self._counted: dict[Node, int] = {}
 
     def new_block(self) -> Block:
         """A block with a number of its own, not yet current."""
@@ -53,6 +56,7 @@ class Builder:
         self._known = {}
         self._present = {}
         self._written = set()
+        self._counted = {}
 
     def finish(self, terminator: Terminator) -> None:
         """Write back the registers and end the current block."""
@@ -107,6 +111,15 @@ class Builder:
         numbered = replace(sync, number=len(self.syncs))
         self.syncs.append(numbered)
         return self._append("sync", "i1", args, numbered)
+
+    def count_guard(self, guard: Node, place: int) -> None:
+        """Count the lanes where an instruction's guard holds, once a block for equal guards."""
+        number = self._counted.get(guard)
+        if number is None:
+            number = self._counted[guard] = len(self.guards)
+            self.guards.append([])
+            self.effect("count", "i1", guard, attr=number)
+        self.guards[number].append(place)
 
     def const(self, type_: str, value: int) -> Node:
         """A constant; for floating types ``value`` is the bits."""

@@ -32,6 +32,7 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``permute``         value; ``attr`` the lane that each lane takes it from
 ``heap``            bytes or address (i64); ``attr`` malloc or free; the address given, or 0
 ``mma``             registers of A, B and C; ``attr`` an :class:`Mma`; parts: registers of D
+``count``           predicate; counts the lanes where it holds; ``attr`` the counter's number
 ==================  ===================================================================
 
 ``members`` is a mask of the lanes taking part, where it is not simply all active ones.
@@ -265,6 +266,8 @@ class Program:
     """Blocks whose innermost loop waits for what other warps do."""
     syncs: list[Sync] = field(default_factory=list)
     """Instructions that order what threads do."""
+    guards: list[list[int]] = field(default_factory=list)
+    """For each counter of ``count`` nodes the places of the instructions that it counts for."""
 
     def barriers(self) -> list[Barrier]:
         """All barriers."""

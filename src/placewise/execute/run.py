@@ -376,7 +376,8 @@ def _result(
     counters = np.sum([w.counters for w in workers], axis=0)
     touched = np.any([w.touched for w in workers], axis=0)
     blocks = len(program.blocks)
-    by_block = counters[: 2 * blocks].reshape(blocks, 2)
+    by_block, own, guards = np.split(counters, [2 * blocks, 2 * blocks + len(program.accesses)])
+    by_block = by_block.reshape(blocks, 2)
     instructions = np.array([b.instructions for b in program.blocks], np.int64)
     return Execution(
         outputs=outputs,
@@ -385,9 +386,11 @@ def _result(
         warp_instructions=int(by_block[:, 0] @ instructions),
         thread_instructions=int(by_block[:, 1] @ instructions),
         sites=translation.sites,
-        site_executions=_site_executions(translation, by_block, counters[2 * blocks :]),
+        site_executions=_site_executions(translation, by_block, own),
         block_executions=by_block,
         block_places=translation.block_places,
+        guard_executions=guards,
+        guard_places=tuple(tuple(places) for places in program.guards),
         seconds=seconds,
         # Kernels that print run on one worker.
         printed=workers[0].host_calls.printed() if workers else Printed(),

@@ -83,7 +83,8 @@ class Worker:
         program, compiled = translation.program, translation.compiled
         self.translation = translation
         self.ctx = np.zeros(layout.SLOTS, np.int64)
-        self.counters = np.zeros(2 * len(program.blocks) + len(program.accesses), np.int64)
+        counters = 2 * len(program.blocks) + len(program.accesses) + len(program.guards)
+        self.counters = np.zeros(counters, np.int64)
         self.touched = np.zeros((layout.WINDOWS, 2), np.uint8)
         self.deliver = deliver
         self.free: queue.SimpleQueue[TraceBuffer] = queue.SimpleQueue()

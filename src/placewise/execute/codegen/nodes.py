@@ -55,6 +55,8 @@ def emit(s: State, n: Node, blend: int) -> None:
         matrix.emit(s, n)
     elif op == "permute":
         matrix.permute(s, n)
+    elif op == "count":
+        _count(s, n)
     elif op == "sync":
         checks.synchronise(s, n)
     elif op != "const":
@@ -94,6 +96,14 @@ def _set(s: State, n: Node, blend: int) -> None:
         old = s.op(f"load {type_}, ptr {place}")
         new = s.op(f"select <32 x i1> {s.flags()}, {type_} {new}, {type_} {old}")
     s.do(f"store {type_} {new}, ptr {place}")
+
+
+def _count(s: State, n: Node) -> None:
+    assert isinstance(n.attr, int)
+    lanes = s.op(f"and i32 {s.mask}, {s.mask_of(n.args[0])}")
+    number = s.call("i32", "llvm.ctpop.i32", ("i32", lanes))
+    first = 2 * len(s.program.blocks) + len(s.program.accesses)
+    s.count(first + n.attr, s.op(f"zext i32 {number} to i64"))
 
 
 def _special(s: State, n: Node) -> None:

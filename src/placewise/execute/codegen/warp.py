@@ -30,7 +30,9 @@ def warp_function(
     return "\n".join([head, *s.lines, *body, "}"]), s
 
 
-EFFECTS = frozenset({"store", "atomic", "load", "heap", "texture", "sample", "surface", "host"})
+EFFECTS = frozenset(
+    {"store", "atomic", "load", "heap", "texture", "sample", "surface", "host", "count"}
+)
 """Operations that are done even where nobody wants their value."""
 
 _PATTERNED_LIMIT = 160

@@ -1,8 +1,7 @@
 """Counters under the names of Nsight Compute's metrics.
 
 NVIDIA, Nsight Compute documentation, "Metrics Reference" and "Metrics Decoder": a request is a
-warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage of L1. Instructions
-are counted as in the group tables of :mod:`placewise.kernel.sass.classes`.
+warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage of L1.
 """
 
 from __future__ import annotations
@@ -10,25 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from placewise.execute.result import Execution
 from placewise.kernel.machine_code import machine_code
-from placewise.kernel.sass.classes import group
 from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 
 NCU_SECTOR = 32
-_CLASSES = {
-    "fp16": ("fp16",),
-    "fp32": ("fp32",),
-    "fp64": ("fp64",),
-    "integer": ("integer", "uniform"),
-    "control": ("control",),
-    "memory": (
-        "global", "global atomic", "shared", "shared atomic", "local", "constant", "texture",
-        "surface",
-    ),
-    "conversion": ("conversion",),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -108,17 +94,14 @@ def _operation(t: SiteTraffic) -> str:
 
 
 def _class_metrics(run: SimulatedLaunch) -> list[Metric]:
-    """Thread instructions by class. Lanes that an instruction's own predicate switches off are
-    counted here, which the profiler's "pred_on" does not."""
-    groups = {i.offset: group(i.opcode) for i in machine_code(run.kernel).instructions}
+    """Thread instructions by class, of the threads whose guard holds."""
+    classes = {i.offset: thread_class(i.opcode) for i in machine_code(run.kernel).instructions}
+    threads = dict.fromkeys(CLASSES, 0)
+    for count in run.execution.instruction_counts():
+        kind = classes.get(count.place)
+        if kind is not None:
+            threads[kind] += count.active
     return [
-        Metric(
-            f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum",
-            float(_threads(run.execution, {o for o, g in groups.items() if g in members})),
-        )
-        for name, members in _CLASSES.items()
+        Metric(f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum", float(n))
+        for kind, n in threads.items()
     ]
-
-
-def _threads(execution: Execution, places: set[int]) -> int:
-    return sum(c.threads for c in execution.instruction_counts() if c.place in places)
