@@ -32,6 +32,9 @@ ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 FAST = ("sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ARCHS if a != "sm_80"))
 TEXTURES = {"textures"}
 """Constructs that use textures; they have tests of their own."""
+CONTRACTED = {"bfloat16": 2**-4, "half": 2**-6}
+"""Constructs in whose PTX ptxas may join products and sums, and how far that may take a result:
+some units in the last place of 8 or 11 bits, more where the terms nearly cancel."""
 relaxed = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 
@@ -58,7 +61,10 @@ def test_constructs_agree(name, arch):
     kernel = compile_kernel(source, "construct.cu", "k", CompileOptions(arch=arch))
     inputs = Inputs(tuple(argument(n, v) for n, v in values.items()), constants)
     found = compare(kernel, Launch(*launch), inputs)
-    assert not found.different
+    if name in CONTRACTED:
+        assert found.worst <= CONTRACTED[name]
+    else:
+        assert not found.different
     if name not in SCHEDULED:
         assert not found.only_machine_code
         assert {kind for _, kind, _ in found.only_ptx} <= {"load"}

@@ -78,6 +78,8 @@ class Banks:
             address = c.both("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
             space = "param"
         elif operand.bank == _USER:
+            if bits * count > 32 and not self._is_aligned(operand, bits * count // 8):
+                return self._by_words(c, operand, bits, count)
             address = self._user_address(c, operand, offset)
             space = "constant"
         else:
@@ -85,6 +87,27 @@ class Banks:
                 c.refuse("a table of the compiler read in other than words")
             return [self._table(c, operand, offset, bits)]
         return c.memory_load(space, bits, count, address, 0)
+
+    def _is_aligned(self, operand: Constant, size: int) -> bool:
+        """Whether a place that is aligned in bank 3 is so in its variable, and ends inside it."""
+        if operand.base is not None:
+            return all(v.offset % size == 0 for v in self._variables)
+        return any(
+            v.offset <= operand.offset
+            and operand.offset + size <= v.offset + v.size
+            and (operand.offset - v.offset) % size == 0
+            for v in self._variables
+        )
+
+    def _by_words(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
+        """An access that the variables' own windows cannot do at once."""
+        words = [
+            self.load(c, operand._replace(offset=operand.offset + n), 32, 1)[0]
+            for n in range(0, bits * count // 8, 4)
+        ]
+        if bits == 32:
+            return words
+        return [c.pairs.wide(low, high) for low, high in zip(words[::2], words[1::2], strict=True)]
 
     def _user_address(self, c: Context, operand: Constant, offset: Node) -> Node:
         """A place in bank 3 as an address in its variable's window."""

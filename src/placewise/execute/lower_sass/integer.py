@@ -294,6 +294,18 @@ def imnmx(c: Context, i: Instruction) -> None:
     _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)
 
 
+def imnmx3(c: Context, i: Instruction) -> None:
+    """VIMNMX3: the smallest or largest of three."""
+    kind = "u" if c.flag("U32") else "s"
+    target, *sources, choice = i.operands
+    smaller = c.predicate(choice)
+    if len(sources) != 3 or smaller.op != "const":
+        c.unsupported(i)
+    op = kind + ("min" if smaller.attr else "max")
+    x, y, z = (c.i32(s) for s in sources)
+    c.write(target, c.both(op, c.both(op, x, y), z))
+
+
 def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: Operand) -> None:
     halves = c.one_of("U16x2", "S16x2")
     kind = "u" if c.flag("U32") or halves == "U16x2" else "s"

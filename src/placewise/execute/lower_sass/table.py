@@ -31,6 +31,7 @@ _INTEGER: dict[str, Handler] = {
     "LEA": integer.lea,
     "IMNMX": integer.imnmx,
     "VIMNMX": integer.imnmx,
+    "VIMNMX3": integer.imnmx3,
     "VIADD": integer.viadd,
     "VIADDMNMX": integer.viaddmnmx,
     "VABSDIFF": integer.vabsdiff,

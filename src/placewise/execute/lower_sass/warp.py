@@ -68,7 +68,7 @@ def match(c: Context, i: Instruction) -> None:
     mode = c.one_of("ANY", "ALL")
     wide = c.flag("U64")
     c.without_effect("U32")
-    if mode is None or c.guard is not None or c.members:
+    if mode is None or c.guard is not None:
         c.unsupported(i)
     *outs, target, source = i.operands
     value = c.i64(source) if wide else c.i32(source)
@@ -79,7 +79,9 @@ def match(c: Context, i: Instruction) -> None:
 
 
 def _everyone(c: Context, mode: str) -> tuple[Node, ...]:
-    return (c.b.effect("activemask", "i32"),) if mode == "ALL" else ()
+    if c.members or mode == "ANY":
+        return c.members
+    return (c.b.effect("activemask", "i32"),)
 
 
 def redux(c: Context, i: Instruction) -> None:
