@@ -9,7 +9,7 @@ import placewise
 
 ROOT = Path(placewise.__file__).parent
 LINE = [
-    "errors", "space", "machine", "kernel", "cases", "execute", "memory", "model", "choose",
+    "errors", "space", "machine", "kernel", "cases", "execute", "memory", "probe", "model", "choose",
     "rewrite", "advise", "report", "cli",
 ]  # fmt: skip
 ASIDE = {"gpu": "advise"}

@@ -1,0 +1,207 @@
+"""All that is found of a memory path: its caches, its TLBs, and its latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placewise.probe.chase import ProbeDevice
+from placewise.probe.infer_lines import capacity_lines, fetched_bytes, size_beyond
+from placewise.probe.infer_policy import infer_policy
+from placewise.probe.infer_sets import find_sets, sectors_per_line, sharers
+from placewise.probe.latencies import Survey, survey
+from placewise.probe.structure import Structure, labels_of, mapping
+from placewise.probe.view import View, false_rate
+
+_STRIDE = 256
+"""Bytes; at least a line, so that each load of a survey is of another line."""
+_ELEMENT = 4
+_PAGE_STEP = 1 << 16
+"""Smallest page that is looked for: GPUs have 64 KB or 2 MB for device memory."""
+_PAGES = 1024
+"""Loads, a page apart, at most."""
+_SPREAD = 128
+"""Bytes that loads a page apart are moved by, one to the next: a line of the last cache."""
+_FEWEST = 32
+"""Loads, a page apart, that tell of a TLB."""
+_PART = 4
+"""Of the last cache's lines, one in so many may be used by loads that are to hit in it."""
+_HELD = 0.02
+"""Share of loads that pass the last cache by, where the array still fits."""
+_MARGIN = 1.25
+"""Above the slowest latency; slower loads are outliers."""
+_WIDE = 2.0
+"""The same where TLBs may be at work that are not looked for."""
+_NO_MEMBER = "lines that should share a set could not be told from the others"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to look for."""
+
+    tlbs: bool = True
+    most_sets: int = 128
+    """Sets of a cache that are looked at one by one; of caches with more, some."""
+    sampled_sets: int = 8
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Levels nearest to the cores first."""
+
+    caches: tuple[Structure, ...]
+    memory_cycles: float
+    tlbs: tuple[Structure, ...] = ()
+    walk_cycles: float = 0.0
+    """What a load adds whose page no TLB holds."""
+    doubts: tuple[str, ...] = ()
+
+
+def infer_hierarchy(
+    device: ProbeDevice,
+    plan: Plan = Plan(),
+    progress: Callable[[str], None] = lambda _: None,
+) -> Hierarchy:
+    """Find caches and TLBs by timed chases alone."""
+    progress("latencies")
+    seen = survey(device, stride=_STRIDE)
+    levels = len(seen.cycles) - 1
+    tlbs: tuple[Structure, ...] = ()
+    walk = 0.0
+    if plan.tlbs:
+        progress("TLBs")
+        tlbs, walk = _tlbs(device, seen, plan)
+    page = min((t.line_bytes for t in tlbs if t.line_bytes), default=None)
+    caches = []
+    for level in range(levels):
+        progress(f"cache {level + 1} of {levels}")
+        margin = _MARGIN if plan.tlbs else _WIDE
+        high = margin * (seen.cycles[-1] + walk)
+        caches.append(_cache(device, seen, level, high, page, plan))
+    return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk)
+
+
+def _cache(
+    device: ProbeDevice, seen: Survey, level: int, high: float, page: int | None, plan: Plan
+) -> Structure:
+    latency = seen.cycles[level]
+    bypass = min(level, device.bypasses)
+    view = View(
+        device, _ELEMENT, seen.between(level), high, bypass=bypass, page_bytes=page, seed=plan.seed
+    )
+    view = replace(view, false=false_rate(view))
+    size = size_beyond(seen, level)
+    piece = fetched_bytes(view, size, _ELEMENT) if size else None
+    if piece is None:
+        return Structure(latency, doubts=("no load was seen to miss",))
+    return _structure(replace(view, stride=piece), latency, plan, shielded=bypass < level)
+
+
+def _pages(seen: Survey) -> int:
+    """Loads, a page apart, that the last cache holds in any case."""
+    held = seen.sizes[seen.shares[:, -1] < _HELD]
+    return min(_PAGES, int(held[-1]) // (_PART * _SPREAD)) if len(held) else 0
+
+
+def _tlbs(device: ProbeDevice, cached: Survey, plan: Plan) -> tuple[tuple[Structure, ...], float]:
+    bypass = device.bypasses
+    pages = _pages(cached)
+    step = _PAGE_STEP
+    while step * _FEWEST <= device.reach_bytes and pages:
+        seen = survey(device, stride=step, spread=_SPREAD, bypass=bypass, most=pages)
+        if len(seen.cycles) > 1:
+            break
+        step *= 2
+    else:
+        return (), 0.0
+    found: list[Structure] = []
+    stride = step
+    while True:
+        level = len(found)
+        view = _tlb_view(device, stride, seen, level, cached.cycles[-1], plan)
+        size = size_beyond(seen, level)
+        page = fetched_bytes(view, size, stride) if size else None
+        if page is None:
+            break
+        if page > stride or level == 0:
+            stride = page
+            wider = survey(device, stride=stride, spread=_SPREAD, bypass=bypass, most=pages)
+            if len(wider.cycles) > level + 1:
+                seen = wider
+            view = _tlb_view(device, stride, seen, level, cached.cycles[-1], plan)
+        adds = seen.cycles[level] - seen.cycles[0]
+        found.append(_structure(view, adds, plan, shielded=level > 0))
+        if len(seen.cycles) <= len(found) + 1:
+            break
+    return tuple(found), seen.cycles[-1] - seen.cycles[0]
+
+
+def _tlb_view(
+    device: ProbeDevice, stride: int, seen: Survey, level: int, memory: float, plan: Plan
+) -> View:
+    """Of a TLB; the first load of a line is not in the caches either, and a miss all the same."""
+    walk = seen.cycles[-1] - seen.cycles[0]
+    view = View(
+        device,
+        stride,
+        seen.between(level),
+        _MARGIN * (memory + walk),
+        spread=_SPREAD,
+        bypass=device.bypasses,
+        seed=plan.seed,
+    )
+    return replace(view, false=false_rate(view))
+
+
+def _structure(view: View, latency: float, plan: Plan, *, shielded: bool) -> Structure:
+    """Structure of the level that ``view``, in pieces as they are fetched, looks at."""
+    pieces = capacity_lines(view)
+    if pieces is None:
+        return Structure(latency, sector_bytes=view.stride, doubts=("no array was too large",))
+    partial = Structure(latency, pieces * view.stride, view.stride)
+    members = sharers(view, pieces, pieces)
+    if not len(members):
+        return replace(partial, doubts=(_NO_MEMBER,))
+    q = 1 if view.spread else sectors_per_line(view, pieces, pieces, members)
+    if pieces % q or not (members // q * q == members - members % q).all():
+        return replace(partial, doubts=(_NO_MEMBER,))
+    lines = pieces // q
+    by_line = replace(view, stride=view.stride * q)
+    sets = find_sets(by_line, lines, most=plan.most_sets, sampled=plan.sampled_sets)
+    if not sets.members:
+        return replace(partial, doubts=(_NO_MEMBER,))
+    doubts = []
+    sizes = [len(m) for m in sets.members]
+    if sets.overlap:
+        doubts.append("a line seems to lie in two sets")
+    if sets.all:
+        ways = tuple(sizes)
+        if sum(sizes) != lines:
+            doubts.append("the sets do not add up to the capacity")
+    else:
+        ways = (sizes[0],) * (lines // sizes[0])
+        if len(set(sizes)) > 1 or lines % sizes[0]:
+            doubts.append("sets are of several sizes, and not all were looked at")
+    first = min(range(len(sizes)), key=lambda k: (sizes[k], int(sets.members[k][0])))
+    shield = np.zeros(0, np.int64)
+    if shielded:
+        shield = np.setdiff1d(np.arange(lines), sets.members[first])
+    policy = infer_policy(by_line, sets.members[first], sets.others[first], shield)
+    if policy.doubt:
+        doubts.append(policy.doubt)
+    index, run = mapping(sets.members, lines, len(ways))
+    labels = labels_of(sets.members, lines) if sets.all and not sets.overlap else ()
+    return replace(
+        partial,
+        line_bytes=by_line.stride,
+        ways=ways,
+        policy=policy.name,
+        way_probabilities=policy.probabilities,
+        index=index,
+        run=run,
+        labels=labels,
+        doubts=tuple(doubts),
+    )
