@@ -67,20 +67,17 @@ def predict(row: Row) -> dict[str, float]:
     # A sample of the points fills its last block differently from the whole; what is counted per
     # block is scaled by the points.
     scale = POINTS / (POINTS // share) if row.kernel == "pnpoly" else 1.0
-    constant = (REGISTERS, "sm__maximum_warps_per_active_cycle_pct")
-    return {m.name: m.value * (1.0 if m.name in constant else scale) for m in launch_metrics(run)}
+    return {m.name: m.value for m in launch_metrics(run, scale)}
 
 
 def errors_of(
     rows: list[Row], predicted: list[dict[str, float]], counter: str
 ) -> NDArray[np.float64]:
-    """Relative errors of a counter over the rows that have it."""
-    pairs = [
-        (p.get(counter, 0.0), r.values[counter])
-        for r, p in zip(rows, predicted, strict=True)
-        if r.values.get(counter)
-    ]
-    return np.array([p / m - 1 for p, m in pairs])
+    """Relative errors of a counter over the rows that have it; of one that no row has, whether it
+    was predicted all the same."""
+    pairs = [(p.get(counter, 0.0), r.values[counter]) for r, p in zip(rows, predicted, strict=True)]
+    found = [p / m - 1 for p, m in pairs if m]
+    return np.array(found if found else [float(p != 0.0) for p, _ in pairs])
 
 
 def judge(rows: list[Row], predicted: list[dict[str, float]]) -> list[Figure]:

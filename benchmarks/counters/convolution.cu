@@ -2,7 +2,7 @@
 // (BLOCK_X * TILE_X) x (BLOCK_Y * TILE_Y) outputs from a tile of the input that it has staged in
 // shared memory, a thread every BLOCK_X-th column and BLOCK_Y-th row of them. Tests against the
 // image's border are only there where the tiles do not divide it. Nothing tells the compiler the
-// number of threads. READ_ONLY: inputs are loaded with __ldg.
+// number of threads. READ_ONLY: inputs are loaded with __ldg, at an address that is made step by step.
 #define FILTER 15
 #define COLUMNS (BLOCK_X * TILE_X)
 #define ROWS (BLOCK_Y * TILE_Y)
@@ -10,9 +10,9 @@
 #define INPUT_HEIGHT (HEIGHT + FILTER - 1)
 #define CUT ((HEIGHT % ROWS) != 0 || (WIDTH % COLUMNS) != 0)
 #if READ_ONLY
-#define LOAD(element) __ldg(&element)
+#define LOAD(a, i) __ldg(a + i)
 #else
-#define LOAD(element) element
+#define LOAD(a, i) a[i]
 #endif
 
 __constant__ float taps[FILTER * FILTER];
@@ -28,9 +28,9 @@ extern "C" __global__ void convolve(float *output, const float *input) {
         for (int j = tx; j < COLUMNS + FILTER - 1; j += BLOCK_X) {
 #if CUT
             const int y = row + i, x = column + j;
-            if (y < INPUT_HEIGHT && x < INPUT_WIDTH) staged[i][j] = LOAD(input[y * INPUT_WIDTH + x]);
+            if (y < INPUT_HEIGHT && x < INPUT_WIDTH) staged[i][j] = LOAD(input, y * INPUT_WIDTH + x);
 #else
-            staged[i][j] = LOAD(input[(row + i) * INPUT_WIDTH + (column + j)]);
+            staged[i][j] = LOAD(input, (row + i) * INPUT_WIDTH + (column + j));
 #endif
         }
     }

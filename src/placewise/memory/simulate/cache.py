@@ -100,6 +100,18 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     )
 
 
+def dirty_sectors(c: Caches) -> int:
+    """Sectors held that are newer than what lies below."""
+    return int(np.bitwise_count(c.held >> DIRTY).sum())
+
+
+def held_sectors(c: Caches) -> float:
+    """Sectors that fit, if every line holds as many as the lines present do on average."""
+    lines = int((c.tags != EMPTY).sum())
+    valid = int(np.bitwise_count(c.held & VALID).sum())
+    return c.tags.size * valid / lines if lines else 0.0
+
+
 @njit(cache=True, nogil=True, inline="always")
 def bits(mask: Int) -> Int:
     """Number of ones among the lower 32 bits."""

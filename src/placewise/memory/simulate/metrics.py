@@ -7,7 +7,7 @@ warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from placewise.kernel.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
@@ -17,8 +17,7 @@ from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 NCU_SECTOR = 32
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """A counter of the whole launch, or of a part of it."""
 
     name: str
@@ -27,22 +26,26 @@ class Metric:
     """Standard error, where blocks were sampled."""
 
 
-def launch_metrics(run: SimulatedLaunch) -> tuple[Metric, ...]:
-    """All counters of a launch."""
+def launch_metrics(run: SimulatedLaunch, launches: float = 1.0) -> tuple[Metric, ...]:
+    """All counters of a launch, or of one with ``launches`` times as many blocks of the kind."""
     traffic = run.traffic
-    written = traffic.dram_sectors_written
+    written = traffic.dram_sectors_written(launches)
     metrics = [
         *traffic_metrics(traffic.sites, traffic.sector_bytes),
-        Metric("dram__sectors_write.sum", written.value, written.error),
         Metric("smsp__inst_executed.sum", float(run.execution.warp_instructions)),
         Metric("smsp__thread_inst_executed.sum", float(run.execution.thread_instructions)),
     ]
     if run.from_machine_code:
         metrics += _class_metrics(run)
-    bound = 100.0 * run.occupancy.fraction
+    metrics = [m._replace(value=m.value * launches, error=m.error * launches) for m in metrics]
+    if written.value:
+        per_sector = traffic.sector_bytes / NCU_SECTOR
+        error = written.error * per_sector
+        metrics.append(Metric("dram__sectors_write.sum", written.value * per_sector, error))
     if run.kernel.registers:
         metrics.append(Metric("launch__registers_per_thread", float(run.kernel.registers)))
-    metrics.append(Metric("sm__maximum_warps_per_active_cycle_pct", bound))
+    occupied = 100.0 * run.occupancy.fraction
+    metrics.append(Metric("sm__maximum_warps_per_active_cycle_pct", occupied))
     return tuple(metrics)
 
 

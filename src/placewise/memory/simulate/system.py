@@ -22,7 +22,7 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
-from placewise.memory.simulate.cache import new_caches
+from placewise.memory.simulate.cache import dirty_sectors, held_sectors, new_caches
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic, Traffic, banked_transactions
@@ -223,16 +223,18 @@ class MemorySystem:
             self._l2_hits.sum(0),
             self._fetched.sum(0),
             self._written.sum(0),
+            self._written.sum(0) + sum(dirty_sectors(c) for c in self._last),
         ]
         before = self._before or [np.zeros_like(n) for n in now]
-        sectors, l1, l2, dram, written = (n - b for n, b in zip(now, before, strict=True))
+        sectors, l1, l2, dram, written, dirtied = (n - b for n, b in zip(now, before, strict=True))
         self._before = now
         counted = bool(counted_waves(self._chosen)[self._wave])
         self._waves.append(
             WaveCounts(
-                self._wave, len(self._in_wave), counted, sectors, l1, l2, dram, int(written[0])
+                self._wave, len(self._in_wave), counted, sectors, l1, l2, dram,
+                int(written[0]), int(dirtied[0]),
             )
-        )
+        )  # fmt: skip
         self._in_wave.clear()
         if len(self._waves) == 1 and len(self._chosen) > 1:
             self._chosen = sampled_waves(len(self._chosen), self._budget // max(1, self._records))
@@ -278,7 +280,7 @@ class MemorySystem:
         if executions is not None and len(executions):
             np.divide(executions, counts.requests, out=scale, where=counts.requests > 0)
         banked = (self._irregular + self._banked_by_pattern()) * scale
-        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counts.sectors),) * 4, 0)]
+        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counts.sectors),) * 4, 0, 0)]
         waves = self._waves or none
 
         def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -287,7 +289,9 @@ class MemorySystem:
         l1, l1_error = whole("l1_hits")
         l2, l2_error = whole("l2_hits")
         dram, dram_error = whole("dram")
-        written, written_error = whole_launch(waves, blocks, np.array([[w.written] for w in waves]))
+        out, out_error = whole_launch(
+            waves, blocks, np.array([[w.written, w.dirtied] for w in waves])
+        )
         sites = tuple(
             SiteTraffic(
                 site=site,
@@ -305,7 +309,9 @@ class MemorySystem:
         )
         return Traffic(
             sites,
-            dram_sectors_written=Estimate(written[0], written_error[0]),
+            written_back=Estimate(out[0], out_error[0]),
+            dirtied=Estimate(out[1], out_error[1]),
+            held=sum(held_sectors(c) for c in self._last),
             traced=traced / blocks,
             sector_bytes=self._caches.sector_bytes,
         )

@@ -67,11 +67,30 @@ class Traffic:
     """Traffic of a launch."""
 
     sites: tuple[SiteTraffic, ...]
-    dram_sectors_written: Estimate
-    """Sectors that the cache of the die wrote back before the end of the run."""
+    written_back: Estimate
+    """Sectors that the cache of the die drove out to DRAM in the waves traced, scaled."""
+    dirtied: Estimate
+    """Sectors written while the cache of the die held no newer data of them than DRAM."""
+    held: float
+    """Sectors that the cache of the die holds when full, from what its lines held at the end."""
     traced: float
     """Share of the blocks that was traced."""
     sector_bytes: int
+
+    def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
+        """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.
+
+        Where not every block was traced, caches had no time to fill. Then it follows from a
+        balance: all that was made dirty is written back but what is still in the cache at the end,
+        which of all that came in last, fetched or written, has its share.
+        """
+        if self.traced == 1.0 and launches == 1.0:
+            return self.written_back
+        dirtied = self.dirtied.value * launches
+        fetched = sum(site.dram_sectors.value for site in self.sites) * launches
+        came_in = dirtied + fetched
+        left = dirtied * min(1.0, self.held / came_in) if came_in else 0.0
+        return Estimate(dirtied - left, self.dirtied.error * launches)
 
 
 def banked_transactions(

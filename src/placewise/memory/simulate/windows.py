@@ -33,6 +33,8 @@ class WaveCounts:
     """(sites,) sectors fetched from DRAM."""
     written: int
     """Dirty sectors that the last cache drove out."""
+    dirtied: int
+    """Sectors that were written while the last cache held no newer data of them than DRAM."""
 
 
 def sampled_waves(waves: int, affordable: int) -> NDArray[np.bool_]:
