@@ -75,17 +75,26 @@ def infer_hierarchy(
         progress("TLBs")
         tlbs, walk = _tlbs(device, seen, plan)
     page = min((t.line_bytes for t in tlbs if t.line_bytes), default=None)
-    caches = []
+    caches: list[Structure] = []
     for level in range(levels):
         progress(f"cache {level + 1} of {levels}")
         margin = _MARGIN if plan.tlbs else _WIDE
         high = margin * (seen.cycles[-1] + walk)
-        caches.append(_cache(device, seen, level, high, page, plan))
+        nearer = 0
+        if level > device.bypasses:
+            nearer = (caches[-1].capacity_bytes or 0) // (caches[-1].line_bytes or 1)
+        caches.append(_cache(device, seen, level, high, page, nearer, plan))
     return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk)
 
 
 def _cache(
-    device: ProbeDevice, seen: Survey, level: int, high: float, page: int | None, plan: Plan
+    device: ProbeDevice,
+    seen: Survey,
+    level: int,
+    high: float,
+    page: int | None,
+    nearer: int,
+    plan: Plan,
 ) -> Structure:
     latency = seen.cycles[level]
     bypass = min(level, device.bypasses)
@@ -97,7 +106,7 @@ def _cache(
     piece = fetched_bytes(view, size, _ELEMENT) if size else None
     if piece is None:
         return Structure(latency, doubts=("no load was seen to miss",))
-    return _structure(replace(view, stride=piece), latency, plan, shielded=bypass < level)
+    return _structure(replace(view, stride=piece), latency, plan, nearer)
 
 
 def _pages(seen: Survey) -> int:
@@ -107,36 +116,27 @@ def _pages(seen: Survey) -> int:
 
 
 def _tlbs(device: ProbeDevice, cached: Survey, plan: Plan) -> tuple[tuple[Structure, ...], float]:
-    bypass = device.bypasses
     pages = _pages(cached)
-    step = _PAGE_STEP
-    while step * _FEWEST <= device.reach_bytes and pages:
-        seen = survey(device, stride=step, spread=_SPREAD, bypass=bypass, most=pages)
-        if len(seen.cycles) > 1:
-            break
-        step *= 2
-    else:
-        return (), 0.0
     found: list[Structure] = []
-    stride = step
-    while True:
+    stride, nearer = _PAGE_STEP, 0
+    known = survey(device, stride=stride, spread=_SPREAD, bypass=device.bypasses, most=pages or 1)
+    while stride * _FEWEST <= device.reach_bytes and pages:
+        seen = survey(device, stride=stride, spread=_SPREAD, bypass=device.bypasses, most=pages)
         level = len(found)
+        if len(seen.cycles) <= level + 1:
+            stride *= 2
+            continue
+        known = seen
         view = _tlb_view(device, stride, seen, level, cached.cycles[-1], plan)
         size = size_beyond(seen, level)
         page = fetched_bytes(view, size, stride) if size else None
         if page is None:
             break
-        if page > stride or level == 0:
-            stride = page
-            wider = survey(device, stride=stride, spread=_SPREAD, bypass=bypass, most=pages)
-            if len(wider.cycles) > level + 1:
-                seen = wider
-            view = _tlb_view(device, stride, seen, level, cached.cycles[-1], plan)
-        adds = seen.cycles[level] - seen.cycles[0]
-        found.append(_structure(view, adds, plan, shielded=level > 0))
-        if len(seen.cycles) <= len(found) + 1:
-            break
-    return tuple(found), seen.cycles[-1] - seen.cycles[0]
+        stride = page
+        view = _tlb_view(device, stride, seen, level, cached.cycles[-1], plan)
+        found.append(_structure(view, seen.cycles[level] - seen.cycles[0], plan, nearer))
+        nearer = (found[-1].capacity_bytes or 0) // page
+    return tuple(found), known.cycles[-1] - known.cycles[0]
 
 
 def _tlb_view(
@@ -156,7 +156,7 @@ def _tlb_view(
     return replace(view, false=false_rate(view))
 
 
-def _structure(view: View, latency: float, plan: Plan, *, shielded: bool) -> Structure:
+def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure:
     """Structure of the level that ``view``, in pieces as they are fetched, looks at."""
     pieces = capacity_lines(view)
     if pieces is None:
@@ -186,10 +186,8 @@ def _structure(view: View, latency: float, plan: Plan, *, shielded: bool) -> Str
         if len(set(sizes)) > 1 or lines % sizes[0]:
             doubts.append("sets are of several sizes, and not all were looked at")
     first = min(range(len(sizes)), key=lambda k: (sizes[k], int(sets.members[k][0])))
-    shield = np.zeros(0, np.int64)
-    if shielded:
-        shield = np.setdiff1d(np.arange(lines), sets.members[first])
-    policy = infer_policy(by_line, sets.members[first], sets.others[first], shield)
+    rest = np.setdiff1d(np.arange(lines), sets.members[first])
+    policy = infer_policy(by_line, sets.members[first], sets.others[first], rest, nearer)
     if policy.doubt:
         doubts.append(policy.doubt)
     index, run = mapping(sets.members, lines, len(ways))

@@ -50,17 +50,27 @@ def capacity_lines(view: View) -> int | None:
     """How many lines from 0 on fit; None where all do that the device can reach."""
     most = view.device.reach_bytes // view.stride
     fit, over = 0, 1
-    while view.fits(np.arange(over)):
+    while view.fits(np.arange(over), quick=True):
         fit, over = over, 2 * over
         if over > most:
             return None
+    fit, over = _parted(view, fit, over, quick=True)
+    step = 1
+    while fit > 0 and not view.fits(np.arange(fit)):
+        fit, over = max(fit - step, 0), fit
+        step *= 2
+    return _parted(view, fit, over, quick=False)[0]
+
+
+def _parted(view: View, fit: int, over: int, *, quick: bool) -> tuple[int, int]:
+    """Neighbours, of which the one fits and the other does not."""
     while over - fit > 1:
         middle = (fit + over) // 2
-        if view.fits(np.arange(middle)):
+        if view.fits(np.arange(middle), quick=quick):
             fit = middle
         else:
             over = middle
-    return fit
+    return fit, over
 
 
 def averaged(view: View, lines: int, stride: int) -> float:

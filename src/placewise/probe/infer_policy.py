@@ -35,20 +35,32 @@ class Policy:
 
 
 def infer_policy(
-    view: View, members: NDArray[np.int64], other: int, shield: NDArray[np.int64]
+    view: View,
+    members: NDArray[np.int64],
+    other: int,
+    rest: NDArray[np.int64],
+    nearer: int = 0,
 ) -> Policy:
     """Policy of the set whose lines are ``members`` (as many as ways) and ``other``.
 
-    ``shield`` are lines of other sets that are loaded between any two, to drive the set's lines
-    out of a level nearer to the cores; none where loads pass that by.
+    ``nearer``: lines that a level nearer to the cores holds, where loads cannot pass that by. Then
+    lines of other sets, ``rest``, are loaded between any two, to drive the set's lines out of it;
+    or, where there are too few, lines come again only after as many others of the set.
     """
     ways = len(members)
     if ways == 1:
         return Policy("lru")
     lines = np.append(members, other)
     random = np.random.default_rng(view.seed + 1)
+    gap, shield = 0, rest[:0]
+    if len(rest) >= 2 * nearer:
+        shield = rest[: 3 * nearer]
+    elif ways >= nearer + 2:
+        gap = nearer
+    else:
+        return Policy(None, doubt="a nearer level hides the replacements")
     sequence = np.concatenate(
-        [np.arange(ways), random.integers(0, ways + 1, 40 * (ways + 1)), np.arange(ways + 1)]
+        [np.arange(ways), _drawn(random, ways + 1, 40 * (ways + 1), gap), np.arange(ways + 1)]
     )
     seen = np.sum([_play(view, lines, sequence, shield) for _ in range(_REPEATS)], axis=0)
     missed = seen * 2 > _REPEATS
@@ -60,6 +72,19 @@ def infer_policy(
         if int((missed & predicted).sum()) >= _ALIKE * either:
             return Policy(name)
     return _by_chance(view, lines, shield)
+
+
+def _drawn(random: np.random.Generator, lines: int, count: int, gap: int) -> NDArray[np.int64]:
+    """Line numbers at random, each different from the ``gap`` before it."""
+    recent: list[int] = []
+    drawn = np.empty(count, np.int64)
+    for k in range(count):
+        number = int(random.integers(0, lines))
+        while number in recent:
+            number = int(random.integers(0, lines))
+        drawn[k] = number
+        recent = [*recent, number][-gap:] if gap else []
+    return drawn
 
 
 def _play(

@@ -19,7 +19,11 @@ from placewise.probe.latencies import places
 
 _ORDERS = 3
 """Orders of the lines in which laps are run: pseudo-LRU may keep a line for ever in one of them."""
-_FALSE_TRIALS = 20000
+_QUICK = 6
+"""Laps of a quick test."""
+_MANY = 200_000
+"""Lines of which all tests are quick."""
+_FALSE_TRIALS = 100_000
 _SURE = 1e-6
 """Probability with which outliers alone may look like a miss, of a whole test."""
 _LAP_LOADS = 600_000
@@ -97,15 +101,23 @@ class View:
     def laps_for(self, lines: int) -> int:
         return int(np.clip(_LAP_LOADS // max(lines, 1), 6, 60))
 
-    def test(self, lines: NDArray[np.int64], laps: int | None = None) -> Misses:
-        """Run laps over ``lines``, ascending, in several orders."""
-        each = -(-(laps or self.laps_for(len(lines))) // _ORDERS)
+    def test(
+        self, lines: NDArray[np.int64], laps: int | None = None, *, quick: bool = False
+    ) -> Misses:
+        """Run laps over ``lines``, ascending, in several orders.
+
+        ``quick``: in one order and few laps, which may overlook an overflow by a few lines.
+        """
+        quick = quick or len(lines) > _MANY
+        orders = 1 if quick else _ORDERS
+        each = _QUICK if quick else -(-(laps or self.laps_for(len(lines))) // _ORDERS)
         counts = np.zeros(len(lines), np.int64)
         random = np.random.default_rng(self.seed)
-        for number in range(_ORDERS):
+        for number in range(orders):
             order = np.arange(len(lines)) if number == 0 else self._shuffled(lines, random)
-            counts[order] += self.chase(lines[order], laps=each, warm=3).sum(axis=0)
-        total = each * _ORDERS
+            missed = self.chase(lines[order], laps=each, warm=1 if quick else 3)
+            counts[order] += missed.sum(axis=0)
+        total = each * orders
         least = binom.isf(_SURE / len(lines), total, self.false) + 1
         most = binom.isf(_SURE, total * len(lines), self.false)
         sure = counts >= least
@@ -121,8 +133,8 @@ class View:
         result: NDArray[np.int64] = order[np.argsort(pages, kind="stable")]
         return result
 
-    def fits(self, lines: NDArray[np.int64]) -> bool:
-        return not self.test(lines).overflow
+    def fits(self, lines: NDArray[np.int64], *, quick: bool = False) -> bool:
+        return not self.test(lines, quick=quick).overflow
 
 
 def false_rate(view: View) -> float:
