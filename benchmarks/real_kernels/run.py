@@ -72,6 +72,9 @@ def run(
         checks = tuple(program.drive(device))
     except PlacewiseError as error:
         refused = str(error).splitlines()[0]
+    except RuntimeError as error:
+        # A mistake of Placewise's own; the table says so, and the other programs still run.
+        refused = f"internal error: {' '.join(str(error).split())}"
     return Run(
         checks,
         refused,
