@@ -226,8 +226,9 @@ def _pending(program: Program, exits: int, gives_way: frozenset[int], steps_in: 
         if not isinstance(program.blocks[number].terminator, Barrier):
             waiting = pending[number]
         if number in gives_way:
-            for at in _bits(waiting & steps_in):
-                new = pending[at] | (waiting & ~(1 << at)) | 1 << number
+            # At the block's head, so whatever its end is: at a barrier nobody waits elsewhere.
+            for at in _bits(pending[number] & steps_in):
+                new = pending[at] | (pending[number] & ~(1 << at)) | 1 << number
                 if new != pending[at]:
                     pending[at] = new
                     if at not in queued:
