@@ -13,6 +13,7 @@ from placewise.execute.lower_sass.banks import Banks
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.control import Control
 from placewise.execute.lower_sass.texture import Shapes, shapes_of
+from placewise.execute.lower_sass.webs import split_webs
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module
@@ -75,7 +76,7 @@ def lower_sass(
     numbers = _numbers(listing, files)
     context.names = {name: files[number] for name, number in numbers.items()}
     Control(context, listing, facts, numbers).run()
-    return Program(
+    program = Program(
         name=facts.entry,
         blocks=builder.blocks,
         regs=list(builder.regs.values()),
@@ -85,6 +86,7 @@ def lower_sass(
         param_bytes=facts.parameter_bytes,
         guards=builder.guards,
     )
+    return split_webs(program)
 
 
 def _numbers(listing: Listing, files: dict[int, str]) -> dict[str, int]:

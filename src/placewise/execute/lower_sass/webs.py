@@ -1,0 +1,115 @@
+"""One register for each value that lives in a machine register.
+
+The compiler uses a machine register for one purpose after another. Whether lanes share its value is
+known per register of the warp IR, so each web of definitions and uses (Chaitin 1982) becomes a
+register of its own: a pointer's step that is the same in all lanes stays so, whatever its
+register holds later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from placewise.execute import cfg
+from placewise.execute.ir import Barrier, Block, Program, Reg
+
+
+def split_webs(program: Program) -> Program:
+    """``program`` with a register per web; blocks must be numbered by their place in the list."""
+    webs = _Webs(program)
+    for block in program.blocks:
+        kept = []
+        for n in block.nodes:
+            if n.op == "get":
+                assert isinstance(n.attr, Reg)
+                n.attr = webs.at_entry(block, n.attr)
+            elif n.op == "set":
+                assert isinstance(n.attr, Reg)
+                if not webs.is_live_after(block, n.attr):
+                    continue
+                n.attr = webs.defined_in(block, n.attr)
+            kept.append(n)
+        block.nodes = kept
+        t = block.terminator
+        if isinstance(t, Barrier) and t.reduce is not None:
+            operation, predicate, reg = t.reduce
+            block.terminator = replace(
+                t, reduce=(operation, predicate, webs.defined_in(block, reg))
+            )
+    return replace(program, regs=webs.regs)
+
+
+class _Webs:
+    """Webs as sets of places: a register at the entry of a block, or as a block defines it."""
+
+    def __init__(self, program: Program) -> None:
+        self.old = program.regs
+        self.live = cfg.live_in(program.blocks)
+        self.blocks = program.blocks
+        self.parent: dict[int, int] = {}
+        self.regs: list[Reg] = []
+        self._of_web: dict[int, Reg] = {}
+        defined = [_defines(block) for block in program.blocks]
+        for block in program.blocks:
+            for after in block.successors():
+                left = self.live[after]
+                while left:
+                    low = left & -left
+                    left ^= low
+                    number = low.bit_length() - 1
+                    own = bool(defined[block.number] & low)
+                    self._join(
+                        self._place(block.number, number, defined=own),
+                        self._place(after, number, defined=False),
+                    )
+
+    def _place(self, block: int, number: int, *, defined: bool) -> int:
+        return (2 * block + defined) * len(self.old) + number
+
+    def _find(self, place: int) -> int:
+        root = place
+        while (up := self.parent.get(root, root)) != root:
+            root = up
+        while (up := self.parent.get(place, place)) != root:
+            self.parent[place] = root
+            place = up
+        return root
+
+    def _join(self, a: int, b: int) -> None:
+        x, y = self._find(a), self._find(b)
+        if x != y:
+            self.parent[max(x, y)] = min(x, y)
+
+    def is_live_after(self, block: Block, reg: Reg) -> bool:
+        """Whether some path from the end of ``block`` reads ``reg``."""
+        return any(self.live[s] >> reg.number & 1 for s in block.successors())
+
+    def at_entry(self, block: Block, reg: Reg) -> Reg:
+        """The web of the value that ``reg`` has when ``block`` starts."""
+        return self._reg(self._place(block.number, reg.number, defined=False), reg)
+
+    def defined_in(self, block: Block, reg: Reg) -> Reg:
+        """The web of the value that ``block`` gives to ``reg``."""
+        return self._reg(self._place(block.number, reg.number, defined=True), reg)
+
+    def _reg(self, place: int, reg: Reg) -> Reg:
+        root = self._find(place)
+        found = self._of_web.get(root)
+        if found is None:
+            found = Reg(f"{reg.name}.{len(self.regs)}", reg.type, len(self.regs))
+            self._of_web[root] = found
+            self.regs.append(found)
+        return found
+
+
+def _defines(block: Block) -> int:
+    """Bit set of the registers that a block writes."""
+    found = 0
+    for n in block.nodes:
+        if n.op == "set":
+            assert isinstance(n.attr, Reg)
+            found |= 1 << n.attr.number
+    t = block.terminator
+    if isinstance(t, Barrier) and t.reduce is not None:
+        found |= 1 << t.reduce[2].number
+    return found
