@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from placewise.cli import run as run_command
+from placewise.cli.counters import counters
 from placewise.cli.machine_code import machine_code
 from placewise.cli.options import (
     INTERRUPTED,
@@ -143,6 +144,12 @@ app.command(
     "`placewise machine-code spmv -m A4000`\n\n"
     "`placewise machine-code mine.toml --arch sm_86 --nvrtc 12.9 --run --listing`",
 )(machine_code)
+app.command(
+    "counters",
+    epilog="Examples:\n\n"
+    "`placewise counters spmv -m A4000 --by array`\n\n"
+    "`placewise counters mine.toml -m RTX2080Ti --nvrtc 12.9 --measured profile.csv`",
+)(counters)
 app.command(
     "run",
     epilog="Examples:\n\n"

@@ -1,5 +1,6 @@
 """Advice as text, JSON and files."""
 
+from placewise.report.counters import counters_document, render_counters
 from placewise.report.document import SCHEMA_VERSION, document
 from placewise.report.files import as_text, check_folder, report_console, write_files
 from placewise.report.machine_code import machine_code_document, render_machine_code
@@ -11,9 +12,11 @@ __all__ = [
     "as_text",
     "check_document",
     "check_folder",
+    "counters_document",
     "document",
     "machine_code_document",
     "render",
+    "render_counters",
     "render_findings",
     "render_machine_code",
     "render_run",

@@ -186,7 +186,7 @@ def test_random_traces(blocks):
         ]
     )
     np.testing.assert_array_equal(measured, counts)
-    assert traffic.dram_sectors_written == (written, 0)
+    assert traffic.dram_sectors_written() == (written, 0)
     stored = [c for c in columns if c[0] == 3]
     assert traffic.sites[3].requests == len(stored)
 

@@ -7,6 +7,7 @@ warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import NamedTuple
 
 from placewise.kernel.machine_code import machine_code
@@ -24,6 +25,13 @@ class Metric(NamedTuple):
     value: float
     error: float = 0.0
     """Standard error, where blocks were sampled."""
+
+
+class SourceLine(NamedTuple):
+    """A line of a source file."""
+
+    file: str
+    line: int
 
 
 def launch_metrics(run: SimulatedLaunch, launches: float = 1.0) -> tuple[Metric, ...]:
@@ -74,6 +82,9 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
                 Estimate(t.wavefronts, 0.0),
             )
             continue
+        if space == "constant" and t.wavefronts:
+            # One request for each different address of a warp (CUDA C++ Programming Guide).
+            add("idc__requests.sum", Estimate(t.wavefronts, 0.0))
         if space not in ("global", "local", "texture"):
             continue
         path = "pipe_tex_mem_texture" if space == "texture" else f"pipe_lsu_mem_{space}_op_{kind}"
@@ -87,6 +98,48 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
             add(f"lts__t_sectors_op_{below}_lookup_hit.sum", sectors(t.l2_hits))
         add("dram__sectors_read.sum", sectors(t.dram_sectors))
     return tuple(Metric(name, e.value, e.error) for name, e in found.items())
+
+
+def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:
+    """Traffic of each array, and of the shared and local memory that has no name."""
+    groups: dict[str, list[SiteTraffic]] = {}
+    for site in run.traffic.sites:
+        groups.setdefault(site.array or f"({site.site.space} memory)", []).append(site)
+    found = ((name, traffic_metrics(s, run.traffic.sector_bytes)) for name, s in groups.items())
+    return tuple((name, metrics) for name, metrics in found if metrics)
+
+
+def metrics_by_line(run: SimulatedLaunch) -> tuple[tuple[SourceLine, tuple[Metric, ...]], ...]:
+    """Traffic of each source line in the order of the source, and, of machine code, the
+    instructions that were executed for it."""
+    sites: dict[SourceLine, list[SiteTraffic]] = {}
+    for t in run.traffic.sites:
+        if t.site.source_file is not None and t.site.source_line is not None:
+            sites.setdefault(SourceLine(t.site.source_file, t.site.source_line), []).append(t)
+    executed = _warps_by_line(run) if run.from_machine_code else {}
+    found = []
+    for line in sorted({*sites, *executed}):
+        metrics = traffic_metrics(sites.get(line, ()), run.traffic.sector_bytes)
+        if executed.get(line):
+            metrics += (Metric("smsp__inst_executed.sum", float(executed[line])),)
+        if metrics:
+            found.append((line, metrics))
+    return tuple(found)
+
+
+def _warps_by_line(run: SimulatedLaunch) -> dict[SourceLine, int]:
+    """Warp instructions of each line; files are named as those of memory instructions are."""
+    names = {
+        PurePath(s.source_file).name: s.source_file for s in run.execution.sites if s.source_file
+    }
+    places = {i.offset: i.place for i in machine_code(run.kernel).instructions}
+    found: dict[SourceLine, int] = {}
+    for count in run.execution.instruction_counts():
+        place = places.get(count.place)
+        if place is not None:
+            line = SourceLine(names.get(PurePath(place[0]).name, place[0]), place[1])
+            found[line] = found.get(line, 0) + count.warps
+    return found
 
 
 def _operation(t: SiteTraffic) -> str:

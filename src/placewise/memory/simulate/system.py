@@ -218,7 +218,7 @@ class MemorySystem:
 
     def _close_wave(self) -> None:
         now = [
-            self._counts.sectors.copy(),
+            self._counts.requests.copy(),
             self._l1_hits.sum(0),
             self._l2_hits.sum(0),
             self._fetched.sum(0),
@@ -226,12 +226,12 @@ class MemorySystem:
             self._written.sum(0) + sum(dirty_sectors(c) for c in self._last),
         ]
         before = self._before or [np.zeros_like(n) for n in now]
-        sectors, l1, l2, dram, written, dirtied = (n - b for n, b in zip(now, before, strict=True))
+        requests, l1, l2, dram, written, dirtied = (n - b for n, b in zip(now, before, strict=True))
         self._before = now
         counted = bool(counted_waves(self._chosen)[self._wave])
         self._waves.append(
             WaveCounts(
-                self._wave, len(self._in_wave), counted, sectors, l1, l2, dram,
+                self._wave, len(self._in_wave), counted, requests, l1, l2, dram,
                 int(written[0]), int(dirtied[0]),
             )
         )  # fmt: skip
@@ -280,17 +280,24 @@ class MemorySystem:
         if executions is not None and len(executions):
             np.divide(executions, counts.requests, out=scale, where=counts.requests > 0)
         banked = (self._irregular + self._banked_by_pattern()) * scale
-        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counts.sectors),) * 4, 0, 0)]
+        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counts.requests),) * 4, 0, 0)]
         waves = self._waves or none
 
-        def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            return whole_launch(waves, blocks, np.array([getattr(w, name) for w in waves]))
+        requests = np.array([w.requests for w in waves])
+        total = counts.requests * scale
 
+        def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            return whole_launch(waves, np.array([getattr(w, name) for w in waves]), requests, total)
+
+        writing = (counts.kind != rq.LOAD) & (counts.sectors > 0)
         l1, l1_error = whole("l1_hits")
         l2, l2_error = whole("l2_hits")
         dram, dram_error = whole("dram")
         out, out_error = whole_launch(
-            waves, blocks, np.array([[w.written, w.dirtied] for w in waves])
+            waves,
+            np.array([[w.written, w.dirtied] for w in waves]),
+            np.repeat(requests[:, writing].sum(1, keepdims=True), 2, axis=1),
+            np.repeat(total[writing].sum(), 2),
         )
         sites = tuple(
             SiteTraffic(

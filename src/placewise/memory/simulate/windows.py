@@ -25,8 +25,8 @@ class WaveCounts:
     blocks: int
     counted: bool
     """Not, where it only fills the caches."""
-    sectors: NDArray[np.int64]
-    """(sites,) asked of the first cache."""
+    requests: NDArray[np.int64]
+    """(sites,) warp accesses."""
     l1_hits: NDArray[np.int64]
     l2_hits: NDArray[np.int64]
     dram: NDArray[np.int64]
@@ -59,24 +59,33 @@ def counted_waves(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def whole_launch(
-    waves: list[WaveCounts], blocks: int, of: NDArray[np.int64]
+    waves: list[WaveCounts],
+    of: NDArray[np.int64],
+    weights: NDArray[np.int64],
+    total: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sum of a figure over the launch, and its standard error, both (sites,).
+    """Sum of figures over the launch, and its standard error, both (figures,).
 
-    ``of`` is (waves, sites). The first wave stands for itself, the other counted ones for all other
-    blocks; the error is that of their mean, blocks being drawn wave by wave.
+    ``of`` is (waves, figures); ``weights``, of the same shape, says how much of what causes a
+    figure each wave had (warp accesses, say), ``total`` (figures,) how much the launch has: so
+    waves with more blocks at the edge of the grid than others do not mislead. The first wave
+    stands for itself, the other counted ones for the rest; the error is that of a ratio estimate
+    (Cochran, "Sampling Techniques", 3rd edition, 1977, equation 2.39), waves being drawn.
     """
-    sizes = np.array([w.blocks for w in waves], np.float64)
-    counted = np.array([w.counted for w in waves])
-    total = of[0].astype(np.float64)
-    rest = counted.copy()
+    rest = np.array([w.counted for w in waves])
     rest[0] = False
-    left = blocks - sizes[0]
-    if left <= 0 or not rest.any():
-        return total * (blocks / sizes[0]), np.zeros_like(total)
-    per_block = of[rest] / sizes[rest, None]
-    total += left * np.average(per_block, axis=0, weights=sizes[rest])
+    sums = of[0].astype(np.float64)
+    error = np.zeros_like(sums)
+    left = np.maximum(0.0, total - weights[0])
+    seen = weights[rest].sum(axis=0).astype(np.float64)
+    rate = np.divide(of[rest].sum(axis=0), seen, out=np.zeros_like(sums), where=seen > 0)
+    alone = (seen == 0) & (weights[0] > 0)
+    rate[alone] = of[0][alone] / weights[0][alone]
+    sums += left * rate
     n = int(rest.sum())
-    if n < 2 or sizes[rest].sum() >= left:
-        return total, np.zeros_like(total)
-    return total, left * per_block.std(axis=0, ddof=1) / np.sqrt(n)
+    if n > 1:
+        residual = of[rest] - rate * weights[rest]
+        spread = np.sqrt((residual**2).sum(axis=0) / (n - 1) / n)
+        mean = seen / n
+        np.divide(left * spread, mean, out=error, where=(mean > 0) & (seen < left))
+    return sums, error

@@ -1,0 +1,81 @@
+"""Counters of a case as a profiler would name them, predicted, beside measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from placewise.cases import load_case
+from placewise.execute import DEFAULT_LIMIT
+from placewise.kernel.case import Case
+from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.target import target_for
+from placewise.machine import load_machine
+from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
+from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
+from placewise.memory.simulate.metrics import Metric, launch_metrics
+from placewise.memory.simulate.system import RECORDS
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class CounterReport:
+    """Predicted counters of one launch."""
+
+    case: Case
+    run: SimulatedLaunch
+    metrics: tuple[Metric, ...]
+    """Of the whole launch."""
+    measured: MeasuredLaunch | None
+    notes: tuple[str, ...]
+
+
+def predict_counters(
+    case: str | Case,
+    machine: str,
+    *,
+    nvrtc: str | None = None,
+    measured: Path | None = None,
+    row: int | None = None,
+    records: int = RECORDS,
+    instruction_limit: int | None = DEFAULT_LIMIT,
+    progress: Progress | None = None,
+) -> CounterReport:
+    """Run ``case`` through the memory system of ``machine``, its real machine code where that can
+    be executed.
+
+    ``nvrtc`` replaces the case's own compiler. ``measured`` is a file of recorded counters, of
+    which launch ``row`` (from 0) is compared, or the only one of this kernel. About ``records``
+    warp accesses are simulated. ``progress`` is called with what is being done, how much of it is
+    done, and how much there is (0 where unknown). Raises PlacewiseError for bad input.
+    """
+    loaded = load_case(case) if isinstance(case, str) else case
+    chosen = load_machine(machine)
+    nvrtc = nvrtc or loaded.options.nvrtc
+    arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
+    loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
+    launches = read_measured(measured) if measured is not None else ()
+    tell = progress or _silent
+    tell("compiling", 0, 0)
+    kernel = compile_case(loaded)
+    compared = (
+        choose_launch(launches, kernel.name, row, str(measured)) if measured is not None else None
+    )
+    run = simulate_launch(
+        kernel,
+        loaded.launch,
+        loaded.inputs,
+        chosen,
+        records=records,
+        instruction_limit=instruction_limit,
+        progress=lambda done, total: tell("running blocks", done, total),
+    )
+    notes = ([stand_in] if stand_in else []) + list(run.notes)
+    return CounterReport(loaded, run, launch_metrics(run), compared, tuple(notes))
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Progress that nobody asked for."""
+    del what, done, total
