@@ -7,10 +7,14 @@ import pytest
 from cuda_run import compiled, run
 
 from placewise.errors import ExecutionError
+from placewise.execute.device_memory import DeviceMemory
 from placewise.execute.ir import Switch
 from placewise.execute.layout import FIRST_WINDOW
 from placewise.execute.lower_ptx import callgraph
 from placewise.execute.translate import lowered
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import Launch
+from placewise.kernel.nvrtc import compile_module
 
 RNG = np.random.default_rng(11)
 
@@ -252,6 +256,85 @@ def test_a_call_through_a_null_pointer_is_an_error():
     with pytest.raises(ExecutionError, match=r"pointer.*thread \(5, 0, 0\)") as error:
         run(POINTERS, "k", 1, 32, out=np.zeros(32, np.int32), which=which, common=np.int32(0))
     assert "test.cu:11" in str(error.value)
+
+
+VARIABLES = """
+typedef int (*Step)(int);
+__device__ int twice(int x) { return 2 * x; }
+__device__ int square(int x) { return x * x; }
+__device__ int less(int x) { return x - 1; }
+__device__ Step chosen = twice;
+__device__ Step table[3] = { square, nullptr, less };
+__constant__ Step fixed = less;
+__device__ Step for_the_host = square;
+extern "C" __global__ void k(int* out, Step given) {
+    int i = threadIdx.x;
+    out[i] = chosen(i) + 1000 * table[i & 2](i) + 1000000 * fixed(i) + 100000000 * given(i % 4);
+}"""
+
+
+def test_variables_that_begin_as_the_address_of_a_function():
+    kernel = compiled(VARIABLES, "k")
+    memory = DeviceMemory()
+    out = memory.upload("out", np.zeros(32, np.int32))
+    # No code mentions this variable: only the host reads it.
+    pointer = memory.symbol(kernel, "for_the_host", np.uint64).download()
+    assert memory.symbol(kernel, "table", np.uint64).download()[0] == pointer[0]
+    i = np.arange(32)
+
+    def expected(given):
+        table = np.where(i & 2, i - 1, i * i)
+        return 2 * i + 1000 * table + 1000000 * (i - 1) + 100000000 * given
+
+    memory.launch(kernel, Launch((1, 1, 1), (32, 1, 1)), [out, pointer[0]])
+    assert (out.download() == expected((i % 4) ** 2)).all()
+    chosen = memory.symbol(kernel, "chosen", np.uint64)
+    memory.launch(kernel, Launch((1, 1, 1), (32, 1, 1)), [out, chosen.download()[0]])
+    assert (out.download() == expected(2 * (i % 4))).all()
+    chosen.write(pointer)
+    memory.launch(kernel, Launch((1, 1, 1), (32, 1, 1)), [out, chosen.download()[0]])
+    assert (out.download() == expected((i % 4) ** 2) - 2 * i + i * i).all()
+
+
+ACROSS_KERNELS = """
+struct Shape {
+    __device__ virtual int area(int n) const = 0;
+    __device__ virtual ~Shape() {}
+};
+struct Square : Shape { int side;
+    __device__ Square(int s) : side(s) {}
+    __device__ int area(int n) const override { return n * side * side; } };
+struct Line : Shape {
+    __device__ int area(int n) const override { return -n; } };
+typedef int (*Step)(int);
+__device__ int next(int x) { return x + 1; }
+__device__ int before(int x) { return x - 1; }
+extern "C" __global__ void make(Shape** shapes, Step* steps) {
+    int i = threadIdx.x;
+    if (i % 3) shapes[i] = new Square(i); else shapes[i] = new Line;
+    steps[i] = i % 2 ? next : before;
+}
+extern "C" __global__ void use(Shape** shapes, Step* steps, int* out) {
+    int i = threadIdx.x;
+    out[i] = 10 * shapes[i]->area(i) + steps[i](i);
+    delete shapes[i];
+}"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_pointers_that_one_kernel_stores_are_called_by_the_next(arch):
+    make, use = compile_module(
+        ACROSS_KERNELS, "test.cu", ("make", "use"), CompileOptions(arch=arch)
+    )
+    memory = DeviceMemory()
+    shapes, steps = (memory.alloc(name, 40, np.uint64) for name in ("shapes", "steps"))
+    out = memory.alloc("out", 40, np.int32)
+    block = Launch((1, 1, 1), (40, 1, 1))
+    memory.launch(make, block, [shapes, steps])
+    memory.launch(use, block, [shapes, steps, out])
+    i = np.arange(40)
+    area = np.where(i % 3, i**3, -i)
+    assert (out.download() == 10 * area + np.where(i % 2, i + 1, i - 1)).all()
 
 
 def test_recursion_without_end_is_an_error():

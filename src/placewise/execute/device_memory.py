@@ -314,7 +314,7 @@ class DeviceMemory:
         region = loaded.regions.get(variable.name)
         if region is None:
             # No code can tell where it is, so any window does.
-            content = initial_content(variable, {})
+            content = initial_content(variable, loaded.addresses)
             region = self._of_variable(self._free_window(), variable, content)
             loaded.regions[variable.name] = region
         return region

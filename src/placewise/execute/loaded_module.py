@@ -18,6 +18,8 @@ class LoadedModule:
     first_window: int
     variables: tuple[Variable, ...]
     """All of them, in windows or not."""
+    addresses: dict[str, int]
+    """Of the variables that have windows and of the functions, by name in the PTX."""
     regions: dict[str, Region] = field(default_factory=dict)
     """By name in the PTX. A variable that no function uses gets its region when it is asked for."""
 
@@ -28,4 +30,4 @@ def load(module: Module, first_window: int) -> tuple[LoadedModule, list[tuple[Va
     addresses = {v.name: address(first_window + n) for n, v in enumerate(used)}
     addresses |= {name: function_address(line) for name, line in module.function_lines.items()}
     contents = [(v, initial_content(v, addresses)) for v in used]
-    return LoadedModule(first_window, all_variables(module)), contents
+    return LoadedModule(first_window, all_variables(module), addresses), contents

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from placewise.execute import cfg
 from placewise.kernel.ptx import Arguments, Instruction, Symbol
 from placewise.kernel.ptx.module import Function, Module, Prototype
-from placewise.kernel.ptx.parse import mentioned
 
 _LIMIT = 20_000
 """Instructions of the whole program, calls put in place, from which functions are shared: some
@@ -56,26 +55,13 @@ def _calls(function: Function) -> Iterator[Instruction]:
     return (i for i in function.body if isinstance(i, Instruction) and i.parts[0] == "call")
 
 
-def _taken(module: Module) -> tuple[Function, ...]:
-    """Functions named elsewhere than as what a call calls."""
-    names: set[str] = set()
-    for function in module.functions.values():
-        counts: dict[str, int] = {}
-        for name in mentioned(function):
-            counts[name] = counts.get(name, 0) + 1
-        for i in _calls(function):
-            callee, _ = callee_of(i)
-            if callee is not None:
-                counts[callee] -= 1
-        names.update(name for name, count in counts.items() if count > 0)
-    for variable in module.variables.values():
-        names.update(symbol for _, symbol, _ in variable.relocations)
-    return tuple(f for f in module.functions.values() if f.name in names and not f.is_entry)
-
-
 def call_graph(module: Module, entry: str) -> CallGraph:
     """Analyse the functions of ``module`` that ``entry`` may reach."""
-    bare = CallGraph({}, frozenset(), _taken(module))
+    # Their order in the text, so that all kernels of a module try them alike.
+    found_by_pointer = sorted(
+        (f for f in module.functions.values() if f.name in module.taken), key=lambda f: f.line
+    )
+    bare = CallGraph({}, frozenset(), tuple(found_by_pointer))
     edges: dict[str, list[str]] = {}
     for function in module.functions.values():
         found = edges[function.name] = []

@@ -31,6 +31,7 @@ _SPACES = frozenset({".global", ".const", ".shared"})
 def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
     """Parse ``text`` as far as ``entry`` needs: its body and those of the functions it names.
 
+    If one of them calls through a pointer, the functions whose address is taken are needed, too.
     Raises CaseError for text that is not PTX or has no such entry, located by PTX line.
     """
     files = {int(number): name for number, name in _FILE.findall(text)}
@@ -45,6 +46,7 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
             where=filename,
             hint=f"functions with a body: {known}",
         )
+    taken = _taken(module)
     functions: dict[str, Function] = {}
     seen: set[str] = set()
     wanted = [entry]
@@ -56,6 +58,8 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
         if name in module.bodies:
             functions[name] = module.function(name)
             wanted.extend(mentioned(functions[name]))
+            if functions[name].prototypes:
+                wanted.extend(sorted(taken))
         elif name in module.variables:
             wanted.extend(symbol for _, symbol, _ in module.variables[name].relocations)
     return Module(
@@ -67,7 +71,24 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
         functions=functions,
         declared=frozenset(module.declared),
         function_lines={name: stream.lines[at] for name, (at, _) in module.bodies.items()},
+        taken=taken,
     )
+
+
+def _taken(module: _TopLevel) -> frozenset[str]:
+    """Functions named in an initial value, or by an instruction other than as what it calls.
+
+    Such an instruction ends with the name (``mov.u64 %rd1, name;``). A call names it first, or
+    between its results and its arguments (PTX ISA, ``call``).
+    """
+    device = {name for name, (_, is_entry) in module.bodies.items() if not is_entry}
+    names = {s for v in module.variables.values() for _, s, _ in v.relocations if s in device}
+    if device:
+        words = module.stream.words
+        for at in range(1, len(words) - 1):
+            if words[at] in device and words[at - 1] == "," and words[at + 1] == ";":
+                names.add(words[at])
+    return frozenset(names)
 
 
 def _used(module: _TopLevel) -> frozenset[str]:
