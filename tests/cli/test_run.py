@@ -128,3 +128,18 @@ def test_an_interrupt_ends_a_run(folder):
     assert process.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
+
+
+def test_long_source_lines_do_not_squeeze_the_figures(folder):
+    long = KERNEL.replace(
+        "if (i < n) a[i + (n - 256)] *= 2;",
+        "if (i < n) a[i + (n - 256)] = (a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i]"
+        " + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i] + a[i]) / 8.0f;",
+    )
+    (folder / "twice.cu").write_text(long)
+    shown = placewise_run("good.toml", "-q", folder=folder).stdout.splitlines()
+    (head,) = [line for line in shown if "warp accesses" in line]
+    assert head.split() == ["line", "warp", "instr.", "lanes", "warp", "accesses", "source"]
+    (row,) = [line for line in shown if "a[i + (n - 256)]" in line]
+    assert "load global 8" in row
+    assert row.rstrip().endswith("…")

@@ -93,8 +93,10 @@ def _lines(run: CaseRun, source: SourceLines) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("line", "warp instr.", "lanes"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("warp accesses")
-    table.add_column("source", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("warp accesses", no_wrap=True)
+    # Rich narrows columns that may wrap before those that may not: the figures keep their width,
+    # the source gives up its own, and its lines, which do not wrap, are cut.
+    table.add_column("source", overflow="ellipsis")
     several = len({c.file for c in run.lines}) > 1
     for c in run.lines:
         if c in heaviest:
@@ -102,13 +104,10 @@ def _lines(run: CaseRun, source: SourceLines) -> Table:
             lanes = c.thread_instructions / c.warp_instructions if c.warp_instructions else 0.0
             table.add_row(
                 escape(where),
-                count(c.warp_instructions).replace(" ", "\N{NO-BREAK SPACE}"),
+                count(c.warp_instructions),
                 f"{lanes:.3g}",
-                "\n".join(
-                    f"{what} {count(n)}".replace(" ", "\N{NO-BREAK SPACE}")
-                    for what, n in c.accesses
-                ),
-                escape(source.text(c.file, c.line)),
+                "\n".join(f"{what} {count(n)}" for what, n in c.accesses),
+                Text(source.text(c.file, c.line), no_wrap=True, overflow="ellipsis"),
             )
     hidden = len(run.lines) - len(heaviest)
     if hidden > 0:
