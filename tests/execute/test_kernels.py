@@ -569,6 +569,81 @@ extern "C" __global__ void stuck(int* out) {
 """
 
 
+COUNTING = """
+#define RED(OP, RESULT, NUMBER, THREADS, VALUE) \\
+  asm volatile("{.reg .pred p, q; setp.ne.s32 p, %3, 0; barrier.red." #OP ".pred q, %1, %2, p;" \\
+               "selp.s32 %0, 1, 0, q;}" \\
+               : "=r"(RESULT) : "r"(NUMBER), "r"(THREADS), "r"((int)(VALUE)) : "memory")
+#define COUNT(RESULT, NUMBER, THREADS, VALUE) \\
+  asm volatile("{.reg .pred p; setp.ne.s32 p, %3, 0; barrier.red.popc.u32 %0, %1, %2, p;}" \\
+               : "=r"(RESULT) : "r"(NUMBER), "r"(THREADS), "r"((int)(VALUE)) : "memory")
+extern "C" __global__ void teams(const int* x, int* out) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x, team = threadIdx.x / 64;
+  for (int r = 0; r < 3; r++) {
+    int some, every, count, whole = 0;
+    COUNT(count, team + 1, 64, x[i] > r);          // two barriers at once, one for each team
+    RED(or, some, team + 1, 64, x[i] > 8 + r);
+    if (team == 0) RED(and, every, 7, 64, x[i] > 0);
+    else COUNT(every, 9, 64, x[i] & 1);
+    whole = __syncthreads_count(x[i] == r);
+    out[i * 3 + r] = count + 100 * some + 1000 * every + 100000 * whole;
+  }
+}
+extern "C" __global__ void handed(const int* x, int* out) {
+  // Each warp in turn meets the last one at barrier 3, which arrives only; then it counts alone.
+  __shared__ int ready[4];
+  int warp = threadIdx.x / 32, count;
+  if (warp == 3) {
+    for (int w = 0; w < 3; w++) {
+      ready[w] = w + 5;
+      asm volatile("barrier.arrive %0, 64;" :: "r"(3 + w) : "memory");
+    }
+    out[threadIdx.x] = 0;
+  } else {
+    COUNT(count, 3 + warp, 64, x[threadIdx.x] > 4);
+    out[threadIdx.x] = count * 100 + ready[warp];
+  }
+}
+extern "C" __global__ void again(const int* x, int* out) {
+  // Warps 0 and 1 use the barrier, then warps 2 and 3, before warp 0 has read what it was told.
+  int first, second = 0;
+  COUNT(first, 1, 64, x[threadIdx.x] > 4);
+  if (threadIdx.x >= 64) COUNT(second, 1, 64, x[threadIdx.x] > 6);
+  out[threadIdx.x] = first * 100 + second;
+}"""
+
+
+def test_reductions_at_named_barriers() -> None:
+    x = np.random.default_rng(17).integers(0, 12, 256).astype(np.int32)
+    x[:64] += 1
+    result = run(COUNTING, "teams", 2, 128, x=x, out=np.zeros(768, np.int32))
+    teams = x.reshape(4, 64)
+    expected = np.empty((4, 64, 3), np.int32)
+    for r in range(3):
+        every = np.where(np.arange(4) % 2, (teams & 1).sum(1), (teams > 0).all(1))
+        whole = (x.reshape(2, 128) == r).sum(1).repeat(2)
+        value = (teams > r).sum(1) + 100 * (teams > 8 + r).any(1) + 1000 * every + 100000 * whole
+        expected[:, :, r] = value[:, None]
+    assert np.array_equal(result.output("out"), expected.reshape(-1))
+
+
+def test_reductions_with_warps_that_only_arrive() -> None:
+    x = np.random.default_rng(18).integers(0, 12, 128).astype(np.int32)
+    out = run(COUNTING, "handed", 1, 128, x=x, out=np.full(128, -1, np.int32)).output("out")
+    counts = (x.reshape(4, 32) > 4).sum(1) * 100 + 5 + np.arange(4)
+    assert np.array_equal(out.reshape(4, 32)[:3], counts[:3, None].repeat(32, 1))
+    assert not out[96:].any()
+
+
+def test_a_reduction_is_kept_while_others_use_its_barrier() -> None:
+    x = np.random.default_rng(19).integers(0, 12, 128).astype(np.int32)
+    out = run(COUNTING, "again", 1, 128, x=x, out=np.zeros(128, np.int32)).output("out")
+    halves = x.reshape(2, 64)
+    first = (halves > 4).sum(1) * 100
+    second = np.array([0, (halves[1] > 6).sum()])
+    assert np.array_equal(out, (first + second).repeat(64))
+
+
 def test_named_barriers() -> None:
     rng = np.random.default_rng(16)
     x = rng.integers(0, 100, (9, 32)).astype(np.int32)

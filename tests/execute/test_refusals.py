@@ -73,7 +73,6 @@ REFUSED = {
     "sured": "sured.b.add.1d.u32.trap [%d0, {%r0}], %r1",
     "sust.p": "sust.p.1d.b32.trap [%d0, {%r0}], %r1",
     "vmad": "vmad.u32.u32.u32 %r0, %r1, %r2, %r3",
-    "bar.red": "barrier.red.popc.u32 %r0, 3, %p",
     "cvt of four": "cvt.rs.satfinite.e4m3x4.f32 %r0, {%f0, %f0, %f0, %f0}, %r1",
     "cvt.rs": "cvt.rs.f16x2.f32 %r0, %f0, %f0, %r1",
     "cvt to ue8m0": "cvt.rp.satfinite.ue8m0x2.f32 %h0, %f0, %f0",

@@ -26,8 +26,8 @@ class BlockMemory:
                 warps * 32 * local_bytes,
                 warps * frame_bytes,
                 4 * warps,
-                4 * warps,
-                2 * 8 * layout.BARRIERS,
+                layout.WAIT_ROWS * 4 * warps,
+                layout.BARRIER_ROWS * 8 * layout.BARRIERS,
             )
         ]
         each = sum(sizes)

@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 BARRIERS = 16
 """Named barriers of a block."""
 
+BARRIER_ROWS = 4
+WAIT_ROWS = 3
+"""Of what :attr:`Slot.BARRIERS` and :attr:`Slot.WAITS` point to."""
+
 WINDOW_SHIFT = 36
 """64 GiB per window."""
 
@@ -111,6 +115,8 @@ class Slot(IntEnum):
     STATES = 41
     """Pointer to an i32 per warp: where it goes on."""
     RED_COUNT = 42
+    """Of the reduction at the next barrier, where all are one and the same: threads whose predicate
+    holds, and all; then these of the last barrier."""
     RED_TOTAL = 43
     RED_COUNT_DONE = 44
     RED_TOTAL_DONE = 45
@@ -123,9 +129,11 @@ class Slot(IntEnum):
     LOCAL_BYTES = 50
     """Per thread."""
     BARRIERS = 52
-    """Pointer to the threads arrived at each of 16 barriers, then to the threads each waits for."""
+    """Pointer to :data:`BARRIER_ROWS` rows of a word for each of 16 barriers: threads that arrived,
+    threads that it waits for, and of its reduction the threads whose predicate holds, and all."""
     WAITS = 53
-    """Pointer to an i32 per warp: the barrier it waits at, or -1."""
+    """Pointer to :data:`WAIT_ROWS` rows of an i32 per warp: the barrier it waits at, or -1; of the
+    last barrier that let it go, the threads whose predicate holds, and all that gave one."""
     BARRIER_NUMBER = 54
     """Of the barrier that a warp has just reached; it waits for so many threads (0: all)."""
     BARRIER_THREADS = 55
@@ -196,10 +204,6 @@ RESIDENT_POINTERS = (
 """Memory that each block held at once has of its own: the first words of its row …"""
 
 RESIDENT_VALUES = (
-    Slot.RED_COUNT,
-    Slot.RED_TOTAL,
-    Slot.RED_COUNT_DONE,
-    Slot.RED_TOTAL_DONE,
     Slot.IDENTITY,
     Slot.IDENTITY + 1,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from placewise.execute.codegen import checks
+from placewise.execute.codegen.named_barriers import REDUCTION_ROW
 from placewise.execute.codegen.state import State
 from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Reg, Switch, Trap
-from placewise.execute.layout import GIVES_WAY, Fault, Slot
+from placewise.execute.layout import BARRIERS, GIVES_WAY, Fault, Slot
 from placewise.execute.uniform import live_in_any
 
 
@@ -141,19 +142,48 @@ def _barrier(s: State, block: Block, t: Barrier) -> None:
     _save(s, _saved(s, t))
     if t.reduce is not None:
         holds = s.op(f"and i32 {s.mask_of(t.reduce[1])}, {s.mask}")
-        for slot, mask in ((Slot.RED_COUNT, holds), (Slot.RED_TOTAL, s.mask)):
+        counts = _reduction_counts(s, t)
+        for pointer, mask in zip(counts, (holds, s.mask), strict=True):
             more = s.op(f"zext i32 {s.call('i32', 'llvm.ctpop.i32', ('i32', mask))} to i64")
-            pointer = s.slot_pointer(slot)
             total = s.op(f"add i64 {s.op(f'load i64, ptr {pointer}')}, {more}")
             s.do(f"store i64 {total}, ptr {pointer}")
     if s.options.checked is not None:
         checks.arrive(s, block, t, _common(s, t.number))
-    if s.flow.gives_way or not s.program.has_plain_barriers():
+    if _numbered(s):
         for slot, node in ((Slot.BARRIER_NUMBER, t.number), (Slot.BARRIER_THREADS, t.threads)):
             s.set_slot(slot, _common(s, node))
         s.set_slot(Slot.BARRIER_ARRIVE, str(int(t.arrive_only)))
     s.resumes.append(t)
     s.do(f"ret i32 {len(s.resumes)}")
+
+
+def _numbered(s: State) -> bool:
+    """Whether the driver is one that tells barriers apart, see ``named_barriers``."""
+    return bool(s.flow.gives_way) or not s.program.has_plain_barriers()
+
+
+def _reduction_counts(s: State, t: Barrier) -> list[str]:
+    """Pointers to the counts of threads whose predicate holds at a barrier, and of all."""
+    if not _numbered(s):
+        return [s.slot_pointer(slot) for slot in (Slot.RED_COUNT, Slot.RED_TOTAL)]
+    rows = s.slot(Slot.BARRIERS, "ptr")
+    number = s.op(f"and i64 {_common(s, t.number)}, {BARRIERS - 1}")
+    places = [s.op(f"add i64 {number}, {(REDUCTION_ROW + n) * BARRIERS}") for n in (0, 1)]
+    return [s.op(f"getelementptr i64, ptr {rows}, i64 {place}") for place in places]
+
+
+def _reduced(s: State) -> list[str]:
+    """These counts (i64) of the barrier that has just let this warp go."""
+    if not _numbered(s):
+        return [s.slot(slot) for slot in (Slot.RED_COUNT_DONE, Slot.RED_TOTAL_DONE)]
+    warps, place = s.slot(Slot.WARPS), s.op("zext i32 %warp to i64")
+    waits = s.slot(Slot.WAITS, "ptr")
+    counts = []
+    for _ in range(2):
+        place = s.op(f"add i64 {place}, {warps}")
+        pointer = s.op(f"getelementptr i32, ptr {waits}, i64 {place}")
+        counts.append(s.op(f"zext i32 {s.op(f'load i32, ptr {pointer}')} to i64"))
+    return counts
 
 
 def _common(s: State, node: Node | None) -> str:
@@ -265,7 +295,7 @@ def resume(s: State, number: int, t: Barrier) -> None:
     s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
     _load(s, _saved(s, t))
     if t.reduce is not None and s.live >> t.reduce[2].number & 1:
-        count, total = s.slot(Slot.RED_COUNT_DONE), s.slot(Slot.RED_TOTAL_DONE)
+        count, total = _reduced(s)
         if t.reduce[0] == "popc":
             value = s.op(f"trunc i64 {count} to i32")
         else:

@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from placewise.execute.codegen.text import Text
-from placewise.execute.layout import BARRIERS, GIVES_WAY, Fault, Slot
+from placewise.execute.layout import BARRIER_ROWS, BARRIERS, GIVES_WAY, Fault, Slot
+
+REDUCTION_ROW = 2
+"""Of the rows of barriers, the first that a reduction counts in."""
 
 
 def release_function() -> str:
     """``@release(ctx, barrier, warps, live)``: let the warps go that wait at a barrier.
 
-    A new phase begins where these are all that live.
+    Each is given the barrier's reduction for its own: others may use the barrier again before it
+    goes on. A new phase begins where these are all that live.
     """
     return f"""
 define internal void @release(ptr %ctx, i64 %barrier, i32 %warps, i32 %live) noinline #0 {{
@@ -24,7 +28,7 @@ entry:
   %b = load ptr, ptr %b.p
   %count = getelementptr i64, ptr %b, i64 %barrier
   store i64 0, ptr %count
-  %w.p = getelementptr i64, ptr %ctx, i64 {int(Slot.WAITS)}
+{_reduction_read()}  %w.p = getelementptr i64, ptr %ctx, i64 {int(Slot.WAITS)}
   %waits = load ptr, ptr %w.p
   %number = trunc i64 %barrier to i32
   br label %head
@@ -37,7 +41,7 @@ head:
   br i1 %here, label %free, label %on
 free:
   store i32 -1, ptr %place
-  br label %on
+{_reduction_given()}  br label %on
 on:
   %one = zext i1 %here to i32
   %gone.on = add i32 %gone, %one
@@ -45,11 +49,6 @@ on:
   %more = icmp ult i32 %next, %warps
   br i1 %more, label %head, label %out
 out:
-  %reduces = icmp eq i64 %barrier, 0
-  br i1 %reduces, label %reduce, label %phase.on
-reduce:
-{_reduction_done()}  br label %phase.on
-phase.on:
   %whole = icmp eq i32 %gone.on, %live
   %step = zext i1 %whole to i32
   %phase.p = getelementptr i32, ptr %ctx, i64 {2 * int(Slot.IDENTITY) + 3}
@@ -61,16 +60,28 @@ phase.on:
 """
 
 
-def _reduction_done() -> str:
-    """Hand the reductions of barrier 0, the only one that has any, to the warps it lets go."""
+def _reduction_read() -> str:
+    """Take the two counts of a barrier's reduction, which then starts anew."""
     lines = []
-    for n, slot in enumerate((Slot.RED_COUNT, Slot.RED_TOTAL)):
+    for n in (0, 1):
         lines += [
-            f"  %red{n}.p = getelementptr i64, ptr %ctx, i64 {int(slot)}",
-            f"  %red{n} = load i64, ptr %red{n}.p",
-            f"  %done{n}.p = getelementptr i64, ptr %ctx, i64 {int(slot) + 2}",
-            f"  store i64 %red{n}, ptr %done{n}.p",
+            f"  %red{n}.at = add i64 %barrier, {(REDUCTION_ROW + n) * BARRIERS}",
+            f"  %red{n}.p = getelementptr i64, ptr %b, i64 %red{n}.at",
+            f"  %red{n}.long = load i64, ptr %red{n}.p",
+            f"  %red{n} = trunc i64 %red{n}.long to i32",
             f"  store i64 0, ptr %red{n}.p",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _reduction_given() -> str:
+    """Store them in the rows behind the barriers that warps wait at."""
+    lines = []
+    for n, before in ((0, "%w"), (1, "%given0.at")):
+        lines += [
+            f"  %given{n}.at = add i32 {before}, %warps",
+            f"  %given{n}.p = getelementptr i32, ptr %waits, i32 %given{n}.at",
+            f"  store i32 %red{n}, ptr %given{n}.p",
         ]
     return "\n".join(lines) + "\n"
 
@@ -95,7 +106,7 @@ def begin(t: Text, warps: str) -> None:
     for slot, value, size in (
         (Slot.STATES, 0, bytes_),
         (Slot.WAITS, -1, bytes_),
-        (Slot.BARRIERS, 0, str(2 * BARRIERS * 8)),
+        (Slot.BARRIERS, 0, str(BARRIER_ROWS * BARRIERS * 8)),
     ):
         pointer = t.slot(slot, "ptr")
         t.do(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 {value}, i64 {size}, i1 false)")

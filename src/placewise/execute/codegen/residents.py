@@ -64,8 +64,6 @@ def waiting_driver(*, shared: bool, traced: bool) -> str:
     warps = t.op(f"trunc i64 {t.slot(Slot.WARPS)} to i32")
     t.do("br i1 %new, label %begin, label %run")
     t.start("begin")
-    for slot in (Slot.RED_COUNT, Slot.RED_TOTAL):
-        t.set_slot(slot, "0")
     if traced:
         t.set_identity("phase", "0")
     if shared:

@@ -18,7 +18,7 @@ from placewise.execute.ir import (
 from placewise.execute.lower_ptx import modifiers, sync, table
 from placewise.execute.lower_ptx.calls import Calls, has_alloca
 from placewise.execute.lower_ptx.context import Context
-from placewise.kernel.ptx import Immediate, Instruction, Operand, Symbol
+from placewise.kernel.ptx import Instruction, Operand, Symbol
 from placewise.kernel.ptx.module import Function, Label, Module
 
 _MALFORMED = (ValueError, KeyError, IndexError, StopIteration, AssertionError)
@@ -190,8 +190,6 @@ class FunctionLowering:
             predicate = self.c.src(operands.pop(), "i1")
             register = self.b.reg(f"{self.c.prefix}%barrier", "i32")
             reduce = (op, predicate, register)
-        if reduce is not None and (len(operands) > 1 or not _is_zero(operands)):
-            self.c.unsupported(i, "a reduction at a barrier other than the whole block's")
         numbers = [self.c.src(o, "i32") for o in operands]
         on = self.b.new_block()
         self.b.finish(
@@ -225,10 +223,6 @@ class FunctionLowering:
         if on is not None:
             self.b.start(on)
         return False
-
-
-def _is_zero(operands: list[Operand]) -> bool:
-    return all(isinstance(o, Immediate) and o.value == 0 for o in operands)
 
 
 def _lower(calls: Calls, context: Context, function: Function, after: Block) -> None:
