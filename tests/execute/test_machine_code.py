@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from programs import kernels
 
 from placewise.cases.library import load_case
-from placewise.errors import UnsupportedError
+from placewise.errors import ExecutionError, UnsupportedError
 from placewise.execute import execute, translate
 from placewise.execute.codegen.module import compile_program
 from placewise.execute.lower_sass import program
@@ -119,6 +119,30 @@ def test_every_instruction_up_to_the_exit_is_counted(arch):
     assert [site.opcode.split(".")[0] for site in loads] == ["LDG"]
     assert loads[0].source_line == 4
     np.testing.assert_array_equal(run.output("b"), a * 3 + (a >> 2) - np.arange(256) // 64)
+
+
+DRIVER = """#include <cassert>
+extern "C" __global__ void k(int* out) {
+    int i = threadIdx.x;
+    int* p = (int*)malloc(8);
+    p[0] = 3 * i;
+    p[1] = 1;
+    out[i] = p[0] + p[1];
+    free(p);
+    assert(i < 40);
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_functions_of_the_driver(arch):
+    kernel = compile_kernel(DRIVER, "driver.cu", "k", CompileOptions(arch=arch))
+    kernel = replace(kernel, machine_code=True)
+    inputs = Inputs((ArrayArgument("out", np.zeros(64, np.int32)),))
+    run = execute(kernel, Launch((1, 1, 1), (32, 1, 1)), inputs)
+    np.testing.assert_array_equal(run.output("out")[:32], 3 * np.arange(32) + 1)
+    with pytest.raises(ExecutionError, match=r"i ?< ?40.*thread \(40, 0, 0\)"):
+        execute(kernel, Launch((1, 1, 1), (64, 1, 1)), inputs)
 
 
 def changed(monkeypatch, old, new):

@@ -13,7 +13,7 @@ from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
 from placewise.execute.layout import GRID_WINDOW, WINDOW_OF_SPACE, WINDOW_SHIFT, address
 from placewise.kernel.cubin import CubinKernel, Variable
-from placewise.kernel.sass import Constant, Operand
+from placewise.kernel.sass import Constant
 
 if TYPE_CHECKING:
     from placewise.execute.lower_sass.context import Context
@@ -54,6 +54,7 @@ class Banks:
 
     def read(self, c: Context, operand: Constant, bits: int) -> Node:
         """32 or 64 bits of a bank."""
+        operand = _at_known_place(c, operand)
         if operand.base is not None:
             return self.load(c, operand, bits, 1)[0]
         if operand.bank == _USER:
@@ -65,6 +66,7 @@ class Banks:
 
     def load(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
         """``count`` elements of ``bits`` from memory that may be indexed at run time."""
+        operand = _at_known_place(c, operand)
         start = operand.offset - self.facts.parameter_offset
         if operand.bank == 0 and operand.base is None and start >= 0:
             places = [start + n * bits // 8 for n in range(count)]
@@ -197,6 +199,11 @@ class Banks:
         return self.facts.externals[index] if 0 <= index < len(self.facts.externals) else None
 
 
-def is_indexed(operand: Operand) -> bool:
-    """Whether an operand is a constant bank at a place known only at run time."""
-    return isinstance(operand, Constant) and operand.base is not None
+def _at_known_place(c: Context, operand: Constant) -> Constant:
+    """The operand without its index, where that has just been loaded with a literal."""
+    if operand.base is None:
+        return operand
+    index = c.register(operand.base.file, operand.base.number)
+    if index.op != "const" or not isinstance(index.attr, int):
+        return operand
+    return operand._replace(base=None, offset=operand.offset + index.attr)

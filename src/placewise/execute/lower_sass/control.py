@@ -25,6 +25,7 @@ from placewise.kernel.sass import (
 _LONGEST = 200_000
 """Instructions of all copies together; more would take minutes to compile."""
 _FAILURES = frozenset({"__assertfail", "__assert_fail"})
+_HEAP = frozenset({"malloc", "free"})
 
 
 class Control:
@@ -282,10 +283,20 @@ class Control:
         name = c.banks.function(number) if isinstance(number, int) else None
         after = self._fork(calls, i, guard)
         if name in _FAILURES:
+            # Expression, file, line and function.
+            line = self.b.resize(c.i32(Register("R", 8)), "i64")
+            text, file, function = (c.i64(Register("R", n)) for n in (4, 6, 10))
+            self.b.effect("host", "i64", text, file, line, function, attr="assert")
             self.b.finish(Trap(c.place))
+        elif name in _HEAP:
+            given = c.i64(Register("R", 4))
+            c.write_wide(Register("R", 4), self.b.effect("heap", "i64", given, attr=name))
+            self.b.finish(Jump(after))
         elif name == "vprintf":
-            # Its output is dropped; the result, in R4, is what nobody reads.
-            c.write(Register("R", 4), c.zero())
+            # By the convention of calls: the format in R4 and R5, the arguments in R6 and R7.
+            text, values = (c.i64(Register("R", n)) for n in (4, 6))
+            count = self.b.effect("host", "i64", text, values, attr="printf")
+            c.write(Register("R", 4), self.b.resize(count, "i32"))
             self.b.finish(Jump(after))
         else:
             c.unsupported(i, f"'{name}'" if name else "the callee is not known")

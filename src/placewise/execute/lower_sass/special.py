@@ -79,6 +79,12 @@ def r2ur(c: Context, i: Instruction) -> None:
     c.write(target, first)
 
 
+def lepc(c: Context, i: Instruction) -> None:
+    """LEPC: the place of this or another instruction, for the driver's functions to return to."""
+    target, *place = i.operands
+    c.write_wide(target, c.b.const("i64", c.literal(place[0]) if place else i.offset))
+
+
 def bmov(c: Context, i: Instruction) -> None:
     """BMOV: to and from the registers of convergence barriers, which have nothing to keep here."""
     c.without_effect("32", "CLEAR", "PQUAD")

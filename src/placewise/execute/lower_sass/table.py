@@ -117,6 +117,7 @@ _OTHER: dict[str, Handler] = {
     "CS2R": special.cs2r,
     "B2R": special.b2r,
     "BMOV": special.bmov,
+    "LEPC": special.lepc,
     "R2UR": special.r2ur,
     "WARPSYNC": warp.warpsync,
     "BSYNC": warp.bsync,
