@@ -309,6 +309,8 @@ def test_what_cannot_be_stored_is_said() -> None:
         (lambda: memory.upload("x", np.zeros(1)), "has an array of that name already"),
         (lambda: memory.upload("o", np.array([None])), "arrays of object have no bytes"),
         (lambda: memory.alloc("o", -1, np.int8), "negative extent"),
+        (lambda: memory.alloc("o", (1 << 40, 1 << 40), np.int32), "at most 68,719,476,736"),
+        (lambda: Launch((1.5, 1, 1), (32, 1, 1)), "whole dimensions"),  # type: ignore[arg-type]
         (lambda: x.write(np.zeros(2)), "float64 elements for an array of float32"),
         (lambda: x.write(np.zeros(3, np.float32), 6), "3 elements from index 6 on.* has 8"),
         (lambda: x.at(3), r"index \(3,\) lies outside of shape \(2, 4\)"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from placewise.execute.layout import (
     FIRST_WINDOW,
     HEAP_WINDOW,
     LAST_WINDOW,
+    WINDOW_SHIFT,
     empty_windows,
 )
 from placewise.execute.loaded_module import LoadedModule, load
@@ -92,7 +94,7 @@ class DeviceMemory:
         element = np.dtype(dtype)
         if any(d < 0 for d in dims):
             raise CaseError(f"shape {dims} has a negative extent", where=f"array '{name}'")
-        size = int(np.prod(dims, dtype=np.int64)) * element.itemsize
+        size = prod(dims) * element.itemsize
         region = self._array(name, None, size)
         return DeviceArray(self, region, dims, element)
 
@@ -244,6 +246,8 @@ class DeviceMemory:
                 where=f"array '{name}'",
                 hint="free it first, or write() to it",
             )
+        size = size if content is None else content.size
+        room = _room(size, name)
         if self._next_array >= max(self._next_variable, FIRST_WINDOW + KEPT_FOR_VARIABLES):
             window, number = self._next_array, len(self._names)
             self._next_array -= 1
@@ -254,14 +258,10 @@ class DeviceMemory:
             self._names[number] = name
         else:
             raise _full(len(self._regions))
-        if content is None:
-            data, defined = _room(size), np.zeros(size, np.uint8)
-            data[:] = UNINITIALISED
-        else:
-            data, defined = _room(content.size), None
-            data[:] = content
+        room[:] = UNINITIALISED if content is None else content
+        defined = np.zeros(size, np.uint8) if content is None else None
         self._array_names.add(name)
-        return self._keep(Region(window, name, data, number, writable, defined, texture))
+        return self._keep(Region(window, name, room, number, writable, defined, texture))
 
     def _keep(self, region: Region) -> Region:
         self._regions[region.window] = region
@@ -302,7 +302,7 @@ class DeviceMemory:
             self._keep(Region(HEAP_WINDOW, _HEAP, data, number, writable=True))
 
     def _of_variable(self, window: int, variable: Variable, content: Bytes) -> Region:
-        data, number = _room(variable.size), len(self._names)
+        data, number = _room(variable.size, variable.name), len(self._names)
         data[:] = content
         self._names.append(plain_name(variable.name))
         writable = variable.space != "const"
@@ -369,9 +369,18 @@ class DeviceMemory:
         return DeviceTexture(self, self._keep(shown), argument, array, texel_read(argument, texels))
 
 
-def _room(size: int) -> Bytes:
-    """Memory at a multiple of 64 bytes, so that vector loads do not straddle cache lines."""
-    room = np.empty(size + 64, np.uint8)
+def _room(size: int, name: str) -> Bytes:
+    """Memory at a multiple of 64 bytes, so that vector loads do not straddle cache lines.
+
+    Raises CaseError where an array of ``size`` bytes has no place.
+    """
+    where = f"array '{name}'"
+    if size > 1 << WINDOW_SHIFT:
+        raise CaseError(f"{size:,} bytes; an array has at most {1 << WINDOW_SHIFT:,}", where=where)
+    try:
+        room = np.empty(size + 64, np.uint8)
+    except MemoryError as error:
+        raise CaseError(f"this computer has no {size:,} bytes left", where=where) from error
     start = -room.ctypes.data % 64
     return room[start : start + size]
 

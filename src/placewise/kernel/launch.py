@@ -33,9 +33,9 @@ class Launch:
 
     def __post_init__(self) -> None:
         for what, dims in (("grid", self.grid), ("block", self.block)):
-            if len(dims) != 3 or any(d < 1 for d in dims):
+            if len(dims) != 3 or any(not isinstance(d, int | np.integer) or d < 1 for d in dims):
                 raise CaseError(
-                    f"{what} {dims} must have three dimensions of at least 1", where=what
+                    f"{what} {dims} must have three whole dimensions of at least 1", where=what
                 )
         if self.shared_bytes < 0:
             raise CaseError("dynamic shared memory must not be negative", where="shared_bytes")
