@@ -10,7 +10,7 @@ import numpy as np
 from placewise.probe.chase import ProbeDevice
 from placewise.probe.infer_lines import capacity_lines, fetched_bytes, size_beyond
 from placewise.probe.infer_policy import infer_policy
-from placewise.probe.infer_sets import find_sets, sectors_per_line, sharers
+from placewise.probe.infer_sets import find_sets, full, sectors_per_line, sharers
 from placewise.probe.latencies import Survey, survey
 from placewise.probe.structure import Structure, labels_of, mapping
 from placewise.probe.view import View, false_rate
@@ -26,7 +26,7 @@ _SPREAD = 128
 """Bytes that loads a page apart are moved by, one to the next: a line of the last cache."""
 _FEWEST = 32
 """Loads, a page apart, that tell of a TLB."""
-_PART = 4
+_PART = 16
 """Of the last cache's lines, one in so many may be used by loads that are to hit in it."""
 _HELD = 0.02
 """Share of loads that pass the last cache by, where the array still fits."""
@@ -186,11 +186,13 @@ def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure
         if len(set(sizes)) > 1 or lines % sizes[0]:
             doubts.append("sets are of several sizes, and not all were looked at")
     first = min(range(len(sizes)), key=lambda k: (sizes[k], int(sets.members[k][0])))
+    if not full(by_line, lines):
+        doubts.append("it holds more than consecutive lines can fill")
     rest = np.setdiff1d(np.arange(lines), sets.members[first])
     policy = infer_policy(by_line, sets.members[first], sets.others[first], rest, nearer)
     if policy.doubt:
         doubts.append(policy.doubt)
-    index, run = mapping(sets.members, lines, len(ways))
+    index, run = mapping(sets.members, sets.others, lines, len(ways))
     labels = labels_of(sets.members, lines) if sets.all and not sets.overlap else ()
     return replace(
         partial,

@@ -65,12 +65,22 @@ def capacity_lines(view: View) -> int | None:
 def _parted(view: View, fit: int, over: int, *, quick: bool) -> tuple[int, int]:
     """Neighbours, of which the one fits and the other does not."""
     while over - fit > 1:
-        middle = (fit + over) // 2
-        if view.fits(np.arange(middle), quick=quick):
-            fit = middle
-        else:
+        middle = _roundest(fit, over)
+        if not view.fits(np.arange(middle), quick=quick):
             over = middle
+        elif view.fits(np.arange(middle + 1), quick=quick):
+            fit = middle + 1
+        else:
+            return middle, middle + 1
     return fit, over
+
+
+def _roundest(fit: int, over: int) -> int:
+    """The number between that most powers of two divide, since capacities are mostly round."""
+    step = 1 << (over - fit).bit_length()
+    while (over - 1) // step * step <= fit:
+        step //= 2
+    return (over - 1) // step * step
 
 
 def averaged(view: View, lines: int, stride: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -51,6 +51,8 @@ def infer_policy(
     if ways == 1:
         return Policy("lru")
     lines = np.append(members, other)
+    # A load that only enters a page would count as a use of its line.
+    view = replace(view, page_bytes=None)
     random = np.random.default_rng(view.seed + 1)
     gap, shield = 0, rest[:0]
     if len(rest) >= 2 * nearer:

@@ -13,6 +13,8 @@ _SECTORS = (16, 8, 4, 2)
 """Of a line, that are tried."""
 _LOADS = 20_000_000
 """Of the longest test."""
+_FEW = 4096
+"""Lines of which one more test costs little."""
 _WANTED = 40
 """Misses of each line of a set that are waited for, where replacement is by chance."""
 
@@ -50,6 +52,17 @@ def sectors_per_line(view: View, lines: int, other: int, members: NDArray[np.int
         ):
             return q
     return 1
+
+
+def full(view: View, lines: int) -> bool:
+    """Whether lines 0 to ``lines`` fill every set, so that none fits besides, from wherever."""
+    random = np.random.default_rng(view.seed + 2)
+    most = min(64 * lines, view.device.reach_bytes // view.stride)
+    trials = 8 if lines < _FEW else 2
+    return not any(
+        view.fits(np.append(np.arange(lines), int(random.integers(lines, most))))
+        for _ in range(trials)
+    )
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _SMOOTH = 0.02
 """Standard deviation that peaks are smoothed with: the noise of the timings."""
 _NEAR = 0.08
 """Peaks nearer than this, in the logarithm, are one level."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio (Knuth's multiplicative hashing)."""
 _LOADS = 1 << 14
 """Timed in each array."""
 
@@ -46,12 +48,11 @@ def survey(
     stride: int,
     spread: int = 0,
     bypass: int = 0,
-    most: int = 1 << 62,
+    most: int = 1 << 20,
 ) -> Survey:
     """Chase through arrays of 1, 2, 4 … strides, sequentially, up to ``most`` loads.
 
-    ``stride`` is in bytes; load k is moved by ``k * spread`` bytes within its stride, so that loads
-    a page apart do not meet in one set of a cache.
+    ``stride`` and ``spread`` in bytes, see :func:`places`.
     """
     samples, sizes = [], []
     count = 1
@@ -77,9 +78,15 @@ def survey(
 
 
 def places(numbers: NDArray[np.int64], stride: int, spread: int) -> NDArray[np.int64]:
-    """Addresses of loads by number."""
+    """Addresses of loads by number: multiples of ``stride``, moved by some multiple of ``spread``.
+
+    The latter look random, so that no regular mapping of lines to sets brings them together.
+    """
     result: NDArray[np.int64] = numbers * stride
-    return result + numbers * spread % stride if spread else result
+    if spread:
+        mixed = numbers.astype(np.uint64) * _GOLDEN >> np.uint64(40)
+        result += (mixed % np.uint64(stride // spread)).astype(np.int64) * spread
+    return result
 
 
 def _levels(samples: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -44,16 +44,20 @@ class Structure:
         return len(self.ways) or None
 
 
-def mapping(members: list[NDArray[np.int64]], lines: int, sets: int) -> tuple[str, int]:
+def mapping(
+    members: list[NDArray[np.int64]], others: list[int], lines: int, sets: int
+) -> tuple[str, int]:
     """How lines are mapped to sets, and how many lines in a row share one.
 
-    ``members`` are the line numbers (below ``lines``) of some of the ``sets``, ascending.
+    ``members`` are the line numbers (below ``lines``) of some of the ``sets``, ascending, and
+    ``others`` another line of each.
     """
     lengths = [
         len(part) for m in members for part in np.split(m, np.flatnonzero(np.diff(m) != 1) + 1)
     ]
     run = int(min(lengths)) if sets > 1 else 1
-    if all(len(set((m // run % sets).tolist())) == 1 for m in members):
+    whole = [np.append(m, other) for m, other in zip(members, others, strict=True)]
+    if all(len(set((m // run % sets).tolist())) == 1 for m in whole):
         return "modulo", run
     even = all(
         len(m) % run == 0

@@ -1,0 +1,1 @@
+"""The probe judged against hierarchies that it does not know."""
