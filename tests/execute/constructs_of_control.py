@@ -42,6 +42,19 @@ construct(
     launch=((2, 1, 1), (96, 1, 1)), out=zeros(192, np.int32), a=ints(192),
 )  # fmt: skip
 construct(
+    "named_reductions",
+    """extern "C" __global__ void k(int* out, const int* a) {
+        int t = threadIdx.x, i = blockIdx.x * blockDim.x + t, count, every;
+        asm volatile("{.reg .pred p; setp.gt.s32 p, %3, 0; barrier.red.popc.u32 %0, %1, %2, p;}"
+                     : "=r"(count) : "r"(t / 64 + 1), "r"(64), "r"(a[i]) : "memory");
+        asm volatile("{.reg .pred p, q; setp.gt.s32 p, %2, 0; barrier.red.and.pred q, 3, %1, p;"
+                     "selp.s32 %0, 1, 0, q;}"
+                     : "=r"(every) : "r"(128), "r"(blockIdx.x ? 1 : a[i]) : "memory");
+        out[i] = 2 * count + every;
+    }""",
+    launch=((2, 1, 1), (128, 1, 1)), out=zeros(256, np.int32), a=ints(256),
+)  # fmt: skip
+construct(
     "named_barriers",
     """extern "C" __global__ void k(int* out, const int* a) {
         __shared__ int s[64], back[64];

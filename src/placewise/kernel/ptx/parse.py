@@ -78,15 +78,19 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
 def _taken(module: _TopLevel) -> frozenset[str]:
     """Functions named in an initial value, or by an instruction other than as what it calls.
 
-    Such an instruction ends with the name (``mov.u64 %rd1, name;``). A call names it first, or
-    between its results and its arguments (PTX ISA, ``call``).
+    Such an instruction has the name among its sources (``mov.u64 %rd1, name;``). A call names it
+    first, or between its results and its arguments in parentheses (PTX ISA, ``call``).
     """
     device = {name for name, (_, is_entry) in module.bodies.items() if not is_entry}
     names = {s for v in module.variables.values() for _, s, _ in v.relocations if s in device}
     if device:
         words = module.stream.words
-        for at in range(1, len(words) - 1):
-            if words[at] in device and words[at - 1] == "," and words[at + 1] == ";":
+        for at in range(1, len(words) - 2):
+            if (
+                words[at] in device
+                and words[at - 1] == ","
+                and words[at + 1 : at + 3] != [",", "("]
+            ):
                 names.add(words[at])
     return frozenset(names)
 
