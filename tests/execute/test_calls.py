@@ -337,6 +337,23 @@ def test_pointers_that_one_kernel_stores_are_called_by_the_next(arch):
     assert (out.download() == 10 * area + np.where(i % 2, i + 1, i - 1)).all()
 
 
+def test_pointers_to_functions_of_another_module_are_an_error():
+    source = """
+    typedef int (*Step)(int);
+    __device__ int step(int x) { return x + NUMBER; }
+    __device__ Step chosen = step;
+    extern "C" __global__ void k(int* out, Step given) { out[threadIdx.x] = given(threadIdx.x); }"""
+    one, two = (compiled(source.replace("NUMBER", n), "k") for n in "12")
+    memory = DeviceMemory()
+    out = memory.alloc("out", 32, np.int32)
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    pointer = memory.symbol(one, "chosen", np.uint64).download()[0]
+    memory.launch(one, launch, [out, pointer])
+    assert (out.download() == np.arange(32) + 1).all()
+    with pytest.raises(ExecutionError, match="address of no function"):
+        memory.launch(two, launch, [out, pointer])
+
+
 def test_recursion_without_end_is_an_error():
     source = """
     __device__ int down(int n) { return n == -7 ? 0 : down(n + 1) * 3 + n; }

@@ -54,9 +54,12 @@ def address(window: int) -> int:
     return window << WINDOW_SHIFT
 
 
-def function_address(line: int) -> int:
-    """Address of a function, by the line of the PTX text that it starts on."""
-    return address(CODE_WINDOW) + 16 * line
+def function_address(line: int, checksum: int) -> int:
+    """Address of a function, by the line of the PTX text that it starts on and the text's checksum.
+
+    So it is the same for all kernels of a module; another module takes it for no function.
+    """
+    return address(CODE_WINDOW) + 16 * ((checksum % (1 << 14) << 18) + line)
 
 
 class Slot(IntEnum):

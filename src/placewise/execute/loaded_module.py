@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from placewise.execute.device import Bytes, Region
-from placewise.execute.layout import address, function_address
-from placewise.execute.lower_ptx.program import all_variables, module_variables
+from placewise.execute.layout import address
+from placewise.execute.lower_ptx.program import (
+    all_variables,
+    function_addresses,
+    module_variables,
+)
 from placewise.execute.module_memory import initial_content
 from placewise.kernel.ptx.module import Module, Variable
 
@@ -28,6 +32,6 @@ def load(module: Module, first_window: int) -> tuple[LoadedModule, list[tuple[Va
     """The module at its place, and the first content of the variables that have windows there."""
     used = module_variables(module)
     addresses = {v.name: address(first_window + n) for n, v in enumerate(used)}
-    addresses |= {name: function_address(line) for name, line in module.function_lines.items()}
+    addresses |= function_addresses(module)
     contents = [(v, initial_content(v, addresses)) for v in used]
     return LoadedModule(first_window, all_variables(module), addresses), contents

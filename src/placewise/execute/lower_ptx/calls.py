@@ -160,9 +160,10 @@ class Calls:
         saved = self.b.reg(f"{c.prefix}%callee", "i64")
         self.b.set(saved, pointer)
         join = self.b.new_block()
+        checksum = self.module.checksum
         for function in self.graph.candidates(prototype):
             here, on = self.b.new_block(), self.b.new_block()
-            address = self.b.const("i64", function_address(function.line))
+            address = self.b.const("i64", function_address(function.line, checksum))
             match = self.b.icmp("eq", self.b.get(saved), address)
             self.b.finish(Branch(match, here.number, on.number))
             self.b.start(here)

@@ -22,6 +22,14 @@ def all_variables(module: Module) -> tuple[Variable, ...]:
     return tuple(v for v in module.variables.values() if v.space in ("global", "const"))
 
 
+def function_addresses(module: Module) -> dict[str, int]:
+    """Addresses of the module's functions by name."""
+    return {
+        name: function_address(line, module.checksum)
+        for name, line in module.function_lines.items()
+    }
+
+
 def parameter_offsets(parameters: tuple[Variable, ...]) -> tuple[list[int], int]:
     """Offset of each kernel parameter in the parameter buffer, and the buffer's size."""
     offsets: list[int] = []
@@ -67,7 +75,7 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
         p.name: start for p, start in zip(function.parameters, starts, strict=True)
     }
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
-    symbols |= {name: function_address(line) for name, line in module.function_lines.items()}
+    symbols |= function_addresses(module)
     builder = Builder()
     stack = Stack(builder, local_end)
     context = Context(

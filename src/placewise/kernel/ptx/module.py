@@ -193,6 +193,8 @@ class Module:
     """Functions named without a body (``vprintf``)."""
     function_lines: dict[str, int] = field(default_factory=dict)
     """PTX line of every function with a body, whether the entry needs it or not."""
+    checksum: int = 0
+    """Of the whole text (CRC-32)."""
     taken: frozenset[str] = frozenset()
     """Functions whose address some code or initial value takes, anywhere in the text: another
     kernel of the module, or the host by way of a variable, may store it for this one to call."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.ptx.body import parse_body
@@ -71,6 +72,7 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
         functions=functions,
         declared=frozenset(module.declared),
         function_lines={name: stream.lines[at] for name, (at, _) in module.bodies.items()},
+        checksum=zlib.crc32(text.encode()),
         taken=taken,
     )
 
