@@ -143,3 +143,11 @@ def test_long_source_lines_do_not_squeeze_the_figures(folder):
     (row,) = [line for line in shown if "a[i + (n - 256)]" in line]
     assert "load global 8" in row
     assert row.rstrip().endswith("…")
+
+
+def test_arguments_go_to_the_parameters_of_their_names(folder):
+    head, first, second = CASE.format(n=256).split("[[arguments]]")
+    (folder / "turned.toml").write_text("[[arguments]]".join([head, second, first]))
+    done = placewise_run("turned.toml", "--out", "all.npz", "-q", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert np.array_equal(np.load(folder / "all.npz")["a"], 2 * np.arange(256, dtype=np.float32))

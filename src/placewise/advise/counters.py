@@ -9,7 +9,7 @@ from pathlib import Path
 from placewise.cases import load_case
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
@@ -60,6 +60,7 @@ def predict_counters(
     tell = progress or _silent
     tell("compiling", 0, 0)
     kernel = compile_case(loaded)
+    loaded = named_case(loaded)
     compared = (
         choose_launch(launches, kernel.name, row, str(measured)) if measured is not None else None
     )

@@ -12,7 +12,7 @@ from placewise.execute.compare import OutputCheck, compare
 from placewise.execute.result import InstructionCount
 from placewise.kernel.case import Case
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, MachineCode, machine_code
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.sass.control import is_confirmed
 from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import Target
@@ -92,7 +92,7 @@ def inspect_machine_code(
             f"control information of sm_{code.facts.target} is read as that of sm_90: "
             "no publication confirms its fields"
         )
-    ran, refusal = _run(loaded, code) if run else (None, None)
+    ran, refusal = _run(named_case(loaded), code) if run else (None, None)
     notes += [refusal] if refusal else []
     return CodeReport(
         loaded,

@@ -20,7 +20,7 @@ from placewise.execute.run import DEFAULT_LIMIT
 from placewise.execute.translate import parsed
 from placewise.kernel.case import Case
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.ptx import Instruction, Module
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
@@ -101,6 +101,7 @@ def run_case(
     start = time.perf_counter()
     kernel = compile_case(case)
     compile_seconds = time.perf_counter() - start
+    case = named_case(case)
     what = "running" if checker is None else "running and checking"
     progress(what, 0, 0)
     execution = execute(

@@ -15,7 +15,7 @@ from placewise.kernel.numba_kernel import numba_kernel
 from placewise.kernel.nvrtc import compile_kernel, left_out
 from placewise.kernel.ptx_kernel import ptx_kernel
 from placewise.kernel.source import ArrayUse, Parameter, SourceView
-from placewise.kernel.view import analyse_source
+from placewise.kernel.view import analyse_source, bound_case
 from placewise.kernel.view.elements import type_of
 
 
@@ -62,12 +62,26 @@ def read_case(case: Case) -> ReadCase:
         host = left_out(case.source, case.filename, case.kernel, case.options)
         notes = (f"left out as host code: {', '.join(host)}",) if host else ()
         return ReadCase(bind_names(case, view), kernel, view, notes)
-    named = replace(case, inputs=replace(case.inputs, arguments=_named(case)))
+    named = named_case(case)
     note = (
         f"the kernel is {case.language}: placements are predicted, but not written out or proven, "
         "and tiles in shared memory are not considered"
     )
     return ReadCase(named, kernel, _opaque_view(named), (note,))
+
+
+def named_case(case: Case) -> Case:
+    """``case`` with its arguments in the order and under the names of the kernel's parameters.
+
+    A CUDA C++ source whose kernel's definition cannot be read leaves them as they are given. Raises
+    CaseError where they do not fit the parameters.
+    """
+    if case.language is not Language.CUDA:
+        return replace(case, inputs=replace(case.inputs, arguments=_named(case)))
+    try:
+        return bound_case(case)
+    except UnsupportedError:
+        return case
 
 
 def _for_numba(case: Case, argument: Argument) -> object:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
@@ -40,6 +42,16 @@ def analyse_source(case: Case) -> SourceView:
         if parameter.is_pointer
     )
     return _view(case, kernel, parameters, arrays)
+
+
+def bound_case(case: Case) -> Case:
+    """``case`` with its arguments in the order and under the names of the kernel's parameters.
+
+    Raises as :func:`analyse_source` does.
+    """
+    kernel = parse_kernel(case)
+    parameters = tuple(_parameter(p) for p in kernel.parameters)
+    return replace(case, inputs=_bound(case, kernel, parameters))
 
 
 def _view(
