@@ -8,6 +8,7 @@ to the next; the capacity is where it has left the lower one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,9 @@ _SHORTEST = 1.35
 """Ratio of last to first size of a plateau."""
 _APART = 1.15
 """Ratio of the latencies of two plateaus."""
-_LEFT = 0.02
-"""Share of the climb at which the average has left a plateau."""
+_LEFT = 0.15
+"""Share of the climb that is done at the capacity: from both caches of the V100, whose sizes NVIDIA
+states (128 KB and 6 MB); a sharp edge would be at 0, but those of GPUs are not."""
 _COLUMNS = 5
 """Of gpu-latency's rows: loads, clock in MHz, KB, nanoseconds, cycles."""
 
@@ -77,19 +79,16 @@ def read_latency_curve(path: Path) -> Curve:
 def plateaus(curve: Curve) -> tuple[Plateau, ...]:
     """Levels, nearest first.
 
-    The latency is the median of the plateau. The capacity lies between the last size whose latency
-    is the plateau's and the first that is not: where the straight line through the first two
-    latencies of the climb, over the logarithm of size, leaves the plateau, but between those two.
+    The latency is the median of the plateau, the capacity the size at which the average has climbed
+    by ``_LEFT`` of the way to the next, between two points by the logarithm of size.
     """
-    ends = _flat_parts(curve)
-    found: list[Plateau] = []
-    for number, (first, last) in enumerate(ends):
-        cycles = float(np.median(curve.cycles[first : last + 1]))
-        if number == len(ends) - 1:
-            found.append(Plateau(cycles, None))
-            continue
-        found.append(Plateau(cycles, _knee(curve, last, ends[number + 1][0])))
-    return tuple(found)
+    parts = _flat_parts(curve)
+    levels = [float(np.median(curve.cycles[first : last + 1])) for first, last in parts]
+    capacities = [
+        _knee(curve, last, below, above)
+        for (_, last), (below, above) in zip(parts, pairwise(levels), strict=False)
+    ]
+    return tuple(Plateau(*level) for level in zip(levels, [*capacities, None], strict=True))
 
 
 def _flat_parts(curve: Curve) -> list[tuple[int, int]]:
@@ -113,15 +112,9 @@ def _flat_parts(curve: Curve) -> list[tuple[int, int]]:
     return parts
 
 
-def _knee(curve: Curve, last: int, up: int) -> float:
-    """Size at which the climb from point ``last`` towards point ``up`` begins."""
-    x, y = np.log(curve.sizes), curve.cycles
-    base = y[last]
-    rising = last + 1
-    while rising < up and y[rising] - base < _LEFT * (y[up] - base):
-        rising += 1
-    if rising + 1 > up:
-        return float(np.exp((x[rising - 1] + x[rising]) / 2))
-    slope = (y[rising + 1] - y[rising]) / (x[rising + 1] - x[rising])
-    at = x[rising] - (y[rising] - base) / slope if slope > 0 else x[rising - 1]
-    return float(np.exp(np.clip(at, x[rising - 1], x[rising])))
+def _knee(curve: Curve, last: int, below: float, above: float) -> float:
+    """Size at which the average, last on its plateau at point ``last``, has climbed ``_LEFT``."""
+    wanted = below + _LEFT * (above - below)
+    up = last + int(np.argmax(curve.cycles[last:] > wanted))
+    x, y = np.log(curve.sizes[up - 1 : up + 1]), curve.cycles[up - 1 : up + 1]
+    return float(np.exp(np.interp(wanted, y, x)))

@@ -1,0 +1,101 @@
+"""Structures found against those that a simulated device hides."""
+
+import numpy as np
+import pytest
+
+from placewise.probe import Plan, infer_hierarchy
+from placewise.probe.averages import saavedra, saavedra_line, wong, wong_line
+from placewise.probe.chase import Chase
+from placewise.probe.simulated import Noise, SimulatedCache, SimulatedDevice, SimulatedHierarchy
+
+KB = 1024
+MB = 1024 * KB
+
+
+def found(*caches, memory=600.0, bypasses=0, reach=1 << 24, seed=1):
+    hierarchy = SimulatedHierarchy(caches, memory)
+    device = SimulatedDevice(hierarchy, bypasses=bypasses, reach_bytes=reach, seed=seed)
+    return infer_hierarchy(device, Plan(tlbs=False))
+
+
+@pytest.mark.parametrize("policy", ["lru", "fifo", "plru", "random"])
+@pytest.mark.parametrize("hashed", [False, True])
+def test_sets_lines_and_policy_of_one_cache(policy, hashed):
+    (cache,) = found(
+        SimulatedCache(128, (4,) * 16, 40.0, 32, policy, hashed=hashed), memory=200.0
+    ).caches
+    assert cache.confidence == "high"
+    assert cache.capacity_bytes == 8 * KB
+    assert (cache.sector_bytes, cache.line_bytes) == (32, 128)
+    assert cache.ways == (4,) * 16
+    assert cache.policy == policy
+    assert cache.index == ("hashed" if hashed else "modulo")
+    assert cache.latency_cycles == pytest.approx(40.0, rel=0.02)
+
+
+def test_fermis_l1_has_one_hot_way():
+    odds = (1 / 6, 1 / 2, 1 / 6, 1 / 6)
+    (cache,) = found(SimulatedCache(128, (4,) * 32, 116.0, None, "weighted", odds)).caches
+    assert cache.policy == "weighted"
+    assert cache.way_probabilities == pytest.approx(odds, abs=0.05)
+
+
+def test_sets_of_unequal_size_and_their_lines():
+    ways = (5, 2, 2)
+    table = (0, 1, 2, 0, 2, 1, 0, 0, 0)
+    (cache,) = found(SimulatedCache(64, ways, 50.0, table=table)).caches
+    assert sorted(cache.ways) == sorted(ways)
+    assert cache.labels == table
+    assert cache.index == "table"
+
+
+def test_a_cache_behind_another_that_cannot_be_passed_by():
+    inner, outer = found(
+        SimulatedCache(64, (4,) * 8, 30.0),
+        SimulatedCache(256, (4,) * 32, 100.0),
+        memory=300.0,
+    ).caches
+    assert (inner.capacity_bytes, inner.line_bytes, inner.ways) == (2 * KB, 64, (4,) * 8)
+    assert (outer.capacity_bytes, outer.line_bytes, outer.ways) == (32 * KB, 256, (4,) * 32)
+    assert outer.policy == inner.policy == "lru"
+
+
+def test_tlbs_of_fermi_and_kepler():
+    table = tuple(k % 7 for k in range(56)) + (0,) * 9
+    tlbs = (
+        SimulatedCache(2 * MB, (16,), 0.0),
+        SimulatedCache(2 * MB, (17, 8, 8, 8, 8, 8, 8), 90.0, table=table),
+    )
+    hierarchy = SimulatedHierarchy(
+        (SimulatedCache(128, (16,) * 256, 230.0, 32),), 360.0, tlbs, 250.0
+    )
+    device = SimulatedDevice(hierarchy, reach_bytes=1 << 28)
+    probed = infer_hierarchy(device)
+    first, second = probed.tlbs
+    assert (first.ways, first.line_bytes, first.policy) == ((16,), 2 * MB, "lru")
+    assert (second.ways, second.line_bytes) == ((17, 8, 8, 8, 8, 8, 8), 2 * MB)
+    assert second.labels == table
+    assert second.latency_cycles == pytest.approx(90.0, abs=5.0)
+    assert probed.walk_cycles == pytest.approx(250.0, abs=10.0)
+
+
+def test_mapping_that_consecutive_lines_do_not_fill_is_doubted():
+    (cache,) = found(SimulatedCache(32, (2,) * 8, 50.0, run=4)).caches
+    assert cache.confidence == "low"
+
+
+def test_averages_contradict_each_other_on_the_texture_cache():
+    hierarchy = SimulatedHierarchy((SimulatedCache(32, (96,) * 4, 110.0, run=4),), 240.0)
+    device = SimulatedDevice(hierarchy)
+    assert saavedra_line(saavedra(device, 48 * KB, 2 ** np.arange(2, 10))) == 32
+    assert wong_line(wong(device, 12 * KB + np.arange(-2, 34) * 16, 16)) == 128
+    (cache,) = infer_hierarchy(device, Plan(tlbs=False)).caches
+    assert (cache.line_bytes, cache.ways, cache.run) == (32, (96,) * 4, 4)
+
+
+def test_simulated_loads_hit_and_miss_as_by_hand():
+    hierarchy = SimulatedHierarchy((SimulatedCache(32, (2,), 10.0),), 100.0)
+    device = SimulatedDevice(hierarchy, noise=Noise(0.0, 0.0))
+    lap = np.array([0, 4, 32, 0, 64, 32, 0])
+    assert device.run(Chase(lap)).cycles.tolist() == [[100, 10, 100, 10, 100, 100, 100]]
+    assert device.run(Chase(lap, bypass=1)).cycles.tolist() == [[100] * 7]
