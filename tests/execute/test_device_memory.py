@@ -311,6 +311,9 @@ def test_what_cannot_be_stored_is_said() -> None:
         (lambda: memory.alloc("o", -1, np.int8), "negative extent"),
         (lambda: memory.alloc("o", (1 << 40, 1 << 40), np.int32), "at most 68,719,476,736"),
         (lambda: Launch((1.5, 1, 1), (32, 1, 1)), "whole dimensions"),  # type: ignore[arg-type]
+        (lambda: x.fill("a"), "does not fit its elements of float32"),
+        (lambda: memory.alloc("i", 2, np.int32).fill(2.5), "2.5 is no int32"),
+        (lambda: memory.alloc("j", 2, np.int32).fill(1 << 40), "does not fit its elements"),
         (lambda: x.write(np.zeros(2)), "float64 elements for an array of float32"),
         (lambda: x.write(np.zeros(3, np.float32), 6), "3 elements from index 6 on.* has 8"),
         (lambda: x.at(3), r"index \(3,\) lies outside of shape \(2, 4\)"),

@@ -97,8 +97,16 @@ class DeviceArray:
         self._define(start * size, (start + source.size) * size)
 
     def fill(self, value: object) -> None:
-        """Set every element to ``value``."""
-        self.view()[...] = value
+        """Set every element to ``value``. Raises CaseError where it is no value of their type."""
+        elements = self.view()
+        given = np.asarray(value)
+        if given.dtype.kind == "f" and self.dtype.kind in "iu" and np.any(given % 1):
+            raise CaseError(f"{value!r} is no {self.dtype}", where=self._where())
+        try:
+            elements[...] = value
+        except (TypeError, ValueError, OverflowError) as error:
+            message = f"{value!r} does not fit its elements of {self.dtype}"
+            raise CaseError(message, where=self._where()) from error
         self._define(0, self.nbytes)
 
     def _define(self, start: int, end: int) -> None:
