@@ -13,6 +13,7 @@ from rich.table import Table
 
 from placewise.cli import run as run_command
 from placewise.cli.counters import counters
+from placewise.cli.machine import machine_app
 from placewise.cli.machine_code import machine_code
 from placewise.cli.options import (
     INTERRUPTED,
@@ -37,7 +38,6 @@ app = typer.Typer(
     help="Where should each array of a CUDA kernel live, on this GPU? Needs no GPU.",
     rich_markup_mode="markdown",
 )
-machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
 app.add_typer(machine_app, name="machine")
 
 
@@ -171,41 +171,6 @@ def list_cases() -> None:
         case = load_case(name)
         table.add_row(name, case.kernel, case.description)
     Console().print(table)
-
-
-@machine_app.command("list")
-def list_machines() -> None:
-    """List the machines that are known."""
-    from placewise.machine import load_machine, machine_names
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "GPU", "SMs", "spaces"):
-        table.add_column(column)
-    for name in machine_names():
-        machine = load_machine(name)
-        spaces = ", ".join(space.name for space in machine.spaces)
-        table.add_row(machine.name, machine.title, str(machine.processor.sms), spaces)
-    Console().print(table)
-
-
-@machine_app.command("check", epilog="Example: `placewise machine check mine.msl`")
-def check_machine(
-    machine: Annotated[
-        str, typer.Argument(metavar="NAME|FILE", help="A known GPU or an MSL file.")
-    ],
-) -> None:
-    """Read a machine file and report its first error, or what it left to defaults."""
-    from placewise.machine import load_machine
-
-    loaded = load_machine(machine)
-    console = Console()
-    for warning in loaded.warnings:
-        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
-    console.print(
-        f"{loaded.name}: {len(loaded.memories)} memories, {len(loaded.spaces)} spaces, "
-        f"{len(loaded.warnings)} warnings",
-        highlight=False,
-    )
 
 
 def main() -> None:

@@ -21,6 +21,8 @@ _ALIKE = 0.9
 _REPLACED = 3000
 """Replacements from which the odds are taken: 3 standard deviations below 0.03."""
 _MOST_RUNS = 600
+_SHIELD = 4
+"""Loads, in lines that a nearer level holds, that surely drive a line out of it."""
 _CHANCE = 1e-4
 """Probability of odds as uneven as those seen, below which ways are not alike."""
 
@@ -55,8 +57,8 @@ def infer_policy(
     view = replace(view, page_bytes=None)
     random = np.random.default_rng(view.seed + 1)
     gap, shield = 0, rest[:0]
-    if len(rest) >= 2 * nearer:
-        shield = rest[: 3 * nearer]
+    if 2 * len(rest) >= 3 * nearer:
+        shield = np.resize(rest, _SHIELD * nearer)
     elif ways >= nearer + 2:
         gap = nearer
     else:

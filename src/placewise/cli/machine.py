@@ -1,0 +1,105 @@
+"""``placewise machine``: the machines that are known, and files of others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from placewise.cli.options import Format, OutputFormat
+from placewise.errors import MachineError
+
+machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A known GPU or an MSL file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+
+
+@machine_app.command("list")
+def list_machines() -> None:
+    """List the machines that are known."""
+    from placewise.machine import load_machine, machine_names
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("name", "GPU", "SMs", "spaces"):
+        table.add_column(column)
+    for name in machine_names():
+        machine = load_machine(name)
+        spaces = ", ".join(space.name for space in machine.spaces)
+        table.add_row(machine.name, machine.title, str(machine.processor.sms), spaces)
+    Console().print(table)
+
+
+@machine_app.command("check", epilog="Example: `placewise machine check mine.msl`")
+def check_machine(machine: Name) -> None:
+    """Read a machine file and report its first error, or what it left to defaults."""
+    from placewise.machine import load_machine
+
+    loaded = load_machine(machine)
+    console = Console()
+    for warning in loaded.warnings:
+        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
+    console.print(
+        f"{loaded.name}: {len(loaded.memories)} memories, {len(loaded.spaces)} spaces, "
+        f"{len(loaded.warnings)} warnings",
+        highlight=False,
+    )
+
+
+@machine_app.command("show", epilog="Example: `placewise machine show A100`")
+def show_machine(
+    machine: Name, format_: OutputFormat = Format.text, as_json: AsJson = False
+) -> None:
+    """Show every figure of a machine and where it is from."""
+    from placewise.machine import load_machine
+    from placewise.report import report_console
+    from placewise.report.machine import machine_document, render_machine
+
+    loaded = load_machine(machine)
+    if as_json or format_ is Format.json:
+        print(json.dumps(machine_document(loaded), indent=2))
+        return
+    report_console().print(render_machine(loaded), highlight=False)
+
+
+@machine_app.command("diff", epilog="Example: `placewise machine diff A100 H100`")
+def diff_machines(
+    one: Name, other: Name, format_: OutputFormat = Format.text, as_json: AsJson = False
+) -> None:
+    """Show the figures in which two machines differ."""
+    from placewise.machine import load_machine
+    from placewise.report import report_console
+    from placewise.report.machine import difference_document, render_difference
+
+    first, second = load_machine(one), load_machine(other)
+    if as_json or format_ is Format.json:
+        print(json.dumps(difference_document(first, second), indent=2))
+        return
+    report_console().print(render_difference(first, second), highlight=False)
+
+
+@machine_app.command(
+    "from-mt4g", epilog="Example: `placewise machine from-mt4g H100.json --out h100.msl`"
+)
+def from_mt4g(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON that mt4g wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the machine file goes; else printed.")
+    ] = None,
+) -> None:
+    """Write a machine file from a topology that mt4g found."""
+    from placewise.machine.mt4g import read_mt4g
+
+    text = read_mt4g(file)
+    if out is None:
+        print(text, end="")
+        return
+    try:
+        out.write_text(text, "utf-8")
+    except OSError as error:
+        raise MachineError(f"cannot write: {error.strerror}", where=str(out)) from None
+    Console().print(f"Written: {out}", soft_wrap=True)

@@ -1,0 +1,119 @@
+"""Every figure of a machine with its unit and where it is from, as rows to show and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from placewise.machine.machine import Limits, Machine, MemoryDetail
+
+Value = int | float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure."""
+
+    part: str
+    """``processor``, ``limits``, or a memory's or a space's name."""
+    name: str
+    value: Value
+    """None where unknown."""
+    unit: str = ""
+    source: str | None = None
+
+
+_DETAIL = {
+    "line_bytes": ("line", "B"),
+    "sector_bytes": ("sector", "B"),
+    "way_probabilities": ("way_probabilities", ""),
+    "unified_bytes": ("unified", "B"),
+    "carve_outs_bytes": ("carve_outs", "B"),
+    "bytes_per_cycle": ("bandwidth", "B/clk"),
+}
+"""Settings whose name in a file is not that of the field."""
+
+_LIMITS = {
+    "clock_mhz": ("clock", "MHz"),
+    "shared_bytes_per_block": ("shared_memory_per_block", "B"),
+    "shared_bytes_per_sm": ("shared_memory_per_sm", "B"),
+    "copy_bandwidth_gb_per_s": ("copy_bandwidth", "GB/s"),
+    "dram_bandwidth_gb_per_s": ("dram_bandwidth", "GB/s"),
+}
+
+
+def figures(machine: Machine) -> tuple[Figure, ...]:
+    """All figures, in the order of a machine file."""
+    return tuple(_figures(machine))
+
+
+def _figures(machine: Machine) -> Iterator[Figure]:
+    processor = machine.processor
+    sources = dict(processor.sources)
+    yield Figure("processor", "die", processor.tpcs, "tpc", sources.get("die"))
+    yield Figure("processor", "tpc", processor.sms_per_tpc, "sm", sources.get("tpc"))
+    yield Figure("processor", "sm", processor.cores_per_sm, "core", sources.get("sm"))
+    yield from _settings("limits", machine.limits, _LIMITS)
+    for memory in machine.memories:
+        sources = dict(memory.sources)
+        elements = memory.size_bytes is None and memory.size_elements is not None
+        read, write = memory.latency_cycles, memory.write_latency_cycles
+        alpha = memory.concurrency
+        rows: list[tuple[str, Value, str]] = [
+            ("size", memory.size_elements, "elements")
+            if elements
+            else ("size", memory.size_bytes, "B"),
+            ("blockSize", memory.block_bytes, "B"),
+            ("banks", memory.banks, ""),
+            ("latency", read if read == write else f"{read:g} {write:g}", "clk"),
+            ("shareScope", memory.scope, ""),
+            ("concurrencyFactor", f"{alpha[0]:g} {alpha[1]:g}" if alpha else None, ""),
+            ("rw", "R" * memory.readable + "W" * memory.writable, ""),
+        ]
+        for name, value, unit in rows:
+            yield Figure(memory.name, name, value, unit, sources.get(name))
+        yield from (
+            f for f in _settings(memory.name, memory.detail, _DETAIL) if f.value is not None
+        )
+    for space in machine.spaces:
+        yield Figure(f"space {space.name}", "levels", " ".join(space.levels))
+
+
+def _settings(
+    part: str, entry: Limits | MemoryDetail, names: dict[str, tuple[str, str]]
+) -> Iterator[Figure]:
+    sources = dict(entry.sources)
+    for field in fields(entry):
+        if field.name == "sources":
+            continue
+        name, unit = names.get(field.name, (field.name, ""))
+        value = getattr(entry, field.name)
+        if field.name == "compute_capability":
+            value = f"{value[0]}.{value[1]}"
+        elif isinstance(value, tuple):
+            value = " ".join(str(v) for v in value) or None
+        elif value is not None and not isinstance(value, int | float | str):
+            value = str(value)
+        yield Figure(part, name, value, unit, sources.get(name))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure that two machines do not share; a side is None that lacks it altogether."""
+
+    part: str
+    name: str
+    one: Figure | None
+    other: Figure | None
+
+
+def differences(one: Machine, other: Machine) -> tuple[Difference, ...]:
+    """Figures whose values differ, in the order of the first machine, then what it lacks."""
+    left = {(f.part, f.name): f for f in figures(one)}
+    right = {(f.part, f.name): f for f in figures(other)}
+    found = []
+    for key in [*left, *(key for key in right if key not in left)]:
+        a, b = left.get(key), right.get(key)
+        if a is None or b is None or (a.value, a.unit) != (b.value, b.unit):
+            found.append(Difference(*key, a, b))
+    return tuple(found)

@@ -1,0 +1,81 @@
+"""A machine's figures as a person reads them, and as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from placewise.machine.figures import Difference, Figure, differences, figures
+from placewise.machine.machine import Machine
+
+MACHINE_SCHEMA_VERSION = 1
+_UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
+
+
+def render_machine(machine: Machine) -> RenderableType:
+    """All figures with their sources."""
+    table = _table("", "figure", "value", "source")
+    before = ""
+    for figure in figures(machine):
+        part = figure.part if figure.part != before else ""
+        before = figure.part
+        table.add_row(part, figure.name, as_written(figure), figure.source or "")
+    return Group(Text(f"{machine.name}: {machine.title}", style="bold"), Text(), table)
+
+
+def render_difference(one: Machine, other: Machine) -> RenderableType:
+    """The figures in which two machines differ."""
+    found = differences(one, other)
+    if not found:
+        return Text(f"{one.name} and {other.name} have the same figures")
+    table = _table("", "figure", one.name, other.name)
+    for d in found:
+        table.add_row(d.part, d.name, as_written(d.one), as_written(d.other))
+    return table
+
+
+def machine_document(machine: Machine) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "schema": MACHINE_SCHEMA_VERSION,
+        "name": machine.name,
+        "title": machine.title,
+        "figures": [asdict(figure) for figure in figures(machine)],
+        "warnings": list(machine.warnings),
+    }
+
+
+def difference_document(one: Machine, other: Machine) -> dict[str, Any]:
+    """The same as data."""
+    found: tuple[Difference, ...] = differences(one, other)
+    return {
+        "schema": MACHINE_SCHEMA_VERSION,
+        "one": one.name,
+        "other": other.name,
+        "differences": [asdict(difference) for difference in found],
+    }
+
+
+def as_written(figure: Figure | None) -> str:
+    """Value with its unit; ``?`` where unknown, a dash where there is no such figure."""
+    if figure is None:
+        return "–"
+    if figure.value is None:
+        return "?"
+    if figure.unit == "B" and isinstance(figure.value, int):
+        for size, unit in _UNITS:
+            if figure.value and figure.value % (size // 1024 * 32) == 0 and figure.value >= size:
+                return f"{figure.value / size:g} {unit}"
+    value = f"{figure.value:g}" if isinstance(figure.value, float) else str(figure.value)
+    return f"{value} {figure.unit}".strip()
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
