@@ -94,5 +94,6 @@ _SETTINGS: Mapping[str, Kind] = {
     "partitions": Kind("partitions", count, "partitions = 2;"),
     "unified": Kind("unified_bytes", size, "unified = 192 KB;"),
     "carve_outs": Kind("carve_outs_bytes", sizes, "carve_outs = <0 8 16 32 64> KB;", ()),
+    "holds": Kind("holds", word, "holds = instructions;", words=("instructions",)),
     "bandwidth": Kind("bytes_per_cycle", bytes_per_cycle, "bandwidth = 64 B/clk;"),
 }

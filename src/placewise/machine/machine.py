@@ -51,6 +51,8 @@ class MemoryDetail:
     """Size of the array that the cache shares with shared memory."""
     carve_outs_bytes: tuple[int, ...] = ()
     """Sizes that shared memory's part of that array can have, ascending."""
+    holds: str | None = None
+    """``instructions`` for a cache of machine code; None for one of data."""
     bytes_per_cycle: float | None = None
     """What one instance of the memory (per share scope) moves in a cycle."""
     sources: tuple[tuple[str, str], ...] = ()

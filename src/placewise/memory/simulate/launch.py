@@ -11,9 +11,11 @@ from placewise.execute.result import Execution
 from placewise.kernel.cubin import read_cubin
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch, ScalarArgument
-from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
+from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.simulate.bursts import first_of_bursts
+from placewise.memory.simulate.instructions import code_traffic
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
 from placewise.memory.simulate.traffic import Traffic
 
@@ -73,7 +75,9 @@ def simulate_launch(
     notes: list[str] = []
 
     def once(chosen: Kernel) -> SimulatedLaunch:
-        system = MemorySystem(launch_facts, machine, placement=placement, records=records)
+        bursts = first_of_bursts(machine_code(chosen).instructions) if chosen.machine_code else None
+        of_code = replace(launch_facts, bursts=bursts)
+        system = MemorySystem(of_code, machine, placement=placement, records=records)
         # One worker delivers blocks in ascending order; the memory system has the other core.
         execution = execute(
             chosen,
@@ -87,6 +91,9 @@ def simulate_launch(
             threads=1,
         )
         traffic = system.traffic(execution.site_executions)
+        if chosen.machine_code:
+            fetched = code_traffic(execution, launch, resident, machine, traffic.sector_bytes)
+            traffic = replace(traffic, instructions=fetched)
         return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
 
     if facts is None or facts.target < OLDEST_DISASSEMBLED:

@@ -16,6 +16,7 @@ from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 
 NCU_SECTOR = 32
+_L2_READ = "lts__t_sectors_op_read.sum"
 
 
 class Metric(NamedTuple):
@@ -46,6 +47,8 @@ def launch_metrics(run: SimulatedLaunch, launches: float = 1.0) -> tuple[Metric,
     if run.from_machine_code:
         metrics += _class_metrics(run)
     metrics = [m._replace(value=m.value * launches, error=m.error * launches) for m in metrics]
+    code = traffic.instructions.sectors(launches) * traffic.sector_bytes / NCU_SECTOR
+    metrics = [m._replace(value=m.value + code) if m.name == _L2_READ else m for m in metrics]
     if written.value:
         per_sector = traffic.sector_bytes / NCU_SECTOR
         error = written.error * per_sector

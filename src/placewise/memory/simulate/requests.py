@@ -24,7 +24,7 @@ SECTOR_BITS = 20
 
 LOAD, STORE, ATOMIC = 0, 1, 2
 LAST = 1
-"""Lowest bit of a part's tag: the last part of its request. The kind follows in two bits, then the
+"""Lowest bit of a part's tag: the last part of its burst. The kind follows in two bits, then the
 site."""
 
 
@@ -189,6 +189,8 @@ class Sites(NamedTuple):
     lane_bytes: NDArray[np.int32]
     kind: NDArray[np.int32]
     """LOAD, STORE or ATOMIC."""
+    waits: NDArray[np.bool_]
+    """Whether the warp waits before it; else it issues in a burst with the access before."""
     requests: NDArray[np.int64]
     lanes: NDArray[np.int64]
     """Active lanes of all requests."""
@@ -342,6 +344,8 @@ def collect(
                 buffer.segment[n_segment, k] = last[k]
             buffer.segment[n_segment, 3] = n_part
             n_segment += 1
+        elif not sites.waits[site] and n_part:
+            buffer.tag[n_part - 1] &= ~LAST
         tag = (site << 8) | (route << 3) | (np.int64(sites.kind[site]) << 1)
         if slot >= 0:
             first, count = patterns.first[slot], np.int64(patterns.parts[slot])

@@ -25,7 +25,13 @@ from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.cache import dirty_sectors, held_sectors, new_caches
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
-from placewise.memory.simulate.traffic import Estimate, SiteTraffic, Traffic, banked_transactions
+from placewise.memory.simulate.traffic import (
+    CodeTraffic,
+    Estimate,
+    SiteTraffic,
+    Traffic,
+    banked_transactions,
+)
 from placewise.memory.simulate.windows import (
     WaveCounts,
     counted_waves,
@@ -56,6 +62,8 @@ class LaunchFacts:
     """Local memory of a thread."""
     array_bytes: tuple[tuple[str, int], ...]
     """Sizes of all arrays by name."""
+    bursts: frozenset[int] | None = None
+    """Places of the memory instructions that start a burst; None: each is one of its own."""
 
 
 class MemorySystem:
@@ -118,6 +126,7 @@ class MemorySystem:
             routes.table(sites, arrays),
             np.array([s.lane_bytes for s in sites] or [4], np.int32),
             np.array([KINDS[s.kind] for s in sites] or [0], np.int32),
+            np.array([facts.bursts is None or s.ptx_line in facts.bursts for s in sites] or [True]),
             *(np.zeros(count, np.int64) for _ in range(4)),
         )
         self._geometry = rq.Geometry(
@@ -318,6 +327,7 @@ class MemorySystem:
             sites,
             written_back=Estimate(out[0], out_error[0]),
             dirtied=Estimate(out[1], out_error[1]),
+            instructions=CodeTraffic(),
             held=sum(held_sectors(c) for c in self._last),
             traced=traced / blocks,
             sector_bytes=self._caches.sector_bytes,

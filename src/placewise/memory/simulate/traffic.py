@@ -62,6 +62,18 @@ class SiteTraffic:
         return Estimate(self.sectors - hits.value, hits.error)
 
 
+class CodeTraffic(NamedTuple):
+    """Sectors of machine code that the SMs read through the cache of the die."""
+
+    first: float = 0.0
+    """When each SM goes through the code for the first time."""
+    later: float = 0.0
+
+    def sectors(self, launches: float = 1.0) -> float:
+        """Of ``launches`` times as many blocks."""
+        return self.first + self.later * launches
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Traffic of a launch."""
@@ -71,6 +83,7 @@ class Traffic:
     """Sectors that the cache of the die drove out to DRAM in the waves traced, scaled."""
     dirtied: Estimate
     """Sectors written while the cache of the die held no newer data of them than DRAM."""
+    instructions: CodeTraffic
     held: float
     """Sectors that the cache of the die holds when full, from what its lines held at the end."""
     traced: float

@@ -1,8 +1,9 @@
 """The resident blocks of all SMs, run against L1s and L2.
 
-Policy: loose round robin. In each round every resident warp of an SM issues one request, in the
-order of its blocks and warps, unless it waits at a barrier for other warps of its block; all SMs
-advance in step, and what they miss meets in L2 round by round. Latencies do not hold warps back.
+Policy: loose round robin. In each round every resident warp of an SM issues one request, or a burst
+of requests between which it does not wait for data, in the order of its blocks and warps, unless it
+waits at a barrier for other warps of its block; all SMs advance in step, and what they miss meets
+in L2 round by round. Latencies do not hold warps back.
 """
 
 from __future__ import annotations

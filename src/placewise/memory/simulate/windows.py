@@ -81,7 +81,7 @@ def whole_launch(
     rate = np.divide(of[rest].sum(axis=0), seen, out=np.zeros_like(sums), where=seen > 0)
     alone = (seen == 0) & (weights[0] > 0)
     rate[alone] = of[0][alone] / weights[0][alone]
-    sums += left * rate
+    sums += np.where(seen == left, of[rest].sum(axis=0), left * rate)
     n = int(rest.sum())
     if n > 1:
         residual = of[rest] - rate * weights[rest]

@@ -1,0 +1,124 @@
+"""Machine code that an SM's instruction caches do not hold, and so reads through L2.
+
+All warps of an SM share its last cache of instructions. The model: the resident warps go through
+the code in step, each line as often as the average warp executes it, in the order of addresses;
+blocks that follow go through it again. A loop whose code fits the cache is fetched once, one that
+does not is fetched piece by piece in every round. Caches of an SM's partitions, which hold parts of
+the same, are left out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from placewise.execute.result import Execution
+from placewise.kernel.launch import Launch
+from placewise.kernel.sass.instruction import INSTRUCTION_BYTES
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.occupancy import Occupancy
+from placewise.memory.simulate.cache import Caches, Geometry, Int, access, new_caches
+from placewise.memory.simulate.traffic import CodeTraffic
+
+_SIMULATED = 12
+"""Times that code is gone through in the simulation; further ones are taken to be like the last
+half of these."""
+
+
+def instruction_cache(machine: Machine) -> Memory | None:
+    """The SM's last cache of instructions; None where the machine's file names none."""
+    return next((m for m in machine.memories if m.detail.holds == "instructions"), None)
+
+
+def code_traffic(
+    execution: Execution, launch: Launch, occupancy: Occupancy, machine: Machine, sector_bytes: int
+) -> CodeTraffic:
+    """Sectors of machine code that all SMs together read in a launch; none where nothing is known
+    of their instruction caches. ``execution`` is one of machine code."""
+    cache = instruction_cache(machine)
+    if cache is None or not cache.size_bytes:
+        return CodeTraffic()
+    line_bytes = cache.detail.line_bytes or cache.block_bytes or 128
+    resident = max(1, min(occupancy.blocks, -(-launch.blocks // machine.processor.sms)))
+    executed = _line_executions(execution, launch, line_bytes)
+    lines = np.flatnonzero(executed * resident * launch.warps_per_block >= 1.0)
+    rounds = _rounds(lines, executed, cache.size_bytes // line_bytes)
+    sms = min(machine.processor.sms, launch.blocks)
+    passes = launch.blocks / sms / resident
+    ways = cache.detail.ways or cache.size_bytes // line_bytes
+    state = new_caches(
+        [
+            Geometry(
+                1,
+                max(1, cache.size_bytes // (line_bytes * ways)),
+                ways,
+                cache.detail.policy or "lru",
+                cache.detail.way_probabilities,
+            )
+        ]
+    )
+    missed = [_pass(state, rounds) for _ in range(min(_SIMULATED, math.ceil(passes)))]
+    later = float(np.mean(missed[len(missed) // 2 :]))
+    of_sm = sum(missed[1:]) + (passes - len(missed)) * later
+    sectors = sms * line_bytes / sector_bytes
+    return CodeTraffic(missed[0] * sectors, max(0.0, of_sm) * sectors)
+
+
+def _line_executions(execution: Execution, launch: Launch, line_bytes: int) -> NDArray[np.float64]:
+    """(lines,) how often the average warp executes each line of code."""
+    warps = launch.blocks * launch.warps_per_block
+    counts = execution.instruction_counts()
+    last = max((c.place for c in counts), default=0) + INSTRUCTION_BYTES
+    found = np.zeros(-(-last // line_bytes))
+    for count in counts:
+        line = count.place // line_bytes
+        found[line] = max(found[line], count.warps / warps)
+    return found
+
+
+def _rounds(
+    lines: NDArray[np.int64], executed: NDArray[np.float64], held: int
+) -> list[tuple[NDArray[np.int64], float]]:
+    """Sets of lines to go through, one after the other, and how often each.
+
+    Once through all, then through those that are executed twice, and so on, while they are more
+    lines than the cache holds.
+    """
+    rounds = [(lines, 1.0)]
+    done = 1.0
+    for times in np.unique(executed[lines]):
+        more = lines[executed[lines] >= times]
+        if times > done:
+            if len(more) <= held:
+                break
+            rounds.append((more, float(times) - done))
+            done = float(times)
+    return rounds
+
+
+def _pass(state: Caches, rounds: list[tuple[NDArray[np.int64], float]]) -> float:
+    """Lines missed by going through the code once."""
+    total = 0.0
+    for lines, times in rounds:
+        simulated = min(_SIMULATED, math.ceil(times))
+        missed = [int(_missed(state, lines)) for _ in range(simulated)]
+        later = missed[-1] * max(0.0, times - simulated)
+        total += sum(missed) * min(1.0, times / simulated) + later
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _missed(state: Caches, lines: NDArray[np.int64]) -> Int:
+    """Lines of a sequence that are not found in the cache; its time goes on from call to call."""
+    missed = 0
+    now = np.int64(0)
+    for way in range(state.stamp.shape[0]):
+        now = max(now, state.stamp[way])
+    for k in range(lines.shape[0]):
+        now += 1
+        absent, _, _ = access(state, 0, 0, lines[k], 1, 1, 1, now)
+        missed += absent
+    return missed
