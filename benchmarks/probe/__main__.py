@@ -14,6 +14,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from benchmarks.probe.drams import dram
 from benchmarks.probe.hierarchies import Hidden, machines, some_hierarchy
 from benchmarks.probe.judge import wrong_hierarchy
 from benchmarks.probe.published import published
@@ -34,6 +35,7 @@ def main(
     """Judge the probe, print a table, write results/probe.json."""
     figures = [_machine(hidden) for hidden in machines()]
     figures += _averages()
+    figures += dram(SEED)
     figures += _random(count)
     if data is not None:
         figures += published(data)
