@@ -17,7 +17,7 @@ def dram(seed: int) -> list[Figure]:
     """Mappings that differ from the hidden ones."""
     k80 = SimulatedDram(
         33,
-        tuple(range(15, 22)) + (30, 31, 32),
+        (*tuple(range(15, 22)), 30, 31, 32),
         tuple(1 << b for b in (3, 4, 5, 6, 7, 22, 23, 24, 25, 26)),
         352.0,
         742.0,

@@ -17,6 +17,7 @@ from placewise.probe.view import View, false_rate
 
 _STRIDE = 256
 """Bytes; at least a line, so that each load of a survey is of another line."""
+_FINER = (32, 64, 128)
 _ELEMENT = 4
 _PAGE_STEP = 1 << 16
 """Smallest page that is looked for: GPUs have 64 KB or 2 MB for device memory."""
@@ -67,7 +68,7 @@ def infer_hierarchy(
 ) -> Hierarchy:
     """Find caches and TLBs by timed chases alone."""
     progress("latencies")
-    seen = survey(device, stride=_STRIDE)
+    seen = survey(device, stride=_STRIDE, finer=_FINER)
     levels = len(seen.cycles) - 1
     tlbs: tuple[Structure, ...] = ()
     walk = 0.0

@@ -49,14 +49,34 @@ def survey(
     spread: int = 0,
     bypass: int = 0,
     most: int = 1 << 20,
+    finer: tuple[int, ...] = (),
 ) -> Survey:
     """Chase through arrays of 1, 2, 4 … strides, sequentially, up to ``most`` loads.
 
-    ``stride`` and ``spread`` in bytes, see :func:`places`.
+    ``stride`` and ``spread`` in bytes, see :func:`places`. Small arrays are swept at the ``finer``
+    strides too: a coarse one skips lines of a near cache, which then seems to hold more than the
+    next, and hides it.
     """
+    most = min(most, device.reach_bytes // stride)
+    samples, sizes = _sweeps(device, stride, spread, bypass, most)
+    more = [s for step in finer for s in _sweeps(device, step, 0, bypass, _LOADS)[0]]
+    found = _levels(samples + more)
+    edges = (found[1:] + found[:-1]) / 2
+    shares = [
+        np.bincount(np.searchsorted(edges, s), minlength=len(found)) / len(s) for s in samples
+    ]
+    every = np.concatenate(samples + more)
+    medians = [np.exp(np.median(every[np.abs(every - f) < _NEAR / 2])) for f in found]
+    return Survey(tuple(float(m) for m in medians), np.array(sizes), np.array(shares))
+
+
+def _sweeps(
+    device: ProbeDevice, stride: int, spread: int, bypass: int, most: int
+) -> tuple[list[NDArray[np.float64]], list[int]]:
+    """Logarithms of the times in each array, and the arrays' bytes."""
     samples, sizes = [], []
     count = 1
-    while count <= most and count * stride <= device.reach_bytes:
+    while count <= most:
         lap = places(np.arange(count), stride, spread)
         end = lap[-_LOADS:]
         chase = (
@@ -67,14 +87,7 @@ def survey(
         samples.append(np.log(np.maximum(device.run(chase).cycles.reshape(-1), 1.0)))
         sizes.append(count * stride)
         count *= 2
-    found = _levels(samples)
-    edges = (found[1:] + found[:-1]) / 2
-    shares = [
-        np.bincount(np.searchsorted(edges, s), minlength=len(found)) / len(s) for s in samples
-    ]
-    every = np.concatenate(samples)
-    medians = [np.exp(np.median(every[np.abs(every - f) < _NEAR / 2])) for f in found]
-    return Survey(tuple(float(m) for m in medians), np.array(sizes), np.array(shares))
+    return samples, sizes
 
 
 def places(numbers: NDArray[np.int64], stride: int, spread: int) -> NDArray[np.int64]:
