@@ -41,9 +41,10 @@ def fill(memory: DeviceMemory, kernel: Kernel, inputs: Inputs) -> list[DeviceArg
             arguments.append(a)
     arrays |= {b.name: _array(memory, b) for b in inputs.buffers}
     for name, data in inputs.constants:
-        content = np.array(data)
+        # As bytes: NumPy's copy of structs leaves out what lies between the members.
+        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8).copy()
         own = [p for holder, p in inputs.constant_pointers if holder == name]
-        _store(content.reshape(-1).view(np.uint8), own, arrays, f"constant '{name}'")
+        _store(content, own, arrays, f"constant '{name}'")
         memory.constant(kernel, name, content)
     for n, argument in enumerate(inputs.arguments):
         if isinstance(argument, ScalarArgument) and argument.pointers:
