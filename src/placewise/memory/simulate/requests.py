@@ -63,6 +63,17 @@ def new_patterns(slots: int) -> Patterns:
     )
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _shift_of(size: Int) -> Int:
+    """Base-two logarithm; -1 where it is no whole number. Division takes ten times as long."""
+    shift = np.int64(0)
+    while (size >> shift) > 1:
+        shift += 1
+    if (np.int64(1) << shift) != size:
+        shift = np.int64(-1)
+    return shift
+
+
 @njit(cache=True, nogil=True)
 def parts_of(
     addresses: NDArray[np.int64],
@@ -79,14 +90,22 @@ def parts_of(
     their number.
     """
     n = 0
+    sector_shift, line_shift = _shift_of(sector_bytes), _shift_of(line_bytes)
+    per_line = line_bytes // sector_bytes
     for lane in range(32):
         if not (mask >> lane) & 1:
             continue
-        sector = addresses[lane] // sector_bytes
-        end = (addresses[lane] + lane_bytes - 1) // sector_bytes
-        per_line = line_bytes // sector_bytes
+        if line_shift >= 0:
+            sector = addresses[lane] >> sector_shift
+            end = (addresses[lane] + lane_bytes - 1) >> sector_shift
+        else:
+            sector = addresses[lane] // sector_bytes
+            end = (addresses[lane] + lane_bytes - 1) // sector_bytes
         while sector <= end:
-            line = sector // per_line
+            if line_shift >= 0:
+                line = sector >> (line_shift - sector_shift)
+            else:
+                line = sector // per_line
             bit = np.uint32(1) << np.uint32(sector - line * per_line)
             at = n - 1
             while at >= 0 and lines[at] != line:

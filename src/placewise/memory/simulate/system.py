@@ -154,6 +154,7 @@ class MemorySystem:
         )
         self._last_segment = np.full(3, -1, np.int64)
         self._before: list[NDArray[np.int64]] = []
+        self._missed: wv.Missed | None = None
 
     def chunk(self, chunk: TraceChunk) -> None:
         """Take one chunk; blocks come in ascending order."""
@@ -210,12 +211,7 @@ class MemorySystem:
         parts, segments = (int(n) for n in self._buffer.used)
         if segments:
             wave, phased = _sorted_wave(self._buffer, parts, segments, self._geometry)
-            missed = wv.Missed(
-                np.empty(parts, np.int64),
-                np.empty(parts, np.int32),
-                np.empty(parts, np.int32),
-                np.zeros(self._geometry.sms, np.int64),
-            )
+            missed = self._room_for_misses(parts)
             self._run_first(wave, missed, phased)
             if self._last:
                 self._run_last(wave, missed)
@@ -224,6 +220,17 @@ class MemorySystem:
         self._last_segment[:] = -1
         if last and self._in_wave:
             self._close_wave()
+
+    def _room_for_misses(self, parts: int) -> wv.Missed:
+        """Arrays for what L1s pass on, used again wave by wave."""
+        if self._missed is None or len(self._missed.part) < parts:
+            self._missed = wv.Missed(
+                np.empty(parts, np.int64),
+                np.empty(parts, np.int32),
+                np.empty(parts, np.int32),
+                np.zeros(self._geometry.sms, np.int64),
+            )
+        return self._missed
 
     def _close_wave(self) -> None:
         now = [
