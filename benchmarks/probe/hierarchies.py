@@ -101,10 +101,10 @@ def _some_cache(
     random: np.random.Generator, size: float, line: int, cycles: float, *, sectored: bool
 ) -> SimulatedCache:
     ways = int(random.choice([1, 2, 3, 4, 6, 8, 12, 16]))
-    sets = max(1, round(size / line / ways))
     policy = str(random.choice(["lru", "lru", "fifo", "random", "plru", "weighted"]))
     if policy in ("plru", "weighted"):
         ways = int(random.choice([2, 4, 8]))
+    sets = max(1, round(size / line / ways))
     hashed = bool(random.random() < 0.25)
     if hashed:
         sets = 1 << max(1, round(np.log2(sets)))

@@ -85,7 +85,9 @@ def infer_hierarchy(
         if level > device.bypasses:
             nearer = (caches[-1].capacity_bytes or 0) // (caches[-1].line_bytes or 1)
         caches.append(_cache(device, seen, level, high, page, nearer, plan))
-    return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk)
+    doubts = ("a level that is not understood may be two",)
+    low = any(s.doubts for s in (*caches, *tlbs))
+    return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk, doubts if low else ())
 
 
 def _cache(

@@ -54,12 +54,14 @@ def survey(
     """Chase through arrays of 1, 2, 4 … strides, sequentially, up to ``most`` loads.
 
     ``stride`` and ``spread`` in bytes, see :func:`places`. Small arrays are swept at the ``finer``
-    strides too: a coarse one skips lines of a near cache, which then seems to hold more than the
-    next, and hides it.
+    strides too, and past the levels that loads can pass by: a coarse stride skips lines of a near
+    cache, which then seems to hold more than the next, and hides it.
     """
     most = min(most, device.reach_bytes // stride)
     samples, sizes = _sweeps(device, stride, spread, bypass, most)
     more = [s for step in finer for s in _sweeps(device, step, 0, bypass, _LOADS)[0]]
+    for past in range(bypass + 1, device.bypasses + 1) if finer else ():
+        more += _sweeps(device, stride, spread, past, _LOADS)[0]
     found = _levels(samples + more)
     edges = (found[1:] + found[:-1]) / 2
     shares = [
