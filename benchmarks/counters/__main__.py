@@ -4,7 +4,8 @@
 ``convolution_rtx2080ti.csv.gz`` and ``pnpoly_rtx2080ti.csv.gz``. Every configuration's machine code
 is made by the compiler of the measurements' day (the extra ``cuda12``) and executed; the
 convolution in full, its memory system in sampled waves; of the points every ``SHARE``-th, counts
-scaled, since all blocks do the same. Nothing is fitted on these rows.
+scaled, since all blocks do the same. What was chosen by looking at some of these rows is listed in
+``docs/counters.md``; take others to judge it (``--start``).
 """
 
 from __future__ import annotations
