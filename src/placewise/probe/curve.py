@@ -23,8 +23,8 @@ _SHORTEST = 1.35
 _APART = 1.15
 """Ratio of the latencies of two plateaus."""
 _LEFT = 0.15
-"""Share of the climb that is done at the capacity: from both caches of the V100, whose sizes NVIDIA
-states (128 KB and 6 MB); a sharp edge would be at 0, but those of GPUs are not."""
+"""Share of the climb that is done at the capacity: chosen by hand on curves of the V100, A100, H100
+and L40, so how well it fits those four is no test of it. A sharp edge would be at 0."""
 _COLUMNS = 5
 """Of gpu-latency's rows: loads, clock in MHz, KB, nanoseconds, cycles."""
 
