@@ -34,7 +34,7 @@ KNOWN = {
         ("L2", 98304 * KB, "NVIDIA", None, ""),
     ],
 }
-"""The 32 KB are inferred, not recorded. mt4g's H100 is another board than the curve's. Its latency of
+"""The 32 KB are inferred, not recorded. mt4g's H100 is not the curve's board. Its latency of
 plain loads from the A100's L1, 68 cycles, is not believed: its read-only loads hit the same cache.
 No latencies of the L40 and of the H100's far partition are known: those are shown, not judged."""
 
