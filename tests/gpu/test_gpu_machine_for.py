@@ -16,7 +16,8 @@ from placewise.gpu.machine_for import machine_for
         ("NVIDIA RTX A4000", (8, 6), "A4000"),
         ("NVIDIA RTX A1000", (8, 6), "A4000"),
         ("Tesla V100-PCIE-16GB", (7, 0), "V100"),
-        ("Tesla K80", (3, 7), "K20c"),
+        ("Tesla K80", (3, 7), "K80"),
+        ("Tesla K40m", (3, 5), "K20c"),
     ],
 )
 def test_by_name_then_by_compute_capability(device, capability, machine):
