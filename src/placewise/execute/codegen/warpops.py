@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from placewise.execute.codegen.text import Text, Values, lanes
 from placewise.execute.ir import Node
 
@@ -127,11 +129,16 @@ def vote_by_groups(v: Values, n: Node, mask: str) -> str:
     return every if n.attr == "all" else v.op(f"or <32 x i1> {every}, {none}")
 
 
-def reduce_helper(declarations: set[str], op: str) -> str:
-    """``@reduce.OP(values, members, mask)``: a reduction for each group of lanes with one mask."""
-    t = Text(declarations)
-    place = t.stack(_V)
-    t.do(f"store {_V} %members, ptr {place}")
+def _group_by_group(
+    t: Text, element: str, stored: str, of_group: Callable[[str, str], tuple[str, str, str]]
+) -> None:
+    """The body of a helper that serves the lanes in ``%mask`` group by group, and returns a vector.
+
+    ``of_group`` gets the number of a group's first lane and that lane's element of ``stored``; it
+    emits and names the group's mask, the same as flags, and what its lanes get.
+    """
+    place = t.stack(f"<32 x {element}>")
+    t.do(f"store <32 x {element}> {stored}, ptr {place}")
     t.do("br label %head")
     t.start("head")
     t.do("%left = phi i32 [ %mask, %0 ], [ %rest, %body ]")
@@ -139,18 +146,29 @@ def reduce_helper(declarations: set[str], op: str) -> str:
     t.do(f"br i1 {t.op('icmp eq i32 %left, 0')}, label %out, label %body")
     t.start("body")
     lane = t.call("i32", "llvm.cttz.i32", ("i32", "%left"), ("i1", "false"))
-    named = t.op(f"load i32, ptr {t.op(f'getelementptr i32, ptr {place}, i32 {lane}')}")
-    # The lane itself is in its group even where its mask forgets it, so that the loop ends.
-    own = t.op(f"shl i32 1, {lane}")
-    group = t.op(f"and i32 {t.op(f'or i32 {named}, {own}')}, %left")
-    flags = t.op(f"bitcast i32 {group} to <32 x i1>")
-    clean = t.op(f"select <32 x i1> {flags}, {_V} %values, {_V} splat (i32 {_IDENTITY[op]})")
-    value = t.splat("i32", t.call("i32", f"llvm.vector.reduce.{op}.v32i32", (_V, clean)))
+    pointer = t.op(f"getelementptr {element}, ptr {place}, i32 {lane}")
+    group, flags, value = of_group(lane, t.op(f"load {element}, ptr {pointer}"))
     t.do(f"%more = select <32 x i1> {flags}, {_V} {value}, {_V} %result")
     t.do(f"%rest = and i32 %left, {t.op(f'xor i32 {group}, -1')}")
     t.do("br label %head")
     t.start("out")
     t.do(f"ret {_V} %result")
+
+
+def reduce_helper(declarations: set[str], op: str) -> str:
+    """``@reduce.OP(values, members, mask)``: a reduction for each group of lanes with one mask."""
+    t = Text(declarations)
+
+    def of_group(lane: str, named: str) -> tuple[str, str, str]:
+        # The lane itself is in its group even where its mask forgets it, so that the loop ends.
+        own = t.op(f"shl i32 1, {lane}")
+        group = t.op(f"and i32 {t.op(f'or i32 {named}, {own}')}, %left")
+        flags = t.op(f"bitcast i32 {group} to <32 x i1>")
+        clean = t.op(f"select <32 x i1> {flags}, {_V} %values, {_V} splat (i32 {_IDENTITY[op]})")
+        value = t.splat("i32", t.call("i32", f"llvm.vector.reduce.{op}.v32i32", (_V, clean)))
+        return group, flags, value
+
+    _group_by_group(t, "i32", "%members", of_group)
     head = (
         f"define internal fastcc {_V} @reduce.{op}({_V} %values, {_V} %members, i32 %mask) "
         "noinline #0 {"
@@ -162,24 +180,13 @@ def match_helper(declarations: set[str], bits: int) -> str:
     """``@match.N(values, mask)``: per lane the active lanes with the same value."""
     t = Text(declarations)
     e = f"i{bits}"
-    place = t.stack(f"<32 x {e}>")
-    t.do(f"store <32 x {e}> %values, ptr {place}")
-    t.do("br label %head")
-    t.start("head")
-    t.do("%left = phi i32 [ %mask, %0 ], [ %rest, %body ]")
-    t.do(f"%result = phi {_V} [ zeroinitializer, %0 ], [ %more, %body ]")
-    t.do(f"br i1 {t.op('icmp eq i32 %left, 0')}, label %out, label %body")
-    t.start("body")
-    lane = t.call("i32", "llvm.cttz.i32", ("i32", "%left"), ("i1", "false"))
-    value = t.op(f"load {e}, ptr {t.op(f'getelementptr {e}, ptr {place}, i32 {lane}')}")
-    same = t.op(f"icmp eq <32 x {e}> %values, {t.splat(e, value)}")
-    found = t.op(f"and i32 {t.op(f'bitcast <32 x i1> {same} to i32')}, %mask")
-    flags = t.op(f"bitcast i32 {found} to <32 x i1>")
-    t.do(f"%more = select <32 x i1> {flags}, {_V} {t.splat('i32', found)}, {_V} %result")
-    t.do(f"%rest = and i32 %left, {t.op(f'xor i32 {found}, -1')}")
-    t.do("br label %head")
-    t.start("out")
-    t.do(f"ret {_V} %result")
+
+    def of_group(_: str, value: str) -> tuple[str, str, str]:
+        same = t.op(f"icmp eq <32 x {e}> %values, {t.splat(e, value)}")
+        found = t.op(f"and i32 {t.op(f'bitcast <32 x i1> {same} to i32')}, %mask")
+        return found, t.op(f"bitcast i32 {found} to <32 x i1>"), t.splat("i32", found)
+
+    _group_by_group(t, e, "%values", of_group)
     head = (
         f"define internal fastcc {_V} @match.{bits}(<32 x {e}> %values, i32 %mask) noinline #0 {{"
     )
