@@ -1,6 +1,14 @@
 """Models: counters in, a prediction with named parts out."""
 
-from placewise.model.base import Model, PathTime, Prediction, Term
+from placewise.model.base import (
+    Evidence,
+    Model,
+    OfCounters,
+    PathTime,
+    Prediction,
+    Term,
+    TimeModel,
+)
 from placewise.model.error import PATH_ERROR, PATH_ERROR_RERUN, Bin, ErrorBand, error_of
 from placewise.model.latency import latency_model
 from placewise.model.path import path_model
@@ -11,11 +19,14 @@ __all__ = [
     "PATH_ERROR_RERUN",
     "Bin",
     "ErrorBand",
+    "Evidence",
     "Model",
+    "OfCounters",
     "PathTime",
     "Prediction",
     "Ratio",
     "Term",
+    "TimeModel",
     "error_of",
     "latency_model",
     "path_model",

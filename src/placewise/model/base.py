@@ -1,12 +1,42 @@
-"""The one interface of all models: counters in, a prediction with named parts out."""
+"""The one interface of all models: evidence in, a prediction with named parts out.
+
+A :class:`TimeModel` takes all that is known of one launch (:class:`Evidence`) and answers for a
+machine. Models that need the papers' transaction counts alone are a :class:`Model`;
+:class:`OfCounters` makes a time model of one.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
 from placewise.memory.counters import Counters
+from placewise.memory.simulate.launch import SimulatedLaunch
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What is known of one launch of one form of a kernel, whichever way it came to be known."""
+
+    run: SimulatedLaunch | None = None
+    """The launch executed and its memory traffic simulated: instructions with their executions,
+    occupancy, sectors and wavefronts of every memory instruction."""
+    counters: Counters | None = None
+    """Transactions of every array in every memory, as Chen et al. 2017 count them."""
+
+    def simulated(self, model: str) -> SimulatedLaunch:
+        """``run``; raises UnsupportedError where there is none."""
+        if self.run is None:
+            raise UnsupportedError(f"model {model} needs a simulated launch, not counters alone")
+        return self.run
+
+    def counted(self, model: str) -> Counters:
+        """``counters``; raises UnsupportedError where there are none."""
+        if self.counters is None:
+            raise UnsupportedError(f"model {model} needs the transactions of every array")
+        return self.counters
 
 
 @dataclass(frozen=True)
@@ -27,7 +57,10 @@ class PathTime:
 
     path: str
     cycles: float
-    terms: tuple[Term, ...]
+    terms: tuple[Term, ...] = ()
+    """What it is made of, array by array, where that is known."""
+    lines: tuple[tuple[str, float], ...] = ()
+    """(``file:line``, cycles) of the source lines behind it, the most expensive first."""
 
     @property
     def arrays(self) -> tuple[tuple[str, float], ...]:
@@ -44,7 +77,8 @@ class Prediction:
 
     model: str
     total: float
-    """Cycles in the model's own measure."""
+    """Cycles: of an SM's clock, from the launch's start to its end, where ``absolute``; else in the
+    model's own measure."""
     parts: tuple[PathTime, ...]
     """Every part, the most expensive first."""
     uncertainty: tuple[float, float]
@@ -52,6 +86,25 @@ class Prediction:
     absolute: bool
     """``total`` estimates the kernel's time. False: it is a measure of memory traffic that ranks
     placements and means something only as a ratio of two."""
+    clock_mhz: float | None = None
+    """Clock that the cycles are turned into time with; None where there is no time."""
+    notes: tuple[str, ...] = ()
+    """What a reader must know to judge the answer: assumptions, stand-ins, what was left out."""
+
+    @property
+    def nanoseconds(self) -> float | None:
+        """``total`` as time; None where it is not one, or where no clock is known."""
+        if not self.absolute or self.clock_mhz is None:
+            return None
+        return self.total * 1e3 / self.clock_mhz
+
+    @property
+    def interval_nanoseconds(self) -> tuple[float, float] | None:
+        """``uncertainty`` as times; None as for :attr:`nanoseconds`."""
+        if not self.absolute or self.clock_mhz is None:
+            return None
+        low, high = self.uncertainty
+        return low * 1e3 / self.clock_mhz, high * 1e3 / self.clock_mhz
 
     @property
     def binding(self) -> str:
@@ -64,6 +117,21 @@ class Prediction:
             return ()
         least = (1.0 - within) * self.parts[0].cycles
         return tuple(part.path for part in self.parts if part.cycles >= least)
+
+
+class TimeModel(Protocol):
+    """A pure function from evidence to a prediction."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports and on the command line."""
+
+    def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
+        """Prediction for the launch on ``machine``.
+
+        Raises UnsupportedError, naming the instruction or what is missing, where the model does not
+        cover the launch or the evidence does not hold what it needs.
+        """
 
 
 class Model(Protocol):
@@ -79,3 +147,19 @@ class Model(Protocol):
     def variants(self) -> tuple[Model, ...]:
         """The same model with every value of its open parameters that deserves belief, the model
         itself first."""
+
+
+@dataclass(frozen=True)
+class OfCounters:
+    """A time model that looks at the transactions of arrays alone."""
+
+    model: Model
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self.model.name
+
+    def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
+        """Prediction from ``evidence.counters``; UnsupportedError where there are none."""
+        return self.model.predict(evidence.counted(self.name), machine)
