@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from scipy.sparse import csr_array
 
 from placewise.errors import CaseError
 from placewise.kernel import arrays, casemodel
 from placewise.kernel.case import Case
-from placewise.kernel.casemodel import CaseModel
+from placewise.kernel.casemodel import CaseModel, Parameter
+from placewise.kernel.casetext import read_model, validated
 from placewise.kernel.finite_element import hexahedra
 from placewise.kernel.make_case import Value, make_case
 from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
@@ -26,69 +27,53 @@ def read_case_file(path: Path) -> Case:
 
     Raises CaseError located at the file and the key.
     """
-    arrays.require_file(path)
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise CaseError(f"not a TOML file: {error}", where=str(path)) from error
-    return case_from(document, path)
+    return read_case_family(path).case({})
+
+
+def read_case_family(path: Path) -> CaseFamily:
+    """All cases that the TOML file ``path`` stands for, one for each choice of its parameters.
+
+    Raises CaseError located at the file and the key.
+    """
+    return CaseFamily(path, read_model(path))
 
 
 def case_from(document: dict[str, Any], path: Path) -> Case:
     """Case of a parsed document; ``path`` is its name in messages, and its folder."""
-    return _Reader(path, _validated(document, path)).case()
+    return CaseFamily(path, validated(document, path)).case({})
 
 
-def _validated(document: dict[str, Any], path: Path) -> CaseModel:
-    version = document.get("schema")
-    if version != casemodel.SCHEMA:
-        found = "is missing" if version is None else f"is {version!r}"
-        raise CaseError(
-            f"the schema version {found}",
-            where=f"{path}: schema",
-            hint=f"this program reads schema = {casemodel.SCHEMA}",
-        )
-    try:
-        return CaseModel.model_validate(document)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        key = _key(first["loc"], document)
-        more = error.error_count() - 1
-        message = _message(first) + (f" (and {more} more errors)" if more else "")
-        raise CaseError(message, where=f"{path}: {key}" if key else str(path)) from None
+class CaseFamily:
+    """The cases of one file; what does not depend on its parameters is made once for all."""
 
+    def __init__(self, path: Path, model: CaseModel) -> None:
+        self.path = path
+        self._model = model
+        self._reader = _Reader(path, model)
 
-_TYPES = ("constrained", "literal[", "list[")
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Each parameter with the file's own value."""
+        return dict(self._model.parameters)
 
+    @property
+    def placement_parameters(self) -> tuple[str, ...]:
+        """Those that say where data lives, and nothing else."""
+        return tuple(self._model.placement_parameters)
 
-def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
-    """Dotted key of a pydantic location; an argument is called by its name where it has one."""
-    parts = list(location)
-    if (
-        len(parts) > 1
-        and parts[0] in ("arguments", "constants", "buffers")
-        and isinstance(parts[1], int)
-    ):
-        entry = document[parts[0]][parts[1]]
-        named = entry.get("name") if isinstance(entry, dict) else None
-        parts[1] = named if isinstance(named, str) and named else parts[1] + 1
-        del parts[2:3]  # The tag that says which kind of argument this is.
-    elif len(parts) > 1 and parts[0] == "matrices":
-        del parts[2:3]
-    # Where a value may be of several types, pydantic appends the type that it tried.
-    tried = {"int", "str", "float", "bool"}
-    return ".".join(str(p) for p in parts if p not in tried and not str(p).startswith(_TYPES))
+    def case(self, chosen: Mapping[str, Parameter]) -> Case:
+        """The case with these values in place of the file's own.
 
-
-def _message(error: Any) -> str:
-    if error["type"] == "extra_forbidden":
-        return "unknown key"
-    if error["type"] == "missing":
-        return "is missing"
-    text: str = error["msg"].removeprefix("Value error, ")
-    text = text[0].lower() + text[1:]
-    given = error["input"]
-    return f"{text}, not {given!r}" if isinstance(given, str | int | float) else text
+        Raises CaseError for a name that is no parameter, and as :func:`read_case_file`.
+        """
+        for name in chosen:
+            if name not in self._model.parameters:
+                raise CaseError(
+                    f"no parameter '{name}'",
+                    where=f"{self.path}: parameters",
+                    hint=f"declared: {', '.join(self._model.parameters) or 'none'}",
+                )
+        return self._reader.case({**self._model.parameters, **chosen})
 
 
 class _Reader:
@@ -99,9 +84,12 @@ class _Reader:
         self.model = model
         self.matrices: dict[str, csr_array] = {}
         self.images: dict[str, NDArray[np.uint8]] = {}
+        self.generated: dict[tuple[str, tuple[int, ...]], NDArray[np.generic]] = {}
+        self.parameters: Mapping[str, Parameter] = {}
 
-    def case(self) -> Case:
+    def case(self, parameters: Mapping[str, Parameter]) -> Case:
         model, launch = self.model, self.model.launch
+        self.parameters = parameters
         self._check_names()
         problem, grid, per_block = launch.problem, launch.grid, launch.per_block
         try:
@@ -114,7 +102,7 @@ class _Reader:
                 per_block=self._extent(per_block, "per_block") if per_block else None,
                 block=self._extent(launch.block, "block"),
                 shared_bytes=self._size(launch.shared_bytes, "launch.shared_bytes"),
-                defines=_define_texts(model.defines),
+                defines=_define_texts({**model.defines, **parameters}),
                 include_paths=[self._file(p) for p in model.include],
                 std=model.std,
                 constants={
@@ -176,12 +164,17 @@ class _Reader:
         return tuple(self._size(size, f"{key}.shape") for size in sizes)
 
     def _size(self, size: casemodel.Size, key: str) -> int:
-        """A number, or what its name stands for."""
+        """A number, what its name stands for, or a product of such."""
         if isinstance(size, int):
             return size
+        if "*" in size:
+            factors = [factor.strip() for factor in size.split("*")]
+            return math.prod(int(f) if f.isdecimal() else self._size(f, key) for f in factors)
         name, _, part = size.partition(".")
         if not part and name in self.model.sizes:
             return self.model.sizes[name]
+        if not part and name in self.parameters:
+            return self._parameter(name, key)
         if name in self.model.matrices:
             matrix = self._matrix(name)
             known = {"rows": matrix.shape[0], "columns": matrix.shape[1], "nnz": matrix.nnz}
@@ -189,11 +182,19 @@ class _Reader:
             height, width = self._image(name).shape
             known = {"width": width, "height": height}
         else:
-            names = ", ".join([*self.model.sizes, *self.model.matrices, *self.model.images])
+            names = ", ".join(
+                [*self.model.sizes, *self.parameters, *self.model.matrices, *self.model.images]
+            )
             self._fail(key, f"no size is called '{size}'", f"declared: {names or 'none'}")
         if part not in known:
             self._fail(key, f"no size is called '{size}'", f"'{name}' has {', '.join(known)}")
         return int(known[part])
+
+    def _parameter(self, name: str, key: str) -> int:
+        value = self.parameters[name]
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+            self._fail(key, f"the parameter '{name}' is {value!r}, which is no size")
+        return value
 
     def _matrix(self, name: str) -> csr_array:
         if name not in self.matrices:
@@ -305,7 +306,18 @@ class _Reader:
         return Struct(np.dtype(types, align=True), values)
 
     def _generated(self, model: Any, key: str) -> NDArray[np.generic]:
+        """Elements that a rule makes; once for all cases of the file that want the same shape.
+
+        Of integers the bound may depend on a parameter, so they are made anew.
+        """
         shape = self._shape(model.shape, key)
+        if isinstance(model, casemodel.IntegersArgument):
+            return self._made(model, shape, key)
+        if (key, shape) not in self.generated:
+            self.generated[key, shape] = self._made(model, shape, key)
+        return self.generated[key, shape]
+
+    def _made(self, model: Any, shape: tuple[int, ...], key: str) -> NDArray[np.generic]:
         stored = arrays.stored_type(model.dtype)
         arrays.check_size(shape, stored, f"{self.path}: {key}.shape")
         where = f"{self.path}: {key}"
@@ -350,6 +362,6 @@ class _Reader:
         return array
 
 
-def _define_texts(defines: dict[str, str | int | float | bool]) -> dict[str, object]:
+def _define_texts(defines: Mapping[str, str | int | float | bool]) -> dict[str, object]:
     """Booleans as C++ writes them."""
     return {k: str(v).lower() if isinstance(v, bool) else v for k, v in defines.items()}

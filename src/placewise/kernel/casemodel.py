@@ -13,7 +13,8 @@ SCHEMA = 1
 """Version of the case file's schema that this program reads."""
 
 Size = Annotated[int, Field(ge=0, lt=2**63)] | str
-"""A number, or the name of one: an entry of ``[sizes]``, ``MATRIX.rows``, ``IMAGE.width`` …"""
+"""A number, or the name of one: an entry of ``[sizes]`` or ``[parameters]``, ``MATRIX.rows``,
+``IMAGE.width`` …; or a product of such, ``"block_size_x * tile_size_x"``."""
 
 DtypeName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -25,6 +26,7 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0)]
 Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+Parameter = bool | int | Finite | str
 
 
 class Strict(BaseModel):
@@ -359,6 +361,10 @@ class CaseModel(Strict):
     include: list[str] = []
     defines: dict[str, str | int | float | bool] = {}
     sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = {}
+    parameters: dict[Name, Parameter] = {}
+    """What a tuner varies: each is a define of its name, and a size where it is a whole number."""
+    placement_parameters: list[Name] = []
+    """Those of them that say where data lives, and nothing else."""
     matrices: dict[Name, AnyMatrix] = {}
     images: dict[Name, ImageFile] = {}
     launch: LaunchModel
@@ -370,4 +376,15 @@ class CaseModel(Strict):
     def _one_source(self) -> CaseModel:
         if (self.source is None) == (self.code is None):
             raise ValueError("needs either source (a file) or code (the text)")
+        return self
+
+    @model_validator(mode="after")
+    def _parameters(self) -> CaseModel:
+        for other in ("sizes", "defines"):
+            for name in self.parameters:
+                if name in getattr(self, other):
+                    raise ValueError(f"'{name}' is both in parameters and in {other}")
+        unknown = [name for name in self.placement_parameters if name not in self.parameters]
+        if unknown:
+            raise ValueError(f"placement_parameters names '{unknown[0]}', which is no parameter")
         return self

@@ -1,0 +1,76 @@
+"""A case file's text to its model, or an error that names the key."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from placewise.errors import CaseError
+from placewise.kernel import arrays, casemodel
+from placewise.kernel.casemodel import CaseModel
+
+
+def read_model(path: Path) -> CaseModel:
+    """Model of the TOML file ``path``; raises CaseError located at the file and the key."""
+    arrays.require_file(path)
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise CaseError(f"not a TOML file: {error}", where=str(path)) from error
+    return validated(document, path)
+
+
+def validated(document: dict[str, Any], path: Path) -> CaseModel:
+    """Model of a parsed document; raises CaseError located at ``path`` and the key."""
+    version = document.get("schema")
+    if version != casemodel.SCHEMA:
+        found = "is missing" if version is None else f"is {version!r}"
+        raise CaseError(
+            f"the schema version {found}",
+            where=f"{path}: schema",
+            hint=f"this program reads schema = {casemodel.SCHEMA}",
+        )
+    try:
+        return CaseModel.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        key = _key(first["loc"], document)
+        more = error.error_count() - 1
+        message = _message(first) + (f" (and {more} more errors)" if more else "")
+        raise CaseError(message, where=f"{path}: {key}" if key else str(path)) from None
+
+
+_TYPES = ("constrained", "literal[", "list[")
+
+
+def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
+    """Dotted key of a pydantic location; an argument is called by its name where it has one."""
+    parts = list(location)
+    if (
+        len(parts) > 1
+        and parts[0] in ("arguments", "constants", "buffers")
+        and isinstance(parts[1], int)
+    ):
+        entry = document[parts[0]][parts[1]]
+        named = entry.get("name") if isinstance(entry, dict) else None
+        parts[1] = named if isinstance(named, str) and named else parts[1] + 1
+        del parts[2:3]  # The tag that says which kind of argument this is.
+    elif len(parts) > 1 and parts[0] == "matrices":
+        del parts[2:3]
+    # Where a value may be of several types, pydantic appends the type that it tried.
+    tried = {"int", "str", "float", "bool"}
+    return ".".join(str(p) for p in parts if p not in tried and not str(p).startswith(_TYPES))
+
+
+def _message(error: Any) -> str:
+    if error["type"] == "extra_forbidden":
+        return "unknown key"
+    if error["type"] == "missing":
+        return "is missing"
+    text: str = error["msg"].removeprefix("Value error, ")
+    text = text[0].lower() + text[1:]
+    given = error["input"]
+    return f"{text}, not {given!r}" if isinstance(given, str | int | float) else text
