@@ -25,6 +25,7 @@ from placewise.machine.tree import (
     LimitsEntry,
     MemoryEntry,
     Number,
+    PartEntry,
     ProcessorEntry,
     Provenance,
     Quantity,
@@ -36,9 +37,11 @@ from placewise.machine.tree import (
     Specification,
     Unary,
     Word,
+    Words,
 )
 
 RESERVED = {"machine", "source", "limits", "detail", "space", "die", "from", "om", "na"}
+RESERVED |= {"pipe", "instruction", "tlb", "dram"}
 words = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True).filter(
     lambda w: w not in RESERVED
 )
@@ -111,11 +114,20 @@ extents = st.builds(
     st.sampled_from([None, "KB"]),
 )
 single_words = st.builds(Word, st.sampled_from(["lru", "through", "write_back"]))
+opcodes = st.from_regex(r"[A-Z][A-Z0-9_]{0,4}(\.[A-Z0-9_]{1,4}){0,2}", fullmatch=True)
+word_lists = st.builds(Words, st.lists(words | opcodes, min_size=1, max_size=3).map(tuple))
 limits = st.builds(
     LimitEntry,
     words,
-    quantities | extents | single_words | st.just(Special.UNKNOWN),
+    quantities | extents | single_words | word_lists | st.just(Special.UNKNOWN),
     references | st.none(),
+)
+settings_of = st.lists(limits, max_size=3).map(tuple)
+parts = st.one_of(
+    st.builds(PartEntry, st.just("pipe"), words, settings_of),
+    st.builds(PartEntry, st.just("instruction"), opcodes, settings_of),
+    st.builds(PartEntry, st.just("tlb"), words, settings_of),
+    st.builds(PartEntry, st.just("dram"), st.none(), settings_of),
 )
 nonempty = texts.filter(bool)
 spaces = st.builds(
@@ -141,6 +153,7 @@ specifications = st.builds(
     details=st.lists(
         st.builds(DetailEntry, words, st.lists(limits, max_size=3).map(tuple)), max_size=2
     ).map(tuple),
+    parts=st.lists(parts, max_size=3).map(tuple),
     spaces=st.lists(spaces, max_size=2).map(tuple),
 )
 

@@ -26,6 +26,7 @@ from placewise.machine.tree import (
     LimitsEntry,
     MemoryEntry,
     Number,
+    PartEntry,
     Position,
     ProcessorEntry,
     Provenance,
@@ -38,6 +39,7 @@ from placewise.machine.tree import (
     Specification,
     Unary,
     Word,
+    Words,
 )
 
 KEYWORDS = (
@@ -106,6 +108,7 @@ class _Builder:
             limits=self.limits(entries["limits"][0]) if entries["limits"] else None,
             memories=tuple(self.memory(node) for node in entries["memory"]),
             details=tuple(self.detail(node) for node in entries["detail"]),
+            parts=tuple(self.part(node) for node in entries["part"]),
             spaces=tuple(self.space(node) for node in entries["space"]),
             warnings=tuple(self.warnings),
         )
@@ -131,10 +134,15 @@ class _Builder:
         settings = tuple(self.limit(n) for n in _nodes(node, "limit"))
         return DetailEntry(str(name), settings, at=_at(name))
 
+    def part(self, node: Node) -> PartEntry:
+        kind, *name = _tokens(node)
+        settings = tuple(self.limit(n) for n in _nodes(node, "limit"))
+        return PartEntry(str(kind), str(name[0]) if name else None, settings, at=_at(kind))
+
     def limit(self, node: Node) -> LimitEntry:
         name, value = node.children[:2]
         at = _at(value)
-        parsed: Quantity | Extent | Word | Special
+        parsed: Quantity | Extent | Word | Words | Special
         if value.data == "quantity":
             number, *unit = value.children
             parsed = Quantity(Decimal(str(number)), str(unit[0]) if unit else None, at=at)
@@ -145,6 +153,8 @@ class _Builder:
             parsed = Extent(extent, units[0] if units else None, at=at)
         elif value.data == "word":
             parsed = Word(str(value.children[0]), at=at)
+        elif value.data == "words":
+            parsed = Words(tuple(str(t) for t in _tokens(value)), at=at)
         else:
             parsed = Special.UNKNOWN
         return LimitEntry(str(name), parsed, self.reference(node), at=_at(name))
@@ -325,7 +335,7 @@ class _Builder:
         return located(self.filename, at, message, hint)
 
 
-_ENTRIES = ("machine", "source", "processor", "limits", "memory", "detail", "space")
+_ENTRIES = ("machine", "source", "processor", "limits", "memory", "detail", "part", "space")
 
 
 def _at(node: Any) -> Position:

@@ -12,6 +12,7 @@ from placewise.machine.settings import (
     Kind,
     bytes_per_cycle,
     count,
+    cycles,
     read_settings,
     shares,
     size,
@@ -96,4 +97,6 @@ _SETTINGS: Mapping[str, Kind] = {
     "carve_outs": Kind("carve_outs_bytes", sizes, "carve_outs = <0 8 16 32 64> KB;", ()),
     "holds": Kind("holds", word, "holds = instructions;", words=("instructions",)),
     "bandwidth": Kind("bytes_per_cycle", bytes_per_cycle, "bandwidth = 64 B/clk;"),
+    "conflict": Kind("conflict_cycles", cycles, "conflict = 2 clk;"),
+    "far_latency": Kind("far_latency_cycles", cycles, "far_latency = 400 clk;"),
 }

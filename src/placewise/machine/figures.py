@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from placewise.machine.machine import Limits, Machine, MemoryDetail
+from placewise.machine.machine import (
+    Dram,
+    InstructionTiming,
+    Limits,
+    Machine,
+    MemoryDetail,
+    Pipe,
+    Tlb,
+)
 
 Value = int | float | str | bool | None
 
@@ -15,7 +23,7 @@ class Figure:
     """One figure."""
 
     part: str
-    """``processor``, ``limits``, or a memory's or a space's name."""
+    """``processor``, ``limits``, a memory's name, or kind and name of another part."""
     name: str
     value: Value
     """None where unknown."""
@@ -30,6 +38,8 @@ _DETAIL = {
     "unified_bytes": ("unified", "B"),
     "carve_outs_bytes": ("carve_outs", "B"),
     "bytes_per_cycle": ("bandwidth", "B/clk"),
+    "conflict_cycles": ("conflict", "clk"),
+    "far_latency_cycles": ("far_latency", "clk"),
 }
 """Settings whose name in a file is not that of the field."""
 
@@ -39,7 +49,28 @@ _LIMITS = {
     "shared_bytes_per_sm": ("shared_memory_per_sm", "B"),
     "copy_bandwidth_gb_per_s": ("copy_bandwidth", "GB/s"),
     "dram_bandwidth_gb_per_s": ("dram_bandwidth", "GB/s"),
+    "dram_bandwidth_achieved_gb_per_s": ("dram_bandwidth_achieved", "GB/s"),
+    "launch_overhead_ns": ("launch_overhead", "ns"),
 }
+
+_PIPE = {"lanes_per_cycle": ("width", "lanes/clk"), "latency_cycles": ("latency", "clk")}
+_INSTRUCTION = {**_PIPE, "lanes_per_cycle": ("rate", "lanes/clk")}
+_TLB = {
+    "page_bytes": ("page", "B"),
+    "latency_cycles": ("latency", "clk"),
+    "walk_cycles": ("walk", "clk"),
+}
+_DRAM = {
+    "row_bytes": ("row", "B"),
+    "column_bits": ("columns", ""),
+    "row_bits": ("rows", ""),
+    "bank_hashes": ("bank", ""),
+    "channel_hashes": ("channel", ""),
+    "hit_ns": ("hit", "ns"),
+    "miss_ns": ("miss", "ns"),
+    "conflict_ns": ("conflict", "ns"),
+}
+_HASHES = ("bank_hashes", "channel_hashes")
 
 
 def figures(machine: Machine) -> tuple[Figure, ...]:
@@ -72,29 +103,49 @@ def _figures(machine: Machine) -> Iterator[Figure]:
         ]
         for name, value, unit in rows:
             yield Figure(memory.name, name, value, unit, sources.get(name))
-        yield from (
-            f for f in _settings(memory.name, memory.detail, _DETAIL) if f.value is not None
-        )
+        yield from _known(_settings(memory.name, memory.detail, _DETAIL))
+    for pipe in machine.pipes:
+        yield from _settings(f"pipe {pipe.name}", pipe, _PIPE)
+    for timing in machine.instructions:
+        yield from _known(_settings(f"instruction {timing.opcode}", timing, _INSTRUCTION))
+    for tlb in machine.tlbs:
+        yield from _settings(f"tlb {tlb.name}", tlb, _TLB)
+    if machine.dram is not None:
+        yield from _settings("dram", machine.dram, _DRAM)
     for space in machine.spaces:
         yield Figure(f"space {space.name}", "levels", " ".join(space.levels))
 
 
+def _known(rows: Iterator[Figure]) -> Iterator[Figure]:
+    """What may be left out of a file is not shown as unknown."""
+    return (figure for figure in rows if figure.value is not None)
+
+
 def _settings(
-    part: str, entry: Limits | MemoryDetail, names: dict[str, tuple[str, str]]
+    part: str,
+    entry: Limits | MemoryDetail | Pipe | InstructionTiming | Tlb | Dram,
+    names: dict[str, tuple[str, str]],
 ) -> Iterator[Figure]:
     sources = dict(entry.sources)
     for field in fields(entry):
-        if field.name == "sources":
+        if field.name in ("sources", "name", "opcode"):
             continue
         name, unit = names.get(field.name, (field.name, ""))
         value = getattr(entry, field.name)
         if field.name == "compute_capability":
             value = f"{value[0]}.{value[1]}"
+        elif field.name in _HASHES:
+            value = ", ".join(_bits(mask) for mask in value) or None
         elif isinstance(value, tuple):
             value = " ".join(str(v) for v in value) or None
         elif value is not None and not isinstance(value, int | float | str):
             value = str(value)
         yield Figure(part, name, value, unit, sources.get(name))
+
+
+def _bits(mask: int) -> str:
+    """The address bits of a hash, as in ``6^15``."""
+    return "^".join(str(bit) for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
 @dataclass(frozen=True)

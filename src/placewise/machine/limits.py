@@ -12,6 +12,7 @@ from placewise.machine.settings import (
     count,
     extent,
     megahertz,
+    nanoseconds,
     read_settings,
     size,
     version,
@@ -70,4 +71,10 @@ _LIMITS: Mapping[str, Kind] = {
     ),
     "copy_bandwidth": Kind("copy_bandwidth_gb_per_s", bandwidth, "copy_bandwidth = 8 GB/s;"),
     "dram_bandwidth": Kind("dram_bandwidth_gb_per_s", bandwidth, "dram_bandwidth = 1555 GB/s;"),
+    "dram_bandwidth_achieved": Kind(
+        "dram_bandwidth_achieved_gb_per_s", bandwidth, "dram_bandwidth_achieved = 1390 GB/s;"
+    ),
+    "schedulers_per_sm": Kind("schedulers_per_sm", count, "schedulers_per_sm = 4;"),
+    "issues_per_scheduler": Kind("issues_per_scheduler", count, "issues_per_scheduler = 1;"),
+    "launch_overhead": Kind("launch_overhead_ns", nanoseconds, "launch_overhead = 2.2 us;"),
 }

@@ -55,6 +55,10 @@ class MemoryDetail:
     """``instructions`` for a cache of machine code; None for one of data."""
     bytes_per_cycle: float | None = None
     """What one instance of the memory (per share scope) moves in a cycle."""
+    conflict_cycles: float | None = None
+    """What each further wavefront of a bank conflict adds to the latency."""
+    far_latency_cycles: float | None = None
+    """Latency where the data lies in another partition than the SM."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (setting, source) pairs."""
 
@@ -111,8 +115,94 @@ class Limits:
     copy_bandwidth_gb_per_s: float | None
     """Host to device, for the cost of filling constant or texture memory."""
     dram_bandwidth_gb_per_s: float | None
+    """Peak."""
+    dram_bandwidth_achieved_gb_per_s: float | None = None
+    """The most that streaming kernels were seen to get."""
+    schedulers_per_sm: int | None = None
+    issues_per_scheduler: int | None = None
+    """Warp instructions that one scheduler can issue in a cycle."""
+    launch_overhead_ns: float | None = None
+    """Time of a kernel that does nothing, on the device."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
+
+
+@dataclass(frozen=True)
+class Pipe:
+    """An execution pipe of the SMs; ``None`` where unknown."""
+
+    name: str
+    lanes_per_cycle: float | None = None
+    """Threads' instructions that one SM can begin in a cycle, of all its partitions together."""
+    latency_cycles: float | None = None
+    """From issue until a dependent instruction can be issued."""
+    executes: tuple[str, ...] = ()
+    """Opcodes as in ``nvdisasm``'s listings; one that several pipes list goes to any of them."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (setting, source) pairs."""
+
+
+@dataclass(frozen=True)
+class InstructionTiming:
+    """What holds of one instruction in place of its pipe's figures; ``None`` where those do."""
+
+    opcode: str
+    """With the modifiers that matter: ``LDS.128``."""
+    lanes_per_cycle: float | None = None
+    latency_cycles: float | None = None
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (setting, source) pairs."""
+
+
+@dataclass(frozen=True)
+class Tlb:
+    """One level of address translation; ``None`` or empty where unknown."""
+
+    name: str
+    entries: int | None = None
+    ways: tuple[int, ...] = ()
+    """Of each set."""
+    page_bytes: int | None = None
+    scope: str | None = None
+    """Who shares one: sm, tpc or die."""
+    before: str | None = None
+    """The nearest memory whose accesses ask it; hits nearer to the cores do not."""
+    policy: str | None = None
+    """Replacement: one of :data:`placewise.machine.details.POLICIES`."""
+    latency_cycles: float | None = None
+    """What an access adds that is translated here."""
+    walk_cycles: float | None = None
+    """Of the last level: what an access adds whose page it does not hold."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (setting, source) pairs."""
+
+
+@dataclass(frozen=True)
+class Dram:
+    """How the DRAM is addressed and timed; ``None`` or empty where unknown.
+
+    Address bits are numbered from 0. A hash is a mask of address bits whose parity is one bit of
+    the bank's or channel's number (Huang and Li 2017, Algorithm 1, extended to hashes).
+    """
+
+    channels: int | None = None
+    banks: int | None = None
+    """Of one channel."""
+    row_bytes: int | None = None
+    """Bytes that one row buffer holds."""
+    column_bits: tuple[int, ...] = ()
+    row_bits: tuple[int, ...] = ()
+    """Of the row, whether or not they are hashed into bank or channel as well."""
+    bank_hashes: tuple[int, ...] = ()
+    channel_hashes: tuple[int, ...] = ()
+    hit_ns: float | None = None
+    """Latency of a load whose row is open."""
+    miss_ns: float | None = None
+    """The same where the bank has no row open."""
+    conflict_ns: float | None = None
+    """The same where the bank must close another row first."""
+    sources: tuple[tuple[str, str], ...] = ()
+    """Where each figure is from: (setting, source) pairs."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +216,11 @@ class Machine:
     spaces: tuple[MemorySpace, ...]
     limits: Limits
     warnings: tuple[str, ...] = field(default=())
+    pipes: tuple[Pipe, ...] = ()
+    instructions: tuple[InstructionTiming, ...] = ()
+    tlbs: tuple[Tlb, ...] = ()
+    """Nearest to the cores first."""
+    dram: Dram | None = None
 
     def memory(self, name: str) -> Memory:
         """Memory called ``name``; raises MachineError if there is none."""

@@ -25,6 +25,9 @@ _READABLE = {
     "STRING": 'a text in "quotes"',
     "LIMIT": "the name of a limit",
     "DETAILED": "the name of a memory",
+    "PIPE_NAME": "a name for the pipe",
+    "OPCODE": "an opcode such as FFMA or LDS.128",
+    "TLB_NAME": "a name for the TLB",
     "WORD": "a word",
     "AMOUNT": "a number",
     "UNIT": "a unit",
@@ -89,12 +92,27 @@ _CONSTRUCT_WORDS = (
     "SOURCE",
     "LIMITS",
     "DETAIL",
+    "PIPE",
+    "INSTRUCTION",
+    "TLB",
+    "DRAM",
     "SPACE",
     "FROM",
     "DECLARATION",
     "INTRINSIC",
 )
-_ENTRY_WORDS = ("machine", "source", "limits", "detail", "space", "die")
+_ENTRY_WORDS = (
+    "machine",
+    "source",
+    "limits",
+    "detail",
+    "pipe",
+    "instruction",
+    "tlb",
+    "dram",
+    "space",
+    "die",
+)
 _PROCESSOR_WORDS = ("DIE", "TPC", "SM", "CORE")
 _LEXEME = re.compile(r'"[^"\n]*"?|[\w.]+|&&|\|\||[=!<>]=|\S')
 

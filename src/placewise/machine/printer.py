@@ -15,6 +15,7 @@ from placewise.machine.tree import (
     LimitEntry,
     MemoryEntry,
     Number,
+    PartEntry,
     Provenance,
     Quantity,
     Reference,
@@ -24,6 +25,7 @@ from placewise.machine.tree import (
     Specification,
     Unary,
     Word,
+    Words,
 )
 
 _PRECEDENCE = {
@@ -58,7 +60,8 @@ def print_specification(specification: Specification) -> str:
         lines = "".join(f"  {_limit(limit)}\n" for limit in specification.limits.limits)
         parts.append(f"limits {{\n{lines}}}")
     parts += [_memory(memory) for memory in specification.memories]
-    parts += [_detail(detail) for detail in specification.details]
+    parts += [_settings(f"detail {detail.name}", detail) for detail in specification.details]
+    parts += [_settings(_head(part), part) for part in specification.parts]
     if specification.spaces:
         parts.append("\n".join(_space(space) for space in specification.spaces))
     return "\n\n".join(parts) + "\n"
@@ -135,9 +138,13 @@ def _condition(condition: Condition | Special) -> str:
     return f"{condition.scope}{{{print_expression(condition.expression)}}}"
 
 
-def _detail(detail: DetailEntry) -> str:
-    lines = "".join(f"  {_limit(setting)}\n" for setting in detail.settings)
-    return f"detail {detail.name} {{\n{lines}}}"
+def _head(part: PartEntry) -> str:
+    return f"{part.kind} {part.name}" if part.name else part.kind
+
+
+def _settings(head: str, entry: DetailEntry | PartEntry) -> str:
+    lines = "".join(f"  {_limit(setting)}\n" for setting in entry.settings)
+    return f"{head} {{\n{lines}}}"
 
 
 def _limit(limit: LimitEntry) -> str:
@@ -148,6 +155,8 @@ def _limit(limit: LimitEntry) -> str:
             text = f"<{' '.join(str(value) for value in values)}>" + (f" {unit}" if unit else "")
         case Word(word):
             text = word
+        case Words(words):
+            text = f"<{' '.join(words)}>"
         case _:
             text = str(limit.value)
     return f"{limit.name} = {text}{_from(limit.reference)};"

@@ -14,6 +14,7 @@ from placewise.machine.levels import Neighbours, resolve_levels
 from placewise.machine.limits import read_limits
 from placewise.machine.located import located, nearest
 from placewise.machine.machine import Limits, Machine, Memory, Processor
+from placewise.machine.parts import read_parts
 from placewise.machine.placements import infer_spaces, read_spaces
 from placewise.machine.tree import (
     Binary,
@@ -75,6 +76,7 @@ class _Resolver:
             self._setting_source,
             self.filename,
         )
+        parts = read_parts(spec.parts, memories, self._setting_source, self.filename)
         if spec.spaces:
             spaces = read_spaces(spec.spaces, memories, self.filename)
             for space in spec.spaces:
@@ -86,7 +88,17 @@ class _Resolver:
         name = spec.header.name if spec.header else Path(self.filename).stem.strip("<>")
         title = spec.header.title if spec.header else spec.title
         return Machine(
-            name, title or name, processor, memories, spaces, limits, tuple(self.warnings)
+            name,
+            title or name,
+            processor,
+            memories,
+            spaces,
+            limits,
+            tuple(self.warnings),
+            parts.pipes,
+            parts.instructions,
+            parts.tlbs,
+            parts.dram,
         )
 
     def _unique(self, named: Iterable[tuple[str, Position]], what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from placewise.errors import MachineError
 from placewise.machine.located import located, nearest
-from placewise.machine.tree import Extent, LimitEntry, Quantity, Special, Word
+from placewise.machine.tree import Extent, LimitEntry, Quantity, Special, Word, Words
 
 CLOCKS = {"kHz": Decimal("0.001"), "MHz": Decimal(1), "GHz": Decimal(1000)}
 """Units of a clock, in MHz."""
@@ -18,6 +18,12 @@ BYTES = {"B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 BANDWIDTHS = {"MB/s": Decimal("0.001"), "GB/s": Decimal(1), "TB/s": Decimal(1000)}
 """Units of a bandwidth, in GB/s; decimal, as vendors state them."""
 BYTES_PER_CYCLE = {"B/clk": 1, "KB/clk": 1024}
+LANES_PER_CYCLE = {"lanes/clk": 1}
+CYCLES = {"clk": 1}
+TIMES = {"ns": 1, "us": 1000}
+"""Units of a time, in nanoseconds."""
+HIGHEST_BIT = 62
+"""Of an address; what a signed word of 64 bits holds."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Kind:
     """None for a setting that may stay unknown."""
     words: tuple[str, ...] = ()
     """What a word may be."""
+    repeats: bool = False
+    """It may be given several times: the value is the tuple of all."""
 
 
 def read_settings(
@@ -54,10 +62,13 @@ def read_settings(
             raise located(
                 filename, entry.at, f"unknown {what} '{entry.name}'", nearest(entry.name, kinds)
             )
-        if entry.name in values:
+        if entry.name in values and not kind.repeats:
             raise located(filename, entry.at, f"{what} '{entry.name}' is given twice")
         unknown = isinstance(entry.value, Special)
-        values[entry.name] = None if unknown else kind.read(entry, kind, filename)
+        value = None if unknown else kind.read(entry, kind, filename)
+        if kind.repeats:
+            value = values.get(entry.name, ()) + (() if unknown else (value,))
+        values[entry.name] = value
         source = cite(entry)
         if source is not None:
             sources.append((entry.name, source))
@@ -111,6 +122,47 @@ def word(entry: LimitEntry, kind: Kind, filename: str) -> str:
     raise wrong(entry, kind, filename)
 
 
+def name(entry: LimitEntry, kind: Kind, filename: str) -> str:
+    """Any one word."""
+    match entry.value:
+        case Word(text):
+            return text
+    raise wrong(entry, kind, filename)
+
+
+def names(entry: LimitEntry, kind: Kind, filename: str) -> tuple[str, ...]:
+    """``<FFMA FADD …>``, each once."""
+    match entry.value:
+        case Words(texts) if len(set(texts)) == len(texts):
+            return texts
+    raise wrong(entry, kind, filename)
+
+
+def counts(entry: LimitEntry, kind: Kind, filename: str) -> tuple[int, ...]:
+    """A whole number of at least 1, or ``<17 8 8>``: one for each."""
+    match entry.value:
+        case Quantity(value, None) if value == int(value) and value > 0:
+            return (int(value),)
+        case Extent(values, None) if all(v == int(v) and v > 0 for v in values):
+            return tuple(int(v) for v in values)
+    raise wrong(entry, kind, filename)
+
+
+def bits(entry: LimitEntry, kind: Kind, filename: str) -> tuple[int, ...]:
+    """``<6 7 15>``: numbers of address bits, ascending."""
+    match entry.value:
+        case Extent(values, None) if all(v == int(v) and v <= HIGHEST_BIT for v in values):
+            found = tuple(int(v) for v in values)
+            if list(found) == sorted(set(found)):
+                return found
+    raise wrong(entry, kind, filename)
+
+
+def parity(entry: LimitEntry, kind: Kind, filename: str) -> int:
+    """``<6 15>`` as the mask of these address bits."""
+    return sum(1 << bit for bit in bits(entry, kind, filename))
+
+
 def megahertz(entry: LimitEntry, kind: Kind, filename: str) -> float:
     """A clock, in MHz."""
     return float(_in_unit(entry, kind, filename, CLOCKS))
@@ -142,6 +194,24 @@ def bandwidth(entry: LimitEntry, kind: Kind, filename: str) -> float:
 def bytes_per_cycle(entry: LimitEntry, kind: Kind, filename: str) -> float:
     """A bandwidth, in bytes per cycle."""
     return float(_in_unit(entry, kind, filename, BYTES_PER_CYCLE))
+
+
+def lanes_per_cycle(entry: LimitEntry, kind: Kind, filename: str) -> float:
+    """Threads' instructions per cycle."""
+    return float(_in_unit(entry, kind, filename, LANES_PER_CYCLE))
+
+
+def cycles(entry: LimitEntry, kind: Kind, filename: str) -> float:
+    """A time in cycles; may be 0."""
+    match entry.value:
+        case Quantity(value, "clk") if value == 0:
+            return 0.0
+    return float(_in_unit(entry, kind, filename, CYCLES))
+
+
+def nanoseconds(entry: LimitEntry, kind: Kind, filename: str) -> float:
+    """A time, in nanoseconds."""
+    return float(_in_unit(entry, kind, filename, TIMES))
 
 
 def wrong(entry: LimitEntry, kind: Kind, filename: str) -> MachineError:

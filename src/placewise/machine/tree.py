@@ -163,17 +163,24 @@ class Extent(Placed):
 
 @dataclass(frozen=True)
 class Word(Placed):
-    """One of a few words, such as a replacement policy."""
+    """A name, or one of a few words, such as a replacement policy."""
 
     text: str
 
 
 @dataclass(frozen=True)
+class Words(Placed):
+    """``<FFMA FADD …>``."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class LimitEntry(Placed):
-    """``NAME = VALUE from SOURCE;`` of a ``limits`` or ``detail`` entry."""
+    """``NAME = VALUE from SOURCE;`` of an entry that consists of settings."""
 
     name: str
-    value: Quantity | Extent | Word | Special
+    value: Quantity | Extent | Word | Words | Special
     reference: Reference | None = None
 
 
@@ -216,6 +223,16 @@ class DetailEntry(Placed):
 
 
 @dataclass(frozen=True)
+class PartEntry(Placed):
+    """A part of the machine that is no memory: a ``pipe``, ``instruction``, ``tlb`` or ``dram``."""
+
+    kind: str
+    name: str | None
+    """None of the DRAM, of which there is one."""
+    settings: tuple[LimitEntry, ...]
+
+
+@dataclass(frozen=True)
 class SpaceEntry(Placed):
     """One placement choice: see :class:`placewise.space.MemorySpace`."""
 
@@ -243,5 +260,6 @@ class Specification:
     sources: tuple[SourceEntry, ...] = ()
     limits: LimitsEntry | None = None
     details: tuple[DetailEntry, ...] = ()
+    parts: tuple[PartEntry, ...] = ()
     spaces: tuple[SpaceEntry, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -1,0 +1,36 @@
+"""Which pipe runs an instruction, and at what pace."""
+
+from __future__ import annotations
+
+from placewise.machine.machine import InstructionTiming, Machine, Pipe
+
+
+def pipes_of(machine: Machine, opcode: str) -> tuple[Pipe, ...]:
+    """Pipes that run ``opcode``, such as ``LDS.U.128``; empty where the machine names none.
+
+    A pipe's opcode stands for all instructions of that name that have its modifiers. Where pipes
+    list the same name with different modifiers, those that say most of ``opcode`` are meant.
+    """
+    best = 0
+    found: list[Pipe] = []
+    for pipe in machine.pipes:
+        fit = max((_fit(listed, opcode) for listed in pipe.executes), default=0)
+        if fit > best:
+            best, found = fit, []
+        if fit and fit == best:
+            found.append(pipe)
+    return tuple(found)
+
+
+def timing_of(machine: Machine, opcode: str) -> InstructionTiming | None:
+    """The ``instruction`` entry that says most of ``opcode``, or None."""
+    fits = [(_fit(timing.opcode, opcode), timing) for timing in machine.instructions]
+    best = max(fits, key=lambda fit: fit[0], default=(0, None))
+    return best[1] if best[0] else None
+
+
+def _fit(listed: str, opcode: str) -> int:
+    """0 where ``opcode`` is something else; more, the more modifiers they share."""
+    name, *modifiers = listed.split(".")
+    own, *others = opcode.split(".")
+    return len(modifiers) + 1 if name == own and set(modifiers) <= set(others) else 0
