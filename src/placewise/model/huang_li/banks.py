@@ -1,0 +1,144 @@
+"""Requests of each DRAM bank: where they go, what the row buffer makes of them, how long they wait.
+
+Eqs. 6 to 8 of Huang and Li 2017. A bank's number and a row come from the machine file's address
+mapping (``dram``); the paper takes all bits but those of row and column to number the bank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Dram
+from placewise.model.queue import Kingman, QueueMoments, mean_wait
+
+HIT, MISS, CONFLICT = range(3)
+
+
+@dataclass(frozen=True)
+class RowTimes:
+    """Latencies of the three outcomes, in one unit."""
+
+    hit: float
+    miss: float
+    """No row was open."""
+    conflict: float
+    """Another row was."""
+
+
+@dataclass(frozen=True)
+class BankLoad:
+    """What one bank has to do in a launch, or in the traced part of one."""
+
+    requests: float
+    hits: float
+    misses: float
+    conflicts: float
+    gap_mean: float
+    """Mean time between two arrivals."""
+    gap_deviation: float
+
+
+def parity(addresses: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
+    """(n,) parity of the address bits in ``mask``."""
+    return (np.bitwise_count(addresses & mask) & 1).astype(np.int64)
+
+
+def banks_and_rows(
+    addresses: NDArray[np.int64], dram: Dram
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(n,) number of the bank, channels told apart, and (n,) row of byte ``addresses`` (n,)."""
+    bank = np.zeros(len(addresses), np.int64)
+    for mask in (*dram.channel_hashes, *dram.bank_hashes):
+        bank = 2 * bank + parity(addresses, mask)
+    row = addresses & sum(1 << bit for bit in dram.row_bits)
+    return bank, row
+
+
+def row_outcomes(bank: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) HIT, MISS or CONFLICT of requests in order of time: a bank keeps the row of its last
+    request open, and has none open before its first."""
+    order = np.argsort(bank, kind="stable")
+    outcome = np.full(len(bank), MISS, np.int64)
+    same = np.r_[False, bank[order][1:] == bank[order][:-1]]
+    again = np.r_[False, row[order][1:] == row[order][:-1]]
+    outcome[order[same & again]] = HIT
+    outcome[order[same & ~again]] = CONFLICT
+    return outcome
+
+
+def service_time(times: RowTimes, hits: float, misses: float, conflicts: float) -> float:
+    """Mean service time of a bank (Eq. 8), its outcomes given as counts or as ratios."""
+    total = hits + misses + conflicts
+    busy = times.miss * misses + times.conflict * conflicts + times.hit * hits
+    return busy / total if total else 0.0
+
+
+def service_deviation(times: RowTimes, hits: float, misses: float, conflicts: float) -> float:
+    """Standard deviation of the service time: it takes three values (section III-C)."""
+    total = hits + misses + conflicts
+    if not total:
+        return 0.0
+    mean = service_time(times, hits, misses, conflicts)
+    spread = (
+        misses * (times.miss - mean) ** 2
+        + conflicts * (times.conflict - mean) ** 2
+        + hits * (times.hit - mean) ** 2
+    )
+    return float(np.sqrt(spread / total))
+
+
+def bank_loads(
+    time: NDArray[np.float64], bank: NDArray[np.int64], row: NDArray[np.int64]
+) -> tuple[BankLoad, ...]:
+    """Loads of all banks that are asked, from requests in order of time: (n,) each. A bank with one
+    request has a gap of infinity."""
+    outcome = row_outcomes(bank, row)
+    loads = []
+    for number in np.unique(bank).tolist():
+        mine = bank == number
+        gaps = np.diff(time[mine])
+        counts = np.bincount(outcome[mine], minlength=3)
+        loads.append(
+            BankLoad(
+                float(mine.sum()),
+                float(counts[HIT]),
+                float(counts[MISS]),
+                float(counts[CONFLICT]),
+                float(gaps.mean()) if len(gaps) else np.inf,
+                float(gaps.std()) if len(gaps) else 0.0,
+            )
+        )
+    return tuple(loads)
+
+
+def bank_latency(load: BankLoad, times: RowTimes, reading: Kingman = "usual") -> float:
+    """Queueing delay and service time of one bank (Eq. 6), in the unit of ``times``."""
+    outcomes = (load.hits, load.misses, load.conflicts)
+    queue = QueueMoments(
+        load.gap_mean,
+        load.gap_deviation,
+        service_time(times, *outcomes),
+        service_deviation(times, *outcomes),
+    )
+    return mean_wait(queue, load.requests, reading) + queue.service_mean
+
+
+def dram_latency(loads: tuple[BankLoad, ...], times: RowTimes, reading: Kingman = "usual") -> float:
+    """Mean DRAM latency: every bank's, weighed by its rate of arrivals (Eq. 7). All banks work for
+    the same time, so that rates are in the ratio of requests. 0 where nothing is asked."""
+    total = sum(load.requests for load in loads)
+    if not total:
+        return 0.0
+    return sum(load.requests / total * bank_latency(load, times, reading) for load in loads)
+
+
+def even_load(requests: float, banks: int, duration: float) -> BankLoad:
+    """One bank's load where ``requests`` are spread evenly over ``banks`` and over ``duration``, as
+    if at random: exponential gaps, and every request finds its row closed. The form of the queue
+    without address mapping (Fig. 8)."""
+    each = requests / banks
+    gap = duration / each if each else np.inf
+    return BankLoad(each, 0.0, each, 0.0, gap, gap)

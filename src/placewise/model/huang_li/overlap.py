@@ -1,0 +1,88 @@
+"""T_overlap: Eqs. 11 and 12 of Huang and Li 2017, a linear regression on memory events.
+
+Events are per memory request, since the paper has its model "based on the event ratio instead of
+the absolute event numbers". What it was trained on belongs to a regression as much as its
+coefficients: :class:`OverlapRegression` carries both, and how it did on what it had not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+
+import numpy as np
+from scipy.linalg import lstsq
+
+NOT_TESTED = "not tested"
+
+
+@dataclass(frozen=True)
+class Events:
+    """Memory events of a launch, each over its memory requests, and the warps of an SM."""
+
+    global_: float
+    """Global requests and their L2 misses (e_i)."""
+    constant: float
+    """Constant requests and their cache misses (e_j)."""
+    texture: float
+    """Texture requests and their cache misses (e_m)."""
+    shared: float
+    """Shared requests and bank conflicts (e_n)."""
+    rows: float
+    """Row-buffer misses and conflicts (e_k)."""
+    warps: float
+    """Resident warps of an SM."""
+
+
+@dataclass(frozen=True)
+class OverlapRegression:
+    """Coefficients g, c, t, s, r, w and the constant of Eq. 11, with where they are from."""
+
+    coefficients: tuple[float, ...]
+    """In the order of the fields of :class:`Events`."""
+    constant: float
+    trained_on: tuple[str, ...]
+    """Every launch of the training set: kernel, placement, GPU."""
+    training_error: float
+    """Mean |fitted − observed| overlap ratio of the training set."""
+    held_out: str = NOT_TESTED
+    """What it was tried on that it had not seen, and the error there; or that it was not."""
+
+    def ratio(self, events: Events) -> float:
+        """T_overlap / T_mem as Eq. 11 has it; it may leave [0, 1]."""
+        terms = zip(self.coefficients, astuple(events), strict=True)
+        return sum(c * e for c, e in terms) + self.constant
+
+
+def t_overlap(ratio: float, t_mem: float) -> float:
+    """T_overlap = ratio · T_mem (Eq. 12)."""
+    return ratio * t_mem
+
+
+def bounded_overlap(overlap: float, t_comp: float, t_mem: float) -> float:
+    """What two times can share: between nothing and the shorter of the two. Not in the paper, whose
+    regression can leave these bounds."""
+    return min(max(0.0, overlap), t_comp, t_mem)
+
+
+def observed_ratio(t_comp: float, t_mem: float, measured: float) -> float:
+    """Overlap ratio that a measured time implies (Eq. 1 solved for it), all in one unit."""
+    return (t_comp + t_mem - measured) / t_mem
+
+
+def fit_overlap(
+    events: Sequence[Events], ratios: Sequence[float], trained_on: Sequence[str]
+) -> OverlapRegression:
+    """Least squares of Eq. 11 over a training set; of coefficients that the set leaves open (an
+    event that never varies) the smallest. All three sequences have one entry per launch."""
+    matrix = np.array([[*astuple(e), 1.0] for e in events], np.float64)
+    wanted = np.asarray(ratios, np.float64)
+    # Columns of one size, so that "smallest" does not depend on units.
+    scale = np.abs(matrix).max(axis=0)
+    scale[scale == 0.0] = 1.0
+    solution, *_ = lstsq(matrix / scale, wanted, cond=1e-9)
+    found = np.asarray(solution, np.float64) / scale
+    error = float(np.mean(np.abs(matrix @ found - wanted)))
+    return OverlapRegression(
+        tuple(found[: len(fields(Events))].tolist()), float(found[-1]), tuple(trained_on), error
+    )
