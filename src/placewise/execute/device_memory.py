@@ -172,16 +172,7 @@ class DeviceMemory:
         An array that the kernel writes to counts as initialised; with ``check``, the bytes do
         that were written.
         """
-        loaded = self._load(kernel)
-        passed = resolve(self, kernel, arguments)
-        parameters = parsed(kernel).functions[kernel.entry].parameters
-        buffer, textures = parameter_bytes(parameters, passed)
-        device = replace(
-            self._device(),
-            parameters=buffer,
-            textures=textures,
-            first_window=loaded.first_window,
-        )
+        device = self.prepare(kernel, arguments)
         arrays = {
             a.name: a.view() for a in (written_through(self, x) for x in arguments) if a is not None
         }
@@ -204,6 +195,20 @@ class DeviceMemory:
                 if region.defined is not None and region.name in result.written:
                     region.defined[:] = 1
         return result
+
+    def prepare(self, kernel: Kernel, arguments: Sequence[DeviceArgument]) -> Device:
+        """This memory as a launch of ``kernel`` with ``arguments`` sees it; errors as of
+        :func:`execute` where they do not fit."""
+        loaded = self._load(kernel)
+        passed = resolve(self, kernel, arguments)
+        parameters = parsed(kernel).functions[kernel.entry].parameters
+        buffer, textures = parameter_bytes(parameters, passed)
+        return replace(
+            self._device(),
+            parameters=buffer,
+            textures=textures,
+            first_window=loaded.first_window,
+        )
 
     def is_live(self, region: Region) -> bool:
         """Whether a region's memory was not freed."""

@@ -1,0 +1,9 @@
+"""A few blocks of a launch in outline: the path of every warp and the addresses of every access.
+
+What decides neither is left out, so that most kernels' arithmetic is never done; nothing is
+compiled, and a first look at a kernel takes a fraction of the time that its translation would.
+"""
+
+from placewise.execute.sketch.run import Sketch, sketch
+
+__all__ = ["Sketch", "sketch"]

@@ -1,0 +1,106 @@
+"""Which nodes of a program decide where its warps go and what they access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
+
+_MEMORY = frozenset({"load", "store", "atomic"})
+_EVERYWHERE = "generic"
+
+
+def plain_operands(n: Node) -> int:
+    """Operands of a memory node before its guard."""
+    access = n.attr
+    assert isinstance(access, Access)
+    if n.op == "load":
+        return 1
+    if n.op == "store":
+        return 1 + access.count
+    return 1 + (2 if access.operation == "cas" else access.count)
+
+
+def guard_of(n: Node) -> Node | None:
+    """The guard of a memory node, if it has one."""
+    return n.args[-1] if len(n.args) > plain_operands(n) else None
+
+
+def steering(block: Block) -> tuple[Node, ...]:
+    """Nodes that a block's end asks for."""
+    end = block.terminator
+    if isinstance(end, Branch):
+        return (end.condition,)
+    if isinstance(end, Switch):
+        return (end.index,)
+    if isinstance(end, Barrier) and end.reduce is not None:
+        return (end.reduce[1],)
+    return ()
+
+
+class Relevant:
+    """``nodes``: those whose value is needed; ``contents``: loads and stores whose data is.
+
+    A load's data is needed where a needed node uses it. Then so are all stores that may have put
+    it there: those to the same space, or to any where the address is generic.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.nodes: set[Node] = set()
+        self.contents: set[Node] = set()
+        self._regs: set[Reg] = set()
+        self._spaces: set[str] = set()
+        self._writers: dict[Reg, list[Node]] = {}
+        self._stores: list[Node] = []
+        for block in program.blocks:
+            for n in block.nodes:
+                if n.op == "set" and isinstance(n.attr, Reg):
+                    self._writers.setdefault(n.attr, []).append(n)
+                elif n.op in ("store", "atomic"):
+                    self._stores.append(n)
+        self._work = list(_roots(program))
+        while self._work:
+            self._need(self._work.pop())
+
+    def _need(self, n: Node) -> None:
+        if n in self.nodes:
+            return
+        self.nodes.add(n)
+        if n.op == "get" and isinstance(n.attr, Reg):
+            if n.attr not in self._regs:
+                self._regs.add(n.attr)
+                writers = self._writers.get(n.attr, [])
+                self._work += writers
+        elif n.op in _MEMORY:
+            self._need_contents(n)
+        else:
+            self._work += n.args
+
+    def _need_contents(self, n: Node) -> None:
+        """A load's or atomic's value is asked for."""
+        access = n.attr
+        assert isinstance(access, Access)
+        self.contents.add(n)
+        self._work += n.args
+        if access.space in self._spaces:
+            return
+        self._spaces.add(access.space)
+        for store in self._stores:
+            other = store.attr
+            assert isinstance(other, Access)
+            if _EVERYWHERE in (access.space, other.space) or access.space == other.space:
+                self.contents.add(store)
+                self._work += store.args
+
+
+def _roots(program: Program) -> Iterator[Node]:
+    for block in program.blocks:
+        yield from steering(block)
+        for n in block.nodes:
+            if n.op in _MEMORY:
+                yield n.args[0]
+                guard = guard_of(n)
+                if guard is not None:
+                    yield guard
+            elif n.op == "count":
+                yield n.args[0]

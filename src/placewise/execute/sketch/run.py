@@ -1,0 +1,422 @@
+"""Interprets what is relevant of a program for a few blocks, all their warps in step.
+
+Of all places where lanes wait, the first in the program's order goes next, for every warp that has
+lanes there: the order in which compiled code takes them up. Barriers hold a lane until no other of
+its block can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import UnsupportedError
+from placewise.execute.device import Device
+from placewise.execute.device_memory import DeviceMemory
+from placewise.execute.fill import fill
+from placewise.execute.ir import (
+    Access,
+    Barrier,
+    Block,
+    Branch,
+    Jump,
+    Node,
+    Program,
+    Reg,
+    Switch,
+)
+from placewise.execute.sketch.across import ACROSS
+from placewise.execute.sketch.operations import DTYPES, Lanes, constant, operation
+from placewise.execute.sketch.relevant import Relevant, guard_of
+from placewise.execute.sketch.storage import Storage
+from placewise.execute.sketch.update import update
+from placewise.execute.texture_sites import texture_reads
+from placewise.execute.trace import Site
+from placewise.execute.translate import lowered, parsed, sites_of
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Inputs, Launch
+
+WORK = 600_000
+"""Nodes computed at most: two or three seconds."""
+_END = 1 << 30
+"""Place of lanes that have left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """One memory instruction executed once, by all warps that were there together."""
+
+    site: int
+    step: int
+    warps: NDArray[np.int64]
+    """(n,) rows of the warps."""
+    mask: NDArray[np.bool_]
+    """(n, 32) active lanes."""
+    window: NDArray[np.int64]
+    """(n, 32) window of the address."""
+    offset: NDArray[np.int64]
+    """(n, 32) bytes from the window's start; of shared and local memory from that of the block's
+    or thread's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Paths and addresses of some blocks of a launch."""
+
+    program: Program
+    sites: tuple[Site, ...]
+    device: Device
+    blocks: NDArray[np.int64]
+    """(b,) linear numbers, ascending."""
+    block_of_warp: NDArray[np.int64]
+    """(w,) row of ``blocks`` of each warp; the warps of a block follow one another."""
+    step_block: NDArray[np.int64]
+    """(s,) basic block executed in each step."""
+    step_warps: NDArray[np.bool_]
+    """(s, w) warps that took part."""
+    step_phase: NDArray[np.int64]
+    """(s, b) barriers that lie behind each block."""
+    executions: NDArray[np.int64]
+    """(b, basic blocks, 2) warp and thread executions."""
+    guards: NDArray[np.int64]
+    """(b, guards) threads in which each counted guard held."""
+    accesses: tuple[Accesses, ...]
+
+    def path(self, warp: int) -> NDArray[np.int64]:
+        """Basic blocks that a warp executed, in order."""
+        return self.step_block[self.step_warps[:, warp]]
+
+
+def sketch(
+    kernel: Kernel,
+    launch: Launch,
+    inputs: Inputs,
+    blocks: NDArray[np.int64],
+    *,
+    work: int = WORK,
+) -> Sketch:
+    """Paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
+
+    The blocks see device memory as it is before the launch, and what they write themselves.
+    Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
+    what is relevant and not covered, and where more than ``work`` nodes would have to be computed;
+    CaseError where inputs or launch do not fit the kernel.
+    """
+    memory = DeviceMemory()
+    device = memory.prepare(kernel, fill(memory, kernel, inputs))
+    program = lowered(kernel, device.first_window)
+    if program.waiting:
+        raise UnsupportedError("warps that wait for each other outside of barriers")
+    run = _Run(program, device, launch, np.asarray(blocks, np.int64), work)
+    run.go()
+    sites = sites_of(program, parsed(kernel), texture_reads(program, dict(device.textures)))
+    return run.result(sites)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One node of a block, ready to be computed."""
+
+    node: Node
+    call: Callable[[_Run, NDArray[np.bool_]], None]
+
+
+class _Run:
+    def __init__(
+        self,
+        program: Program,
+        device: Device,
+        launch: Launch,
+        blocks: NDArray[np.int64],
+        work: int,
+    ) -> None:
+        self.program, self.device, self.blocks, self.left = program, device, blocks, work
+        per_block = launch.warps_per_block
+        self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
+        warps = len(self.block_of_warp)
+        thread = np.arange(per_block * 32).reshape(per_block, 32)
+        bx, by, _ = launch.block
+        gx, gy, _ = launch.grid
+        tiled = np.tile(thread, (len(blocks), 1))
+        number = blocks[self.block_of_warp][:, None]
+        self.specials: dict[str, Lanes] = {
+            "tid.x": tiled % bx,
+            "tid.y": tiled // bx % by,
+            "tid.z": tiled // (bx * by),
+            "ctaid.x": number % gx,
+            "ctaid.y": number // gx % gy,
+            "ctaid.z": number // (gx * gy),
+            "laneid": np.arange(32)[None, :],
+            "warpid": (tiled // 32)[:, :1],
+            "nwarpid": np.full((1, 1), per_block),
+            "dynamic_shared": np.full((1, 1), program.shared_bytes),
+            "total_shared": np.full((1, 1), program.shared_bytes + launch.shared_bytes),
+            "smid": number,
+            "nsmid": np.full((1, 1), 1),
+            "gridid": np.full((1, 1), 0),
+            "clock": np.full((1, 1), 0),
+        }
+        for n, axis in enumerate("xyz"):
+            self.specials[f"ntid.{axis}"] = np.full((1, 1), launch.block[n])
+            self.specials[f"nctaid.{axis}"] = np.full((1, 1), launch.grid[n])
+        bit = np.uint32(1) << np.arange(32, dtype=np.uint32)[None, :]
+        masks = {
+            "eq": bit,
+            "lt": bit - 1,
+            "le": bit - 1 | bit,
+            "gt": ~(bit - 1 | bit),
+            "ge": ~(bit - 1),
+        }
+        self.specials |= {f"lanemask_{k}": v for k, v in masks.items()}
+        self.storage = Storage(
+            {r.window: r.data for r in device.regions},
+            device.parameters,
+            self.block_of_warp,
+            program.shared_bytes + launch.shared_bytes,
+            program.local_bytes,
+        )
+        self.relevant = Relevant(program)
+        self.at = np.where(tiled < launch.threads_per_block, 0, _END)
+        self.waiting = np.zeros((warps, 32), np.bool_)
+        self.phase = np.zeros(len(blocks), np.int64)
+        self.pending: list[tuple[Barrier, Lanes]] = []
+        self.regs: dict[Reg, Lanes] = {}
+        self.values: dict[Node, Any] = {}
+        self.code: dict[int, list[_Step]] = {}
+        self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
+        self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
+        self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
+        self.accesses: list[Accesses] = []
+
+    def go(self) -> None:
+        """Run all lanes to their end."""
+        with np.errstate(all="ignore"):
+            while True:
+                ready = np.where(self.waiting, _END, self.at)
+                number = int(ready.min())
+                if number == _END:
+                    if not self.waiting.any():
+                        return
+                    self._release()
+                    continue
+                self._block(self.program.blocks[number], ready == number)
+
+    def _release(self) -> None:
+        """All lanes that wait go on; each block has a barrier more behind it."""
+        held = self.waiting.any(axis=1)
+        self.phase[np.unique(self.block_of_warp[held])] += 1
+        self.waiting[:] = False
+        for barrier, predicate in self.pending:
+            self._reduce(barrier, predicate)
+        self.pending.clear()
+
+    def _reduce(self, barrier: Barrier, given: Lanes) -> None:
+        """The result of bar.red: over the threads of each block that gave a predicate."""
+        assert barrier.reduce is not None
+        operation_, _, reg = barrier.reduce
+        value, mask = given
+        blocks = len(self.blocks)
+        holds = np.bincount(self.block_of_warp, (value & mask).sum(axis=1), blocks)
+        threads = np.bincount(self.block_of_warp, mask.sum(axis=1), blocks)
+        result = {"or": holds > 0, "and": holds == threads}.get(operation_, holds)
+        spread = result[self.block_of_warp][:, None].astype(DTYPES[reg.type])
+        old = self.regs.get(reg, np.zeros((1, 1), DTYPES[reg.type]))
+        self.regs[reg] = np.where(mask, spread, old)
+
+    def _block(self, block: Block, mask: NDArray[np.bool_]) -> None:
+        code = self.code.get(block.number)
+        if code is None:
+            code = self.code[block.number] = self._prepare(block)
+        self.left -= len(code) + 1
+        if self.left < 0:
+            raise UnsupportedError("a path too long to be sketched")
+        took_part = mask.any(axis=1)
+        self.steps.append((block.number, took_part, self.phase.copy()))
+        count = self.executions[:, block.number]
+        np.add.at(count[:, 0], self.block_of_warp[took_part], 1)
+        np.add.at(count[:, 1], self.block_of_warp, mask.sum(axis=1))
+        self.values.clear()
+        for step in code:
+            step.call(self, mask)
+        self._leave(block, mask)
+
+    def _leave(self, block: Block, mask: NDArray[np.bool_]) -> None:
+        end = block.terminator
+        if isinstance(end, Jump):
+            self.at[mask] = end.target
+        elif isinstance(end, Branch):
+            taken = np.broadcast_to(self.value(end.condition), mask.shape)
+            self.at[mask & taken] = end.taken
+            self.at[mask & ~taken] = end.other
+        elif isinstance(end, Switch):
+            index = np.broadcast_to(self.value(end.index), mask.shape).astype(np.int64)
+            targets = np.array(end.targets)
+            self.at[mask] = targets[np.clip(index, 0, len(targets) - 1)][mask]
+        elif isinstance(end, Barrier):
+            self.at[mask] = end.target
+            if not end.arrive_only:
+                self.waiting |= mask
+            if end.reduce is not None:
+                value = np.broadcast_to(self.value(end.reduce[1]), mask.shape)
+                self.pending.append((end, (value, mask)))
+        else:
+            self.at[mask] = _END
+
+    def value(self, n: Node) -> Lanes:
+        """Value of a node of the present block."""
+        return self.values[n]
+
+    def _prepare(self, block: Block) -> list[_Step]:
+        needed = self.relevant.nodes
+        steps = []
+        for n in block.nodes:
+            if n.op in ("load", "store", "atomic"):
+                access = n.attr
+                assert isinstance(access, Access)
+                if access.space != "param" or n in self.relevant.contents:
+                    steps.append(_Step(n, self._memory_call(n, access)))
+            elif n.op == "count":
+                steps.append(_Step(n, _count(n)))
+            elif n in needed:
+                steps.append(_Step(n, _call(n)))
+        return steps
+
+    def _memory_call(self, n: Node, access: Access) -> Callable[[_Run, NDArray[np.bool_]], None]:
+        guard = guard_of(n)
+        with_contents = n in self.relevant.contents
+
+        def call(run: _Run, mask: NDArray[np.bool_]) -> None:
+            address = run.value(n.args[0])
+            if access.offset:
+                address = address + address.dtype.type(access.offset % (1 << 8 * address.itemsize))
+            if guard is not None:
+                mask = mask & run.value(guard)
+            if access.space != "param":
+                run._record(access, address, mask)
+            if with_contents:
+                run._contents(n, access, address, mask)
+
+        return call
+
+    def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
+        warps = np.flatnonzero(mask.any(axis=1))
+        if not len(warps):
+            return
+        window, offset = self.storage.seen(access.space, address, warps)
+        self.accesses.append(
+            Accesses(access.site, len(self.steps) - 1, warps, mask[warps], window, offset)
+        )
+
+    def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
+        if access.bits > 64:
+            raise UnsupportedError(f"'{access.opcode}' decides what is accessed")
+        if n.op == "load":
+            loaded = self.storage.load(access.space, address, mask, access.bits, access.count)
+            self.values[n] = loaded if access.count > 1 else loaded[0]
+        elif n.op == "store":
+            given = [self.value(a) for a in n.args[1 : 1 + access.count]]
+            self.storage.store(access.space, address, mask, access.bits, given)
+        else:
+            given = [self.value(a) for a in n.args[1 : 3 if access.operation == "cas" else 2]]
+            self.values[n] = update(self.storage, access, address, mask, given)
+
+    def result(self, sites: tuple[Site, ...]) -> Sketch:
+        """All that was seen."""
+        return Sketch(
+            self.program,
+            sites,
+            self.device,
+            self.blocks,
+            self.block_of_warp,
+            np.array([s[0] for s in self.steps], np.int64),
+            np.array([s[1] for s in self.steps]),
+            np.array([s[2] for s in self.steps]),
+            self.executions,
+            self.guards[:, : len(self.program.guards)],
+            tuple(self.accesses),
+        )
+
+
+def _count(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
+    number = n.attr
+    assert isinstance(number, int)
+
+    def call(run: _Run, mask: NDArray[np.bool_]) -> None:
+        held = (mask & run.value(n.args[0])).sum(axis=1)
+        np.add.at(run.guards[:, number], run.block_of_warp, held)
+
+    return call
+
+
+def _call(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
+    """What computes a node that is no memory access."""
+    if n.op == "const":
+        assert isinstance(n.attr, int)
+        fixed = constant(n.type, n.attr)
+        return lambda run, mask: run.values.__setitem__(n, fixed)
+    if n.op == "get":
+        return _get(n)
+    if n.op == "set":
+        return _set(n)
+    if n.op == "special":
+        dtype, name = DTYPES[n.type], str(n.attr)
+        return lambda run, mask: run.values.__setitem__(n, run.specials[name].astype(dtype))
+    if n.op == "param":
+        return _param(n)
+    if n.op == "part":
+        number = n.attr
+        assert isinstance(number, int)
+        return lambda run, mask: run.values.__setitem__(n, run.value(n.args[0])[number])
+    across = ACROSS.get(n.op)
+    if across is not None:
+        return lambda run, mask: run.values.__setitem__(
+            n, across(n, mask, *(run.value(a) for a in n.args))
+        )
+    function = operation(n)
+    if function is None:
+        raise UnsupportedError(f"'{n.op}' decides a path or an address")
+    args, dtype = n.args, DTYPES[n.type]
+
+    def compute(run: _Run, mask: NDArray[np.bool_]) -> None:
+        value = function(*[run.values[a] for a in args])
+        run.values[n] = value if value.dtype == dtype else value.astype(dtype)
+
+    return compute
+
+
+def _get(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
+    reg = n.attr
+    assert isinstance(reg, Reg)
+    unset = np.zeros((1, 1), DTYPES[reg.type])
+    return lambda run, mask: run.values.__setitem__(n, run.regs.get(reg, unset))
+
+
+def _set(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
+    reg = n.attr
+    assert isinstance(reg, Reg)
+    unset = np.zeros((1, 1), DTYPES[reg.type])
+
+    def call(run: _Run, mask: NDArray[np.bool_]) -> None:
+        value = run.value(n.args[0])
+        if mask.all():
+            run.regs[reg] = value
+        else:
+            run.regs[reg] = np.where(mask, value, run.regs.get(reg, unset))
+
+    return call
+
+
+def _param(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
+    start = n.attr
+    assert isinstance(start, int)
+    dtype = np.dtype(DTYPES[n.type])
+
+    def call(run: _Run, mask: NDArray[np.bool_]) -> None:
+        raw = run.device.parameters[start : start + dtype.itemsize].tobytes()
+        run.values[n] = np.frombuffer(raw.ljust(dtype.itemsize, b"\0"), dtype).reshape(1, 1)
+
+    return call

@@ -1,0 +1,124 @@
+"""Memory of the blocks looked at: loads, stores and atomics of many lanes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.device import Bytes
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.sketch.operations import Lanes
+
+_SHARED, _LOCAL, _PARAMETERS = (WINDOW_OF_SPACE[s] for s in ("shared", "local", "param"))
+_INSIDE = (1 << WINDOW_SHIFT) - 1
+
+
+class Storage:
+    """Windows of device memory, shared memory of each block, local memory of each thread.
+
+    What is out of bounds reads as zero and is not written: a sketch looks for no mistakes.
+    """
+
+    def __init__(
+        self,
+        windows: Mapping[int, Bytes],
+        parameters: Bytes,
+        block_of_warp: NDArray[np.int64],
+        shared_bytes: int,
+        local_bytes: int,
+    ) -> None:
+        warps = len(block_of_warp)
+        blocks = int(block_of_warp.max(initial=0)) + 1
+        self._shared_bytes = -(-shared_bytes // 16) * 16
+        self._local_bytes = -(-local_bytes // 16) * 16
+        self._windows = dict(windows)
+        self._windows[_PARAMETERS] = _padded(parameters)
+        self._windows[_SHARED] = np.zeros(blocks * self._shared_bytes, np.uint8)
+        self._windows[_LOCAL] = np.zeros(warps * 32 * self._local_bytes, np.uint8)
+        self._shared_start = (block_of_warp * self._shared_bytes)[:, None]
+        self._local_start = (np.arange(warps * 32) * self._local_bytes).reshape(warps, 32)
+
+    def seen(
+        self, space: str, address: Lanes, warps: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Window and offset in it of the addresses of some warps, (n, 32) each, as a trace names
+        them: of shared and local memory from the start of the block's or thread's own."""
+        wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)[warps]
+        if space in ("shared", "local"):
+            return np.full(wide.shape, WINDOW_OF_SPACE[space]), wide.astype(np.int64)
+        window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
+        return window, (wide & np.uint64(_INSIDE)).astype(np.int64)
+
+    def places(self, space: str, address: Lanes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Window and byte within the window's own memory, (warps, 32) each."""
+        wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)
+        if space == "shared":
+            window = np.full(wide.shape, _SHARED)
+        elif space == "local":
+            window = np.full(wide.shape, _LOCAL)
+        else:
+            window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
+        offset = (wide & np.uint64(_INSIDE)).astype(np.int64)
+        offset = np.where(
+            window == _SHARED,
+            np.where(offset < self._shared_bytes, offset + self._shared_start, -1),
+            np.where(
+                window == _LOCAL,
+                np.where(offset < self._local_bytes, offset + self._local_start, -1),
+                offset,
+            ),
+        )
+        return window, offset
+
+    def load(
+        self, space: str, address: Lanes, mask: NDArray[np.bool_], bits: int, count: int
+    ) -> list[Lanes]:
+        """``count`` consecutive elements of ``bits`` for each lane of ``mask`` ((warps, 32))."""
+        dtype = np.dtype(f"u{bits // 8}")
+        results = [np.zeros(mask.shape, dtype) for _ in range(count)]
+        window, offset = self.places(space, address)
+        for w in np.unique(window[mask]).tolist():
+            memory = self._elements(w, dtype)
+            here = mask & (window == w) & (offset >= 0)
+            index = offset[here] // dtype.itemsize
+            for n, result in enumerate(results):
+                inside = index + n < len(memory)
+                values = np.zeros(len(index), dtype)
+                values[inside] = memory[index[inside] + n]
+                result[here] = values
+        return results
+
+    def store(
+        self,
+        space: str,
+        address: Lanes,
+        mask: NDArray[np.bool_],
+        bits: int,
+        values: Sequence[Lanes],
+    ) -> None:
+        """The reverse; of lanes with the same address the highest one stays."""
+        dtype = np.dtype(f"u{bits // 8}")
+        window, offset = self.places(space, address)
+        for w in np.unique(window[mask]).tolist():
+            memory = self._elements(w, dtype)
+            here = mask & (window == w) & (offset >= 0)
+            index = offset[here] // dtype.itemsize
+            for n, value in enumerate(values):
+                inside = index + n < len(memory)
+                given = np.broadcast_to(np.asarray(value).astype(dtype), mask.shape)[here]
+                memory[index[inside] + n] = given[inside]
+
+    def _elements(self, window: int, dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+        data = self._windows.get(window)
+        if data is None:
+            return np.zeros(0, dtype)
+        return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _padded(data: Bytes) -> Bytes:
+    """With room for an aligned access to the last word."""
+    result = np.zeros(-(-data.size // 16) * 16, np.uint8)
+    result[: data.size] = data
+    return result

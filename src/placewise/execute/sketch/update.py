@@ -1,0 +1,70 @@
+"""Atomics, one lane after another, for the few kernels in which they decide a path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import UnsupportedError
+from placewise.execute.ir import Access
+from placewise.execute.sketch.operations import Lanes
+from placewise.execute.sketch.storage import Storage
+
+MOST_LANES = 4096
+"""Updated at a time: beyond, a sketch would be no quick look."""
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+_OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
+    "add": lambda old, x, bits: old + x,
+    "and": lambda old, x, bits: old & x,
+    "or": lambda old, x, bits: old | x,
+    "xor": lambda old, x, bits: old ^ x,
+    "exch": lambda old, x, bits: x,
+    "umin": lambda old, x, bits: min(old, x),
+    "umax": lambda old, x, bits: max(old, x),
+    "smin": lambda old, x, bits: min(old, x, key=lambda v: _signed(v, bits)),
+    "smax": lambda old, x, bits: max(old, x, key=lambda v: _signed(v, bits)),
+    "inc": lambda old, x, bits: 0 if old >= x else old + 1,
+    "dec": lambda old, x, bits: x if old == 0 or old > x else old - 1,
+}
+
+
+def update(
+    storage: Storage,
+    access: Access,
+    address: Lanes,
+    mask: NDArray[np.bool_],
+    values: Sequence[Lanes],
+) -> Lanes:
+    """Old values ((warps, 32)) of an atomic by the lanes of ``mask``, lowest warp and lane first.
+
+    Raises UnsupportedError for an operation on floating-point numbers or several elements.
+    """
+    function = _OPERATIONS.get(access.operation)
+    if access.count != 1 or (function is None and access.operation != "cas"):
+        raise UnsupportedError(f"'{access.opcode}' decides a path or an address")
+    if int(mask.sum()) > MOST_LANES:
+        raise UnsupportedError(f"too many lanes of '{access.opcode}' decide a path")
+    given = [np.broadcast_to(v, mask.shape) for v in values]
+    old = np.zeros(mask.shape, f"u{access.bits // 8}")
+    limit = (1 << access.bits) - 1
+    for warp, lane in zip(*np.nonzero(mask), strict=True):
+        only = np.zeros_like(mask)
+        only[warp, lane] = True
+        before = int(storage.load(access.space, address, only, access.bits, 1)[0][warp, lane])
+        first = int(given[0][warp, lane])
+        if function is None:
+            after = int(given[1][warp, lane]) if before == first else before
+        else:
+            after = function(before, first, access.bits) & limit
+        old[warp, lane] = before
+        storage.store(
+            access.space, address, only, access.bits, [np.full(mask.shape, after, old.dtype)]
+        )
+    return old
