@@ -8,7 +8,8 @@ from placewise.gpu.machine_for import machine_for
 @pytest.mark.parametrize(
     ("device", "capability", "machine"),
     [
-        ("NVIDIA A100-SXM4-80GB", (8, 0), "A100"),
+        ("NVIDIA A100-SXM4-80GB", (8, 0), "A100_80"),
+        ("NVIDIA A100-PCIE-40GB", (8, 0), "A100"),
         ("NVIDIA H200", (9, 0), "H200"),
         ("NVIDIA H100 80GB HBM3", (9, 0), "H100"),
         ("Tesla K20c", (3, 5), "K20c"),

@@ -26,6 +26,7 @@ from placewise.cli.options import (
 )
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import parse_time_ms
+from placewise.cli.validate import validate
 from placewise.errors import PlacewiseError
 
 BAD_INPUT = 2
@@ -157,6 +158,13 @@ app.command(
     "`placewise run mine.toml --check`\n\n"
     "`placewise run mine.toml --arch sm_90 --out results.npz --format json`",
 )(run_command.run)
+app.command(
+    "validate",
+    epilog="Examples:\n\n"
+    "`placewise validate cache.json --case mine.toml`\n\n"
+    "`placewise validate a100.csv.gz a4000.csv.gz --case mine.toml -m A100 -m A4000 "
+    "--plot accuracy.svg`",
+)(validate)
 
 
 @app.command("cases")

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
-
 from placewise.machine import Machine, load_machine, machine_names
+from placewise.machine.device_name import machine_named
 
 
 def machine_for(device_name: str, capability: tuple[int, int]) -> Machine:
-    """The machine whose name is a word of the device's, or several of its words in a row
-    (``NVIDIA A100-SXM4-80GB``: A100; ``NVIDIA GeForce RTX 3090``: RTX3090).
+    """The machine of that name (:func:`machine_named`).
 
     Failing that, the machine nearest in compute capability, the same generation first: it then
     stands in for the limits that decide which placements are legal; what the GPU itself refuses
     is an error of its record.
     """
-    words = re.split(r"[\s-]+", device_name.lower())
-    ends = range(1, len(words) + 1)
-    names = {"".join(words[start:end]) for end in ends for start in range(end)}
+    named = machine_named(device_name)
+    if named is not None:
+        return load_machine(named)
     machines = [load_machine(name) for name in machine_names()]
-    named = [machine for machine in machines if machine.name.lower() in names]
-    if named:
-        return named[0]
 
     def distance(machine: Machine) -> tuple[bool, int]:
         major, minor = machine.limits.compute_capability

@@ -6,6 +6,7 @@ from placewise.report.files import as_text, check_folder, report_console, write_
 from placewise.report.machine_code import machine_code_document, render_machine_code
 from placewise.report.run import check_document, render_findings, render_run, run_document
 from placewise.report.text import render
+from placewise.report.validation import render_validation, validation_document
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -20,7 +21,9 @@ __all__ = [
     "render_findings",
     "render_machine_code",
     "render_run",
+    "render_validation",
     "report_console",
     "run_document",
+    "validation_document",
     "write_files",
 ]

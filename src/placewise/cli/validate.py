@@ -1,0 +1,104 @@
+"""``placewise validate``: predictions beside measured times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.options import Format, OutputFormat, Quiet
+from placewise.cli.progress import StepProgress
+
+CONFIGURATIONS = 100
+
+
+def validate(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA...",
+            help="Measured times: a cache of Kernel Tuner, results in the T4 format, or CSV; "
+            "gzipped or not.",
+        ),
+    ],
+    case: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="The measured kernel: a case file (.toml) with [parameters]."
+        ),
+    ],
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE",
+            help="GPU of the measurements: once for all files, or once for each in their order. "
+            "By default the device that the file names.",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this model; may be given again. All by default."),
+    ] = None,
+    configurations: Annotated[
+        int,
+        typer.Option(
+            "--configurations",
+            "-n",
+            min=0,
+            help="Predicted of every file, drawn at random; 0: all.",
+        ),
+    ] = CONFIGURATIONS,
+    seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
+    time_column: Annotated[
+        str | None,
+        typer.Option("--time", metavar="NAME", help="Column or measurement that is the time."),
+    ] = None,
+    nvrtc: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="Compiler: 13, or 12.9 or 11.8 if installed; the case's own by default.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw predicted over measured times (.svg or .png)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    format_: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    """Compare every model's predictions with measured times of a kernel's configurations."""
+    from placewise.report import render_validation, report_console, validation_document
+    from placewise.report.drawing import check_drawing
+    from placewise.report.scatter import draw_scatter
+    from placewise.validate import validate as run_validate
+
+    if plot is not None:
+        check_drawing(plot)
+    with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+        results = run_validate(
+            data,
+            case,
+            machine or (),
+            models=model or (),
+            nvrtc=nvrtc,
+            time_column=time_column,
+            configurations=configurations or None,
+            seed=seed,
+            progress=progress.step,
+        )
+    if plot is not None:
+        draw_scatter(results, plot)
+    if as_json or format_ is Format.json:
+        print(json.dumps(validation_document(results), indent=2, allow_nan=False))
+        return
+    console = report_console()
+    console.print(render_validation(results))
+    if plot is not None:
+        console.print(f"Written: {plot}", soft_wrap=True)

@@ -1,0 +1,27 @@
+"""All models of time by name, for the command line and for comparing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placewise.model.base import OfCounters, TimeModel
+from placewise.model.latency import latency_model
+from placewise.model.path import path_model
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """How to make a model, and what it wants to know."""
+
+    make: Callable[[], TimeModel]
+    needs_counters: bool
+    """Whether it looks at the transactions of :attr:`Evidence.counters`, which take a traced run of
+    their own."""
+
+
+MODELS: dict[str, KnownModel] = {
+    "path": KnownModel(lambda: OfCounters(path_model()), needs_counters=True),
+    "latency": KnownModel(lambda: OfCounters(latency_model()), needs_counters=True),
+}
+"""By name, the default first."""

@@ -1,0 +1,162 @@
+"""The leaderboard as a person reads it, and as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from placewise.validate import ModelResult, TableResult
+
+VALIDATION_SCHEMA_VERSION = 1
+_COLUMNS = (
+    ("error", "mean of |predicted − measured| / measured"),
+    ("median", "its median"),
+    ("scaled", "mean error with one factor for the table, as where the clock is not known"),
+    ("factor", "that factor"),
+    ("rank", "Spearman's rank correlation"),
+    ("regret", "time of the model's first choice over the best, less 1"),
+    ("of 20", "the same for the best of its first twenty"),
+    ("inside", "share of measured times in the predicted interval"),
+)
+
+
+def render_validation(results: Sequence[TableResult]) -> RenderableType:
+    """All tables for a rich console."""
+    parts: list[RenderableType] = []
+    for result in results:
+        if parts:
+            parts.append(Text())
+        parts += [_heading(result), Text(), _leaderboard(result)]
+        placements = _placements(result)
+        if placements is not None:
+            parts += [Text(), placements]
+        parts += _refusals(result)
+    legend = "; ".join(f"{name}: {meaning}" for name, meaning in _COLUMNS)
+    parts += [Text(), Text(f"{legend}. –: the model gives ratios, no times.", style="dim")]
+    return Group(*parts)
+
+
+def validation_document(results: Sequence[TableResult]) -> dict[str, Any]:
+    """Everything the text says, and every prediction; only JSON types."""
+    return {
+        "schema": "placewise-validation",
+        "schema_version": VALIDATION_SCHEMA_VERSION,
+        "tables": [_table_document(result) for result in results],
+    }
+
+
+def _heading(result: TableResult) -> RenderableType:
+    of = f"{len(result.chosen)} of {len(result.table.rows)} configurations"
+    failed = f", {result.table.failed} others without a time" if result.table.failed else ""
+    return Group(
+        Text.assemble(
+            (result.table.path.name, "bold"), " on ", (result.machine.name, "bold"),
+            f" ({result.machine.title})",
+        ),
+        Text(f"{of}{failed}", style="dim"),
+    )  # fmt: skip
+
+
+def _leaderboard(result: TableResult) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("model")
+    table.add_column("answers", justify="right")
+    for name, _ in _COLUMNS:
+        table.add_column(name, justify="right")
+    for model in result.models:
+        found = model.accuracy
+        if found is None:
+            table.add_row(model.model, "0", *[""] * len(_COLUMNS))
+            continue
+        table.add_row(
+            model.model,
+            str(found.configurations),
+            _percent(found.mean_error),
+            _percent(found.median_error),
+            _percent(found.scaled_mean_error),
+            f"{found.factor:.3g}" if model.absolute else "–",
+            "–" if math.isnan(found.spearman) else f"{found.spearman:.3f}",
+            _percent(found.regret),
+            _percent(found.regret_of_20),
+            _percent(found.coverage),
+        )
+    return table
+
+
+def _placements(result: TableResult) -> Table | None:
+    """Error of predicted ratios, a row per placement parameter."""
+    if not any(model.placements for model in result.models):
+        return None
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("ratio of two placements, mean error", overflow="fold")
+    table.add_column("pairs", justify="right")
+    for model in result.models:
+        if model.placements:
+            table.add_column(model.model, justify="right")
+    table.add_column("'no change'", justify="right")
+    shown = [{p.parameter: p for p in m.placements} for m in result.models if m.placements]
+    for name, error in shown[0].items():
+        cells = [_percent(errors[name].error) if name in errors else "" for errors in shown]
+        table.add_row(name, str(error.pairs), *cells, _percent(error.no_change))
+    return table
+
+
+def _refusals(result: TableResult) -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    for model in result.models:
+        for why, count in model.refused[:3]:
+            text = f"note: {model.model} gives no answer for {count}: {why}"
+            lines.append(Text(text, style="dim"))
+    return [Text(), *lines] if lines else []
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100.0 * value:.1f} %"
+
+
+def _table_document(result: TableResult) -> dict[str, Any]:
+    return {
+        "file": str(result.table.path),
+        "device": result.table.device,
+        "machine": result.machine.name,
+        "configurations": len(result.table.rows),
+        "without_time": result.table.failed,
+        "chosen": [
+            {"configuration": dict(row.configuration), "measured_ns": row.nanoseconds}
+            for row in result.chosen
+        ],
+        "models": [_model_document(model) for model in result.models],
+    }
+
+
+def _model_document(model: ModelResult) -> dict[str, Any]:
+    accuracy = None if model.accuracy is None else asdict(model.accuracy)
+    unit = "ns" if model.absolute else None
+    return {
+        "model": model.model,
+        "unit": unit,
+        "accuracy": accuracy and {k: _finite(v) for k, v in accuracy.items()},
+        "placements": [asdict(p) for p in model.placements],
+        "refused": [{"why": why, "configurations": count} for why, count in model.refused],
+        "predictions": [
+            {"row": row, "predicted": p, "low": low, "high": high}
+            for row, p, low, high in zip(
+                model.rows, *(np.asarray(a).tolist() for a in _arrays(model)), strict=True
+            )
+        ],
+    }
+
+
+def _arrays(model: ModelResult) -> tuple[Any, Any, Any]:
+    return model.predicted, model.low, model.high
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

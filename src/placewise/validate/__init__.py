@@ -1,0 +1,17 @@
+"""Predictions beside measured times: how far to trust each model."""
+
+from placewise.validate.figures import Accuracy, PlacementError
+from placewise.validate.tables import MeasuredTime, TimeTable, read_times
+from placewise.validate.validate import CONFIGURATIONS, ModelResult, TableResult, validate
+
+__all__ = [
+    "CONFIGURATIONS",
+    "Accuracy",
+    "MeasuredTime",
+    "ModelResult",
+    "PlacementError",
+    "TableResult",
+    "TimeTable",
+    "read_times",
+    "validate",
+]

@@ -1,0 +1,139 @@
+"""What the models say of configurations of one kernel on one machine, several at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from placewise.advise.prepare import prepare
+from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.kernel.case import Case
+from placewise.kernel.casefile import CaseFamily, read_case_family
+from placewise.kernel.casemodel import Parameter
+from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.target import target_for
+from placewise.machine import Machine, load_machine
+from placewise.memory.counters import counters
+from placewise.model.base import Evidence
+from placewise.model.evidence import evidence_of
+from placewise.model.registry import MODELS
+from placewise.validate.tables import MeasuredTime
+
+Configuration = tuple[tuple[str, Parameter], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One model's answer for one configuration."""
+
+    total: float
+    """Nanoseconds where ``absolute``, else the model's own measure."""
+    low: float
+    high: float
+    absolute: bool
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All models' answers for one configuration."""
+
+    row: int
+    by_model: tuple[tuple[str, Answer | str], ...]
+    """(model, its answer, or why there is none)."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every worker knows."""
+
+    case: Path
+    machine: str
+    models: tuple[str, ...]
+    nvrtc: str | None
+    traced: bool
+    """Whether any model needs the papers' transaction counts, which another run must trace."""
+
+
+def predict_rows(
+    task: Task,
+    rows: Sequence[MeasuredTime],
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Answers, ...]:
+    """Answers for ``rows``, in their order; ``progress`` is called with rows done and rows in all.
+
+    A model that refuses a configuration gives its reason. Raises PlacewiseError where a
+    configuration is no valid case at all.
+    """
+    found: list[Answers] = []
+    count = min(workers or len(os.sched_getaffinity(0)), len(rows))
+    with ProcessPoolExecutor(count, initializer=_begin, initargs=(task,)) as pool:
+        running = [pool.submit(_predict, at, row.configuration) for at, row in enumerate(rows)]
+        try:
+            for done, future in enumerate(as_completed(running), start=1):
+                found.append(future.result())
+                if progress is not None:
+                    progress(done, len(rows))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return tuple(sorted(found, key=lambda answers: answers.row))
+
+
+@dataclass(frozen=True, eq=False)
+class _Worker:
+    task: Task
+    family: CaseFamily
+    machine: Machine
+
+
+_workers: list[_Worker] = []
+"""This process's one worker."""
+
+
+def _begin(task: Task) -> None:
+    _workers[:] = [_Worker(task, read_case_family(task.case), load_machine(task.machine))]
+
+
+def _predict(at: int, configuration: Configuration) -> Answers:
+    worker = _workers[0]
+    case = worker.family.case(dict(configuration))
+    nvrtc = worker.task.nvrtc or case.options.nvrtc
+    arch, _ = target_for(worker.machine.limits.compute_capability, nvrtc)
+    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    found: list[tuple[str, Answer | str]] = []
+    try:
+        evidence = _evidence(case, worker)
+    except PlacewiseError as error:
+        return Answers(at, tuple((model, str(error)) for model in worker.task.models))
+    for name in worker.task.models:
+        try:
+            found.append((name, _answer(name, evidence, worker.machine)))
+        except UnsupportedError as error:
+            found.append((name, error.message))
+    return Answers(at, tuple(found))
+
+
+def _evidence(case: Case, worker: _Worker) -> Evidence:
+    if not worker.task.traced:
+        kernel, named = compile_case(case), named_case(case)
+        return evidence_of(kernel, named.launch, named.inputs, worker.machine)
+    prepared = prepare(case, worker.machine)
+    launch, inputs = prepared.case.launch, prepared.case.inputs
+    return replace(
+        evidence_of(prepared.kernel, launch, inputs, worker.machine),
+        counters=counters(prepared.profile, worker.machine, prepared.legality.present),
+    )
+
+
+def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
+    prediction = MODELS[name].make().predict(evidence, machine)
+    time = prediction.nanoseconds
+    if time is None:
+        return Answer(prediction.total, *prediction.uncertainty, absolute=False)
+    interval = prediction.interval_nanoseconds or (time, time)
+    return Answer(time, *interval, absolute=True)

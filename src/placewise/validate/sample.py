@@ -1,0 +1,29 @@
+"""Which measured configurations are predicted: whole groups that differ in placement alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placewise.validate.tables import MeasuredTime
+
+
+def choose_rows(
+    rows: Sequence[MeasuredTime], placement: Sequence[str], count: int | None, seed: int
+) -> tuple[MeasuredTime, ...]:
+    """About ``count`` rows (all where None), drawn at random in groups of equal parameters but for
+    those of ``placement``, so that placements can be compared; in the table's order."""
+    if count is None or count >= len(rows):
+        return tuple(rows)
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for at, row in enumerate(rows):
+        rest = tuple(item for item in row.configuration if item[0] not in placement)
+        groups.setdefault(rest, []).append(at)
+    members = list(groups.values())
+    chosen: list[int] = []
+    for group in np.random.default_rng(seed).permutation(len(members)):
+        if len(chosen) >= count:
+            break
+        chosen += members[group]
+    return tuple(rows[at] for at in sorted(chosen))

@@ -1,0 +1,181 @@
+"""The leaderboard: what each model says of measured configurations, and how far off it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError
+from placewise.kernel.casefile import read_case_family
+from placewise.machine import Machine, load_machine
+from placewise.machine.device_name import machine_named
+from placewise.model.registry import MODELS
+from placewise.validate.figures import (
+    Accuracy,
+    PlacementError,
+    accuracy,
+    placement_errors,
+)
+from placewise.validate.predict import Answer, Answers, Task, predict_rows
+from placewise.validate.sample import choose_rows
+from placewise.validate.tables import MeasuredTime, TimeTable, read_times
+
+CONFIGURATIONS = 100
+"""Predicted of each table unless asked otherwise."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResult:
+    """One model on one table."""
+
+    model: str
+    rows: tuple[int, ...]
+    """Of the table's chosen configurations, those that the model answered for."""
+    predicted: NDArray[np.float64]
+    """(rows,) nanoseconds, or the model's own measure."""
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    absolute: bool
+    refused: tuple[tuple[str, int], ...]
+    """(why it gave no answer, for how many configurations), the most frequent first."""
+    accuracy: Accuracy | None
+    """None where it answered for no configuration."""
+    placements: tuple[PlacementError, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TableResult:
+    """All models on one table."""
+
+    table: TimeTable
+    machine: Machine
+    chosen: tuple[MeasuredTime, ...]
+    models: tuple[ModelResult, ...]
+
+    def measured(self, result: ModelResult) -> NDArray[np.float64]:
+        """(rows,) measured nanoseconds beside ``result.predicted``."""
+        return np.array([self.chosen[at].nanoseconds for at in result.rows])
+
+
+def validate(
+    files: Sequence[Path],
+    case: Path,
+    machines: Sequence[str],
+    *,
+    models: Sequence[str] = (),
+    nvrtc: str | None = None,
+    time_column: str | None = None,
+    configurations: int | None = CONFIGURATIONS,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[TableResult, ...]:
+    """Predict measured configurations of ``case`` and compare.
+
+    ``machines`` is one name for all ``files``, one for each, or empty where the files name their
+    device. About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in
+    groups that differ in placement alone. ``models`` are names of the registry, all of them where
+    empty. Raises CaseError and MachineError for input that does not fit.
+    """
+    names = _models(models)
+    family = read_case_family(case)
+    if not family.parameters:
+        raise CaseError(
+            "the case has no [parameters] that a table of configurations could set",
+            where=str(case),
+            hint="see docs/validate.md",
+        )
+    tables = [read_times(path, family.parameters, time_column=time_column) for path in files]
+    pairs = [
+        (table, load_machine(name))
+        for table, name in zip(tables, _machines(tables, machines), strict=True)
+    ]
+    found = []
+    for (table, machine), name in zip(pairs, _machines(tables, machines), strict=True):
+        chosen = choose_rows(table.rows, family.placement_parameters, configurations, seed)
+        task = Task(case, name, names, nvrtc, any(MODELS[model].needs_counters for model in names))
+
+        def tell(done: int, total: int, what: str = table.path.name) -> None:
+            if progress is not None:
+                progress(f"predicting {what}", done, total)
+
+        tell(0, len(chosen))
+        answers = predict_rows(task, chosen, workers=workers, progress=tell)
+        results = tuple(
+            _result(name, chosen, answers, family.placement_parameters) for name in names
+        )
+        found.append(TableResult(table, machine, chosen, results))
+    return tuple(found)
+
+
+def _models(asked: Sequence[str]) -> tuple[str, ...]:
+    for name in asked:
+        if name not in MODELS:
+            raise CaseError(f"no model '{name}'", hint=f"models: {', '.join(MODELS)}")
+    return tuple(asked or MODELS)
+
+
+def _machines(tables: Sequence[TimeTable], given: Sequence[str]) -> list[str]:
+    """A machine's name for every table."""
+    if len(given) == 1:
+        return [given[0]] * len(tables)
+    if given and len(given) != len(tables):
+        raise CaseError(
+            f"{len(given)} machines for {len(tables)} files of measurements",
+            hint="give --machine once for all, or once for each in the same order",
+        )
+    if given:
+        return list(given)
+    names = []
+    for table in tables:
+        found = machine_named(table.device) if table.device else None
+        if found is None:
+            device = f"its device is '{table.device}'" if table.device else "it names no device"
+            raise CaseError(
+                f"which machine was this measured on? {device}",
+                where=str(table.path),
+                hint="say it with --machine",
+            )
+        names.append(found)
+    return names
+
+
+def _result(
+    model: str,
+    chosen: Sequence[MeasuredTime],
+    answers: Sequence[Answers],
+    placement: Sequence[str],
+) -> ModelResult:
+    given = [(a.row, dict(a.by_model)[model]) for a in answers]
+    good = [(row, answer) for row, answer in given if isinstance(answer, Answer)]
+    reasons: dict[str, int] = {}
+    for _, answer in given:
+        if isinstance(answer, str):
+            reasons[answer] = reasons.get(answer, 0) + 1
+    refused = tuple(sorted(reasons.items(), key=lambda item: -item[1]))
+    rows = tuple(row for row, _ in good)
+    predicted, low, high = (
+        np.array([getattr(answer, name) for _, answer in good], dtype=np.float64)
+        for name in ("total", "low", "high")
+    )
+    absolute = bool(good) and all(answer.absolute for _, answer in good)
+    if not good:
+        return ModelResult(model, rows, predicted, low, high, absolute, refused, None, ())
+    measured = np.array([chosen[row].nanoseconds for row in rows])
+    configurations = [chosen[row].configuration for row in rows]
+    return ModelResult(
+        model,
+        rows,
+        predicted,
+        low,
+        high,
+        absolute,
+        refused,
+        accuracy(predicted, measured, absolute=absolute, intervals=(low, high)),
+        placement_errors(configurations, predicted, measured, placement),
+    )
