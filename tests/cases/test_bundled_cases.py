@@ -17,7 +17,13 @@ def data(case, name):
 
 
 def test_names():
-    assert case_names() == ("convolution-columns", "convolution-rows", "matmul", "spmv")
+    assert case_names() == (
+        "convolution-columns",
+        "convolution-rows",
+        "matmul",
+        "particlefilter",
+        "spmv",
+    )
     assert load_case("convolution").kernel == "convolve_rows"
 
 
@@ -49,6 +55,16 @@ def test_matmul_is_1024_squared():
     case = load_case("matmul")
     assert data(case, "A").shape == data(case, "B").shape == (1024, 1024)
     assert np.array_equal(np.multiply(case.launch.grid, case.launch.block), (1024, 1024, 1))
+
+
+def test_particles_have_a_cumulative_distribution():
+    case = load_case("particlefilter")
+    cdf, u = data(case, "CDF"), data(case, "u")
+    assert len(cdf) == len(u) == 8000
+    assert (np.diff(cdf) > 0).all()
+    assert (cdf[0], cdf[-1]) == (pytest.approx(0, abs=1e-3), pytest.approx(1, abs=1e-3))
+    assert np.allclose(np.diff(u), 1 / 8000)
+    assert cdf.nbytes < 64 * 1024
 
 
 @pytest.mark.parametrize("name", ["convolution-rows", "convolution-columns"])

@@ -149,6 +149,42 @@ def test_matmul_full():
     check_matmul(load_case("matmul"), np.r_[0:1024:29, 1023])
 
 
+def check_particles(case):
+    v = values(case)
+    out = run(case)
+    chosen = np.minimum(np.searchsorted(v["CDF"], v["u"]), len(v["CDF"]) - 1)
+    np.testing.assert_array_equal(out.output("xj"), v["arrayX"][chosen])
+    np.testing.assert_array_equal(out.output("yj"), v["arrayY"][chosen])
+    return chosen
+
+
+def test_particlefilter_small():
+    """Particles of no weight and of much, and a last one beyond all cumulative weights."""
+    rng = np.random.default_rng(4)
+    n = 300
+    cdf = np.sort(rng.random(n))
+    cdf[40:60] = cdf[40]
+    case = resized(
+        "particlefilter",
+        problem=n,
+        CDF=cdf,
+        u=np.r_[np.sort(rng.random(n - 1)), 1.5],
+        arrayX=rng.random(n),
+        arrayY=rng.random(n),
+        xj=np.full(n, np.nan),
+        yj=np.full(n, np.nan),
+        particles=np.int32(n),
+    )
+    chosen = check_particles(case)
+    assert chosen[-1] == n - 1
+    assert 20 < len(np.unique(chosen)) < n
+
+
+@pytest.mark.slow
+def test_particlefilter_full():
+    check_particles(load_case("particlefilter"))
+
+
 def check_convolution(case, axis, band):
     """All of the image against SciPy, the rows ``band`` bit for bit."""
     v = values(case)

@@ -327,8 +327,9 @@ class _Reader:
                 return np.full(shape, value[0])
             case casemodel.UniformArgument(uniform=spec):
                 random = np.random.default_rng(spec.seed)
+                drawn = random.uniform(spec.low, spec.high, shape)
                 return arrays.converted(
-                    random.uniform(spec.low, spec.high, shape), model.dtype, where
+                    np.sort(drawn) if spec.sorted else drawn, model.dtype, where
                 )
             case casemodel.NormalArgument(normal=spec):
                 random = np.random.default_rng(spec.seed)

@@ -41,6 +41,8 @@ class Uniform(Strict):
     low: Finite = 0.0
     high: Finite = 1.0
     seed: Seed
+    sorted: bool = False
+    """Ascending along the last axis: a random cumulative distribution."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Uniform:
