@@ -28,8 +28,9 @@ def access(cache, instance, line, sectors, per_line, fetch):
 
 
 def tags(cache, instance, sets, ways):
-    first = cache.geometry[1, 0] + instance * sets * ways
-    return cache.tags[first : first + sets * ways]
+    lanes = Geometry(instance, sets, ways).lanes
+    first = cache.geometry[1, 0] + instance * sets * lanes
+    return cache.tags[first : first + sets * lanes].reshape(sets, lanes)[:, :ways].ravel()
 
 
 class ListCache:
@@ -58,12 +59,12 @@ class ListCache:
 
 
 accesses = st.lists(
-    st.tuples(st.integers(0, 40), st.integers(1, 15), st.booleans()), min_size=1, max_size=300
+    st.tuples(st.integers(0, 60), st.integers(1, 15), st.booleans()), min_size=1, max_size=300
 )
 
 
 @settings(max_examples=150, deadline=None)
-@given(accesses, st.sampled_from([1, 2, 3, 4, 7]), st.sampled_from([1, 2, 3, 8]),
+@given(accesses, st.sampled_from([1, 2, 3, 4, 7, 9, 16, 18, 40]), st.sampled_from([1, 2, 3, 8]),
        st.sampled_from(["lru", "fifo"]), st.booleans())  # fmt: skip
 def test_recency_and_age_against_lists(sequence, ways, sets, policy, hashed):
     cache = new_cache(2, sets, ways, policy=policy, hashed=hashed)

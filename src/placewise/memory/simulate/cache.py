@@ -3,7 +3,7 @@
 A tag stands for a line of up to 16 sectors; a miss fetches only the sectors asked for. What is
 replaced is up to the policy: ``lru``, ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways
 drawn with given probabilities (``weighted``, which Mei et al. 2014 found in Fermi's L1). An empty
-way is always taken first.
+way is always taken first. The ways of a set lie side by side and are compared all at once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,43 @@ from numpy.typing import NDArray
 
 from placewise.errors import MachineError
 from placewise.machine.details import POLICIES
+from placewise.memory.simulate.lanes import (
+    bits,
+    equal8,
+    equal16,
+    lowest,
+    oldest8,
+    oldest16,
+)
 
 LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
 _NUMBERS = dict(zip(POLICIES, range(5), strict=True))
-EMPTY = -1
+EMPTY, NO_WAY = -1, -2
+"""Tags of a way that holds nothing, and of the room behind a set's last way."""
 DIRTY = 16
 """Bit of a way's state where the dirty sectors start; below are the valid ones."""
 VALID = (1 << DIRTY) - 1
+MOST_TREE_WAYS = 64
 
-FIRST_WAY, SETS, WAYS, POLICY, SPLIT, GRAIN, HASHED, FIRST_SET, FIRST_SEED, FIRST_SHARE = range(10)
+WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
+"""What an access is: a write that is kept until driven out, a read, whose missing sectors are
+fetched, or a write that is handed on at once. Writes are of whole sectors and fetch nothing."""
+BYPASS = 4
+"""Added to a write that makes no room for a line that is missing."""
+
+(
+    FIRST_WAY,
+    SETS,
+    WAYS,
+    POLICY,
+    SPLIT,
+    GRAIN,
+    HASHED,
+    FIRST_SET,
+    FIRST_SEED,
+    FIRST_SHARE,
+    LANES,
+) = range(11)
 """Columns of :attr:`Caches.geometry`."""
 
 Int = Any
@@ -50,79 +78,81 @@ class Geometry:
     grain: int = 1
     """Sectors fetched together."""
 
+    @property
+    def lanes(self) -> int:
+        """Words that a set's ways take, so that they can be compared 8 or 16 at a time."""
+        return 8 if self.ways <= 8 else -(-self.ways // 16) * 16
+
 
 class Caches(NamedTuple):
-    """The state of caches of several geometries."""
+    """The state of caches of several geometries. Ways lie by cache, instance, set and way."""
 
-    tags: NDArray[np.int64]
-    """Line number of each way, EMPTY where there is none; by cache, instance, set and way."""
-    held: NDArray[np.int64]
+    tags: NDArray[np.int32]
+    """Line number of each way, EMPTY where there is none."""
+    held: NDArray[np.uint32]
     """Sectors of each way: valid, and from bit DIRTY on written and not yet written back."""
-    stamp: NDArray[np.int64]
-    """Time of each way's last use (lru) or of its filling (fifo)."""
-    recent: NDArray[np.int64]
-    """Way that each set used last: where the next access mostly finds its line."""
-    tree: NDArray[np.uint32]
-    """Bits of each set's pseudo-LRU tree, node 1 the root."""
+    stamp: NDArray[np.int32]
+    """Time of each way's last use, modulo 2**32 (lru alone)."""
+    filled: NDArray[np.int32]
+    """Ways of each set that hold a line: the first ones."""
+    turn: NDArray[np.uint64]
+    """Of each set: bits of its pseudo-LRU tree, node 1 the root; the way that comes next (fifo)."""
     seed: NDArray[np.uint64]
     """State of each instance's random numbers, never 0."""
     share: NDArray[np.float64]
     """Upper ends of the ways' shares of the unit interval, by cache."""
     geometry: NDArray[np.int64]
-    """(caches, 10)"""
+    """(caches, 11)"""
 
 
 def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
-    """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two."""
+    """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
+    than 64."""
     rows, shares = [], [np.zeros(0)]
+    tags: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
     way = row = instance = share = 0
     for g in geometries:
-        if g.policy == "plru" and g.ways & (g.ways - 1):
-            raise MachineError(f"tree pseudo-LRU needs a power of two as ways, not {g.ways}")
+        if g.policy == "plru" and (g.ways & (g.ways - 1) or g.ways > MOST_TREE_WAYS):
+            raise MachineError(
+                f"tree pseudo-LRU needs a power of two as ways, up to {MOST_TREE_WAYS}, "
+                f"not {g.ways}"
+            )
         columns = (way, g.sets, g.ways, _NUMBERS[g.policy], g.split, g.grain, int(g.hashed))
-        rows.append([*columns, row, instance, share])
+        rows.append([*columns, row, instance, share, g.lanes])
         part = np.array(g.probabilities or (1.0,) * g.ways)
         shares.append(np.cumsum(part) / part.sum())
-        way += g.instances * g.sets * g.ways
+        one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
+        tags.append(np.tile(one_set, g.instances * g.sets))
+        way += tags[-1].size
         row += g.instances * g.sets
         instance += g.instances
         share += g.ways
     numbers = np.arange(instance, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * seed + 1)
     return Caches(
-        np.full(way, EMPTY, np.int64),
-        np.zeros(way, np.int64),
-        np.zeros(way, np.int64),
-        np.zeros(row, np.int64),
-        np.zeros(row, np.uint32),
+        np.concatenate(tags),
+        np.zeros(way, np.uint32),
+        np.zeros(way, np.int32),
+        np.zeros(row, np.int32),
+        np.zeros(row, np.uint64),
         numbers * np.uint64(0x9E3779B97F4A7C15),
         np.concatenate(shares),
-        np.array(rows, np.int64).reshape(-1, 10),
+        np.array(rows, np.int64).reshape(-1, 11),
     )
 
 
 def dirty_sectors(c: Caches) -> int:
     """Sectors held that are newer than what lies below."""
-    return int(np.bitwise_count(c.held >> DIRTY).sum())
+    return int(np.bitwise_count(c.held >> np.uint32(DIRTY)).sum())
 
 
 def held_sectors(c: Caches) -> float:
     """Sectors that fit, if every line holds as many as the lines present do on average."""
-    lines = int((c.tags != EMPTY).sum())
-    valid = int(np.bitwise_count(c.held & VALID).sum())
-    return c.tags.size * valid / lines if lines else 0.0
+    lines = int((c.tags >= 0).sum())
+    valid = int(np.bitwise_count(c.held & np.uint32(VALID)).sum())
+    return int((c.tags != NO_WAY).sum()) * valid / lines if lines else 0.0
 
 
-@njit(cache=True, nogil=True, inline="always")
-def bits(mask: Int) -> Int:
-    """Number of ones among the lower 32 bits."""
-    x = np.uint64(mask)
-    x = x - ((x >> np.uint64(1)) & np.uint64(0x55555555))
-    x = (x & np.uint64(0x33333333)) + ((x >> np.uint64(2)) & np.uint64(0x33333333))
-    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F)
-    return np.int64(((x * np.uint64(0x01010101)) >> np.uint64(24)) & np.uint64(0xFF))
-
-
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, forceinline=True)
 def set_of(geometry: NDArray[np.int64], number: Int, line: Int) -> Int:
     """Set that a line of cache ``number`` belongs to."""
     sets = np.uint64(geometry[number, SETS])
@@ -134,110 +164,161 @@ def set_of(geometry: NDArray[np.int64], number: Int, line: Int) -> Int:
     return np.int64(np.uint64(line) % sets)
 
 
-@njit(cache=True, nogil=True)
-def _uniform(seed: NDArray[np.uint64], at: Int) -> Any:
-    """A number in [0, 1) by xorshift64* (Vigna 2016)."""
+@njit(nogil=True, forceinline=True)
+def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
+    """64 random bits by xorshift64* (Vigna 2016)."""
     x = seed[at]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
     seed[at] = x
-    return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) * (1.0 / (1 << 53))
+    return x * np.uint64(2685821657736338717)
 
 
-@njit(cache=True, nogil=True)
-def _point_away(tree: NDArray[np.uint32], row: Int, way: Int, ways: Int) -> None:
+@njit(nogil=True)
+def _point_away(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int) -> None:
     """Make each node on the way to a leaf point to its other side."""
     node = way + ways
     found = tree[row]
     while node > 1:
         parent = node >> 1
         if node & 1:
-            found &= ~(np.uint32(1) << np.uint32(parent))
+            found &= ~(np.uint64(1) << np.uint64(parent))
         else:
-            found |= np.uint32(1) << np.uint32(parent)
+            found |= np.uint64(1) << np.uint64(parent)
         node = parent
     tree[row] = found
 
 
-@njit(cache=True, nogil=True)
-def _replaced(c: Caches, number: Int, instance: Int, row: Int, first: Int) -> Int:
+@njit(nogil=True)
+def _pointed_at(tree: Any, ways: Int) -> Int:
+    """Way that a pseudo-LRU tree points to."""
+    node = np.int64(1)
+    while node < ways:
+        node = 2 * node + np.int64((tree >> np.uint64(node)) & np.uint64(1))
+    return node - ways
+
+
+@njit(nogil=True)
+def _least_recent(stamp: NDArray[np.int32], first: Int, lanes: Int, ways: Int, now: Int) -> Int:
+    """Way whose last use is the longest ago."""
+    if lanes == 8:
+        return lowest(oldest8(stamp, first, np.int32(now), np.int32(ways)) & 0xFF)
+    best, chosen = np.int64(-1), np.int64(0)
+    for at in range(0, lanes, 16):
+        found = oldest16(stamp, first + at, np.int32(now), np.int32(ways - at))
+        if found >> 16 > best:
+            best = found >> 16
+            chosen = at + lowest(found & 0xFFFF)
+    return chosen
+
+
+@njit(nogil=True, forceinline=True)
+def _replaced(
+    c: Caches, number: Int, instance: Int, row: Int, first: Int, lanes: Int, now: Int
+) -> Int:
     """Way of a set that a new line gets."""
-    ways = c.geometry[number, WAYS]
-    policy = c.geometry[number, POLICY]
-    for way in range(ways):
-        if c.tags[first + way] == EMPTY:
-            return way
-    if policy <= FIFO:
-        oldest: Int = 0
-        for way in range(1, ways):
-            if c.stamp[first + way] < c.stamp[first + oldest]:
-                oldest = way
-        return oldest
-    if policy == PLRU:
-        node: Int = 1
-        while node < ways:
-            node = 2 * node + np.int64((c.tree[row] >> np.uint32(node)) & np.uint32(1))
-        return node - ways
-    drawn = _uniform(c.seed, c.geometry[number, FIRST_SEED] + instance)
-    share = c.geometry[number, FIRST_SHARE]
-    for way in range(ways - 1):
-        if drawn < c.share[share + way]:
-            return way
-    return ways - 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _access(
-    c: Caches, number: Int, instance: Int, line: Int, wanted: Int, fetch: Int, now: Int
-) -> tuple[Int, Int, Int]:
-    """One line of the cache's own: sectors missing, sectors fetched, dirty sectors lost."""
     geometry = c.geometry
     ways = geometry[number, WAYS]
     policy = geometry[number, POLICY]
+    filled = np.int64(c.filled[row])
+    if filled < ways:
+        c.filled[row] = filled + 1
+        return filled
+    if policy == LRU:
+        return np.int64(_least_recent(c.stamp, first, lanes, ways, now))
+    if policy == FIFO:
+        way = np.int64(c.turn[row])
+        c.turn[row] = way + 1 if way + 1 < ways else 0
+        return way
+    if policy == PLRU:
+        return np.int64(_pointed_at(c.turn[row], ways))
+    drawn = _drawn(c.seed, geometry[number, FIRST_SEED] + instance)
+    if policy == RANDOM:
+        return np.int64(((drawn >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
+    share = np.float64(drawn >> np.uint64(11)) * (1.0 / (1 << 53))
+    start = geometry[number, FIRST_SHARE]
+    way = np.int64(0)
+    while way < ways - 1 and share >= c.share[start + way]:
+        way += 1
+    return way
+
+
+@njit(nogil=True, forceinline=True)
+def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
+    """Way of a set that holds a line; -1 where none does."""
+    if lanes == 8:
+        found = equal8(tags, first, np.int32(line))
+        return lowest(found) if found else np.int64(-1)
+    at = np.int64(0)
+    found = equal16(tags, first, np.int32(line))
+    while not found and at + 16 < lanes:
+        at += 16
+        found = equal16(tags, first + at, np.int32(line))
+    return at + lowest(found) if found else np.int64(-1)
+
+
+@njit(nogil=True, forceinline=True)
+def _grown(missing: Int, grain: Int) -> Int:
+    """Sectors that are fetched with those missing, ``grain`` together."""
+    group = (np.int64(1) << grain) - 1
+    shift = np.int64(0)
+    fetched = np.int64(0)
+    while missing >> shift:
+        if (missing >> shift) & group:
+            fetched |= group << shift
+        shift += grain
+    return fetched
+
+
+@njit(nogil=True, forceinline=True)
+def access_line(
+    c: Caches, number: Int, instance: Int, line: Int, wanted: Int, kind: Int, now: Int
+) -> tuple[Int, Int, Int, Int]:
+    """Access sectors of one line of cache ``number``'s own, below 2**31.
+
+    ``kind`` is READ, or WRITE_BACK or WRITE_THROUGH, with or without BYPASS. ``now`` grows from
+    access to access of an instance.
+    Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
+    driven out, and that line (EMPTY where there was none).
+    """
+    geometry = c.geometry
+    policy = geometry[number, POLICY]
+    lanes = geometry[number, LANES]
     place = set_of(geometry, number, line) + instance * geometry[number, SETS]
     row = geometry[number, FIRST_SET] + place
-    first = geometry[number, FIRST_WAY] + place * ways
-    lost = np.int64(0)
-    way = c.recent[row]
-    if c.tags[first + way] != line:
-        way = np.int64(0)
-        while way < ways and c.tags[first + way] != line:
-            way += 1
-        if way == ways:
-            way = np.int64(_replaced(c, number, instance, row, first))
-            lost = c.held[first + way] >> DIRTY
-            c.tags[first + way] = line
-            c.held[first + way] = 0
-            c.stamp[first + way] = now
-        c.recent[row] = way
+    first = geometry[number, FIRST_WAY] + place * lanes
+    out = np.int64(0)
+    victim = np.int64(EMPTY)
+    way = _way_of(c.tags, first, lanes, line)
+    if way < 0:
+        if kind & BYPASS:
+            return wanted, np.int64(0), out, victim
+        way = _replaced(c, number, instance, row, first, lanes, now)
+        victim = np.int64(c.tags[first + way])
+        out = np.int64(c.held[first + way]) >> DIRTY
+        c.tags[first + way] = line
+        c.held[first + way] = 0
     if policy == LRU:
-        c.stamp[first + way] = now
+        c.stamp[first + way] = np.int32(now)
     elif policy == PLRU:
-        _point_away(c.tree, row, way, ways)
-    held = c.held[first + way]
+        _point_away(c.turn, row, way, geometry[number, WAYS])
+    held = np.int64(c.held[first + way])
     missing = wanted & ~held
     fetched = np.int64(0)
-    if fetch:
-        fetched = missing
-        grain = geometry[number, GRAIN]
-        if missing and grain > 1:
-            group = (np.int64(1) << grain) - 1
-            shift = np.int64(0)
-            fetched = np.int64(0)
-            while missing >> shift:
-                if (missing >> shift) & group:
-                    fetched |= group << shift
-                shift += grain
-            fetched &= ~held
+    if kind == READ:
         if missing:
+            grain = geometry[number, GRAIN]
+            fetched = missing if grain == 1 else _grown(missing, grain) & ~held
             c.held[first + way] = held | fetched
+    elif kind & WRITE_THROUGH:
+        c.held[first + way] = held | wanted
     else:
         c.held[first + way] = held | wanted | (wanted << DIRTY)
-    return missing, fetched, lost
+    return missing, fetched, out, victim
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _access_split(
     c: Caches,
     number: Int,
@@ -245,7 +326,7 @@ def _access_split(
     line: Int,
     sectors: Int,
     per_line: Int,
-    fetch: Int,
+    kind: Int,
     now: Int,
 ) -> tuple[Int, Int, Int]:
     """A request whose line is several of the cache's own."""
@@ -255,14 +336,16 @@ def _access_split(
     for k in range(split):
         wanted = (sectors >> (k * own)) & ((np.int64(1) << own) - 1)
         if wanted:
-            absent, taken, out = _access(c, number, instance, line * split + k, wanted, fetch, now)
+            absent, taken, out, _ = access_line(
+                c, number, instance, line * split + k, wanted, kind, now
+            )
             missing |= absent << (k * own)
             fetched |= taken << (k * own)
             lost += bits(out)
     return missing, fetched, lost
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, forceinline=True)
 def access(
     c: Caches,
     number: Int,
@@ -270,25 +353,19 @@ def access(
     line: Int,
     sectors: Int,
     per_line: Int,
-    fetch: Int,
+    kind: Int,
     now: Int,
 ) -> tuple[Int, Int, Int]:
     """Access sectors of a request's line in one instance of cache ``number``.
 
-    ``fetch``: a read, what is missing is fetched; else a write that is kept until driven out, of
-    whole sectors, for which nothing is fetched. ``per_line`` sectors make a line of the requests;
-    ``now`` grows from access to access of an instance.
+    ``per_line`` sectors make a line of the requests; the rest is as of :func:`access_line`.
     Returns the sectors that were missing, the sectors fetched, and the number of dirty sectors that
     were driven out.
     """
     if c.geometry[number, SPLIT] == 1:
-        missing, fetched, out = _access(c, number, instance, line, sectors, fetch, now)
-        lost = bits(out)
-    else:
-        missing, fetched, lost = _access_split(
-            c, number, instance, line, sectors, per_line, fetch, now
-        )
-    return missing, fetched, lost
+        missing, fetched, out, _ = access_line(c, number, instance, line, sectors, kind, now)
+        return missing, fetched, bits(out)
+    return _access_split(c, number, instance, line, sectors, per_line, kind, now)
 
 
 @njit(cache=True, nogil=True)
@@ -299,9 +376,9 @@ def one_access(
     line: Int,
     sectors: Int,
     per_line: Int,
-    fetch: Int,
+    kind: Int,
     now: Int,
 ) -> tuple[Int, Int, Int]:
     """:func:`access` as a function of its own, for callers outside compiled code."""
-    missing, fetched, lost = access(c, number, instance, line, sectors, per_line, fetch, now)
+    missing, fetched, lost = access(c, number, instance, line, sectors, per_line, kind, now)
     return missing, fetched, lost

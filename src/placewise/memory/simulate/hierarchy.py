@@ -26,6 +26,11 @@ class CacheGeometry:
     sector_bytes: int
     ways: int
 
+    @property
+    def sets(self) -> int:
+        """Of one instance."""
+        return max(1, self.size_bytes // (self.line_bytes * self.ways))
+
     def geometry(
         self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1
     ) -> Geometry:
@@ -34,7 +39,7 @@ class CacheGeometry:
         detail = self.memory.detail
         return Geometry(
             instances,
-            max(1, self.size_bytes // (self.line_bytes * self.ways * shares)),
+            self.sets // shares,
             self.ways,
             policy=detail.policy or "lru",
             probabilities=detail.way_probabilities,
@@ -125,6 +130,11 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
                 f"lines and sectors of {geometry.memory.name} do not fit those of other caches",
                 where=machine.name,
             )
+    if line & (line - 1) or sector & (sector - 1):
+        raise MachineError(
+            f"lines of {line} bytes and sectors of {sector}: both must be powers of two",
+            where=machine.name,
+        )
     if line // sector > MOST_SECTORS:
         raise MachineError(
             f"lines of {line} bytes and sectors of {sector}: more than {MOST_SECTORS} to a line",

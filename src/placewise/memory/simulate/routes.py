@@ -12,7 +12,7 @@ from placewise.errors import MachineError
 from placewise.execute.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.hierarchy import Hierarchy
-from placewise.memory.simulate.requests import ATOMIC, COUNTED, LOAD, LOCAL, STORE
+from placewise.memory.simulate.requests import ATOMIC, LOAD, LOCAL, NOWHERE, STORE
 from placewise.memory.transactions import address_period
 from placewise.space import Way
 
@@ -41,14 +41,21 @@ class Routes:
         """Number of the cache that local memory goes through first: that of plain pointers."""
         return self._caches.first_cache(self._by_way[Way.DIRECT])
 
-    def table(self, sites: Sequence[Site], arrays: Sequence[str]) -> NDArray[np.int8]:
-        """(sites, arrays + 1) routes by array number + 1."""
-        table = np.empty((max(1, len(sites)), len(arrays) + 1), np.int8)
+    def table(
+        self, sites: Sequence[Site], arrays: Sequence[str]
+    ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+        """(sites, arrays + 1) routes by array number + 1, and whether a serialization condition
+        says what an access takes."""
+        routes = np.full((max(1, len(sites)), len(arrays) + 1), NOWHERE, np.int8)
+        counted = np.zeros(routes.shape, np.bool_)
         for n, site in enumerate(sites):
-            table[n, 0] = LOCAL if site.space == "local" else COUNTED
-            for a, array in enumerate(arrays):
-                table[n, a + 1] = self._route(site, array)
-        return table
+            if site.space == "local":
+                routes[n, 0] = LOCAL
+            for a, array in enumerate((None, *arrays)):
+                counted[n, a] = self.banked(site, array) is not None
+                if array is not None:
+                    routes[n, a] = self._route(site, array)
+        return routes, counted
 
     def banked(self, site: Site, array: str | None) -> Memory | None:
         """The memory whose serialization condition says what an access takes that no cache line
@@ -73,7 +80,7 @@ class Routes:
 
     def _route(self, site: Site, array: str) -> int:
         if site.space == "shared" or self._uncached(site, array):
-            return COUNTED
+            return NOWHERE
         return self._caches.first_cache(self._space(site, array))
 
 

@@ -14,46 +14,88 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.cache import Caches, Int, access, bits
-from placewise.memory.simulate.requests import ATOMIC, LAST, LOAD, SECTOR_BITS
+from placewise.memory.simulate.cache import Caches, Int, access
+from placewise.memory.simulate.lanes import bits
+from placewise.memory.simulate.requests import (
+    LAST,
+    LINE_BIT,
+    LOAD,
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+    STORE,
+    Pairs,
+)
 
-SECTORS = (1 << SECTOR_BITS) - 1
+_KEPT = ~np.int64(SECTORS << SECTOR_BIT)
+"""Of a part, all but its sectors."""
 
 
 class Wave(NamedTuple):
-    """Requests of one wave, sorted by SM, block, warp and phase."""
+    """Requests of one wave, by warp."""
 
     part: NDArray[np.int64]
-    tag: NDArray[np.int32]
-    sm_warp: NDArray[np.int64]
-    """(SMs + 1,) first warp of each SM."""
-    warp_segment: NDArray[np.int64]
-    """(warps + 1,) first segment of each warp."""
-    warp_block: NDArray[np.int64]
-    """(warps,) number of the warp's block within the wave."""
+    seat_segment: NDArray[np.int64]
+    """(seats + 1,) first segment of each warp's seat."""
     segment: NDArray[np.int64]
-    """(segments, 3) phase, first part, end of its parts."""
+    """(segments, 3) phase, first part, end of its parts; in the order of seats and of time."""
     sm_part: NDArray[np.int64]
     """(SMs + 1,) room for what each SM misses: parts of the SMs before it."""
 
 
 class Missed(NamedTuple):
-    """What L1s pass on, by SM, in the order of rounds."""
+    """What L1s pass on, by share of L2 and SM, in the order of rounds."""
 
     part: NDArray[np.int64]
-    tag: NDArray[np.int32]
+    """(shares, parts)"""
     turn: NDArray[np.int32]
+    """(shares, parts)"""
     length: NDArray[np.int64]
-    """(SMs,)"""
+    """(shares, SMs)"""
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
+def sort_segments(
+    segment: NDArray[np.int64], parts: int, seats: int, sms: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bool]:
+    """The last three columns of a :class:`Wave` from a buffer's segments; and whether they are of
+    several phases. ``parts`` is the number of all parts."""
+    count = segment.shape[0]
+    first = np.zeros(seats + 1, np.int64)
+    for s in range(count):
+        first[segment[s, 0] + 1] += 1
+    for seat in range(seats):
+        first[seat + 1] += first[seat]
+    at = first[:-1].copy()
+    ordered = np.empty((count, 3), np.int64)
+    sm_part = np.zeros(sms + 1, np.int64)
+    per_sm = seats // sms
+    phased = False
+    for s in range(count):
+        seat = segment[s, 0]
+        end = segment[s + 1, 2] if s + 1 < count else np.int64(parts)
+        k = at[seat]
+        at[seat] += 1
+        ordered[k, 0] = segment[s, 1]
+        ordered[k, 1] = segment[s, 2]
+        ordered[k, 2] = end
+        sm_part[seat // per_sm + 1] += end - segment[s, 2]
+        phased = phased or segment[s, 1] != segment[0, 1]
+    for sm in range(sms):
+        sm_part[sm + 1] += sm_part[sm]
+    return first, ordered, sm_part, phased
+
+
+@njit(nogil=True)
 def run_sms(
     first_sm: int,
     last_sm: int,
     wave: Wave,
+    pairs: Pairs,
     caches: Caches,
     per_line: int,
+    warps: int,
     phased: bool,
     start: Int,
     missed: Missed,
@@ -61,122 +103,151 @@ def run_sms(
 ) -> None:
     """Run the L1s of some SMs through a wave.
 
-    ``caches`` are the first caches (instance: the SM); a tag with a number beyond them goes to L2
-    at once. ``phased``: segments are of several phases.
-    A line has ``per_line`` sectors; ``start`` is the number of parts in all waves before.
-    ``hits`` (sites,) counts sectors that loads found.
+    ``caches`` are the first caches (instance: the SM); pairs with a number beyond them go to L2 at
+    once, as stores and atomics do. ``warps`` make a block; ``phased``: segments are of several
+    phases. A line has ``per_line`` sectors; ``start`` is the number of parts in all waves before.
+    ``hits`` (pairs,) counts sectors that loads found.
     """
-    most = np.int64(0)
-    blocks = np.int64(0)
-    for sm in range(first_sm, last_sm):
-        most = max(most, wave.sm_warp[sm + 1] - wave.sm_warp[sm])
-    for w in range(wave.sm_warp[first_sm], wave.sm_warp[last_sm]):
-        blocks = max(blocks, wave.warp_block[w] + 1)
-    alive = np.empty(most, np.int64)
-    segment = np.empty(most, np.int64)
-    at = np.empty(most, np.int64)
-    phase = np.zeros(blocks, np.int64)
-    first_caches = caches.geometry.shape[0]
+    per_sm = (wave.seat_segment.shape[0] - 1) // (wave.sm_part.shape[0] - 1)
+    alive = np.empty(per_sm, np.int64)
+    segment = np.empty(per_sm, np.int64)
+    at = np.empty(per_sm, np.int64)
+    end = np.empty(per_sm, np.int64)
+    own_phase = np.empty(per_sm, np.int64)
+    phase = np.zeros(-(-per_sm // warps), np.int64)
+    parts, segments, seat_segment = wave.part, wave.segment, wave.seat_segment
+    missed_part, missed_turn = missed.part, missed.turn
+    first_caches = np.int64(caches.geometry.shape[0])
+    # Which cache a pair asks first: stores and atomics go past those of the SM.
+    first_of = np.empty(pairs.used[0], np.int64)
+    for p in range(pairs.used[0]):
+        first_of[p] = pairs.cache[p] if pairs.kind[p] == LOAD else first_caches
+    shares = missed.length.shape[0]
+    out = np.empty(shares, np.int64)
 
     for sm in range(first_sm, last_sm):
-        first = wave.sm_warp[sm]
-        count = wave.sm_warp[sm + 1] - first
-        out = wave.sm_part[sm]
-        for w in range(count):
-            alive[w] = w
-            segment[w] = wave.warp_segment[first + w]
-            at[w] = wave.segment[segment[w], 1]
+        count = 0
+        first_seat = sm * per_sm
+        for w in range(per_sm):
+            s = seat_segment[first_seat + w]
+            if s < seat_segment[first_seat + w + 1]:
+                alive[count] = w
+                count += 1
+                segment[w] = s
+                own_phase[w], at[w], end[w] = segments[s, 0], segments[s, 1], segments[s, 2]
+        out[:] = wave.sm_part[sm]
         turn = 0
         tick = start
+        moved = True
+        last_line, last_held = np.int64(-1), np.int64(0)
         while count:
-            if phased:
-                _block_phases(wave, first, alive, count, segment, phase)
+            if phased and moved:
+                _block_phases(own_phase, alive, count, warps, phase)
+            moved = False
             left = 0
             for k in range(count):
                 w = alive[k]
-                now = segment[w]
-                if phased and wave.segment[now, 0] > phase[wave.warp_block[first + w]]:
+                if phased and own_phase[w] > phase[w // warps]:
                     alive[left] = w
                     left += 1
                     continue
                 i = at[w]
                 more = True
                 while more:
-                    tag = wave.tag[i]
-                    part = wave.part[i]
+                    part = parts[i]
                     i += 1
-                    more = (tag & LAST) == 0
-                    cache = (tag >> 3) & 31
-                    sectors = part & SECTORS
-                    if cache < first_caches and (tag >> 1) & 3 == LOAD:
-                        line = part >> SECTOR_BITS
-                        tick += 1
-                        missing, _, _ = access(caches, cache, sm, line, sectors, per_line, 1, tick)
-                        hits[tag >> 8] += bits(sectors & ~missing)
-                        sectors = missing
+                    more = (part & LAST) == 0
+                    p = (part >> PAIR_BIT) & MOST_PAIRS
+                    sectors = (part >> SECTOR_BIT) & SECTORS
+                    cache = first_of[p]
+                    if cache < first_caches:
+                        line = part >> LINE_BIT
+                        key = (line << 8) | cache
+                        if key != last_line or sectors & ~last_held:
+                            tick += 1
+                            missing, fetched, _ = access(
+                                caches, cache, sm, line, sectors, per_line, 1, tick
+                            )
+                            last_held = sectors if key != last_line else last_held | sectors
+                            last_line = key
+                            hits[p] += bits(sectors & ~missing)
+                            sectors = fetched
+                            part = (part & _KEPT) | (sectors << SECTOR_BIT)
+                        else:
+                            hits[p] += bits(sectors)
+                            sectors = np.int64(0)
                     if sectors:
-                        missed.part[out] = ((part >> SECTOR_BITS) << SECTOR_BITS) | sectors
-                        missed.tag[out] = tag
-                        missed.turn[out] = turn
-                        out += 1
-                at[w] = i
-                if i == wave.segment[now, 2]:
-                    segment[w] = now + 1
-                    if now + 1 == wave.warp_segment[first + w + 1]:
+                        share = (
+                            (part >> LINE_BIT) % shares
+                            if shares > 2
+                            else ((part >> LINE_BIT) & (shares - 1))
+                        )
+                        o = out[share]
+                        missed_part[share, o] = part
+                        missed_turn[share, o] = turn
+                        out[share] = o + 1
+                if i == end[w]:
+                    s = segment[w] + 1
+                    if s == seat_segment[first_seat + w + 1]:
+                        moved = True
                         continue
-                    at[w] = wave.segment[now + 1, 1]
+                    segment[w] = s
+                    moved = moved or segments[s, 0] != own_phase[w]
+                    own_phase[w], i, end[w] = segments[s, 0], segments[s, 1], segments[s, 2]
+                at[w] = i
                 alive[left] = w
                 left += 1
             count = left
             turn += 1
-        missed.length[sm] = out - wave.sm_part[sm]
+        for share in range(shares):
+            missed.length[share, sm] = out[share] - wave.sm_part[sm]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _block_phases(
-    wave: Wave,
-    first: int,
+    own: NDArray[np.int64],
     alive: NDArray[np.int64],
     count: int,
-    segment: NDArray[np.int64],
+    warps: int,
     phase: NDArray[np.int64],
 ) -> None:
     """The phase that each block is in: the earliest of its warps'."""
     for k in range(count):
-        phase[wave.warp_block[first + alive[k]]] = np.int64(1) << 60
+        phase[alive[k] // warps] = np.int64(1) << 60
     for k in range(count):
-        block = wave.warp_block[first + alive[k]]
-        phase[block] = min(phase[block], wave.segment[segment[alive[k]], 0])
+        block = alive[k] // warps
+        phase[block] = min(phase[block], own[alive[k]])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def run_l2(
     wave: Wave,
+    pairs: Pairs,
     missed: Missed,
     cache: Caches,
     per_line: int,
     share: int,
-    shares: int,
     start: Int,
     hits: NDArray[np.int64],
     fetched: NDArray[np.int64],
     written: NDArray[np.int64],
 ) -> None:
-    """Run what all SMs missed through L2, in the order of rounds, within a round by SM.
+    """Run what all SMs missed of one share of the lines through that share of L2, in the order of
+    rounds, within a round by SM.
 
-    Only lines whose number leaves ``share`` modulo ``shares`` are served, so that several calls
-    with a state each, of that share of the sets, can run at once. ``hits`` (sites,) counts sectors
-    of loads and atomics that were found, ``fetched`` (sites,) sectors fetched for them,
-    ``written`` (1,) dirty sectors driven out; ``start`` as in :func:`run_sms`.
+    ``hits`` (pairs,) counts sectors of loads and atomics that were found, ``fetched`` (pairs,)
+    sectors fetched for them, ``written`` (1,) dirty sectors driven out; ``start`` as in
+    :func:`run_sms`.
     """
-    sms = missed.length.shape[0]
+    shares, sms = missed.length.shape
     at = np.empty(sms, np.int64)
     end = np.empty(sms, np.int64)
     busy = np.empty(sms, np.int64)
+    parts, turns = missed.part[share], missed.turn[share]
     count = 0
     for sm in range(sms):
         at[sm] = wave.sm_part[sm]
-        end[sm] = at[sm] + missed.length[sm]
+        end[sm] = at[sm] + missed.length[share, sm]
         if at[sm] < end[sm]:
             busy[count] = sm
             count += 1
@@ -186,25 +257,24 @@ def run_l2(
         left = 0
         for k in range(count):
             sm = busy[k]
-            i = at[sm]
-            while i < end[sm] and missed.turn[i] <= turn:
-                part = missed.part[i]
-                line = part >> SECTOR_BITS
-                if line % shares == share:
-                    tag = missed.tag[i]
-                    sectors = part & SECTORS
-                    now += 1
-                    load = np.int64((tag >> 1) & 3 == LOAD)
-                    missing, taken, lost = access(
-                        cache, 0, 0, line // shares, sectors, per_line, load, now
-                    )
-                    if load or (tag >> 1) & 3 == ATOMIC:
-                        hits[tag >> 8] += bits(sectors & ~missing)
-                        fetched[tag >> 8] += bits(taken)
-                    written[0] += lost
+            i, stop = at[sm], end[sm]
+            while i < stop and turns[i] <= turn:
+                part = parts[i]
                 i += 1
+                p = (part >> PAIR_BIT) & MOST_PAIRS
+                sectors = (part >> SECTOR_BIT) & SECTORS
+                line = (part >> LINE_BIT) // shares
+                now += 1
+                kind = pairs.kind[p]
+                missing, taken, lost = access(
+                    cache, 0, 0, line, sectors, per_line, np.int64(kind == LOAD), now
+                )
+                if kind != STORE:
+                    hits[p] += bits(sectors & ~missing)
+                    fetched[p] += bits(taken)
+                written[0] += lost
             at[sm] = i
-            if i < end[sm]:
+            if i < stop:
                 busy[left] = sm
                 left += 1
         count = left

@@ -1,0 +1,123 @@
+"""The caches of a machine through a launch: waves of requests go in, hits and traffic come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Machine
+from placewise.memory.simulate import compiled as cp
+from placewise.memory.simulate import wave as wv
+from placewise.memory.simulate.cache import dirty_sectors, held_sectors, new_caches
+from placewise.memory.simulate.hierarchy import Hierarchy
+from placewise.memory.simulate.requests import Buffer, Cut, Pairs
+
+THREADS = 2
+"""SMs, and sets of L2, are shared out among so many threads."""
+
+
+class Levels:
+    """State and counts of all caches. What is counted is counted by pair of instruction and array,
+    from the launch's start on."""
+
+    def __init__(
+        self, machine: Machine, hierarchy: Hierarchy, cut: Cut, pairs: Pairs, seed: int
+    ) -> None:
+        h, sms = hierarchy, machine.processor.sms
+        self._cut, self._pairs = cut, pairs
+        self._per_line = h.line_bytes // h.sector_bytes
+        lines = (h.line_bytes, h.sector_bytes)
+        self._first = new_caches([g.geometry(sms, *lines) for g in h.first], seed)
+        # Half the sets are simulated by each thread, if the sets are an even number.
+        shares = THREADS if h.last and h.last.sets % THREADS == 0 else 1
+        last = [h.last.geometry(1, *lines, shares=shares)] if h.last else []
+        self._last = [new_caches(last, seed + 1 + n) for n in range(shares)] if last else []
+        self._shares = shares
+        self._missed = wv.Missed(
+            np.empty((shares, 0), np.int64),
+            np.empty((shares, 0), np.int32),
+            np.zeros((shares, sms), np.int64),
+        )
+        count = len(pairs.site)
+        self._l1_hits = np.zeros((THREADS, count), np.int64)
+        self._l2_hits = np.zeros((THREADS, count), np.int64)
+        self._fetched = np.zeros((THREADS, count), np.int64)
+        self._written = np.zeros((THREADS, 1), np.int64)
+        self._parts = 0
+        self._pool = ThreadPoolExecutor(THREADS)
+
+    def run(self, buffer: Buffer) -> None:
+        """Run what a buffer holds."""
+        parts, segments = (int(n) for n in buffer.used)
+        if not segments:
+            return
+        cut = self._cut
+        seats = cut.sms * cut.resident * cut.warps
+        first, ordered, sm_part, phased = cp.sort_segments(
+            buffer.segment[:segments], parts, seats, cut.sms
+        )
+        wave = wv.Wave(buffer.part, first, ordered, sm_part)
+        if self._missed.part.shape[1] < parts:
+            shape = (self._shares, parts)
+            length = self._missed.length
+            self._missed = wv.Missed(np.empty(shape, np.int64), np.empty(shape, np.int32), length)
+        bounds = np.linspace(0, cut.sms, THREADS + 1).astype(int)
+
+        def first_caches(t: int) -> None:
+            cp.run_sms(
+                bounds[t], bounds[t + 1], wave, self._pairs, self._first, self._per_line,
+                cut.warps, phased, self._parts, self._missed, self._l1_hits[t],
+            )  # fmt: skip
+
+        def last_cache(t: int) -> None:
+            cp.run_l2(
+                wave, self._pairs, self._missed, self._last[t], self._per_line, t, self._parts,
+                self._l2_hits[t], self._fetched[t], self._written[t],
+            )  # fmt: skip
+
+        self._at_once(first_caches, THREADS)
+        self._at_once(last_cache, len(self._last))
+        self._parts += parts
+
+    def _at_once(self, work: Callable[[int], None], count: int) -> None:
+        jobs: list[Any] = [self._pool.submit(work, n) for n in range(count)]
+        for job in jobs:
+            job.result()
+
+    def close(self) -> None:
+        """Nothing more will be run."""
+        self._pool.shutdown()
+
+    @property
+    def l1_hits(self) -> NDArray[np.int64]:
+        """(pairs,) sectors of loads found in a cache of the SM."""
+        return np.asarray(self._l1_hits.sum(0))
+
+    @property
+    def l2_hits(self) -> NDArray[np.int64]:
+        """(pairs,) sectors of loads and atomics found in the cache of the die."""
+        return np.asarray(self._l2_hits.sum(0))
+
+    @property
+    def fetched(self) -> NDArray[np.int64]:
+        """(pairs,) sectors fetched from DRAM."""
+        return np.asarray(self._fetched.sum(0))
+
+    @property
+    def written(self) -> int:
+        """Dirty sectors driven out of the cache of the die."""
+        return int(self._written.sum())
+
+    @property
+    def dirtied(self) -> int:
+        """Sectors written while the cache of the die held no newer data of them than DRAM."""
+        return self.written + sum(dirty_sectors(c) for c in self._last)
+
+    @property
+    def held(self) -> float:
+        """Sectors that the cache of the die holds when full."""
+        return sum(held_sectors(c) for c in self._last)
