@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from placewise.errors import MachineError
 from placewise.machine.details import POLICIES
 from placewise.memory.simulate.lanes import (
+    apart,
     bits,
     equal8,
     equal16,
+    inlined,
     lowest,
     oldest8,
     oldest16,
@@ -152,7 +154,7 @@ def held_sectors(c: Caches) -> float:
     return int((c.tags != NO_WAY).sum()) * valid / lines if lines else 0.0
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def set_of(geometry: NDArray[np.int64], number: Int, line: Int) -> Int:
     """Set that a line of cache ``number`` belongs to."""
     sets = np.uint64(geometry[number, SETS])
@@ -164,7 +166,7 @@ def set_of(geometry: NDArray[np.int64], number: Int, line: Int) -> Int:
     return np.int64(np.uint64(line) % sets)
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
     """64 random bits by xorshift64* (Vigna 2016)."""
     x = seed[at]
@@ -175,7 +177,7 @@ def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
     return x * np.uint64(2685821657736338717)
 
 
-@njit(nogil=True)
+@apart
 def _point_away(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int) -> None:
     """Make each node on the way to a leaf point to its other side."""
     node = way + ways
@@ -190,7 +192,7 @@ def _point_away(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int) -> None
     tree[row] = found
 
 
-@njit(nogil=True)
+@apart
 def _pointed_at(tree: Any, ways: Int) -> Int:
     """Way that a pseudo-LRU tree points to."""
     node = np.int64(1)
@@ -199,7 +201,7 @@ def _pointed_at(tree: Any, ways: Int) -> Int:
     return node - ways
 
 
-@njit(nogil=True)
+@apart
 def _least_recent(stamp: NDArray[np.int32], first: Int, lanes: Int, ways: Int, now: Int) -> Int:
     """Way whose last use is the longest ago."""
     if lanes == 8:
@@ -213,7 +215,7 @@ def _least_recent(stamp: NDArray[np.int32], first: Int, lanes: Int, ways: Int, n
     return chosen
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _replaced(
     c: Caches, number: Int, instance: Int, row: Int, first: Int, lanes: Int, now: Int
 ) -> Int:
@@ -244,7 +246,7 @@ def _replaced(
     return way
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
     """Way of a set that holds a line; -1 where none does."""
     if lanes == 8:
@@ -258,7 +260,7 @@ def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
     return at + lowest(found) if found else np.int64(-1)
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _grown(missing: Int, grain: Int) -> Int:
     """Sectors that are fetched with those missing, ``grain`` together."""
     group = (np.int64(1) << grain) - 1
@@ -271,7 +273,7 @@ def _grown(missing: Int, grain: Int) -> Int:
     return fetched
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def access_line(
     c: Caches, number: Int, instance: Int, line: Int, wanted: Int, kind: Int, now: Int
 ) -> tuple[Int, Int, Int, Int]:
@@ -318,7 +320,7 @@ def access_line(
     return missing, fetched, out, victim
 
 
-@njit(nogil=True)
+@apart
 def _access_split(
     c: Caches,
     number: Int,
@@ -345,7 +347,7 @@ def _access_split(
     return missing, fetched, lost
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def access(
     c: Caches,
     number: Int,

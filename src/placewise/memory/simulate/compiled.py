@@ -21,21 +21,20 @@ _TEXT = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob
 def _entries(version: int) -> tuple[Any, ...]:
     """The functions; ``version`` is part of what they are kept by."""
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, nogil=True, _nrt=False)
     def collect(*arguments: Any) -> Any:
         return rq.collect(*arguments) if version else (0, 0)
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, nogil=True, _nrt=False)
     def sort_segments(*arguments: Any) -> Any:
-        assert version
-        return wv.sort_segments(*arguments)
+        return wv.sort_segments(*arguments) if version else False
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, nogil=True, _nrt=False)
     def run_sms(*arguments: Any) -> None:
         if version:
             wv.run_sms(*arguments)
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True, nogil=True, _nrt=False)
     def run_l2(*arguments: Any) -> None:
         if version:
             wv.run_l2(*arguments)

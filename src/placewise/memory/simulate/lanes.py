@@ -1,14 +1,21 @@
-"""Instructions of the processor that Numba has no words for: many ways of a set at a time."""
+"""How hot functions are compiled, and instructions of the processor that Numba has no words for."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from llvmlite import ir
+from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 
 _I32 = ir.IntType(32)
+
+apart = njit(nogil=True, error_model="numpy", _nrt=False)
+"""Compiles a function that others call. It can allocate nothing, so that handing arrays on does not
+count references: that would take longer than all the rest."""
+inlined = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+"""The same, put into its callers."""
 
 
 def _vector(context: Any, builder: Any, array: tuple[Any, Any], at: Any, lanes: int) -> Any:

@@ -47,6 +47,8 @@ class Levels:
         self._l2_hits = np.zeros((THREADS, count), np.int64)
         self._fetched = np.zeros((THREADS, count), np.int64)
         self._written = np.zeros((THREADS, 1), np.int64)
+        per_sm = cut.resident * cut.warps
+        self._room = [wv.new_room(per_sm, sms, cut.resident, count, shares) for _ in range(THREADS)]
         self._parts = 0
         self._pool = ThreadPoolExecutor(THREADS)
 
@@ -57,10 +59,13 @@ class Levels:
             return
         cut = self._cut
         seats = cut.sms * cut.resident * cut.warps
-        first, ordered, sm_part, phased = cp.sort_segments(
-            buffer.segment[:segments], parts, seats, cut.sms
+        wave = wv.Wave(
+            buffer.part,
+            np.empty(seats + 1, np.int64),
+            np.empty((segments, 3), np.int64),
+            np.empty(cut.sms + 1, np.int64),
         )
-        wave = wv.Wave(buffer.part, first, ordered, sm_part)
+        phased = cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
         if self._missed.part.shape[1] < parts:
             shape = (self._shares, parts)
             length = self._missed.length
@@ -71,12 +76,13 @@ class Levels:
             cp.run_sms(
                 bounds[t], bounds[t + 1], wave, self._pairs, self._first, self._per_line,
                 cut.warps, phased, self._parts, self._missed, self._l1_hits[t],
+                self._room[t],
             )  # fmt: skip
 
         def last_cache(t: int) -> None:
             cp.run_l2(
                 wave, self._pairs, self._missed, self._last[t], self._per_line, t, self._parts,
-                self._l2_hits[t], self._fetched[t], self._written[t],
+                self._l2_hits[t], self._fetched[t], self._written[t], self._room[t],
             )  # fmt: skip
 
         self._at_once(first_caches, THREADS)

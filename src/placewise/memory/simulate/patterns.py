@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
+from placewise.memory.simulate.lanes import apart
 
 KEY = 5
 """Words of a key: instruction, lane 0's place in the period, lane 16 from lane 0, stride, mask."""
@@ -41,7 +41,7 @@ def forget(patterns: Patterns) -> None:
     patterns.used[:] = 0
 
 
-@njit(nogil=True)
+@apart
 def count_pattern(
     patterns: Patterns, pair: Int, place: Int, upper: Int, stride: Int, mask: Int
 ) -> bool:

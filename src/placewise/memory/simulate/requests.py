@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.lanes import bits, equal16, highest, lowest
+from placewise.memory.simulate.lanes import apart, bits, equal16, highest, inlined, lowest
 from placewise.memory.simulate.patterns import Patterns, count_pattern
 
 MOST_PARTS = 128
@@ -129,9 +128,24 @@ class Buffer(NamedTuple):
     """(SMs * resident,) blocks of the wave that have had an access."""
     used: NDArray[np.int64]
     """(2,) parts, segments."""
+    lines: NDArray[np.int32]
+    sectors: NDArray[np.int64]
+    """Room for the lines of one access, and for the sectors of each."""
 
 
-@njit(nogil=True)
+def new_buffer(blocks: int) -> Buffer:
+    """A small one, for waves of so many blocks."""
+    return Buffer(
+        np.empty(1 << 20, np.int64),
+        np.empty((1 << 14, 3), np.int64),
+        np.zeros(blocks, np.bool_),
+        np.zeros(2, np.int64),
+        np.empty(MOST_PARTS + 16, np.int32),
+        np.empty(MOST_PARTS, np.int64),
+    )
+
+
+@apart
 def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> Int:
     """Number a pair; -1 where there is no room."""
     p = pairs.used[0]
@@ -157,14 +171,14 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     return p
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _run(mask: Int) -> bool:
     """Whether the ones of a mask follow one another."""
     filled = mask | (mask - 1)
     return bool(filled & (filled + 1) == 0)
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _add_range(
     part: NDArray[np.int64], begun: Int, n: Int, head: Int, low: Int, high: Int, cut: Cut
 ) -> Int:
@@ -192,7 +206,7 @@ def _add_range(
     return n
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _add_bytes(
     lines: NDArray[np.int32],
     sectors: NDArray[np.int64],
@@ -230,7 +244,7 @@ def _add_bytes(
     return n
 
 
-@njit(nogil=True)
+@apart
 def _lane_parts(
     record: Any,
     offsets: Any,
@@ -257,7 +271,7 @@ def _lane_parts(
     return n
 
 
-@njit(nogil=True)
+@apart
 def _local_parts(
     record: Any,
     offsets: Any,
@@ -290,7 +304,7 @@ def _local_parts(
     return n
 
 
-@njit(nogil=True, forceinline=True)
+@inlined
 def _ranges(
     record: Any, mask: Int, width: Int, part: NDArray[np.int64], n: Int, head: Int, cut: Cut
 ) -> Int:
@@ -318,7 +332,7 @@ def _ranges(
     return n
 
 
-@njit(nogil=True)
+@apart
 def collect(
     records: Any,
     start: int,
@@ -339,8 +353,7 @@ def collect(
     receives the records whose transactions cannot be told from a pattern. Returns the first record
     that was not taken, and how many there are in ``left``.
     """
-    lines = np.empty(MOST_PARTS + 16, np.int32)
-    sectors = np.empty(MOST_PARTS, np.int64)
+    lines, sectors = buffer.lines, buffer.sectors
     part, stats, flags_of = buffer.part, pairs.stats, pairs.flags
     n, n_segment, n_left = buffer.used[0], buffer.used[1], np.int64(0)
     room = part.shape[0] - MOST_PARTS

@@ -135,12 +135,7 @@ class MemorySystem:
         self._patterns = new_patterns(PATTERN_SLOTS)
         self._banked = np.zeros(len(self._pairs.site))
         self._levels = Levels(self._machine, h, self._cut, self._pairs, self._seed)
-        self._buffer = rq.Buffer(
-            np.empty(1 << 20, np.int64),
-            np.empty((1 << 14, 3), np.int64),
-            np.zeros(self._per_wave, np.bool_),
-            np.zeros(2, np.int64),
-        )
+        self._buffer = rq.new_buffer(self._per_wave)
         self._state = np.full(4, -1, np.int64)
         self._before: tuple[NDArray[np.int64], ...] | None = None
 

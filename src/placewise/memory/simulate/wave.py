@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Caches, Int, access
-from placewise.memory.simulate.lanes import bits
+from placewise.memory.simulate.lanes import apart, bits
 from placewise.memory.simulate.requests import (
     LAST,
     LINE_BIT,
@@ -25,6 +24,7 @@ from placewise.memory.simulate.requests import (
     SECTOR_BIT,
     SECTORS,
     STORE,
+    Buffer,
     Pairs,
 )
 
@@ -55,28 +55,56 @@ class Missed(NamedTuple):
     """(shares, SMs)"""
 
 
-@njit(nogil=True)
-def sort_segments(
-    segment: NDArray[np.int64], parts: int, seats: int, sms: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], bool]:
-    """The last three columns of a :class:`Wave` from a buffer's segments; and whether they are of
-    several phases. ``parts`` is the number of all parts."""
-    count = segment.shape[0]
-    first = np.zeros(seats + 1, np.int64)
+class Room(NamedTuple):
+    """What one thread works in."""
+
+    alive: NDArray[np.int64]
+    segment: NDArray[np.int64]
+    at: NDArray[np.int64]
+    end: NDArray[np.int64]
+    own_phase: NDArray[np.int64]
+    """(warps of an SM or SMs, the more,) each: warps that have something left, the segment each is
+    in, its next part, the end of its parts, and its phase."""
+    phase: NDArray[np.int64]
+    """(blocks of an SM,)"""
+    first_of: NDArray[np.int64]
+    """(pairs,) first cache of each pair."""
+    out: NDArray[np.int64]
+    """(shares,)"""
+
+
+def new_room(warps: int, sms: int, blocks: int, pairs: int, shares: int) -> Room:
+    """For so many warps and blocks of an SM."""
+    sizes = (max(warps, sms),) * 5 + (blocks, pairs, shares)
+    return Room(*(np.zeros(size, np.int64) for size in sizes))
+
+
+@apart
+def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> bool:
+    """Fill the last three columns of a wave from a buffer's segments; whether they are of several
+    phases. ``at`` (seats,) is room to work in."""
+    segment, first, ordered, sm_part = (
+        buffer.segment,
+        wave.seat_segment,
+        wave.segment,
+        wave.sm_part,
+    )
+    parts, count = buffer.used[0], buffer.used[1]
+    seats, sms = first.shape[0] - 1, sm_part.shape[0] - 1
+    per_sm = seats // sms
+    first[:] = 0
+    sm_part[:] = 0
     for s in range(count):
         first[segment[s, 0] + 1] += 1
     for seat in range(seats):
         first[seat + 1] += first[seat]
-    at = first[:-1].copy()
-    ordered = np.empty((count, 3), np.int64)
-    sm_part = np.zeros(sms + 1, np.int64)
-    per_sm = seats // sms
+        at[seat] = first[seat]
     phased = False
     for s in range(count):
         seat = segment[s, 0]
-        end = segment[s + 1, 2] if s + 1 < count else np.int64(parts)
+        end = segment[s + 1, 2] if s + 1 < count else parts
         k = at[seat]
-        at[seat] += 1
+        at[seat] = k + 1
         ordered[k, 0] = segment[s, 1]
         ordered[k, 1] = segment[s, 2]
         ordered[k, 2] = end
@@ -84,10 +112,10 @@ def sort_segments(
         phased = phased or segment[s, 1] != segment[0, 1]
     for sm in range(sms):
         sm_part[sm + 1] += sm_part[sm]
-    return first, ordered, sm_part, phased
+    return phased
 
 
-@njit(nogil=True)
+@apart
 def run_sms(
     first_sm: int,
     last_sm: int,
@@ -100,6 +128,7 @@ def run_sms(
     start: Int,
     missed: Missed,
     hits: NDArray[np.int64],
+    room: Room,
 ) -> None:
     """Run the L1s of some SMs through a wave.
 
@@ -109,21 +138,15 @@ def run_sms(
     ``hits`` (pairs,) counts sectors that loads found.
     """
     per_sm = (wave.seat_segment.shape[0] - 1) // (wave.sm_part.shape[0] - 1)
-    alive = np.empty(per_sm, np.int64)
-    segment = np.empty(per_sm, np.int64)
-    at = np.empty(per_sm, np.int64)
-    end = np.empty(per_sm, np.int64)
-    own_phase = np.empty(per_sm, np.int64)
-    phase = np.zeros(-(-per_sm // warps), np.int64)
+    alive, segment, at, end, own_phase = room.alive, room.segment, room.at, room.end, room.own_phase
+    phase, first_of, out = room.phase, room.first_of, room.out
     parts, segments, seat_segment = wave.part, wave.segment, wave.seat_segment
     missed_part, missed_turn = missed.part, missed.turn
     first_caches = np.int64(caches.geometry.shape[0])
     # Which cache a pair asks first: stores and atomics go past those of the SM.
-    first_of = np.empty(pairs.used[0], np.int64)
     for p in range(pairs.used[0]):
         first_of[p] = pairs.cache[p] if pairs.kind[p] == LOAD else first_caches
     shares = missed.length.shape[0]
-    out = np.empty(shares, np.int64)
 
     for sm in range(first_sm, last_sm):
         count = 0
@@ -135,7 +158,8 @@ def run_sms(
                 count += 1
                 segment[w] = s
                 own_phase[w], at[w], end[w] = segments[s, 0], segments[s, 1], segments[s, 2]
-        out[:] = wave.sm_part[sm]
+        for share in range(shares):
+            out[share] = wave.sm_part[sm]
         turn = 0
         tick = start
         moved = True
@@ -203,7 +227,7 @@ def run_sms(
             missed.length[share, sm] = out[share] - wave.sm_part[sm]
 
 
-@njit(nogil=True)
+@apart
 def _block_phases(
     own: NDArray[np.int64],
     alive: NDArray[np.int64],
@@ -219,7 +243,7 @@ def _block_phases(
         phase[block] = min(phase[block], own[alive[k]])
 
 
-@njit(nogil=True)
+@apart
 def run_l2(
     wave: Wave,
     pairs: Pairs,
@@ -231,6 +255,7 @@ def run_l2(
     hits: NDArray[np.int64],
     fetched: NDArray[np.int64],
     written: NDArray[np.int64],
+    room: Room,
 ) -> None:
     """Run what all SMs missed of one share of the lines through that share of L2, in the order of
     rounds, within a round by SM.
@@ -240,9 +265,7 @@ def run_l2(
     :func:`run_sms`.
     """
     shares, sms = missed.length.shape
-    at = np.empty(sms, np.int64)
-    end = np.empty(sms, np.int64)
-    busy = np.empty(sms, np.int64)
+    at, end, busy = room.at, room.end, room.alive
     parts, turns = missed.part[share], missed.turn[share]
     count = 0
     for sm in range(sms):
