@@ -99,7 +99,8 @@ def _text(path: Path) -> str:
         data = path.read_bytes()
         return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        raise CaseError(f"cannot read the measured times: {error}", where=str(path)) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CaseError(f"cannot read the measured times: {reason}", where=str(path)) from error
 
 
 def _from_csv(text: str, path: Path, column: str | None) -> Found:
