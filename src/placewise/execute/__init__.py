@@ -6,12 +6,20 @@ from placewise.execute.device_memory import DeviceMemory
 from placewise.execute.one_launch import execute
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES
-from placewise.execute.trace import Site, TraceChunk, TraceConsumer, lane_offsets
+from placewise.execute.trace import (
+    CompiledConsumer,
+    Site,
+    Taker,
+    TraceChunk,
+    TraceConsumer,
+    lane_offsets,
+)
 
 __all__ = [
     "DEFAULT_LIMIT",
     "TRACE_SPACES",
     "BlockCounts",
+    "CompiledConsumer",
     "DeviceArray",
     "DeviceMemory",
     "DevicePointer",
@@ -19,6 +27,7 @@ __all__ = [
     "Execution",
     "SampledBlocks",
     "Site",
+    "Taker",
     "TraceChunk",
     "TraceConsumer",
     "execute",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.layout import address
+from placewise.execute.layout import WINDOW_ARRAY, address
 from placewise.execute.texture_words import TexelRead
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Device:
     """Changes with every change of ``windows``, within one memory."""
     idle: dict[IdleKey, list[Worker]]
     """Workers of earlier launches on this memory, to be used again."""
+
+    @functools.cached_property
+    def array_of_window(self) -> NDArray[np.int32]:
+        """Which of ``arrays`` lies in each window, or -1."""
+        return self.windows[:, WINDOW_ARRAY].astype(np.int32)
 
     def region_near(self, where: int) -> tuple[Region, int] | None:
         """The region nearest to a generic address, and the byte offset in it (may be negative)."""

@@ -31,7 +31,7 @@ from placewise.execute.resolve import DeviceArgument, resolve, written_through
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress, run_on
 from placewise.execute.texture_words import texel_read, texture_words
-from placewise.execute.trace import TraceConsumer
+from placewise.execute.trace import CompiledConsumer, TraceConsumer
 from placewise.execute.translate import parsed
 from placewise.execute.worker import Worker
 from placewise.kernel.kernel import Kernel
@@ -156,7 +156,7 @@ class DeviceMemory:
         launch: Launch,
         arguments: Sequence[DeviceArgument],
         *,
-        consumer: TraceConsumer | None = None,
+        consumer: TraceConsumer | CompiledConsumer | None = None,
         trace_blocks: NDArray[np.bool_] | None = None,
         trace_spaces: frozenset[str] = TRACE_SPACES,
         run_blocks: NDArray[np.integer[Any]] | None = None,

@@ -171,6 +171,16 @@ class Slot(IntEnum):
     """Function that runs a warp of a block that is not traced; may change while blocks run."""
     WARP_TRACED = 91
     """The same for a block that is traced."""
+    TAKE = 73
+    """Compiled function that takes a full trace buffer; 0 where Python does."""
+    TAKE_STATE = 74
+    """What it is called with."""
+    RUNS = 75
+    """Pointer to the runs of the trace buffer."""
+    RUN = 76
+    """Pointer to the present run."""
+    OFFSET_SHIFT = 77
+    """Binary logarithm of an offset's bytes."""
 
     RESIDENTS = 68
     """Pointer to a row of :data:`RESIDENT_WORDS` for each block that can be held at once."""
@@ -242,6 +252,9 @@ WINDOW_WORDS = 8
 """64-bit words of an entry of the window table, a cache line: first address, bytes that can be
 read, host pointer, array number, bytes that can be written, pointer to a texture's words."""
 
+WINDOW_ARRAY = 3
+"""Which of them is the array's number."""
+
 WINDOW_TEXTURE = 5
 """Number of the last of these words; 0 for what is no texture or surface."""
 
@@ -274,10 +287,18 @@ TRACE_RECORD = np.dtype(
         ("stride", np.int32),
         ("row", np.int32),
         ("mask", np.uint32),
-        ("array", np.int32),
-        ("block", np.int32),
-        ("warp", np.int32),
-        ("phase", np.int32),
     ]
 )
-"""One trace record: what the address says, what the site says, who it is."""
+"""One trace record. ``base`` and ``upper`` are device addresses, of which the window tells the
+array; the rest is as :class:`placewise.execute.trace.TraceChunk` has it."""
+
+TRACE_RUN = np.dtype(
+    [("first", np.int32), ("block", np.int32), ("warp", np.int32), ("phase", np.int32)]
+)
+"""Whose the records are from number ``first`` of the buffer on, up to the next run's first."""
+
+TAKEN_RECORDS = 512
+"""Records of a buffer that compiled code takes: it stays in the processor's first-level cache."""
+
+TAKEN_OFFSETS = 4096
+"""Offsets of single lanes that such a buffer has room for."""

@@ -12,7 +12,7 @@ from placewise.execute.device_memory import DeviceMemory
 from placewise.execute.fill import fill
 from placewise.execute.result import Execution
 from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress
-from placewise.execute.trace import TraceConsumer
+from placewise.execute.trace import CompiledConsumer, TraceConsumer
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 
@@ -22,7 +22,7 @@ def execute(
     launch: Launch,
     inputs: Inputs,
     *,
-    consumer: TraceConsumer | None = None,
+    consumer: TraceConsumer | CompiledConsumer | None = None,
     trace_blocks: NDArray[np.bool_] | None = None,
     trace_spaces: frozenset[str] = TRACE_SPACES,
     run_blocks: NDArray[np.integer[Any]] | None = None,

@@ -18,11 +18,12 @@ from placewise.errors import CaseError
 from placewise.execute.checked import Check, LaunchCheck, Scene
 from placewise.execute.device import Device, IdleKey
 from placewise.execute.faults import execution_error
+from placewise.execute.hand_over import HandOver, ToCompiled, ToPython, TraceBuffer
 from placewise.execute.host_calls import Printed
 from placewise.execute.layout import Slot
 from placewise.execute.result import Execution
 from placewise.execute.threads import start
-from placewise.execute.trace import TraceConsumer
+from placewise.execute.trace import CompiledConsumer, TraceConsumer
 from placewise.execute.translate import (
     Translation,
     blocks_may_run_together,
@@ -31,7 +32,7 @@ from placewise.execute.translate import (
     translate,
 )
 from placewise.execute.uniform import WarpShape
-from placewise.execute.worker import TraceBuffer, Worker, thread_coordinates
+from placewise.execute.worker import Worker, thread_coordinates
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
 
@@ -59,7 +60,7 @@ def run_on(
     launch: Launch,
     outputs: tuple[tuple[str, NDArray[np.generic]], ...],
     *,
-    consumer: TraceConsumer | None,
+    consumer: TraceConsumer | CompiledConsumer | None,
     trace_blocks: NDArray[np.bool_] | None,
     trace_spaces: frozenset[str],
     run_blocks: NDArray[np.integer[Any]] | None,
@@ -100,7 +101,9 @@ def run_on(
     translation = version(wanted)
     every = not wanted or bool(traced[blocks].all())
     untraced = translation if every else version(frozenset())
-    if consumer is not None:
+    if isinstance(consumer, CompiledConsumer):
+        consumer.begin_taking(translation.sites, device.arrays, device.array_of_window)
+    elif consumer is not None:
         consumer.begin(translation.sites, device.arrays)
     runner = _Runner(
         translation,
@@ -146,7 +149,9 @@ def _block_list(launch: Launch, run_blocks: NDArray[np.integer[Any]] | None) -> 
 
 
 def _traced_flags(
-    launch: Launch, consumer: TraceConsumer | None, trace_blocks: NDArray[np.bool_] | None
+    launch: Launch,
+    consumer: TraceConsumer | CompiledConsumer | None,
+    trace_blocks: NDArray[np.bool_] | None,
 ) -> NDArray[np.uint8]:
     if consumer is None:
         return np.zeros(1, np.uint8)
@@ -172,7 +177,7 @@ class _Runner:
         launch: Launch,
         traced: NDArray[np.uint8],
         limit: int,
-        consumer: TraceConsumer | None,
+        consumer: TraceConsumer | CompiledConsumer | None,
         progress: Progress | None,
     ) -> None:
         self.translation = translation
@@ -186,6 +191,7 @@ class _Runner:
         self.workers: list[Worker] = []
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.plain: queue.SimpleQueue[NDArray[np.int64]] = queue.SimpleQueue()
+        self.windows = device.array_of_window
         self.total = 0
         self.running = 0
         self._looked = 0.0
@@ -200,7 +206,7 @@ class _Runner:
         if count > 1:
             marked = (
                 self.traced[blocks] != 0
-                if self.consumer is not None
+                if self.consumer is not None and not self._all_deliver
                 else np.zeros(blocks.size, bool)
             )
             own = blocks[marked]
@@ -219,7 +225,8 @@ class _Runner:
             for worker in self.workers:
                 worker.stop()
                 # A worker that waits for a buffer must wake up to see that it is to end.
-                worker.free.put(TraceBuffer(large=self.device.large))
+                if worker.hand_over is not None:
+                    worker.hand_over.wake()
             while self.running:
                 self.running -= self.messages.get() is None
             if self.check is not None:
@@ -254,7 +261,7 @@ class _Runner:
                 worker = kept.pop()
                 worker.again(self.device, self.launch)
                 return worker
-        delivers = self.consumer is not None and number == 0
+        delivers = self.consumer is not None and (number == 0 or self._all_deliver)
         return Worker(
             self.translation,
             self.device,
@@ -262,11 +269,26 @@ class _Runner:
             thread_coordinates(self.launch),
             self.traced,
             self.limit,
-            self._deliver(number) if delivers else None,
+            partial(self._hand_over, number) if delivers else None,
         )
 
-    def _deliver(self, number: int) -> Callable[[TraceBuffer, int, int], None]:
-        return lambda buffer, records, rows: self.messages.put((number, buffer, records, rows))
+    @property
+    def _all_deliver(self) -> bool:
+        return isinstance(self.consumer, CompiledConsumer) and self.consumer.parallel
+
+    def _hand_over(self, number: int, ctx: NDArray[np.int64]) -> HandOver:
+        consumer, large = self.consumer, self.device.large
+        if not isinstance(consumer, CompiledConsumer):
+            return ToPython(ctx, lambda *filled: self.messages.put(filled), large=large)
+
+        def refused() -> None:
+            try:
+                consumer.refused(number)
+            except BaseException as error:
+                ctx[Slot.STOP] = 1
+                self.messages.put(error)
+
+        return ToCompiled(ctx, consumer.taker(number), refused, large=large)
 
     def _work(self, worker: Worker, bunches: list[NDArray[np.int64]]) -> None:
         try:
@@ -277,6 +299,7 @@ class _Runner:
             with contextlib.suppress(queue.Empty):
                 while self._one(worker, self.plain.get_nowait()):
                     pass
+            worker.finish_trace()
         except BaseException as error:
             self.messages.put(error)
         finally:
@@ -350,11 +373,16 @@ class _Runner:
             elif isinstance(message, BaseException):
                 raise message
             else:
-                number, buffer, records, rows = message
-                assert self.consumer is not None
-                self.consumer.chunk(buffer.chunk(records, rows))
-                self.workers[number].free.put(buffer)
-                self._narrow()
+                self._consume(*message)
+
+    def _consume(self, buffer: TraceBuffer, sizes: tuple[int, int, int]) -> None:
+        hand_over = self.workers[0].hand_over
+        assert isinstance(hand_over, ToPython)
+        assert self.consumer is not None
+        assert not isinstance(self.consumer, CompiledConsumer)
+        self.consumer.chunk(buffer.chunk(sizes, self.windows))
+        hand_over.take_back(buffer)
+        self._narrow()
 
 
 def _bunches(blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:

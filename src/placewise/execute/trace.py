@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,44 @@ def affine(chunk: TraceChunk) -> NDArray[np.bool_]:
     step = 16 * np.asarray(chunk.stride, np.int64)
     on_line: NDArray[np.bool_] = (chunk.row < 0) & (chunk.upper - chunk.base == step)
     return on_line
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A compiled function that takes chunks of one worker."""
+
+    function: int
+    """Address of ``int64 take(int64 state, records, int64 n, runs, int64 n, offsets, int64 n)``:
+    pointers to :data:`~placewise.execute.layout.TRACE_RECORD`, to
+    :data:`~placewise.execute.layout.TRACE_RUN` and to int32 (int64 where an array has 2 GiB or
+    more), each with the number of elements, good until the call returns. It returns 0, or anything
+    else if it cannot take the chunk now."""
+    state: int
+    """Its first argument."""
+    kept: object = None
+    """What must be kept while the function is in use."""
+
+
+@runtime_checkable
+class CompiledConsumer(Protocol):
+    """Takes a run's accesses in compiled code, without Python, in the threads that make them."""
+
+    parallel: bool
+    """Whether several workers may deliver at once, each to a taker of its own. Else one worker runs
+    all traced blocks, in ascending order."""
+
+    def begin_taking(
+        self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
+    ) -> None:
+        """Once before the first chunk. Addresses of records have the number of a window from bit
+        :data:`~placewise.execute.layout.WINDOW_SHIFT` on; ``windows`` tells which of ``arrays`` is
+        there, or -1 for shared and local memory. The bits below are the offset."""
+
+    def taker(self, worker: int) -> Taker:
+        """What takes the chunks of this worker (from 0)."""
+
+    def refused(self, worker: int) -> None:
+        """This worker's taker has not taken a chunk; it will be asked again. May raise."""
 
 
 class TraceConsumer(Protocol):

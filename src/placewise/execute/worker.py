@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import queue
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +12,12 @@ from numpy.typing import NDArray
 from placewise.execute import layout
 from placewise.execute.block_memory import BlockMemory
 from placewise.execute.device import Device
+from placewise.execute.hand_over import HandOver
 from placewise.execute.host_calls import Assertion, HostCalls
 from placewise.execute.layout import Fault, Slot
-from placewise.execute.trace import TraceChunk
 from placewise.execute.translate import Translation
 from placewise.kernel.launch import Launch
 
-_TRACE_WORDS = slice(Slot.RECORDS, Slot.ROW_LIMIT + 1)
 _FLUSH = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -38,36 +35,10 @@ class FaultReport:
     assertion: Assertion | None = None
 
 
-TRACE_BUFFERS = 3
-"""Buffers of a traced run: one being filled, one being consumed, one to level out the two."""
-
-
-class TraceBuffer:
-    """Records and rows that compiled code fills."""
-
-    def __init__(self, *, large: bool) -> None:
-        self.records = np.zeros(layout.TRACE_RECORDS + layout.TRACE_SLACK, layout.TRACE_RECORD)
-        offsets = layout.TRACE_OFFSETS + layout.OFFSETS_SLACK
-        self.rows: NDArray[Any] = np.zeros(offsets, np.int64 if large else np.int32)
-        self._columns = {name: self.records[name] for name in layout.TRACE_RECORD.names or ()}
-        record, row = self.records.ctypes.data, self.rows.ctypes.data
-        limits = (
-            record + layout.TRACE_RECORDS * self.records.itemsize,
-            row + layout.TRACE_OFFSETS * self.rows.itemsize,
-        )
-        self.words = np.array([record, record, limits[0], row, row, limits[1]], np.int64)
-        """Of the context, from ``Slot.RECORDS`` on, for the empty buffer."""
-
-    def chunk(self, records: int, rows: int) -> TraceChunk:
-        """The first ``records`` accesses, as views."""
-        columns: dict[str, Any] = {name: c[:records] for name, c in self._columns.items()}
-        return TraceChunk(offsets=self.rows[:rows], **columns)
-
-
 class Worker:
-    """Runs lists of blocks. ``deliver`` takes full trace buffers and must give them back.
+    """Runs lists of blocks. ``hand_over`` makes what takes its trace, given its context.
 
-    A worker that delivers nothing can be used again, see :meth:`again`.
+    A worker that hands nothing over can be used again, see :meth:`again`.
     """
 
     def __init__(
@@ -78,7 +49,7 @@ class Worker:
         tid: NDArray[np.int32],
         traced_blocks: NDArray[np.uint8],
         limit: int,
-        deliver: Callable[[TraceBuffer, int, int], None] | None,
+        hand_over: Callable[[NDArray[np.int64]], HandOver] | None,
     ) -> None:
         program, compiled = translation.program, translation.compiled
         self.translation = translation
@@ -86,9 +57,6 @@ class Worker:
         counters = 2 * len(program.blocks) + len(program.accesses) + len(program.guards)
         self.counters = np.zeros(counters, np.int64)
         self.touched = np.zeros((layout.WINDOWS, 2), np.uint8)
-        self.deliver = deliver
-        self.free: queue.SimpleQueue[TraceBuffer] = queue.SimpleQueue()
-        self.buffer: TraceBuffer | None = None
         self._tid = tid
         self._traced_blocks = traced_blocks
         shared = program.shared_bytes + launch.shared_bytes
@@ -143,10 +111,7 @@ class Worker:
         if translation.calls_host:
             self._host = _HOST(self.host_calls.call)
             self.set(Slot.HOST, ctypes.cast(self._host, ctypes.c_void_p).value or 0)
-        if deliver is not None:
-            for _ in range(TRACE_BUFFERS):
-                self.free.put(TraceBuffer(large=device.large))
-            self._take_buffer()
+        self.hand_over = hand_over(self.ctx) if hand_over is not None else None
         self._fresh = self.ctx.copy()
 
     def again(self, device: Device, launch: Launch) -> None:
@@ -199,26 +164,12 @@ class Worker:
 
     def finish_trace(self) -> None:
         """Hand over what the present buffer holds."""
-        if self.deliver is not None:
-            self._on_flush(0)
-
-    def _take_buffer(self) -> None:
-        self.buffer = self.free.get()
-        self.ctx[_TRACE_WORDS] = self.buffer.words
+        if self.hand_over is not None:
+            self.hand_over.finish()
 
     def _on_flush(self, _self: int) -> None:
-        buffer = self.buffer
-        if buffer is None or self.deliver is None:
-            return
-        if self.ctx[Slot.STOP]:
-            # The run is ending; what it still records is of no use.
-            self.ctx[_TRACE_WORDS] = buffer.words
-            return
-        record, next_record, _, row, next_row, _ = self.ctx[_TRACE_WORDS].tolist()
-        records = (next_record - record) // layout.TRACE_RECORD.itemsize
-        if records:
-            self.deliver(buffer, records, (next_row - row) // buffer.rows.itemsize)
-            self._take_buffer()
+        if self.hand_over is not None:
+            self.hand_over.flush()
 
 
 def thread_coordinates(launch: Launch) -> NDArray[np.int32]:

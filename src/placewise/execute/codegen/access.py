@@ -13,7 +13,17 @@ from typing import Protocol
 
 from placewise.execute.codegen.text import Text
 from placewise.execute.ir import Access
-from placewise.execute.layout import WINDOW_SHIFT, WINDOW_WORDS, WINDOWS, Fault, Slot
+from placewise.execute.layout import (
+    WINDOW_OF_SPACE,
+    WINDOW_SHIFT,
+    WINDOW_WORDS,
+    WINDOWS,
+    Fault,
+    Slot,
+    address,
+)
+
+_SHARED = str(address(WINDOW_OF_SPACE["shared"]))
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,13 @@ def kind_of(access: Access, *, traced: bool) -> Kind:
 
 @dataclass(frozen=True)
 class Range:
-    """The memory that an access may reach: start address, size, host pointer, array number."""
+    """The memory that an access may reach: start address, size, host pointer, and the address of
+    its start in the device address space, which differs where a space has its own addresses."""
 
     start: str
     size: str
     host: str
-    array: str
+    place: str
     window: str | None
 
 
@@ -91,7 +102,7 @@ def find_range(t: Text, kind: Reacher, address: str) -> Range:
     """The range around one lane's address (an LLVM value of the helper's address type)."""
     if kind.memory == "shared":
         size = t.slot(Slot.SHARED_BYTES, invariant=True)
-        return Range("0", size, t.slot(Slot.SHARED, "ptr", invariant=True), "-1", None)
+        return Range("0", size, t.slot(Slot.SHARED, "ptr", invariant=True), _SHARED, None)
     shifted = t.op(f"lshr i64 {address}, {WINDOW_SHIFT}")
     window = t.op(f"and i64 {shifted}, {WINDOWS - 1}")
     table = t.slot(Slot.WINDOWS, "ptr", invariant=True)
@@ -99,10 +110,10 @@ def find_range(t: Text, kind: Reacher, address: str) -> Range:
     start = t.op(f"load i64, ptr {entry}, !invariant.load !0")
     fields = []
     reach = 1 if kind.action == "load" else 4
-    for n, type_ in ((reach, "i64"), (2, "ptr"), (3, "i64")):
+    for n, type_ in ((reach, "i64"), (2, "ptr")):
         pointer = t.op(f"getelementptr i64, ptr {entry}, i64 {n}")
         fields.append(t.op(f"load {type_}, ptr {pointer}, !invariant.load !0"))
-    return Range(start, fields[0], fields[1], fields[2], window)
+    return Range(start, fields[0], fields[1], start, window)
 
 
 def touch(t: Text, found: Range, action: str) -> None:

@@ -90,7 +90,7 @@ def atomic_helper(access: Access, declarations: set[str], *, traced: bool, paral
     t.start("near")
     touch(t, found, "atomic")
     if traced:
-        records.append_any(t, found.array, relative, kind.address)
+        records.append_any(t, found.place, relative, kind.address)
     t.do("br label %near.loop")
     t.start("near.loop")
     loop("near.loop", lambda at, _lane, _on: _host(t, found.host, kind, at))

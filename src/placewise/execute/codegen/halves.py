@@ -82,6 +82,7 @@ class Halves:
 def trace_halves(t: Text, h: Halves, found: Range, at: tuple[str, str], step: int) -> None:
     """A record of both halves; an upper half without active lanes continues the lower one."""
 
-    follows = t.op(f"add i64 {at[0]}, {16 * step}")
-    upper = t.op(f"select i1 {h.high_empty}, i64 {follows}, i64 {at[1]}")
-    records.append(t, found.array, (at[0], upper), step)
+    low, high = (t.op(f"add i64 {x}, {found.place}") for x in at)
+    follows = t.op(f"add i64 {low}, {16 * step}")
+    upper = t.op(f"select i1 {h.high_empty}, i64 {follows}, i64 {high}")
+    records.append(t, (low, upper), step)

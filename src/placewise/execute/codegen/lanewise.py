@@ -13,7 +13,9 @@ from placewise.execute.codegen.access import (
     touch,
 )
 from placewise.execute.codegen.text import Text
-from placewise.execute.layout import WINDOW_OF_SPACE, Slot
+from placewise.execute.layout import WINDOW_OF_SPACE, Slot, address
+
+_LOCAL = str(address(WINDOW_OF_SPACE["local"]))
 
 
 def lane_loop(t: Text, kind: Kind, action: str) -> None:
@@ -88,7 +90,8 @@ def lane_pointer(
     touch(t, found, action)
     if kind.traced and trace:
         bit = t.op(f"shl i32 1, {lane}")
-        records.append(t, found.array, (relative, relative), 0, bit)
+        at = t.op(f"add i64 {relative}, {found.place}")
+        records.append(t, (at, at), 0, bit)
     return t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
 
 
@@ -97,7 +100,7 @@ def _own_local(t: Text, lane: str) -> Range:
     size = t.slot(Slot.LOCAL_BYTES, invariant=True)
     first = t.slot(Slot.LOCAL, "ptr")
     start = t.op(f"mul i64 {t.op(f'zext i32 {lane} to i64')}, {size}")
-    return Range("0", size, t.op(f"getelementptr i8, ptr {first}, i64 {start}"), "-1", None)
+    return Range("0", size, t.op(f"getelementptr i8, ptr {first}, i64 {start}"), _LOCAL, None)
 
 
 def _or_local(t: Text, found: Range, lane: str) -> Range:
@@ -112,7 +115,7 @@ def _or_local(t: Text, found: Range, lane: str) -> Range:
         found.start,
         t.op(f"select i1 {local}, i64 {own.size}, i64 {found.size}"),
         t.op(f"select i1 {local}, ptr {own.host}, ptr {found.host}"),
-        found.array,
+        found.place,
         found.window,
     )
 
@@ -121,7 +124,7 @@ def local_access(kind: Kind, declarations: set[str]) -> str:
     """Loads and stores of local memory, where each lane has its own copy of every address."""
     t = Text(declarations)
     if kind.traced:
-        records.append_any(t, "-1", "%address", "i32")
+        records.append_any(t, _LOCAL, "%address", "i32")
     quiet = Kind(kind.action, "local", kind.bits, kind.count, traced=False)
     lane_loop(t, quiet, kind.action)
     values = ""

@@ -37,7 +37,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     t.start("good")
     touch(t, found, "load")
     if kind.traced:
-        records.write_there(t, found.array, (relative, relative), 0)
+        records.write_there(t, t.op(f"add i64 {relative}, {found.place}"))
     pointer = t.op(f"getelementptr i8, ptr {found.host}, i64 {relative}")
     give(t, kind.scalar_result, load_elements(t, kind, pointer), kind.element)
     t.start("bad")
@@ -46,7 +46,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
         f"{first_lane(t, '%mask')}, i64 {wide})"
     )
     t.do(f"ret {kind.scalar_result} zeroinitializer")
-    record = ", ptr %record, <4 x i32> %identity" if kind.traced else ""
+    record = ", ptr %record" if kind.traced else ""
     head = (
         f"define internal fastcc {kind.scalar_result} {kind.name}.one(ptr %ctx, {kind.address} "
         f"%address, i32 %mask, i32 %site{record}) alwaysinline #0 {{"
@@ -140,7 +140,7 @@ def _general_load(t: Text, kind: Kind, options: Options, name: str) -> str:
     touch(t, found, "load")
     index_type, index = gather_index(t, kind, relative, options.large)
     if kind.traced:
-        records.append_any(t, found.array, index, index_type)
+        records.append_any(t, found.place, index, index_type)
     values = []
     for n in range(kind.count):
         base = found.host

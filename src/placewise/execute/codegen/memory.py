@@ -69,7 +69,7 @@ def _uniform_load(s: State, n: Node, access: Access, kind: Kind, *, guarded: boo
         f"i32 {mask}, i32 {access.site}"
     )
     # This helper is put in place, and so can record where the warp function does.
-    call += ", ptr {record}, <4 x i32> %identity)" if kind.traced else ")"
+    call += ", ptr {record})" if kind.traced else ")"
     _finish(s, n, access, call, kind.scalar_result, mask, guarded=guarded)
 
 

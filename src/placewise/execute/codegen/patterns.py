@@ -227,7 +227,7 @@ def check_function(check: Check, declarations: set[str]) -> str:
     values = (
         ("<32 x i32>", short),
         ("ptr", found.host),
-        ("i64", found.array),
+        ("i64", found.place),
         ("i64", found.window or "0"),
     )
     for n, (type_, value) in enumerate(values):
@@ -304,7 +304,11 @@ def _short_way(
     s.start(good)
     touch(s, found, kind.action)
     if kind.traced:
-        records.write_here(s, access.site, "-1", found.array, (relative[0], relative[1]), step)
+        places = [
+            s.op(f"add i64 {x}, {found.place}") if kind.memory == "shared" else y
+            for x, y in zip(relative, at, strict=True)
+        ]
+        records.write_here(s, access.site, "-1", (places[0], places[1]), step)
     pointers = [s.op(f"getelementptr i8, ptr {found.host}, i64 {x}") for x in relative]
     if n.op == "store":
         _store_halves(s, kind, pointers, s.vector(n.args[1]))

@@ -1,17 +1,18 @@
 """Trace records, written by the code that makes the accesses.
 
-A record is 48 bytes (:data:`placewise.execute.layout.TRACE_RECORD`): two offsets, four words that
-are mostly constants of the site, four that say which array and which warp. A buffer is full a few
-hundred records before its end, so that a basic block looks only once whether there is room, and its
-accesses write their records without a call or a branch. In between, the place of the next record is
-kept in a register (``%rec``), and in the context where a helper or the next block goes on.
+A record is 32 bytes (:data:`placewise.execute.layout.TRACE_RECORD`): two addresses, and four words
+that are mostly constants of the site. Whose records they are is written once for a run of them,
+whenever a warp begins or goes on. A buffer is full a few hundred records before its end, so that a
+basic block looks only once whether there is room, and its accesses write their records without a
+call or a branch. In between, the place of the next record is kept in a register (``%rec``), and in
+the context where a helper or the next block goes on.
 """
 
 from __future__ import annotations
 
 from placewise.execute.codegen.processor import Processor
 from placewise.execute.codegen.text import Text, lanes
-from placewise.execute.layout import TRACE_RECORD, Slot
+from placewise.execute.layout import TRACE_RECORD, TRACE_RUN, Slot
 
 UNCHECKED = 128
 """Records that a basic block writes between two looks at the room that is left."""
@@ -24,21 +25,14 @@ _FIRST = "<32 x i32> zeroinitializer"
 
 def _field(t: Text, record: str, name: str) -> str:
     assert TRACE_RECORD.fields is not None
-    return t.op(f"getelementptr i8, ptr {record}, i64 {TRACE_RECORD.fields[name][1]}")
+    offset = TRACE_RECORD.fields[name][1]
+    return t.op(f"getelementptr i8, ptr {record}, i64 {offset}") if offset else record
 
 
 def _write(
-    t: Text,
-    record: str,
-    site: str,
-    mask: str,
-    array: str,
-    at: tuple[str, str],
-    stride: str,
-    row: str,
-    identity: str,
+    t: Text, record: str, site: str, mask: str, at: tuple[str, str], stride: str, row: str
 ) -> None:
-    """Fill a record; ``at`` and ``array`` are i64, site, mask, stride and row i32."""
+    """Fill a record; ``at`` are device addresses (i64), site, mask, stride and row i32."""
     for name, value in zip(("base", "upper"), at, strict=True):
         t.do(f"store i64 {value}, ptr {_field(t, record, name)}, align 8")
     words = (site, stride, row, mask)
@@ -48,9 +42,6 @@ def _write(
         if word.startswith("%"):
             four = t.op(f"insertelement <4 x i32> {four}, i32 {word}, i64 {n}")
     t.do(f"store <4 x i32> {four}, ptr {_field(t, record, 'site')}, align 8")
-    short = t.op(f"trunc i64 {array} to i32")
-    who = t.op(f"insertelement <4 x i32> {identity}, i32 {short}, i64 0")
-    t.do(f"store <4 x i32> {who}, ptr {_field(t, record, 'array')}, align 8")
 
 
 def _make_room(t: Text, next_slot: Slot, limit_slot: Slot) -> str:
@@ -73,9 +64,25 @@ def _make_room(t: Text, next_slot: Slot, limit_slot: Slot) -> str:
 
 
 def declare(t: Text) -> None:
-    """At the start of a warp function."""
+    """At the start of a warp function: the records that follow are this warp's, in this phase."""
     t.do("%rec = alloca ptr")
-    t.do(f"%identity = load <4 x i32>, ptr {t.slot_pointer(Slot.IDENTITY)}, align 8")
+    record = t.slot(Slot.RECORD, "ptr")
+    bytes_ = t.op(f"sub i64 {t.op(f'ptrtoint ptr {record} to i64')}, {t.slot(Slot.RECORDS)}")
+    first = t.op(f"trunc i64 {t.op(f'lshr i64 {bytes_}, {_BYTES.bit_length() - 1}')} to i32")
+    last = t.slot(Slot.RUN, "ptr")
+    # A run without records gives way to this one.
+    used = t.op(f"icmp ne i32 {t.op(f'load i32, ptr {last}')}, {first}")
+    run = t.op(f"getelementptr i8, ptr {last}, i64 {t.op(f'select i1 {used}, i64 16, i64 0')}")
+    _open_run(t, run, first)
+
+
+def _open_run(t: Text, run: str, first: str) -> None:
+    who = t.slot(Slot.IDENTITY, "<4 x i32>")
+    t.do(
+        f"store <4 x i32> {t.op(f'insertelement <4 x i32> {who}, i32 {first}, i64 0')}, "
+        f"ptr {run}, align 8"
+    )
+    t.set_slot(Slot.RUN, run, "ptr")
 
 
 def begin(t: Text) -> None:
@@ -93,9 +100,10 @@ def take_over(t: Text) -> None:
     t.do(f"store ptr {t.slot(Slot.RECORD, 'ptr')}, ptr %rec")
 
 
-def write_here(t: Text, site: int, mask: str, array: str, at: tuple[str, str], stride: int) -> None:
-    """Record two affine half warps that start ``at`` these offsets, without a look at the room."""
-    _write(t, take(t), str(site), mask, array, at, str(stride), "-1", "%identity")
+def write_here(t: Text, site: int, mask: str, at: tuple[str, str], stride: int) -> None:
+    """Record two affine half warps that start ``at`` these addresses, without a look at the
+    room."""
+    _write(t, take(t), str(site), mask, at, str(stride), "-1")
 
 
 def take(t: Text) -> str:
@@ -105,26 +113,25 @@ def take(t: Text) -> str:
     return record
 
 
-def write_there(t: Text, array: str, at: tuple[str, str], stride: int) -> None:
-    """Fill the record that a helper put in place is given as %record, with %identity."""
-    _write(t, "%record", "%site", "%mask", array, at, str(stride), "-1", "%identity")
+def write_there(t: Text, address: str) -> None:
+    """Fill the record that a helper put in place is given as %record: one address for all."""
+    _write(t, "%record", "%site", "%mask", (address, address), "0", "-1")
 
 
 # --- in helpers, whose parameters are %ctx, %mask and %site
 
 
-def append(t: Text, array: str, at: tuple[str, str], stride: int, mask: str = "%mask") -> None:
-    """Record two affine half warps that start ``at`` these offsets (i64)."""
+def append(t: Text, at: tuple[str, str], stride: int, mask: str = "%mask") -> None:
+    """Record two affine half warps that start ``at`` these addresses (i64)."""
     record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
-    identity = t.slot(Slot.IDENTITY, "<4 x i32>")
-    _write(t, record, "%site", mask, array, at, str(stride), "-1", identity)
+    _write(t, record, "%site", mask, at, str(stride), "-1")
     t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
 
 
-def append_any(t: Text, array: str, offsets: str, type_: str) -> None:
-    """Record an access by its 32 offsets, of LLVM type ``type_``."""
+def append_any(t: Text, start: str, offsets: str, type_: str) -> None:
+    """Record an access by its 32 offsets, of LLVM type ``type_``, from address ``start``."""
     t.do(
-        f"call fastcc void @record.general.{type_}(ptr %ctx, i32 %site, i32 %mask, i64 {array}, "
+        f"call fastcc void @record.general.{type_}(ptr %ctx, i32 %site, i32 %mask, i64 {start}, "
         f"<32 x {type_}> {offsets})"
     )
 
@@ -136,12 +143,53 @@ def functions(declarations: set[str], processor: Processor, *, large: bool) -> s
 
 
 def _flush_function() -> str:
+    """``@flush(ctx)``: hand the buffer over, to compiled code where there is some that takes it."""
     t = Text(set())
-    function, own = t.slot(Slot.FLUSH, "ptr"), t.slot(Slot.SELF)
-    t.do(f"call void {function}(i64 {own})")
+    t.do("br label %head")
+    t.start("head")
+    taker = t.slot(Slot.TAKE, "ptr")
+    stop = t.op(f"load volatile i64, ptr {t.slot_pointer(Slot.STOP)}")
+    own = t.op(f"icmp ne ptr {taker}, null")
+    goes_on = t.op(f"icmp eq i64 {stop}, 0")
+    t.do(f"br i1 {t.op(f'and i1 {own}, {goes_on}')}, label %take, label %ask")
+    t.start("take")
+    listed = [("i64", t.slot(Slot.TAKE_STATE))]
+    for start, next_, bytes_ in (
+        (Slot.RECORDS, Slot.RECORD, _BYTES),
+        (Slot.RUNS, Slot.RUN, TRACE_RUN.itemsize),
+        (Slot.ROWS, Slot.ROW, 0),
+    ):
+        first = t.slot(start)
+        used = t.op(f"sub i64 {t.slot(next_)}, {first}")
+        if bytes_:
+            count = t.op(f"lshr i64 {used}, {bytes_.bit_length() - 1}")
+        else:
+            count = t.op(f"lshr i64 {used}, {t.slot(Slot.OFFSET_SHIFT)}")
+        if start == Slot.RUNS:
+            count = t.op(f"add i64 {count}, 1")
+        listed += [("i64", first), ("i64", count)]
+    status = t.op(f"call i64 {taker}({', '.join(f'{a} {b}' for a, b in listed)})")
+    t.do(f"br i1 {t.op(f'icmp eq i64 {status}, 0')}, label %taken, label %refused")
+    t.start("taken")
+    t.set_slot(Slot.RECORD, t.slot(Slot.RECORDS))
+    t.set_slot(Slot.ROW, t.slot(Slot.ROWS))
+    _open_run(t, t.slot(Slot.RUNS, "ptr"), "0")
+    t.do("ret void")
+    t.start("refused")
+    _ask(t)
+    t.do("br label %head")
+    t.start("ask")
+    _ask(t)
+    _open_run(t, t.slot(Slot.RUNS, "ptr"), "0")
     t.do("ret void")
     head = "define internal void @flush(ptr %ctx) cold noinline #0 {"
     return "\n".join([head, *t.lines, "}"])
+
+
+def _ask(t: Text) -> None:
+    """Have Python hand the buffer over."""
+    function, own = t.slot(Slot.FLUSH, "ptr"), t.slot(Slot.SELF)
+    t.do(f"call void {function}(i64 {own})")
 
 
 def _general(declarations: set[str], processor: Processor, given: str, large: bool) -> str:
@@ -185,9 +233,9 @@ def _general(declarations: set[str], processor: Processor, given: str, large: bo
     t.do(f"br i1 {t.op(f'and i1 {every}, {small}')}, label %line, label %row")
     t.start("line")
     record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
-    identity = t.slot(Slot.IDENTITY, "<4 x i32>")
     stride = t.op(f"trunc i64 {step} to i32")
-    _write(t, record, "%site", "%mask", "%array", (wide[0], upper), stride, "-1", identity)
+    at = [t.op(f"add i64 {x}, %start") for x in (wide[0], upper)]
+    _write(t, record, "%site", "%mask", (at[0], at[1]), stride, "-1")
     t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
     t.do("ret void")
     t.start("row")
@@ -206,13 +254,13 @@ def _general(declarations: set[str], processor: Processor, given: str, large: bo
     before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
     row = t.op(f"trunc i64 {t.op(f'lshr i64 {before}, {3 if large else 2}')} to i32")
     base = first if large else t.op(f"sext i32 {first} to i64")
-    identity = t.slot(Slot.IDENTITY, "<4 x i32>")
-    _write(t, record, "%site", "%mask", "%array", (base, base), "0", row, identity)
+    base = t.op(f"add i64 {base}, %start")
+    _write(t, record, "%site", "%mask", (base, base), "0", row)
     t.set_slot(Slot.RECORD, t.op(f"getelementptr i8, ptr {record}, i64 {_BYTES}"), "ptr")
     t.do("ret void")
     head = (
         f"define internal fastcc void @record.general.{given}(ptr %ctx, i32 %site, i32 %mask, "
-        f"i64 %array, <32 x {given}> %offsets) noinline #0 {{"
+        f"i64 %start, <32 x {given}> %offsets) noinline #0 {{"
     )
     return "\n".join([head, *t.lines, "}"])
 

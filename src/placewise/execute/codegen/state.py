@@ -54,7 +54,7 @@ class Needs:
 
 
 REACH = "{ <32 x i32>, ptr, i64, i64 }"
-"""Where scattered accesses are: offsets, host pointer, array number, window."""
+"""Where scattered accesses are: offsets, host pointer, device address, window."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def vector_store(
     touch(t, found, "store")
     index_type, index = gather_index(t, kind, relative, options.large)
     if kind.traced:
-        records.append_any(t, found.array, index, index_type)
+        records.append_any(t, found.place, index, index_type)
     for n in range(count):
         base = found.host
         if n:

@@ -125,12 +125,12 @@ def _object(t: Text, handle: str) -> tuple[Range, str]:
     entry = t.op(f"getelementptr [{WINDOW_WORDS} x i64], ptr {table}, i64 {window}")
     start = t.op(f"load i64, ptr {entry}, !invariant.load !0")
     fields = []
-    for n, type_ in ((1, "i64"), (2, "ptr"), (3, "i64"), (WINDOW_TEXTURE, "ptr")):
+    for n, type_ in ((1, "i64"), (2, "ptr"), (WINDOW_TEXTURE, "ptr")):
         pointer = t.op(f"getelementptr i64, ptr {entry}, i64 {n}")
         fields.append(t.op(f"load {type_}, ptr {pointer}, !invariant.load !0"))
     exact = t.op(f"icmp eq i64 {start}, {handle}")
-    words = t.op(f"select i1 {exact}, ptr {fields[3]}, ptr null")
-    return Range(start, fields[0], fields[1], fields[2], window), words
+    words = t.op(f"select i1 {exact}, ptr {fields[2]}, ptr null")
+    return Range(start, fields[0], fields[1], start, window), words
 
 
 def _refuse(t: Text, handle: str, status: str, lane: str, *, texture: bool) -> None:
@@ -167,7 +167,7 @@ def _trace(t: Text, found: Range, offsets: str, masks: str, count: str) -> None:
     where = t.op(f"load <32 x i64>, ptr {row}")
     t.do(
         f"call fastcc void @record.general.i64(ptr %ctx, i32 %site, i32 {touched}, "
-        f"i64 {found.array}, <32 x i64> {where})"
+        f"i64 {found.place}, <32 x i64> {where})"
     )
     t.do("br label %each.on")
     t.start("each.on")
