@@ -43,6 +43,8 @@ class Plan:
     """What to look for."""
 
     tlbs: bool = True
+    levels: int | None = None
+    """Caches, nearest first, that are taken apart; of others only the latency is found."""
     most_sets: int = 128
     """Sets of a cache that are looked at one by one; of caches with more, some."""
     sampled_sets: int = 8
@@ -78,6 +80,9 @@ def infer_hierarchy(
     page = min((t.line_bytes for t in tlbs if t.line_bytes), default=None)
     caches: list[Structure] = []
     for level in range(levels):
+        if plan.levels is not None and level >= plan.levels:
+            caches.append(Structure(seen.cycles[level], doubts=("not looked at",)))
+            continue
         progress(f"cache {level + 1} of {levels}")
         margin = _MARGIN if plan.tlbs else _WIDE
         high = margin * (seen.cycles[-1] + walk)

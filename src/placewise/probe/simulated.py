@@ -161,7 +161,8 @@ def _layout(
         rows.append([*shifts, level.run, label, period, place, bits])
         label += len(labels)
         place += len(ways)
-    return geometries, np.array(rows, np.int64), np.concatenate(table), np.concatenate(sets)
+    table_of = np.array(rows, np.int64).reshape(-1, HASH_BITS + 1)
+    return geometries, table_of, np.concatenate(table), np.concatenate(sets)
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,109 @@
+// Latency and rate of instructions that models use. Latency: one warp, each instruction needs the
+// result of the one before. Rate: as many warps as the block has, four independent chains each.
+// `cycles`: clocks before and after, of whichever lane writes last.
+
+constexpr unsigned LINKS = 128;
+constexpr unsigned ROUNDS = 32;
+constexpr unsigned CHAINS = 4;
+
+__device__ __forceinline__ unsigned now() {
+  unsigned cycles;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles)::"memory");
+  return cycles;
+}
+
+// One link of a chain, from x to x.
+#define LINK(Name, Type, letter, ptx)                                                            \
+  struct Name {                                                                                  \
+    typedef Type Value;                                                                          \
+    static __device__ __forceinline__ void apply(Value& x, Value& a, Value b) {                  \
+      asm volatile(ptx : "+" letter(x) : letter(a), letter(b));                                  \
+    }                                                                                            \
+  };
+
+// Sums of one number would become a product, those of Fibonacci's do not.
+struct Iadd {
+  typedef unsigned Value;
+  static __device__ __forceinline__ void apply(Value& x, Value& a, Value) {
+    const Value before = x;
+    asm volatile("add.u32 %0, %0, %1;" : "+r"(x) : "r"(a));
+    a = before;
+  }
+};
+
+template <class Link>
+__device__ __forceinline__ void latency(typename Link::Value a, typename Link::Value b,
+                                        unsigned* cycles, typename Link::Value* out) {
+  typename Link::Value x = static_cast<typename Link::Value>(threadIdx.x);
+  Link::apply(x, a, b);
+  cycles[0] = now();
+#pragma unroll
+  for (unsigned k = 0; k < LINKS; ++k) Link::apply(x, a, b);
+  out[threadIdx.x] = x;
+  cycles[1] = now();
+}
+
+template <class Link>
+__device__ __forceinline__ void rate(typename Link::Value a, typename Link::Value b,
+                                     unsigned* cycles, typename Link::Value* out) {
+  typename Link::Value x[CHAINS], y[CHAINS];
+#pragma unroll
+  for (unsigned c = 0; c < CHAINS; ++c) {
+    x[c] = static_cast<typename Link::Value>(threadIdx.x + c);
+    y[c] = a;
+  }
+  __syncthreads();
+  cycles[0] = now();
+#pragma unroll 1
+  for (unsigned round = 0; round < ROUNDS; ++round) {
+#pragma unroll
+    for (unsigned k = 0; k < LINKS / CHAINS; ++k) {
+#pragma unroll
+      for (unsigned c = 0; c < CHAINS; ++c) Link::apply(x[c], y[c], b);
+    }
+  }
+  __syncthreads();
+  cycles[1] = now();
+  out[threadIdx.x] = x[0] + x[1] + x[2] + x[3];
+}
+
+#define INSTRUCTION(name, Name)                                                                  \
+  extern "C" __global__ void latency_##name(Name::Value a, Name::Value b, unsigned* cycles,      \
+                                            Name::Value* out) {                                  \
+    latency<Name>(a, b, cycles, out);                                                            \
+  }                                                                                              \
+  extern "C" __global__ void rate_##name(Name::Value a, Name::Value b, unsigned* cycles,         \
+                                         Name::Value* out) {                                     \
+    rate<Name>(a, b, cycles, out);                                                               \
+  }
+
+LINK(Fadd, float, "f", "add.rn.f32 %0, %0, %1;")
+LINK(Fmul, float, "f", "mul.rn.f32 %0, %0, %1;")
+LINK(Ffma, float, "f", "fma.rn.f32 %0, %0, %1, %2;")
+LINK(Dadd, double, "d", "add.rn.f64 %0, %0, %1;")
+LINK(Dfma, double, "d", "fma.rn.f64 %0, %0, %1, %2;")
+LINK(Hfma2, unsigned, "r", "fma.rn.f16x2 %0, %0, %1, %2;")
+LINK(Imad, unsigned, "r", "mad.lo.u32 %0, %0, %1, %2;")
+LINK(Lop, unsigned, "r", "lop3.b32 %0, %0, %1, %2, 0x2d;")
+LINK(Imnmx, unsigned, "r", "min.u32 %0, %0, %1;")
+LINK(Shf, unsigned, "r", "shf.l.wrap.b32 %0, %0, %1, %2;")
+LINK(Popc, unsigned, "r", "popc.b32 %0, %0;")
+LINK(Ex2, float, "f", "ex2.approx.ftz.f32 %0, %0;")
+LINK(Rsq, float, "f", "rsqrt.approx.ftz.f32 %0, %0;")
+LINK(Shfl, unsigned, "r", "shfl.sync.bfly.b32 %0, %0, 1, 0x1f, 0xffffffff;")
+
+INSTRUCTION(FADD, Fadd)
+INSTRUCTION(FMUL, Fmul)
+INSTRUCTION(FFMA, Ffma)
+INSTRUCTION(DADD, Dadd)
+INSTRUCTION(DFMA, Dfma)
+INSTRUCTION(HFMA2, Hfma2)
+INSTRUCTION(IADD3, Iadd)
+INSTRUCTION(IMAD, Imad)
+INSTRUCTION(LOP3, Lop)
+INSTRUCTION(IMNMX, Imnmx)
+INSTRUCTION(SHF, Shf)
+INSTRUCTION(POPC, Popc)
+INSTRUCTION(MUFU_EX2, Ex2)
+INSTRUCTION(MUFU_RSQ, Rsq)
+INSTRUCTION(SHFL, Shfl)
