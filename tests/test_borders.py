@@ -10,7 +10,7 @@ import placewise
 ROOT = Path(placewise.__file__).parent
 LINE = [
     "errors", "space", "machine", "kernel", "cases", "execute", "memory", "probe", "model",
-    "choose", "rewrite", "advise", "validate", "report", "cli",
+    "choose", "rewrite", "advise", "validate", "reproduce", "report", "cli",
 ]  # fmt: skip
 ASIDE = {"gpu": "advise"}
 """Folders beside the line, with the last stage that they may know."""

@@ -26,6 +26,7 @@ from placewise.cli.options import (
 )
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import parse_time_ms
+from placewise.cli.reproduce import reproduce
 from placewise.cli.validate import validate
 from placewise.errors import PlacewiseError
 
@@ -165,6 +166,13 @@ app.command(
     "`placewise validate a100.csv.gz a4000.csv.gz --case mine.toml -m A100 -m A4000 "
     "--plot accuracy.svg`",
 )(validate)
+app.command(
+    "reproduce",
+    epilog="Examples:\n\n"
+    "`placewise reproduce porple-table4 hu-liu`\n\n"
+    "`placewise reproduce huang-li-events --counters counters.csv.gz`\n\n"
+    "`placewise reproduce huang-li-ablations --data a100.csv.gz -m A100 --case mine.toml`",
+)(reproduce)
 
 
 @app.command("cases")

@@ -43,7 +43,8 @@ class BankLoad:
 
 def parity(addresses: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
     """(n,) parity of the address bits in ``mask``."""
-    return (np.bitwise_count(addresses & mask) & 1).astype(np.int64)
+    odd: NDArray[np.int64] = (np.bitwise_count(addresses & mask) & 1).astype(np.int64)
+    return odd
 
 
 def banks_and_rows(

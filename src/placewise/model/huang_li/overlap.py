@@ -51,7 +51,7 @@ class OverlapRegression:
     def ratio(self, events: Events) -> float:
         """T_overlap / T_mem as Eq. 11 has it; it may leave [0, 1]."""
         terms = zip(self.coefficients, astuple(events), strict=True)
-        return sum(c * e for c, e in terms) + self.constant
+        return float(sum(c * e for c, e in terms)) + self.constant
 
 
 def t_overlap(ratio: float, t_mem: float) -> float:

@@ -1,0 +1,116 @@
+"""``placewise reproduce``: the papers' tables, recomputed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.options import Format, OutputFormat, Quiet
+from placewise.cli.progress import StepProgress
+from placewise.errors import CaseError
+
+CONFIGURATIONS = 24
+"""Of a table of measured times, unless asked otherwise: some minutes."""
+
+
+class What(StrEnum):
+    """What can be recomputed."""
+
+    porple_table4 = "porple-table4"
+    hu_liu = "hu-liu"
+    addressing = "huang-li-addressing"
+    events = "huang-li-events"
+    ablations = "huang-li-ablations"
+
+
+def reproduce(
+    what: Annotated[
+        list[What] | None,
+        typer.Argument(
+            metavar="[WHAT]...",
+            help="porple-table4, hu-liu, huang-li-addressing, huang-li-events, huang-li-ablations; "
+            "by default all that the given files allow.",
+        ),
+    ] = None,
+    counters: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Recorded counters of one kernel in several forms, for huang-li-events: CSV of "
+            "Nsight Compute, CSV or JSON of KTT. May be given again.",
+        ),
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Measured times of a kernel's configurations, for huang-li-ablations, as "
+            "`validate` reads them. May be given again.",
+        ),
+    ] = None,
+    case: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Their kernel: a case file with [parameters]."),
+    ] = None,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option("--machine", "-m", metavar="NAME|FILE", help="Their GPU, once per --data."),
+    ] = None,
+    configurations: Annotated[
+        int, typer.Option("--configurations", "-n", min=2, help="Taken of each --data file.")
+    ] = CONFIGURATIONS,
+    seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    format_: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    """Recompute tables of the papers behind Placewise, paper beside program."""
+    from placewise.report import report_console
+    from placewise.report.reproduction import render_reproduction, reproduction_document
+    from placewise.reproduce import (
+        Reproduction,
+        ablations,
+        addressing_reproduction,
+        event_selection,
+        hu_liu_tables,
+        porple_table4,
+    )
+
+    chosen = what or [w for w in What if w is not What.ablations or data]
+    if What.ablations in chosen and (not data or case is None):
+        raise CaseError(
+            "the ablations need measured times and their kernel",
+            where="huang-li-ablations",
+            hint="give --data FILE --machine NAME --case FILE.toml",
+        )
+    with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+        make: dict[What, Callable[[], Reproduction]] = {
+            What.porple_table4: lambda: porple_table4(progress.step),
+            What.hu_liu: hu_liu_tables,
+            What.addressing: lambda: addressing_reproduction(progress.step),
+            What.events: lambda: event_selection(counters or ()),
+            What.ablations: lambda: ablations(
+                data or (),
+                case or Path(),
+                machine or (),
+                configurations=configurations,
+                seed=seed,
+                progress=progress.step,
+            ),
+        }
+        found = [make[one]() for one in dict.fromkeys(chosen)]
+    if as_json or format_ is Format.json:
+        print(json.dumps(reproduction_document(found), indent=2, allow_nan=False))
+        return
+    console = report_console()
+    for number, one in enumerate(found):
+        if number:
+            console.print()
+            console.rule()
+        console.print(render_reproduction(one))

@@ -1,0 +1,248 @@
+"""The model of Huang and Li 2017: T = T_comp + T_mem − T_overlap, every ingredient a switch.
+
+The paper predicts a target placement from a measured sample. Here both are observed in the same
+way, and a measured time of the sample scales the ratio of the two. Without a regression of
+T_overlap (Eqs. 11 and 12, which measured times must train) the overlap is that of Sim et al. 2012.
+
+What the paper leaves open, or says of Kepler only, is read as follows.
+
+- Requests of shared memory do not pay the caches' hit latency. Hits are served by the cache that
+  the simulation finds them in: the paper calls L2's latency for all "very limited impact", on a GPU
+  whose loads pass L1 by.
+- A DRAM bank is busy for as long as its share of the bandwidth takes for a sector, stretched for
+  row misses and conflicts as their latencies are. The latencies themselves as service times
+  (Eq. 8 put into Eq. 10) would cap a K80 at 3 % of its bandwidth: ``service="latency"``.
+- Of W_serial (Eq. 16) the contention for special functions is charged, as in Sim et al.;
+  divergence is in the executed instructions already, and what a barrier costs the paper does not
+  say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from placewise.machine.machine import Machine
+from placewise.machine.pipes import pipes_of
+from placewise.model import parallelism as pl
+from placewise.model.base import Evidence, PathTime, Prediction
+from placewise.model.huang_li import banks as bk
+from placewise.model.huang_li import computation as comp
+from placewise.model.huang_li import requests as rq
+from placewise.model.huang_li.observe import (
+    WARP,
+    Observed,
+    arithmetic_latency,
+    latencies,
+    observe,
+)
+from placewise.model.huang_li.overlap import (
+    Events,
+    OverlapRegression,
+    bounded_overlap,
+    t_overlap,
+)
+from placewise.model.queue import Kingman
+
+Queue = Literal["none", "even", "mapped"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Eq. 1's terms in cycles of the SM's clock, and what they are made of."""
+
+    t_comp: float
+    t_mem: float
+    t_overlap: float
+    dram_latency: float
+    events: Events
+    notes: tuple[str, ...]
+
+    @property
+    def total(self) -> float:
+        """Eq. 1."""
+        return comp.execution_time(self.t_comp, self.t_mem, self.t_overlap)
+
+
+@dataclass(frozen=True)
+class HuangLiModel:
+    """The switches of Figs. 7 to 9; the default is the whole model."""
+
+    name: str = "huang-li"
+    count_instructions: bool = True
+    """Executed instructions of the target itself; else the sample's."""
+    count_replays: bool = True
+    """Issued instead of executed instructions."""
+    queue: Queue = "mapped"
+    """DRAM latency: constant, queues with evenly spread requests, or queues per mapped bank."""
+    kingman: Kingman = "usual"
+    service: Literal["bandwidth", "latency"] = "bandwidth"
+    """Whether a bank is busy for its share of the bandwidth, or for the latency."""
+    regression: OverlapRegression | None = None
+    """None: the overlap of Sim et al."""
+
+    def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
+        """Absolute time of the launch that ``evidence`` is of. Raises UnsupportedError without a
+        simulated launch, or where the machine file lacks what the equations need."""
+        run = evidence.simulated(self.name)
+        observed = observe(run, machine)
+        parts = self.parts(observed, machine)
+        named = (
+            PathTime("T_comp", parts.t_comp),
+            PathTime("T_mem", parts.t_mem),
+            PathTime("T_overlap (taken off)", -parts.t_overlap),
+        )
+        return Prediction(
+            self.name,
+            parts.total,
+            tuple(sorted(named, key=lambda part: -part.cycles)),
+            (max(parts.t_comp, parts.t_mem), parts.t_comp + parts.t_mem),
+            absolute=True,
+            clock_mhz=machine.limits.clock_mhz,
+            notes=(*parts.notes, "interval: from full overlap to none"),
+        )
+
+    def parts(self, target: Observed, machine: Machine, sample: Observed | None = None) -> Parts:
+        """Eq. 1's terms of ``target``. ``sample`` is the placement whose instructions stand for the
+        target's where instructions are not counted; the target itself by default."""
+        latency = arithmetic_latency(machine)
+        counted = target if self.count_instructions or sample is None else sample
+        issued = counted.instructions
+        if self.count_replays:
+            issued += target.replays.total / target.total_warps
+        t_comp = self._t_comp(target, issued, latency, machine)
+        dram, notes, row_events = self._dram_latency(target, t_comp, machine)
+        access = _amat(target, dram, machine)
+        memory, computation, peak = _warps(target, issued, access, machine)
+        at_once = pl.itmlp(target.mlp, pl.mwp_cp(memory, computation), peak)
+        requests = rq.effective_requests(
+            target.requests / target.total_warps, target.total_warps, target.active_sms, at_once
+        )
+        t_mem = rq.t_mem(requests, access)
+        events = _events(target, row_events)
+        if self.regression is not None:
+            overlap = t_overlap(self.regression.ratio(events), t_mem)
+        else:
+            hidden = pl.overlap_of_warps(memory, computation, target.resident_warps)
+            overlap = min(t_comp * hidden, t_mem)
+        return Parts(t_comp, t_mem, bounded_overlap(overlap, t_comp, t_mem), dram, events, notes)
+
+    def _t_comp(self, target: Observed, issued: float, latency: float, machine: Machine) -> float:
+        lanes = float(machine.processor.cores_per_sm)
+        ilp = max(1.0, latency / target.stall)
+        most = comp.itilp_max(latency, WARP, lanes)
+        throughput = comp.effective_throughput(
+            latency, comp.itilp(ilp, target.resident_warps, most)
+        )
+        serial = comp.serialization(0.0, _special_contention(target, machine), 0.0)
+        return comp.t_comp(issued, target.total_warps, target.active_sms, throughput, serial)
+
+    def _dram_latency(
+        self, target: Observed, t_comp: float, machine: Machine
+    ) -> tuple[float, tuple[str, ...], float]:
+        """Cycles of DRAM beyond L2, what was assumed, and row misses and conflicts."""
+        constant = latencies(machine).dram
+        clock, bandwidth = machine.limits.clock_mhz, machine.limits.dram_bandwidth_gb_per_s
+        if self.queue == "none" or not target.dram_sectors:
+            return constant, (), 0.0
+        if clock is None or bandwidth is None:
+            return constant, ("no clock or DRAM bandwidth is known: constant DRAM latency",), 0.0
+        banks = _bank_count(machine)
+        busy = banks * target.sector_bytes / bandwidth * clock / 1e3
+        if self.service == "latency":
+            busy = constant
+        load = bk.even_load(target.dram_sectors, banks, t_comp)
+        times = bk.RowTimes(busy, busy, busy)
+        wait = bk.dram_latency((load,), times, self.kingman) - busy
+        note = (
+            f"requests spread evenly over {banks} banks"
+            if self.queue == "even"
+            else f"no address mapping of the DRAM is known: even over {banks} banks"
+        )
+        return constant + wait, (note,), 0.0
+
+
+def _bank_count(machine: Machine) -> int:
+    """Banks of the whole DRAM."""
+    dram = machine.dram
+    if dram is not None and dram.channels and dram.banks:
+        return dram.channels * dram.banks
+    return DEFAULT_BANKS
+
+
+DEFAULT_BANKS = 96
+"""Huang and Li 2017, section III-C3: "all memory banks (96 banks)", six controllers of sixteen."""
+
+
+def _special_contention(target: Observed, machine: Machine) -> float:
+    """O_SFU of Sim et al. 2012 in cycles: special functions that their few lanes hold up, as far as
+    they are more of the instructions than their lanes are of all. 0 where the lanes are not
+    known."""
+    lanes = sum(p.lanes_per_cycle or 0.0 for p in pipes_of(machine, "MUFU"))
+    if not lanes or not target.special:
+        return 0.0
+    share = target.special / target.instructions - lanes / machine.processor.cores_per_sm
+    return (
+        target.special * target.total_warps / target.active_sms * (WARP / lanes)
+        * min(max(share, 0.0), 1.0)
+    )  # fmt: skip
+
+
+def _amat(target: Observed, dram: float, machine: Machine) -> float:
+    """Eq. 5, in cycles per request."""
+    known = latencies(machine)
+    total = target.requests
+    if not total:
+        return 0.0
+    beyond = target.global_.first_misses + target.texture.first_misses
+    near = target.off_chip - beyond
+    hit = near * known.first + beyond * known.l2 + target.constant.requests * known.constant
+    missed = (target.global_.dram + target.texture.dram) / total
+    return rq.amat(dram, missed, hit / total, known.shared, target.shared.requests / total)
+
+
+def _warps(
+    target: Observed, issued: float, access: float, machine: Machine
+) -> tuple[float, float, float]:
+    """MWP, CWP and MWP_peak_bw."""
+    warps = target.resident_warps
+    per_warp = target.requests / target.total_warps
+    bandwidth, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
+    peak = warps
+    if target.dram_sectors and bandwidth is not None and clock is not None:
+        moved = target.dram_sectors * target.sector_bytes / target.requests
+        peak = pl.mwp_peak_bandwidth(
+            bandwidth * 1e3 / clock, moved, max(access, 1.0), target.active_sms
+        )
+    lanes = min((p.lanes_per_cycle or WARP for p in pipes_of(machine, "LDG")), default=WARP)
+    departure = target.lines_per_request * WARP / lanes
+    memory = pl.mwp(access, departure, peak, warps)
+    computation = pl.cwp(per_warp * access, issued * WARP / machine.processor.cores_per_sm, warps)
+    return memory, computation, max(1.0, peak * target.mlp)
+
+
+def _events(target: Observed, rows: float) -> Events:
+    """Events of Eq. 11, per memory request."""
+    total = target.requests or 1.0
+    return Events(
+        (target.global_.requests + target.global_.dram) / total,
+        (target.constant.requests + target.replays.constant_misses) / total,
+        (target.texture.requests + target.texture.first_misses) / total,
+        (target.shared.requests + target.replays.bank_conflicts) / total,
+        rows / total,
+        target.resident_warps,
+    )
+
+
+BASELINE = HuangLiModel("baseline", count_instructions=False, count_replays=False, queue="none")
+COUNTED = HuangLiModel("+ instruction counting", queue="none")
+EVEN = HuangLiModel("+ instruction counting + queue (even)", queue="even")
+QUEUED = HuangLiModel("+ queue", count_instructions=False, count_replays=False)
+WHOLE = HuangLiModel("whole model")
+ABLATIONS = (BASELINE, COUNTED, EVEN, QUEUED, WHOLE)
+"""Figs. 7 to 9."""
+
+
+def huang_li_model() -> HuangLiModel:
+    """The whole model, with the overlap of Sim et al."""
+    return HuangLiModel()

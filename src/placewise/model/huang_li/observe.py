@@ -1,0 +1,202 @@
+"""What the models of Huang and Li, and of Sim et al., want to know of a launch, as numbers.
+
+Everything is per warp or per SM as the equations have it. The counts come from the executed
+machine code and the simulated memory system; what the paper measures with a profiler is counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.machine_code import machine_code
+from placewise.kernel.sass.classes import group
+from placewise.kernel.sass.control import control
+from placewise.machine.machine import Machine
+from placewise.machine.pipes import pipes_of, timing_of
+from placewise.memory.simulate.bursts import first_of_bursts
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.model.huang_li.replays import Replays, replays_of
+from placewise.space import Way
+
+WARP = 32
+_OFF_CHIP = ("global", "generic", "local", "texture")
+_ARITHMETIC = "FFMA"
+"""Sim et al. 2012 and Huang and Li 2017 (appendix) take the latency of floating-point operations
+for that of all."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Warp accesses of the whole launch to one kind of memory."""
+
+    requests: float = 0.0
+    first_misses: float = 0.0
+    """Those that the nearest cache does not serve, in requests."""
+    dram: float = 0.0
+    """Those that DRAM serves."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One launch in numbers; cycles are of the SM's clock."""
+
+    total_warps: float
+    active_sms: float
+    resident_warps: float
+    """Of an SM (N)."""
+    instructions: float
+    """Executed per warp."""
+    special: float
+    """Special-function instructions per warp."""
+    stall: float
+    """Mean cycles between two instructions that a warp by itself can issue; the arithmetic latency
+    where no machine code says."""
+    mlp: float
+    """Memory requests that a warp has in flight at once."""
+    replays: Replays
+    """Of the whole launch."""
+    global_: Requests
+    """Global and local memory."""
+    texture: Requests
+    constant: Requests
+    shared: Requests
+    lines_per_request: float
+    """Of off-chip requests, at least 1."""
+    dram_sectors: float
+    sector_bytes: float
+
+    @property
+    def off_chip(self) -> float:
+        """Requests of the launch that go towards DRAM."""
+        return self.global_.requests + self.texture.requests
+
+    @property
+    def requests(self) -> float:
+        """All memory requests of the launch."""
+        return self.off_chip + self.constant.requests + self.shared.requests
+
+
+def arithmetic_latency(machine: Machine) -> float:
+    """Cycles until a dependent instruction can issue, of :data:`_ARITHMETIC`.
+
+    Raises UnsupportedError where the machine file does not say.
+    """
+    timing = timing_of(machine, _ARITHMETIC)
+    if timing is not None and timing.latency_cycles is not None:
+        return timing.latency_cycles
+    for pipe in pipes_of(machine, _ARITHMETIC):
+        if pipe.latency_cycles is not None:
+            return pipe.latency_cycles
+    raise UnsupportedError(
+        f"the latency of {_ARITHMETIC} is not known",
+        where=f"machine {machine.name}",
+        hint=f"its file wants: pipe NAME {{ executes = <{_ARITHMETIC}>; latency = … clk; }}",
+    )
+
+
+def observe(run: SimulatedLaunch, machine: Machine) -> Observed:
+    """Numbers of ``run``, which is a launch on ``machine``."""
+    launch, traffic = run.launch, run.traffic
+    sites = traffic.sites
+    warps = float(launch.blocks * launch.warps_per_block)
+    active = min(machine.processor.sms, launch.blocks)
+    resident = min(run.occupancy.warps, warps / active)
+    off_chip = [s for s in sites if s.site.space in _OFF_CHIP]
+    requests = sum(s.requests for s in off_chip)
+    lines = sum(max(s.lines, s.requests) for s in off_chip)
+    stall, special = _issue(run)
+    return Observed(
+        total_warps=warps,
+        active_sms=float(active),
+        resident_warps=float(resident),
+        instructions=run.execution.warp_instructions / warps,
+        special=special / warps,
+        stall=stall if stall is not None else arithmetic_latency(machine),
+        mlp=_parallelism(run),
+        replays=replays_of(sites),
+        global_=_requests([s for s in off_chip if s.site.space != "texture"]),
+        texture=_requests([s for s in off_chip if s.site.space == "texture"]),
+        constant=_requests([s for s in sites if s.site.space == "constant"]),
+        shared=_requests([s for s in sites if s.site.space == "shared"]),
+        lines_per_request=lines / requests if requests else 1.0,
+        dram_sectors=sum(s.dram_sectors.value for s in off_chip),
+        sector_bytes=float(traffic.sector_bytes),
+    )
+
+
+def _requests(sites: list[SiteTraffic]) -> Requests:
+    """A request counts as served where most of its sectors are: shares of sectors are shares of
+    requests."""
+    requests = first = dram = 0.0
+    for s in sites:
+        requests += s.requests
+        if s.sectors:
+            first += s.requests * s.l2_sectors.value / s.sectors
+            dram += s.requests * s.dram_sectors.value / s.sectors
+    return Requests(requests, first, dram)
+
+
+def _issue(run: SimulatedLaunch) -> tuple[float | None, float]:
+    """Mean stall of the executed instructions, and executed special-function instructions."""
+    if not run.from_machine_code:
+        return None, 0.0
+    code = {i.offset: i for i in machine_code(run.kernel).instructions}
+    stalls = executed = special = 0.0
+    for count in run.execution.instruction_counts():
+        instruction = code.get(count.place)
+        if instruction is None:
+            continue
+        executed += count.warps
+        stalls += count.warps * max(1, control(instruction.encoding).stall)
+        if group(instruction.opcode) == "special function":
+            special += count.warps
+    return (stalls / executed if executed else None), special
+
+
+def _parallelism(run: SimulatedLaunch) -> float:
+    """Off-chip requests over the times that a warp waits for some."""
+    if not run.from_machine_code:
+        return 1.0
+    firsts = first_of_bursts(machine_code(run.kernel).instructions)
+    off_chip = [s for s in run.traffic.sites if s.site.space in _OFF_CHIP]
+    waits = sum(s.requests for s in off_chip if s.site.ptx_line in firsts)
+    requests = sum(s.requests for s in off_chip)
+    return max(1.0, requests / waits) if waits else 1.0
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Cycles of the memories that Eq. 5 speaks of."""
+
+    first: float
+    """The cache nearest to the cores on the way to global memory."""
+    l2: float
+    """The last cache of the die."""
+    dram: float
+    """What an access that misses it takes beyond."""
+    constant: float
+    shared: float
+
+
+def latencies(machine: Machine) -> Latencies:
+    """Of ``machine``; shared memory, or constant memory, is 0 where it has none."""
+    direct = next(s for s in machine.spaces if s.way is Way.DIRECT)
+    levels = machine.levels(direct.name)
+    caches = [m for m in levels[:-1] if m.readable]
+    die = [m for m in caches if m.scope == "die"]
+    l2 = die[-1].latency_cycles if die else 0.0
+    first = caches[0].latency_cycles if caches else l2
+    nearest = {
+        s.way: machine.levels(s.name)[0].latency_cycles
+        for s in machine.spaces
+        if s.way in (Way.HOST_BUFFER, Way.KERNEL_BUFFER)
+    }
+    return Latencies(
+        first,
+        l2,
+        max(0.0, levels[-1].latency_cycles - l2),
+        nearest.get(Way.HOST_BUFFER, 0.0),
+        nearest.get(Way.KERNEL_BUFFER, 0.0),
+    )

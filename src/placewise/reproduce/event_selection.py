@@ -1,0 +1,148 @@
+"""Table I of Huang and Li 2017: the events whose counts vary as the time does.
+
+For the N recorded forms of a kernel, the cosine similarity of the vector of times and the vector of
+each event; an event above 0.94 is selected. The paper's forms are placements of one kernel; of a
+file with a row per configuration all configurations are forms. All counts being positive, vectors
+that hardly vary have a high similarity, too, so it is no correlation: that stands beside it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError
+from placewise.memory.simulate.measured import MeasuredLaunch, read_measured
+from placewise.reproduce.result import Cell, Reproduction, Table
+
+THRESHOLD = 0.94
+"""Section II-B."""
+TIMES = ("gpu__time_duration.sum", "duration_us", "time", "median_ms", "Duration")
+"""Columns that are taken for the time, the first that all rows have."""
+SHOWN = 30
+PRINTED: Mapping[str, tuple[str | float, ...]] = {
+    "cfd": (0.993, 0.992, 0.961, 0.946, 0.941),
+    "conv1": ("N/A", "N/A", "N/A", 0.949, 0.986),
+    "conv2": (0.949, "N/A", 0.969, 0.957, 0.996),
+    "md": (0.956, 0.963, 0.963, "N/A", 0.995),
+    "matrixMul": (0.980, 0.977, 0.943, 0.990, "N/A"),
+    "spmv": (0.983, 0.989, "N/A", "N/A", "N/A"),
+    "transpose": (0.992, 0.99, "N/A", 0.980, 0.948),
+}
+PRINTED_EVENTS = ("issue_slots", "inst_issued", "inst_integer", "ldst_issue", "L2_trans")
+LIKE = {
+    "inst_issued": "smsp__inst_executed.sum",
+    "inst_integer": "smsp__sass_thread_inst_executed_op_integer_pred_on.sum",
+    "ldst_issue": "smsp__sass_thread_inst_executed_op_memory_pred_on.sum",
+    "L2_trans": "lts__t_sectors_op_read.sum",
+}
+"""Counters of Nsight Compute that come nearest to the events of Table I."""
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """One event of one file."""
+
+    event: str
+    cosine: float
+    correlation: float
+    """Pearson's; NaN where the event never varies."""
+
+    @property
+    def selected(self) -> bool:
+        return self.cosine > THRESHOLD
+
+
+def cosine_similarity(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """u · v / (|u| |v|) of two (n,) vectors; 0 where one is all zero."""
+    scale = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / scale if scale else 0.0
+
+
+def similarities(launches: Sequence[MeasuredLaunch], where: str) -> tuple[Similarity, ...]:
+    """All events that every launch has, the most similar first.
+
+    Raises CaseError where there is no time, or fewer than two launches.
+    """
+    names = set(launches[0].values).intersection(*(one.values for one in launches))
+    time = next((t for t in TIMES if t in names), None)
+    if time is None or len(launches) < 2:
+        what = "no column of times" if time is None else "one launch alone"
+        raise CaseError(
+            what, where=where, hint=f"wanted are several launches with one of: {', '.join(TIMES)}"
+        )
+    times = np.array([one.values[time] for one in launches])
+    found = []
+    for event in sorted(name for name in names if "__" in name and name != time):
+        counts = np.array([one.values[event] for one in launches])
+        if not counts.any():
+            continue
+        varies = float(np.ptp(counts)) > 0 and float(np.ptp(times)) > 0
+        correlation = float(np.corrcoef(times, counts)[0, 1]) if varies else float("nan")
+        found.append(Similarity(event, cosine_similarity(times, counts), correlation))
+    return tuple(sorted(found, key=lambda s: -s.cosine))
+
+
+def event_selection(files: Sequence[Path]) -> Reproduction:
+    """Recompute the selection on recorded counters, each file one kernel."""
+    tables = [
+        Table(
+            "Table I as printed: cosine similarity of time and event over a kernel's placements",
+            ("kernel", *PRINTED_EVENTS),
+            tuple((kernel, *row) for kernel, row in PRINTED.items()),
+            ("N/A: below the threshold of 0.94; 265 events of a K80 were recorded",),
+        )
+    ]
+    figures: dict[str, float] = {}
+    counts = []
+    for path in files:
+        launches = read_measured(path)
+        found = similarities(launches, str(path))
+        selected = [s for s in found if s.selected]
+        tables.append(_table(path.name, len(launches), found))
+        figures[f"{path.name}: events"] = len(found)
+        figures[f"{path.name}: selected"] = len(selected)
+        counts.append(f"{len(selected)} of {len(found)} in {path.name}")
+        for event, ours in LIKE.items():
+            similar = next((s for s in found if s.event == ours), None)
+            if similar is not None:
+                figures[f"{path.name}: {event}"] = similar.cosine
+    verdict = (
+        f"Selected at {THRESHOLD}: {'; '.join(counts)}."
+        if files
+        else "Nothing to recompute: give recorded counters with --counters FILE."
+    )
+    return Reproduction(
+        "huang-li-events",
+        "Huang and Li 2017, Table I",
+        tuple(tables),
+        verdict,
+        missing=(
+            "the paper's recordings (six kernels, 34 placements, 265 events on a K80) are not "
+            "public: other kernels, another GPU and its counters stand in",
+        ),
+        figures=figures,
+    )
+
+
+def _table(name: str, forms: int, found: Sequence[Similarity]) -> Table:
+    near = {ours: event for event, ours in LIKE.items()}
+    rows: list[tuple[Cell, ...]] = [
+        (s.event, round(s.cosine, 3), None if np.isnan(s.correlation) else round(s.correlation, 3),
+         "yes" if s.selected else "no", near.get(s.event))
+        for n, s in enumerate(found)
+        if n < SHOWN or s.event in near
+    ]  # fmt: skip
+    return Table(
+        f"{name}: {forms} recorded forms",
+        ("event", "cosine", "correlation", "selected", "nearest of Table I"),
+        tuple(rows),
+        (
+            "cosine is the paper's measure; the correlation beside it shows that positive vectors "
+            "are similar without following one another",
+        ),
+    )

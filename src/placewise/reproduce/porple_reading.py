@@ -1,0 +1,90 @@
+"""How Chen et al. 2017 is read to recompute their Table 4: literally, and calibrated.
+
+Both readings take reuse distances over the accesses of single threads, in elements, as the paper's
+profiling function records them ("the number of distinct data items"), and its concurrency factors:
+1 for constant memory and its caches, 0.2 elsewhere. The calibrated reading departs from the text in
+three places, chosen by looking at the result, so that its agreement is a fit and no confirmation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from placewise.machine.machine import Machine, Memory
+from placewise.space import Way
+
+ALPHA = 0.2
+"""Section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
+CONSTANT_ALPHA = 1.0
+WIDE_BLOCK = 128
+"""Bytes of a transaction of texture and read-only memory in the calibrated reading of K20c."""
+
+
+@dataclass(frozen=True)
+class TableReading:
+    """A reading of the paper."""
+
+    name: str
+    text: str
+    own_readonly_path: bool = False
+    """The read-only cache is a path of its own, and its and texture's blocks are of 128 bytes."""
+    serial_without_cache: bool = False
+    """Where global memory has no cache, each different address of a warp is a transaction."""
+    transactions_of_nearest: bool = False
+    """N_ij are the transactions that the memory nearest to the cores sees, shared out over the
+    levels that serve them; else each level counts them under its own condition."""
+
+    def machine(self, machine: Machine) -> Machine:
+        """The machine under this reading."""
+        memories, spaces = machine.memories, machine.spaces
+        if self.own_readonly_path:
+            read_only = [s for s in spaces if s.way is Way.INTRINSIC]
+            if read_only:
+                homes = {s.levels[0] for s in read_only}
+                of_texture = {
+                    name
+                    for s in spaces
+                    if s.way is Way.BINDING
+                    for name in s.levels
+                    if all(name not in other.levels for other in spaces if other.way != s.way)
+                }
+                memories = tuple(
+                    replace(m, block_bytes=WIDE_BLOCK) if m.name in homes | of_texture else m
+                    for m in memories
+                )
+                spaces = tuple(
+                    replace(s, path=s.name) if s.way is Way.INTRINSIC else s for s in spaces
+                )
+        if self.serial_without_cache:
+            direct = next(s for s in spaces if s.way is Way.DIRECT)
+            per_address = _home(machine, Way.HOST_BUFFER)
+            if len(direct.levels) == 1 and per_address is not None:
+                memories = tuple(
+                    replace(m, condition=per_address.condition) if m.name in direct.levels else m
+                    for m in memories
+                )
+        return replace(machine, memories=memories, spaces=spaces)
+
+
+LITERAL = TableReading(
+    "literal",
+    "read-only loads on the texture path (section 3.1.2), global accesses coalesced, each memory's "
+    "transactions under its own condition",
+)
+CALIBRATED = TableReading(
+    "calibrated",
+    "read-only cache a path of its own with transactions of 128 bytes as texture's (K20c); a "
+    "transaction for every address where global memory has no cache (C1060); transactions counted "
+    "once, in the nearest memory",
+    own_readonly_path=True,
+    serial_without_cache=True,
+    transactions_of_nearest=True,
+)
+READINGS = (LITERAL, CALIBRATED)
+
+
+def _home(machine: Machine, way: Way) -> Memory | None:
+    for space in machine.spaces:
+        if space.way is way:
+            return machine.memory(space.levels[-1])
+    return None
