@@ -175,18 +175,17 @@ def _cfd_table(modelled: float, measured: float) -> Table:
         deviation = 100.0 * (own / _mended(c) - 1.0)
         rows.append(
             (c.kernel, c.size, c.printed_measured, c.printed_predicted, f"{c.printed_error} %",
-             round(own, 6), round(own_modelled, 6), f"{deviation:+.1f} %",
-             MISPRINTS.get((c.kernel, c.size)))
+             round(own, 6), round(own_modelled, 6), f"{deviation:+.1f} %")
         )  # fmt: skip
     for f in FAN:
         rows.append(
             (f.kernel, f.size, f.printed_measured, f.printed_predicted, f"{f.printed_error} %",
-             None, None, None, "not recomputed: warps not printed")
+             None, None, None)
         )  # fmt: skip
     return Table(
         "Table IV: times of CFD and Gaussian elimination",
         ("kernel", "size", "measured", "predicted", "error", "program, r_c of Table I",
-         "program, r_c modelled", "against predicted", "remark"),
+         "program, r_c modelled", "against predicted"),
         tuple(rows),
         (
             "the paper heads its columns with seconds; the figures are milliseconds",

@@ -29,13 +29,8 @@ from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.huang_li import banks as bk
 from placewise.model.huang_li import computation as comp
 from placewise.model.huang_li import requests as rq
-from placewise.model.huang_li.observe import (
-    WARP,
-    Observed,
-    arithmetic_latency,
-    latencies,
-    observe,
-)
+from placewise.model.huang_li.latency import arithmetic_latency
+from placewise.model.huang_li.observe import WARP, Observed, latencies, observe
 from placewise.model.huang_li.overlap import (
     Events,
     OverlapRegression,

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placewise.errors import UnsupportedError
 from placewise.kernel.machine_code import machine_code
 from placewise.kernel.sass.classes import group
 from placewise.kernel.sass.control import control
 from placewise.machine.machine import Machine
-from placewise.machine.pipes import pipes_of, timing_of
 from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of
 from placewise.space import Way
 
 WARP = 32
 _OFF_CHIP = ("global", "generic", "local", "texture")
-_ARITHMETIC = "FFMA"
-"""Sim et al. 2012 and Huang and Li 2017 (appendix) take the latency of floating-point operations
-for that of all."""
 
 
 @dataclass(frozen=True)
@@ -76,24 +72,6 @@ class Observed:
     def requests(self) -> float:
         """All memory requests of the launch."""
         return self.off_chip + self.constant.requests + self.shared.requests
-
-
-def arithmetic_latency(machine: Machine) -> float:
-    """Cycles until a dependent instruction can issue, of :data:`_ARITHMETIC`.
-
-    Raises UnsupportedError where the machine file does not say.
-    """
-    timing = timing_of(machine, _ARITHMETIC)
-    if timing is not None and timing.latency_cycles is not None:
-        return timing.latency_cycles
-    for pipe in pipes_of(machine, _ARITHMETIC):
-        if pipe.latency_cycles is not None:
-            return pipe.latency_cycles
-    raise UnsupportedError(
-        f"the latency of {_ARITHMETIC} is not known",
-        where=f"machine {machine.name}",
-        hint=f"its file wants: pipe NAME {{ executes = <{_ARITHMETIC}>; latency = … clk; }}",
-    )
 
 
 def observe(run: SimulatedLaunch, machine: Machine) -> Observed:
