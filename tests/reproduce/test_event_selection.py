@@ -1,0 +1,70 @@
+"""Event selection by cosine similarity, on vectors worked out by hand."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from placewise.errors import CaseError
+from placewise.memory.simulate.measured import MeasuredLaunch
+from placewise.reproduce.event_selection import (
+    cosine_similarity,
+    event_selection,
+    similarities,
+)
+
+
+def test_cosine():
+    assert cosine_similarity(np.array([3.0, 4.0]), np.array([6.0, 8.0])) == pytest.approx(1.0)
+    assert cosine_similarity(np.array([1.0, 0.0]), np.array([0.0, 5.0])) == 0.0
+    assert cosine_similarity(np.array([3.0, 4.0]), np.array([4.0, 3.0])) == pytest.approx(0.96)
+    assert cosine_similarity(np.zeros(2), np.ones(2)) == 0.0
+
+
+def launch(time, **events):
+    return MeasuredLaunch(
+        "k", {"duration_us": time, **{f"a__{k}.sum": v for k, v in events.items()}}
+    )
+
+
+def test_events_that_follow_the_time_are_selected():
+    found = similarities(
+        [
+            launch(3.0, same=30.0, other=4.0, flat=5.0, none=0.0),
+            launch(4.0, same=40.0, other=3.0, flat=5.0, none=0.0),
+        ],
+        "here",
+    )
+    by_name = {s.event: s for s in found}
+    assert [s.event for s in found] == ["a__same.sum", "a__flat.sum", "a__other.sum"]
+    assert by_name["a__same.sum"].cosine == pytest.approx(1.0)
+    assert by_name["a__other.sum"].cosine == pytest.approx(0.96)
+    # Selected though it goes the other way: that is why the correlation stands beside it.
+    assert by_name["a__other.sum"].selected
+    assert by_name["a__other.sum"].correlation == pytest.approx(-1.0)
+    assert math.isnan(by_name["a__flat.sum"].correlation)
+
+
+def test_threshold_is_not_reached_by_equality():
+    found = similarities([launch(1.0, x=0.0, y=1.0), launch(0.0, x=1.0, y=0.0)], "here")
+    assert {s.event: s.selected for s in found} == {"a__x.sum": False, "a__y.sum": True}
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(CaseError, match="one launch alone"):
+        similarities([launch(1.0, x=1.0)], "here")
+    timeless = MeasuredLaunch("k", {"a__x.sum": 1.0})
+    with pytest.raises(CaseError, match="no column of times"):
+        similarities([timeless, timeless], "here")
+
+
+def test_from_a_file(tmp_path):
+    path = tmp_path / "counters.csv"
+    path.write_text("duration_us,smsp__inst_executed.sum,a__b.sum\n1,10,3\n2,20,1\n3,30,0\n")
+    found = event_selection([path])
+    assert found.figures["counters.csv: inst_issued"] == pytest.approx(1.0)
+    assert found.figures["counters.csv: selected"] == 1
+    assert "1 of 2 in counters.csv" in found.verdict
+    json.dumps(found.tables[1].rows, allow_nan=False)
+    assert "give recorded counters" in event_selection([]).verdict
