@@ -6,8 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placewise.model.base import OfCounters, TimeModel
+from placewise.model.hu_liu import hu_liu_model
+from placewise.model.huang_li.model import huang_li_model
 from placewise.model.latency import latency_model
 from placewise.model.path import path_model
+from placewise.model.roofline import roofline_model
+from placewise.model.sim import sim_model
 
 
 @dataclass(frozen=True)
@@ -23,5 +27,9 @@ class KnownModel:
 MODELS: dict[str, KnownModel] = {
     "path": KnownModel(lambda: OfCounters(path_model()), needs_counters=True),
     "latency": KnownModel(lambda: OfCounters(latency_model()), needs_counters=True),
+    "huang-li": KnownModel(huang_li_model, needs_counters=False),
+    "sim": KnownModel(sim_model, needs_counters=False),
+    "hu-liu": KnownModel(hu_liu_model, needs_counters=False),
+    "roofline": KnownModel(roofline_model, needs_counters=False),
 }
 """By name, the default first."""
