@@ -18,6 +18,9 @@ SIDE = 4096
 HALO = 14
 POINTS = 20_000_000
 VERTICES = 600
+VARIANTS = 165
+"""Shapes of the convolution's blocks and tiles; the file has each four times, in turn by padding
+(which changes nothing) and by read-only loads."""
 NVRTC = "12.9"
 """The compiler of the measurements' day."""
 HERE = Path(__file__).parent
@@ -48,10 +51,42 @@ def read_rows(folder: Path, kernel: str) -> list[Row]:
     return [Row(kernel, n, {k: float(v) for k, v in r.items()}) for n, r in enumerate(records)]
 
 
+LEAST_BLOCKS = 68
+"""Of a sample of the points: one for each SM."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A part of a launch whose blocks all do the same, and what it stands for."""
+
+    blocks: int
+    """Blocks taken; all of them are full."""
+    of_data: float = 1.0
+    """Data of the whole launch over that of the sample."""
+    of_threads: float = 1.0
+    """Threads of the whole launch that have work over those of the sample."""
+
+
+def sample_of(row: Row, share: int) -> Sample:
+    """Full blocks for about one in ``share`` of the points; the convolution is run whole."""
+    if row.kernel == "convolution":
+        return Sample(row.whole("grid_x") * row.whole("grid_y"))
+    threads, per_block = row.whole("block_size_x"), _points_per_block(row)
+    full, rest = divmod(POINTS, per_block)
+    blocks = min(full, max(LEAST_BLOCKS, full // share))
+    # Threads of the last block that have no point at all end at once, the others go all the way.
+    working = full * threads + min(rest, threads)
+    return Sample(blocks, POINTS / (blocks * per_block), working / (blocks * threads))
+
+
+def _points_per_block(row: Row) -> int:
+    return row.whole("block_size_x") * row.whole("tile_size")
+
+
 def case_of(row: Row, *, share: int = 1) -> Case:
     """The launch behind a row, on zeros: no counter depends on what the image or the polygon holds,
-    whose vertices were never filled when this was measured. ``share``: of the points, every so
-    many."""
+    whose vertices were never filled when this was measured. ``share``: of the points, about every
+    so many (:func:`sample_of`)."""
     if row.kernel == "convolution":
         defines = {
             "BLOCK_X": row.whole("block_size_x"),
@@ -76,7 +111,7 @@ def case_of(row: Row, *, share: int = 1) -> Case:
             arch="sm_75",
             nvrtc=NVRTC,
         )
-    n = POINTS // share
+    n = sample_of(row, share).blocks * _points_per_block(row)
     points = np.random.default_rng(0).random((n, 2), np.float32)
     return make_case(
         "inside",
@@ -84,7 +119,7 @@ def case_of(row: Row, *, share: int = 1) -> Case:
         {"bitmap": np.zeros(n, np.int32), "points": points, "n": np.int32(n)},
         block=row.whole("block_size_x"),
         problem=n,
-        per_block=row.whole("block_size_x") * row.whole("tile_size"),
+        per_block=_points_per_block(row),
         constants={"corners": np.zeros((VERTICES, 2), np.float32)},
         defines={
             "BLOCK_X": row.whole("block_size_x"),

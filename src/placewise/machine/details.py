@@ -10,6 +10,7 @@ from placewise.machine.located import located, nearest
 from placewise.machine.machine import Memory, MemoryDetail
 from placewise.machine.settings import (
     Kind,
+    bandwidth,
     bytes_per_cycle,
     count,
     cycles,
@@ -96,7 +97,9 @@ _SETTINGS: Mapping[str, Kind] = {
     "unified": Kind("unified_bytes", size, "unified = 192 KB;"),
     "carve_outs": Kind("carve_outs_bytes", sizes, "carve_outs = <0 8 16 32 64> KB;", ()),
     "holds": Kind("holds", word, "holds = instructions;", words=("instructions",)),
+    "tags": Kind("tags_per_cycle", count, "tags = 4;"),
     "bandwidth": Kind("bytes_per_cycle", bytes_per_cycle, "bandwidth = 64 B/clk;"),
     "conflict": Kind("conflict_cycles", cycles, "conflict = 2 clk;"),
     "far_latency": Kind("far_latency_cycles", cycles, "far_latency = 400 clk;"),
+    "background": Kind("background_gb_per_s", bandwidth, "background = 450 MB/s;"),
 }

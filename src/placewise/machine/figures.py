@@ -37,9 +37,11 @@ _DETAIL = {
     "way_probabilities": ("way_probabilities", ""),
     "unified_bytes": ("unified", "B"),
     "carve_outs_bytes": ("carve_outs", "B"),
+    "tags_per_cycle": ("tags", "lines/clk"),
     "bytes_per_cycle": ("bandwidth", "B/clk"),
     "conflict_cycles": ("conflict", "clk"),
     "far_latency_cycles": ("far_latency", "clk"),
+    "background_gb_per_s": ("background", "GB/s"),
 }
 """Settings whose name in a file is not that of the field."""
 

@@ -53,12 +53,16 @@ class MemoryDetail:
     """Sizes that shared memory's part of that array can have, ascending."""
     holds: str | None = None
     """``instructions`` for a cache of machine code; None for one of data."""
+    tags_per_cycle: int | None = None
+    """Lines whose tags are looked up in a cycle."""
     bytes_per_cycle: float | None = None
     """What one instance of the memory (per share scope) moves in a cycle."""
     conflict_cycles: float | None = None
     """What each further wavefront of a bank conflict adds to the latency."""
     far_latency_cycles: float | None = None
     """Latency where the data lies in another partition than the SM."""
+    background_gb_per_s: float | None = None
+    """What is read from it at all times, whatever runs (a display, say)."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (setting, source) pairs."""
 

@@ -7,7 +7,13 @@ import pytest
 
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine, parse_machine
-from placewise.memory.simulate.instructions import code_traffic, instruction_cache
+from placewise.memory.simulate.instructions import (
+    FETCHING_ALIKE,
+    FETCHING_VARIED,
+    code_traffic,
+    exceeds_cache,
+    instruction_cache,
+)
 
 LINE = 128
 MACHINE = """
@@ -23,7 +29,14 @@ TINY = parse_machine(MACHINE, "tiny.msl")
 """Two SMs whose caches hold eight lines of code."""
 
 
-def run(executions, blocks, resident, machine=TINY):
+SHARED = parse_machine(
+    MACHINE.replace("<> <> sm ?", "<> <> die ?").replace("policy = lru", "partitions = 1"),
+    "shared.msl",
+)
+"""The two SMs share one such cache."""
+
+
+def code_of(executions, blocks):
     """``executions``: how often each warp executes each line."""
     counts = [
         SimpleNamespace(place=n * LINE + 16 * k, warps=times * blocks)
@@ -31,9 +44,13 @@ def run(executions, blocks, resident, machine=TINY):
         for k in range(8)
         if times
     ]
-    execution = SimpleNamespace(instruction_counts=lambda: counts)
+    return SimpleNamespace(instruction_counts=lambda: counts)
+
+
+def run(executions, blocks, resident, machine=TINY, **options):
     launch = Launch((blocks, 1, 1), (32, 1, 1))
-    return code_traffic(execution, launch, SimpleNamespace(blocks=resident), machine, 32)
+    held = SimpleNamespace(blocks=resident)
+    return code_traffic(code_of(executions, blocks), launch, held, machine, 32, **options)
 
 
 def test_code_that_fits_is_read_once_by_each_sm():
@@ -60,9 +77,28 @@ def test_long_loops_are_read_in_every_round():
     assert found.sectors() == 2 * (10 + 4 * 9) * LINE / 32
 
 
+def test_sms_that_share_a_cache_fetch_for_one_another():
+    """Ten lines in turn through eight places that LRU replaces: each fetching block misses all."""
+    found = run([1] * 10, blocks=1000, resident=2, machine=SHARED)
+    assert found.first == 10 * LINE / 32
+    passes = 1000 * FETCHING_ALIKE
+    assert found.sectors() == pytest.approx(passes * 10 * LINE / 32)
+    varied = run([1] * 10, blocks=1000, resident=2, machine=SHARED, alike=False)
+    assert varied.sectors() / found.sectors() == pytest.approx(FETCHING_VARIED / FETCHING_ALIKE)
+    assert run([1] * 8, blocks=1000, resident=2, machine=SHARED).later == 0
+
+
+def test_code_that_exceeds_the_cache():
+    assert not exceeds_cache(code_of([1] * 8, 5), TINY)
+    assert exceeds_cache(code_of([1] * 9, 5), TINY)
+    assert not exceeds_cache(code_of([1] * 8 + [0] * 9, 5), TINY)
+    assert not exceeds_cache(code_of([1] * 9, 5), load_machine("K20c"))
+
+
 def test_against_a_cache_of_a_list():
     machine = load_machine("RTX2080Ti")
-    places = instruction_cache(machine).size_bytes // LINE
+    cache = instruction_cache(machine)
+    places, caches = cache.size_bytes // LINE, cache.detail.partitions
     rng = np.random.default_rng(0)
     for lines in (places // 2, places + 90, 2 * places):
         held, missed = [], 0
@@ -74,8 +110,9 @@ def test_against_a_cache_of_a_list():
                         held[rng.integers(places)] = line
                     else:
                         held.append(line)
-        found = run([1] * lines, blocks=40 * 68, resident=1, machine=machine)
-        assert found.sectors() / 68 * 32 / LINE == pytest.approx(missed, rel=0.06)
+        blocks = round(40 * caches / FETCHING_ALIKE)
+        found = run([1] * lines, blocks=blocks, resident=1, machine=machine)
+        assert found.sectors() / caches * 32 / LINE == pytest.approx(missed, rel=0.06)
 
 
 def test_a_machine_whose_instruction_caches_are_not_known():

@@ -14,8 +14,9 @@ from placewise.kernel.launch import Inputs, Launch, ScalarArgument
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.simulate.alike import blocks_alike
 from placewise.memory.simulate.bursts import first_of_bursts
-from placewise.memory.simulate.instructions import code_traffic
+from placewise.memory.simulate.instructions import code_traffic, exceeds_cache
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
 from placewise.memory.simulate.traffic import Traffic
 
@@ -92,7 +93,11 @@ def simulate_launch(
         )
         traffic = system.traffic(execution.site_executions)
         if chosen.machine_code:
-            fetched = code_traffic(execution, launch, resident, machine, traffic.sector_bytes)
+            # Only where code is fetched again and again does it matter how blocks follow it.
+            alike = not exceeds_cache(execution, machine) or blocks_alike(chosen, launch, inputs)
+            fetched = code_traffic(
+                execution, launch, resident, machine, traffic.sector_bytes, alike=alike
+            )
             traffic = replace(traffic, instructions=fetched)
         return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
 

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from placewise.kernel.machine_code import machine_code
+from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
@@ -35,8 +36,14 @@ class SourceLine(NamedTuple):
     line: int
 
 
-def launch_metrics(run: SimulatedLaunch, launches: float = 1.0) -> tuple[Metric, ...]:
-    """All counters of a launch, or of one with ``launches`` times as many blocks of the kind."""
+def launch_metrics(
+    run: SimulatedLaunch, launches: float = 1.0, *, microseconds: float | None = None
+) -> tuple[Metric, ...]:
+    """All counters of a launch, or of one with ``launches`` times as many blocks of the kind.
+
+    ``microseconds``: how long it takes, where that is known; what the machine reads from L2 at all
+    times is then counted, as a profiler does.
+    """
     traffic = run.traffic
     written = traffic.dram_sectors_written(launches)
     metrics = [
@@ -47,8 +54,9 @@ def launch_metrics(run: SimulatedLaunch, launches: float = 1.0) -> tuple[Metric,
     if run.from_machine_code:
         metrics += _class_metrics(run)
     metrics = [m._replace(value=m.value * launches, error=m.error * launches) for m in metrics]
-    code = traffic.instructions.sectors(launches) * traffic.sector_bytes / NCU_SECTOR
-    metrics = [m._replace(value=m.value + code) if m.name == _L2_READ else m for m in metrics]
+    others = traffic.instructions.sectors(launches) * traffic.sector_bytes / NCU_SECTOR
+    others += _background_sectors(run.machine, microseconds or 0.0)
+    metrics = [m._replace(value=m.value + others) if m.name == _L2_READ else m for m in metrics]
     if written.value:
         per_sector = traffic.sector_bytes / NCU_SECTOR
         error = written.error * per_sector
@@ -58,6 +66,12 @@ def launch_metrics(run: SimulatedLaunch, launches: float = 1.0) -> tuple[Metric,
     occupied = 100.0 * run.occupancy.fraction
     metrics.append(Metric("sm__maximum_warps_per_active_cycle_pct", occupied))
     return tuple(metrics)
+
+
+def _background_sectors(machine: Machine, microseconds: float) -> float:
+    """Sectors read from the cache of the die, by others than the kernel, in so much time."""
+    rates = (m.detail.background_gb_per_s or 0.0 for m in machine.memories if m.scope == "die")
+    return sum(rates) * 1e3 * microseconds / NCU_SECTOR
 
 
 def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Metric, ...]:

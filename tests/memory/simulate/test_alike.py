@@ -1,0 +1,53 @@
+"""Whether blocks execute the same."""
+
+import numpy as np
+import pytest
+
+from placewise.kernel.make_case import make_case
+from placewise.kernel.prepare_case import compile_case
+from placewise.memory.simulate.alike import blocks_alike, neighbours
+
+SCALE = """
+extern "C" __global__ void scale(float *a, int width) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x < width) a[blockIdx.y * width + x] *= 2.0f;
+}
+"""
+WAIT = """
+extern "C" __global__ void wait(volatile int *flag) {
+    if (blockIdx.x > 0) while (flag[0] == 0) {}
+    flag[0] = 1;
+}
+"""
+
+
+def case(tmp_path, name, source, arrays, grid):
+    path = tmp_path / f"{name}.cu"
+    path.write_text(source)
+    return make_case(name, path, arrays, block=(32, 1), grid=grid)
+
+
+@pytest.mark.parametrize(("width", "alike"), [(96, True), (80, False)])
+def test_rows_of_blocks_with_and_without_a_rest(tmp_path, width, alike):
+    arrays = {"a": np.ones(width * 8, np.float32), "width": np.int32(width)}
+    made = case(tmp_path, "scale", SCALE, arrays, (3, 8))
+    assert blocks_alike(compile_case(made), made.launch, made.inputs) is alike
+
+
+def test_the_end_of_a_single_row_does_not_count(tmp_path):
+    arrays = {"a": np.ones(1000, np.float32), "width": np.int32(1000)}
+    made = case(tmp_path, "scale", SCALE, arrays, (32, 1))
+    assert blocks_alike(compile_case(made), made.launch, made.inputs)
+
+
+def test_blocks_that_wait_for_others_differ(tmp_path):
+    made = case(tmp_path, "wait", WAIT, {"flag": np.zeros(1, np.int32)}, (3, 1))
+    assert not blocks_alike(compile_case(made), made.launch, made.inputs)
+
+
+def test_neighbours():
+    assert neighbours((5, 4, 1)) == (10, 12, 14)
+    assert neighbours((1, 6, 1)) == (3,)
+    assert neighbours((9, 1, 1)) == (3, 4, 5)
+    assert neighbours((1, 1, 1)) == (0,)
+    assert neighbours((2, 1, 1)) == (0, 1)
