@@ -156,17 +156,17 @@ def give(t: Text, result: str, values: list[str], one: str) -> None:
 
 
 def all_inside(t: Text, type_: str, offsets: str, room: str, bytes_: int) -> str:
-    """Which of 32 offsets are aligned and leave ``bytes_`` within ``room``, as <32 x i1>.
+    """Which of the lanes' offsets are aligned and leave ``bytes_`` within ``room``, as i1.
 
     An offset turned right by as many bits as its size has zeros is below the number of elements
     only if it is aligned, not negative, and not too large.
     """
-    v = f"<32 x {type_}>"
+    v = t.wide(type_)
     shift = bytes_.bit_length() - 1
     units = t.op(f"lshr {type_} {room}, {shift}") if shift else room
     if shift:
         by = f"splat ({type_} {shift})"
-        offsets = t.call(v, f"llvm.fshr.v32{type_}", (v, offsets), (v, offsets), (v, by))
+        offsets = t.call(v, f"llvm.fshr.v{t.width}{type_}", (v, offsets), (v, offsets), (v, by))
     return t.op(f"icmp ult {v} {offsets}, {t.splat(type_, units)}")
 
 

@@ -36,6 +36,6 @@ def _suffix(type_: str) -> str:
     """``v32f64`` of ``<32 x double>``."""
     names = {"float": "f32", "double": "f64"}
     if type_.startswith("<"):
-        inner = type_.removeprefix("<32 x ").removesuffix(">")
-        return "v32" + names.get(inner, inner)
+        width, _, inner = type_.strip("<>").partition(" x ")
+        return f"v{width}{names.get(inner, inner)}"
     return names.get(type_, type_)

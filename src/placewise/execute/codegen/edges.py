@@ -28,6 +28,22 @@ def terminate(s: State, block: Block) -> None:
         _switch(s, t, waiting)
 
 
+def use_fuel(s: State, block: Block) -> None:
+    """Count the loop down, now and then looking whether the run is to end."""
+    pointer = s.slot_pointer(Slot.FUEL)
+    fuel = s.op(f"load i64, ptr {pointer}")
+    left = s.op(f"sub i64 {fuel}, {max(block.instructions, 1)}")
+    s.do(f"store i64 {left}, ptr {pointer}")
+    refuel, stop, on = s.label(), s.label(), s.label()
+    s.do(f"br i1 {s.op(f'icmp sgt i64 {left}, 0')}, label %{on}, label %{refuel}, !prof !1")
+    s.start(refuel)
+    ends = s.op(f"call i1 @refuel(ptr %ctx, i32 {-2 - block.number})")
+    s.do(f"br i1 {ends}, label %{stop}, label %{on}")
+    s.start(stop)
+    s.do("ret i32 -1")
+    s.start(on)
+
+
 def _branch(s: State, t: Branch, waiting: int) -> None:
     if t.condition.uniform:
         yes, no = s.label(), s.label()
@@ -72,7 +88,7 @@ def _go(s: State, group: list[tuple[int, str]], waiting: int) -> None:
     for target, mask in group:
         if s.flow.exits >> target & 1:
             ends = True
-            _count_exit(s, target, mask)
+            count_exit(s, target, mask)
         elif target in masks:
             masks[target] = s.op(f"or i32 {masks[target]}, {mask}")
         else:
@@ -87,6 +103,16 @@ def _go(s: State, group: list[tuple[int, str]], waiting: int) -> None:
     # Some lane is at one of the targets, unless all ended; nothing after the last comes next.
     last = len(s.program.blocks) if ends or not masks else max(masks)
     _dispatch(s, masks, candidates, last)
+
+
+def proceed(s: State, target: int, mask: str, number: int) -> None:
+    """All lanes of block ``number`` that are in ``mask`` go to ``target``; where they end there,
+    that was counted before."""
+    waiting = s.flow.pending[number]
+    if s.flow.exits >> target & 1:
+        _leave(s, waiting)
+    else:
+        _go(s, [(target, mask)], waiting)
 
 
 def _leave(s: State, waiting: int) -> None:
@@ -120,7 +146,7 @@ def _enter(s: State, target: int, mask: str) -> None:
     s.do(f"br label %B{target}")
 
 
-def _count_exit(s: State, target: int, mask: str) -> None:
+def count_exit(s: State, target: int, mask: str) -> None:
     """Lanes that end execute the exit instruction of the block they would go to."""
     some = s.op(f"zext i1 {s.op(f'icmp ne i32 {mask}, 0')} to i64")
     active = s.call("i32", "llvm.ctpop.i32", ("i32", mask))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.execute.codegen.directed import MODES, directed_helper
-from placewise.execute.codegen.text import LLVM, Values, overload, vector
+from placewise.execute.codegen.text import LLVM, Values
 from placewise.execute.ir import BITS, Node
 
 _BINARY = {
@@ -60,9 +60,9 @@ def emit(v: Values, n: Node) -> None:
     """Append the operation of ``n`` and record its value."""
     wide = not n.uniform
     op = n.op
-    result = vector(n.type) if wide else LLVM[n.type]
+    result = v.wide(n.type) if wide else LLVM[n.type]
     args = [v.vector(a) if wide else v.scalar(a) for a in n.args]
-    types = [vector(a.type) if wide else LLVM[a.type] for a in n.args]
+    types = [v.wide(a.type) if wide else LLVM[a.type] for a in n.args]
     if n.attr in MODES:
         value = _rounded(v, n, result, list(zip(types, args, strict=True)))
     elif op in _BINARY:
@@ -79,14 +79,14 @@ def emit(v: Values, n: Node) -> None:
     elif op == "fneg":
         value = v.op(f"fneg {result} {args[0]}")
     elif op in _INTRINSIC:
-        name = f"{_INTRINSIC[op]}.{overload(n.type, wide=wide)}"
+        name = f"{_INTRINSIC[op]}.{v.overload(n.type, wide=wide)}"
         value = v.call(result, name, *zip(types, args, strict=True))
     elif op in ("ctlz", "cttz"):
-        name = f"llvm.{op}.{overload(n.type, wide=wide)}"
+        name = f"llvm.{op}.{v.overload(n.type, wide=wide)}"
         value = v.call(result, name, (result, args[0]), ("i1", "false"))
     elif op in ("fptosi", "fptoui"):
-        to = overload(n.type, wide=wide)
-        of = overload(n.args[0].type, wide=wide)
+        to = v.overload(n.type, wide=wide)
+        of = v.overload(n.args[0].type, wide=wide)
         value = v.call(result, f"llvm.{op}.sat.{to}.{of}", (types[0], args[0]))
     elif op in _DIVISION:
         value = _divide(v, op, n.type, args[0], args[1], wide=wide)
@@ -99,8 +99,8 @@ def emit(v: Values, n: Node) -> None:
 
 def _rounded(v: Values, n: Node, result: str, args: list[tuple[str, str]]) -> str:
     """Call the helper that rounds by the node's mode."""
-    operand = overload(n.args[0].type, wide=not n.uniform)
-    name = f"@{n.op}.{n.attr}.{overload(n.type, wide=not n.uniform)}.{operand}"
+    operand = v.overload(n.args[0].type, wide=not n.uniform)
+    name = f"@{n.op}.{n.attr}.{v.overload(n.type, wide=not n.uniform)}.{operand}"
     if name not in v.rounded:
         v.rounded[name] = directed_helper(v.declarations, name, n, result, [t for t, _ in args])
     listed = ", ".join(f"{t} {x}" for t, x in args)
@@ -119,12 +119,12 @@ def _divide(v: Values, op: str, type_: str, a: str, b: str, *, wide: bool) -> st
     truncated, is exact, since a quotient that is not whole lies at least 1/b from a whole number.
     """
     bits = BITS[type_]
-    result = f"<32 x {type_}>" if wide else type_
+    result = v.wide(type_) if wide else type_
     signed = op[0] == "s"
     if bits > 32:
         return _divide_long(v, op, result, a, b, wide=wide)
-    double = "<32 x double>" if wide else "double"
-    word = "<32 x i32>" if wide else "i32"
+    double = v.wide("double") if wide else "double"
+    word = v.wide("i32") if wide else "i32"
     cast = "sext" if signed else "zext"
     if bits < 32:
         a32, b32 = (v.op(f"{cast} {result} {x} to {word}") for x in (a, b))
@@ -133,12 +133,12 @@ def _divide(v: Values, op: str, type_: str, a: str, b: str, *, wide: bool) -> st
     to_float = "sitofp" if signed else "uitofp"
     x, y = (v.op(f"{to_float} {word} {q} to {double}") for q in (a32, b32))
     quotient = v.op(f"fdiv {double} {x}, {y}")
-    long = "<32 x i64>" if wide else "i64"
+    long = v.wide("i64") if wide else "i64"
     # By 0 this is undefined, and replaced below.
     whole = v.op(f"fptosi {double} {quotient} to {long}")
     low = v.op(f"trunc {long} {whole} to {word}")
     zero = v.op(f"icmp eq {word} {b32}, {_constant(0, 'i32', wide=wide)}")
-    flag = "<32 x i1>" if wide else "i1"
+    flag = v.wide("i1") if wide else "i1"
     if op[1:] == "div":
         answer = v.op(
             f"select {flag} {zero}, {word} {_constant(-1, 'i32', wide=wide)}, {word} {low}"
@@ -151,7 +151,7 @@ def _divide(v: Values, op: str, type_: str, a: str, b: str, *, wide: bool) -> st
 
 
 def _divide_long(v: Values, op: str, result: str, a: str, b: str, *, wide: bool) -> str:
-    flag = "<32 x i1>" if wide else "i1"
+    flag = v.wide("i1") if wide else "i1"
     one, zero = _constant(1, "i64", wide=wide), _constant(0, "i64", wide=wide)
     least, minus = _constant(-(1 << 63), "i64", wide=wide), _constant(-1, "i64", wide=wide)
     by_zero = v.op(f"icmp eq {result} {b}, {zero}")
@@ -171,10 +171,10 @@ def _divide_long(v: Values, op: str, result: str, a: str, b: str, *, wide: bool)
 def _high_product(v: Values, type_: str, a: str, b: str, *, wide: bool, signed: bool) -> str:
     """The upper half of a product."""
     bits = BITS[type_]
-    result = f"<32 x {type_}>" if wide else type_
+    result = v.wide(type_) if wide else type_
     if bits == 64 and wide:
         return _high_product_long(v, a, b, signed=signed)
-    double = f"<32 x i{2 * bits}>" if wide else f"i{2 * bits}"
+    double = v.wide(f"i{2 * bits}") if wide else f"i{2 * bits}"
     cast = "sext" if signed else "zext"
     x, y = (v.op(f"{cast} {result} {q} to {double}") for q in (a, b))
     product = v.op(f"mul {double} {x}, {y}")
@@ -184,7 +184,7 @@ def _high_product(v: Values, type_: str, a: str, b: str, *, wide: bool, signed: 
 
 def _high_product_long(v: Values, a: str, b: str, *, signed: bool) -> str:
     """64 by 64 bits from four 32-bit products; a signed one corrects the unsigned one."""
-    t = "<32 x i64>"
+    t = v.wide("i64")
     half, low_mask = "splat (i64 32)", "splat (i64 4294967295)"
     al, bl = (v.op(f"and {t} {q}, {low_mask}") for q in (a, b))
     ah, bh = (v.op(f"lshr {t} {q}, {half}") for q in (a, b))

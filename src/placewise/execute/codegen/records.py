@@ -90,6 +90,12 @@ def begin(t: Text) -> None:
     t.do(f"store ptr {_make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)}, ptr %rec")
 
 
+def begin_rows(t: Text) -> None:
+    """The same where up to :data:`UNCHECKED` rows of a few lanes are written too."""
+    _make_room(t, Slot.ROW, Slot.ROW_LIMIT)
+    begin(t)
+
+
 def give_back(t: Text) -> None:
     """Before a helper or another basic block goes on with the buffer."""
     t.set_slot(Slot.RECORD, t.op("load ptr, ptr %rec"), "ptr")
@@ -104,6 +110,22 @@ def write_here(t: Text, site: int, mask: str, at: tuple[str, str], stride: int) 
     """Record two affine half warps that start ``at`` these addresses, without a look at the
     room."""
     _write(t, take(t), str(site), mask, at, str(stride), "-1")
+
+
+def write_row(
+    t: Text, site: int, mask: str, address: str, offsets: str, count: str, *, large: bool
+) -> None:
+    """Record the offsets of ``count`` active lanes (i64), the first of which is at ``address``.
+
+    ``offsets`` is a vector with these in front, written without a look at the room.
+    """
+    kept = "i64" if large else "i32"
+    place = t.slot(Slot.ROW, "ptr")
+    t.do(f"store {t.wide(kept)} {offsets}, ptr {place}, align 4")
+    t.set_slot(Slot.ROW, t.op(f"getelementptr {kept}, ptr {place}, i64 {count}"), "ptr")
+    before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
+    row = t.op(f"trunc i64 {t.op(f'lshr i64 {before}, {3 if large else 2}')} to i32")
+    _write(t, take(t), str(site), mask, (address, address), "0", row)
 
 
 def take(t: Text) -> str:

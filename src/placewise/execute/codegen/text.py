@@ -23,11 +23,6 @@ def vector(type_: str) -> str:
     return f"<32 x {LLVM.get(type_, type_)}>"
 
 
-def overload(type_: str, *, wide: bool) -> str:
-    """Suffix of an overloaded intrinsic, such as ``v32f32``."""
-    return f"v32{type_}" if wide else type_
-
-
 def lanes(values: range | list[int], type_: str = "i32") -> str:
     """A constant vector."""
     return "<" + ", ".join(f"{type_} {v}" for v in values) + ">"
@@ -39,6 +34,8 @@ class Text:
     def __init__(self, declarations: set[str]) -> None:
         self.lines: list[str] = []
         self.declarations = declarations
+        self.width = 32
+        """Lanes of the vectors that nodes' values are made of."""
         self._count = 0
 
     def name(self) -> str:
@@ -76,10 +73,18 @@ class Text:
 
     def splat(self, type_: str, value: str) -> str:
         """A scalar in all lanes; ``type_`` is an LLVM type."""
-        single = self.op(f"insertelement <32 x {type_}> poison, {type_} {value}, i64 0")
-        wide = f"<32 x {type_}>"
-        first = "<32 x i32> zeroinitializer"
+        wide = f"<{self.width} x {type_}>"
+        single = self.op(f"insertelement {wide} poison, {type_} {value}, i64 0")
+        first = f"<{self.width} x i32> zeroinitializer"
         return self.op(f"shufflevector {wide} {single}, {wide} poison, {first}")
+
+    def wide(self, type_: str) -> str:
+        """The vector of an IR or LLVM type."""
+        return f"<{self.width} x {LLVM.get(type_, type_)}>"
+
+    def overload(self, type_: str, *, wide: bool) -> str:
+        """Suffix of an overloaded intrinsic, such as ``v32f32``."""
+        return f"v{self.width}{type_}" if wide else type_
 
     def slot(self, slot: int, type_: str = "i64", *, invariant: bool = False) -> str:
         """Read a word of the context; ``invariant`` ones never change during a run."""
@@ -151,7 +156,7 @@ class Values(Text):
         found = self.vectors.get(n.number)
         if found is None:
             if n.number in self.masks and n.type == "i1" and not n.uniform:
-                found = self.op(f"bitcast i32 {self.masks[n.number]} to <32 x i1>")
+                found = self._flags_of(self.masks[n.number])
             elif n.op == "const" and n.type[0] == "i":
                 literal = self._literal(n)
                 found = f"splat ({n.type} {literal})"
@@ -164,7 +169,19 @@ class Values(Text):
 
     def _float_splat(self, n: Node) -> str:
         bits = BITS[n.type]
-        return self.op(f"bitcast <32 x i{bits}> splat (i{bits} {n.attr}) to {vector(n.type)}")
+        of = self.wide(f"i{bits}")
+        return self.op(f"bitcast {of} splat (i{bits} {n.attr}) to {self.wide(n.type)}")
+
+    def _flags_of(self, mask: str) -> str:
+        """A mask (i32) as a vector of i1."""
+        if self.width < 32:
+            mask = self.op(f"trunc i32 {mask} to i{self.width}")
+        return self.op(f"bitcast i{self.width} {mask} to {self.wide('i1')}")
+
+    def _bits_of(self, flags: str) -> str:
+        """A vector of i1 as a mask (i32)."""
+        found = self.op(f"bitcast {self.wide('i1')} {flags} to i{self.width}")
+        return found if self.width == 32 else self.op(f"zext i{self.width} {found} to i32")
 
     def mask_of(self, n: Node) -> str:
         """An i1 node as a 32-bit mask."""
@@ -175,7 +192,7 @@ class Values(Text):
             elif n.uniform:
                 found = self.op(f"sext i1 {self.scalar(n)} to i32")
             else:
-                found = self.op(f"bitcast <32 x i1> {self.vector(n)} to i32")
+                found = self._bits_of(self.vector(n))
             self.masks[n.number] = found
         return found
 

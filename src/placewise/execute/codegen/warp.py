@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import edges, memory, nodes, records
+from placewise.execute.codegen import edges, memory, narrow, nodes, records
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
 from placewise.execute.layout import PATIENCE, Slot
@@ -111,18 +111,20 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     s.number = block.number
     s.start(f"B{block.number}")
     s.mask = s.op("load i32, ptr %cur")
+    effects = EFFECTS | {"sync"} if s.options.checked is not None else EFFECTS
+    used = _used(block, s.flow.live_in, effects)
+    wanted = [n for n in block.nodes if n in used]
+    if narrow.eligible(s, block, wanted):
+        narrow.emit(s, block, wanted)
     if is_loop_head:
-        _use_fuel(s, block)
+        edges.use_fuel(s, block)
     if block.number in s.flow.gives_way:
         edges.give_way(s, block)
     active = s.call("i32", "llvm.ctpop.i32", ("i32", s.mask))
     s.count(2 * block.number, "1")
     s.count(2 * block.number + 1, s.op(f"zext i32 {active} to i64"))
-    effects = EFFECTS | {"sync"} if s.options.checked is not None else EFFECTS
-    used = _used(block, s.flow.live_in, effects)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
     recorded = 0
-    wanted = [n for n in block.nodes if n in used]
     s.displacements = memory.groups(s, wanted)
     for n in wanted:
         if s.options.traced and isinstance(n.attr, Access):
@@ -135,22 +137,6 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     if recorded:
         records.give_back(s)
     edges.terminate(s, block)
-
-
-def _use_fuel(s: State, block: Block) -> None:
-    """Count the loop down, now and then looking whether the run is to end."""
-    pointer = s.slot_pointer(Slot.FUEL)
-    fuel = s.op(f"load i64, ptr {pointer}")
-    left = s.op(f"sub i64 {fuel}, {max(block.instructions, 1)}")
-    s.do(f"store i64 {left}, ptr {pointer}")
-    refuel, stop, on = s.label(), s.label(), s.label()
-    s.do(f"br i1 {s.op(f'icmp sgt i64 {left}, 0')}, label %{on}, label %{refuel}, !prof !1")
-    s.start(refuel)
-    ends = s.op(f"call i1 @refuel(ptr %ctx, i32 {-2 - block.number})")
-    s.do(f"br i1 {ends}, label %{stop}, label %{on}")
-    s.start(stop)
-    s.do("ret i32 -1")
-    s.start(on)
 
 
 def _used(block: Block, live_in: list[int], effects: frozenset[str]) -> set[Node]:
