@@ -139,7 +139,10 @@ class Scope:
 
     def texture(self, data: NDArray[np.generic]) -> Any:
         """Texture object that reads the elements of a copy of ``data`` from linear memory."""
-        pointer = self.upload(data)
+        return self.texture_over(self.upload(data), data)
+
+    def texture_over(self, pointer: Any, data: NDArray[np.generic]) -> Any:
+        """The same over device memory that is there; of ``data`` type and shape count."""
         resource, sampling = texture_descriptors(self.device.cuda, pointer, data)
         texture = self.device.call("cuTexObjectCreate", resource, sampling, None)
         self._on_close("cuTexObjectDestroy", texture)
