@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from placewise.errors import MachineError
-from placewise.memory.simulate.cache import Geometry, new_caches, one_access, set_of
+from placewise.memory.simulate.cache import Geometry, new_caches, one_access, set_of, shape_of
 
 TIME = itertools.count()
+
+
+@njit
+def set_in(geometry, line):
+    return set_of(shape_of(geometry, 1), line)
 
 
 def new_cache(instances, sets, ways, **more):
@@ -71,7 +77,7 @@ def test_recency_and_age_against_lists(sequence, ways, sets, policy, hashed):
     lists = [ListCache(ways, policy) for _ in range(sets)]
     for line, sectors, fetch in sequence:
         missing, fetched, lost = access(cache, 1, line, sectors, 4, fetch)
-        expected, lost_there = lists[set_of(cache.geometry, 1, line)].access(line, sectors, fetch)
+        expected, lost_there = lists[set_in(cache.geometry, line)].access(line, sectors, fetch)
         assert (missing, lost) == (expected, lost_there)
         assert fetched == (expected.bit_count() if fetch else 0)
     assert (tags(cache, 0, sets, ways) == -1).all(), "the other instance stays untouched"

@@ -107,6 +107,22 @@ class Caches(NamedTuple):
     """(caches, 11)"""
 
 
+class Shape(NamedTuple):
+    """A row of :attr:`Caches.geometry` as scalars, which a loop can keep at hand."""
+
+    first_way: Int
+    sets: Int
+    ways: Int
+    policy: Int
+    split: Int
+    grain: Int
+    hashed: Int
+    first_set: Int
+    first_seed: Int
+    first_share: Int
+    lanes: Int
+
+
 def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
     than 64."""
@@ -155,10 +171,29 @@ def held_sectors(c: Caches) -> float:
 
 
 @inlined
-def set_of(geometry: NDArray[np.int64], number: Int, line: Int) -> Int:
-    """Set that a line of cache ``number`` belongs to."""
-    sets = np.uint64(geometry[number, SETS])
-    if geometry[number, HASHED]:
+def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
+    """Cache ``number`` as scalars."""
+    g = geometry[np.uintp(number)]
+    return Shape(
+        g[FIRST_WAY],
+        g[SETS],
+        g[WAYS],
+        g[POLICY],
+        g[SPLIT],
+        g[GRAIN],
+        g[HASHED],
+        g[FIRST_SET],
+        g[FIRST_SEED],
+        g[FIRST_SHARE],
+        g[LANES],
+    )
+
+
+@inlined
+def set_of(g: Shape, line: Int) -> Int:
+    """Set that a line belongs to."""
+    sets = np.uint64(g.sets)
+    if g.hashed:
         mixed = (np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
         return np.int64((mixed * sets) >> np.uint64(32))
     if sets & (sets - np.uint64(1)) == np.uint64(0):
@@ -215,35 +250,35 @@ def _least_recent(stamp: NDArray[np.int32], first: Int, lanes: Int, ways: Int, n
     return chosen
 
 
-@inlined
-def _replaced(
-    c: Caches, number: Int, instance: Int, row: Int, first: Int, lanes: Int, now: Int
-) -> Int:
-    """Way of a set that a new line gets."""
-    geometry = c.geometry
-    ways = geometry[number, WAYS]
-    policy = geometry[number, POLICY]
-    filled = np.int64(c.filled[row])
-    if filled < ways:
-        c.filled[row] = filled + 1
-        return filled
-    if policy == LRU:
-        return np.int64(_least_recent(c.stamp, first, lanes, ways, now))
-    if policy == FIFO:
-        way = np.int64(c.turn[row])
-        c.turn[row] = way + 1 if way + 1 < ways else 0
-        return way
-    if policy == PLRU:
-        return np.int64(_pointed_at(c.turn[row], ways))
-    drawn = _drawn(c.seed, geometry[number, FIRST_SEED] + instance)
-    if policy == RANDOM:
-        return np.int64(((drawn >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
-    share = np.float64(drawn >> np.uint64(11)) * (1.0 / (1 << 53))
-    start = geometry[number, FIRST_SHARE]
+@apart
+def _drawn_by_share(share: NDArray[np.float64], first: Int, ways: Int, drawn: Any) -> Int:
+    """Way whose share of the unit interval holds a random number."""
+    place = np.float64(drawn >> np.uint64(11)) * (1.0 / (1 << 53))
     way = np.int64(0)
-    while way < ways - 1 and share >= c.share[start + way]:
+    while way < ways - 1 and place >= share[first + way]:
         way += 1
     return way
+
+
+@inlined
+def _replaced(c: Caches, g: Shape, instance: Int, row: Any, first: Int, now: Int) -> Int:
+    """Way of a set that a new line gets."""
+    filled = np.int64(c.filled[row])
+    if filled < g.ways:
+        c.filled[row] = filled + 1
+        return filled
+    if g.policy == LRU:
+        return np.int64(_least_recent(c.stamp, first, g.lanes, g.ways, now))
+    if g.policy == FIFO:
+        way = np.int64(c.turn[row])
+        c.turn[row] = way + 1 if way + 1 < g.ways else 0
+        return way
+    if g.policy == PLRU:
+        return np.int64(_pointed_at(c.turn[row], g.ways))
+    drawn = _drawn(c.seed, np.uintp(g.first_seed + instance))
+    if g.policy == RANDOM:
+        return np.int64(((drawn >> np.uint64(32)) * np.uint64(g.ways)) >> np.uint64(32))
+    return np.int64(_drawn_by_share(c.share, g.first_share, g.ways, drawn))
 
 
 @inlined
@@ -275,71 +310,61 @@ def _grown(missing: Int, grain: Int) -> Int:
 
 @inlined
 def access_line(
-    c: Caches, number: Int, instance: Int, line: Int, wanted: Int, kind: Int, now: Int
+    c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, kind: Int, now: Int
 ) -> tuple[Int, Int, Int, Int]:
-    """Access sectors of one line of cache ``number``'s own, below 2**31.
+    """Access sectors of one line, below 2**31, of the cache of shape ``g``.
 
     ``kind`` is READ, or WRITE_BACK or WRITE_THROUGH, with or without BYPASS. ``now`` grows from
     access to access of an instance.
     Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
     driven out, and that line (EMPTY where there was none).
     """
-    geometry = c.geometry
-    policy = geometry[number, POLICY]
-    lanes = geometry[number, LANES]
-    place = set_of(geometry, number, line) + instance * geometry[number, SETS]
-    row = geometry[number, FIRST_SET] + place
-    first = geometry[number, FIRST_WAY] + place * lanes
+    place = set_of(g, line) + instance * g.sets
+    row = np.uintp(g.first_set + place)
+    first = g.first_way + place * g.lanes
     out = np.int64(0)
     victim = np.int64(EMPTY)
-    way = _way_of(c.tags, first, lanes, line)
+    way = _way_of(c.tags, first, g.lanes, line)
     if way < 0:
         if kind & BYPASS:
             return wanted, np.int64(0), out, victim
-        way = _replaced(c, number, instance, row, first, lanes, now)
-        victim = np.int64(c.tags[first + way])
-        out = np.int64(c.held[first + way]) >> DIRTY
-        c.tags[first + way] = line
-        c.held[first + way] = 0
-    if policy == LRU:
-        c.stamp[first + way] = np.int32(now)
-    elif policy == PLRU:
-        _point_away(c.turn, row, way, geometry[number, WAYS])
-    held = np.int64(c.held[first + way])
+        way = _replaced(c, g, instance, row, first, now)
+        at = np.uintp(first + way)
+        victim = np.int64(c.tags[at])
+        out = np.int64(c.held[at]) >> DIRTY
+        c.tags[at] = line
+        c.held[at] = 0
+    at = np.uintp(first + way)
+    if g.policy == LRU:
+        c.stamp[at] = np.int32(now)
+    elif g.policy == PLRU:
+        _point_away(c.turn, row, way, g.ways)
+    held = np.int64(c.held[at])
     missing = wanted & ~held
     fetched = np.int64(0)
     if kind == READ:
         if missing:
-            grain = geometry[number, GRAIN]
-            fetched = missing if grain == 1 else _grown(missing, grain) & ~held
-            c.held[first + way] = held | fetched
+            fetched = missing if g.grain == 1 else _grown(missing, g.grain) & ~held
+            c.held[at] = held | fetched
     elif kind & WRITE_THROUGH:
-        c.held[first + way] = held | wanted
+        c.held[at] = held | wanted
     else:
-        c.held[first + way] = held | wanted | (wanted << DIRTY)
+        c.held[at] = held | wanted | (wanted << DIRTY)
     return missing, fetched, out, victim
 
 
 @apart
 def _access_split(
-    c: Caches,
-    number: Int,
-    instance: Int,
-    line: Int,
-    sectors: Int,
-    per_line: Int,
-    kind: Int,
-    now: Int,
+    c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int, now: Int
 ) -> tuple[Int, Int, Int]:
     """A request whose line is several of the cache's own."""
     missing, fetched, lost = np.int64(0), np.int64(0), np.int64(0)
-    split = c.geometry[number, SPLIT]
-    own = per_line // split
-    for k in range(split):
+    own = per_line // g.split
+    for k in range(g.split):
         wanted = (sectors >> (k * own)) & ((np.int64(1) << own) - 1)
         if wanted:
             absent, taken, out, _ = access_line(
-                c, number, instance, line * split + k, wanted, kind, now
+                c, g, instance, line * g.split + k, wanted, kind, now
             )
             missing |= absent << (k * own)
             fetched |= taken << (k * own)
@@ -347,7 +372,7 @@ def _access_split(
     return missing, fetched, lost
 
 
-@inlined
+@apart
 def access(
     c: Caches,
     number: Int,
@@ -364,10 +389,12 @@ def access(
     Returns the sectors that were missing, the sectors fetched, and the number of dirty sectors that
     were driven out.
     """
-    if c.geometry[number, SPLIT] == 1:
-        missing, fetched, out, _ = access_line(c, number, instance, line, sectors, kind, now)
+    g = shape_of(c.geometry, number)
+    if g.split == 1:
+        missing, fetched, out, _ = access_line(c, g, instance, line, sectors, kind, now)
         return missing, fetched, bits(out)
-    return _access_split(c, number, instance, line, sectors, per_line, kind, now)
+    missing, fetched, lost = _access_split(c, g, instance, line, sectors, per_line, kind, now)
+    return missing, fetched, lost
 
 
 @njit(cache=True, nogil=True)

@@ -1,4 +1,4 @@
-"""The compiled functions of the simulation as Python calls them.
+"""The compiled functions of the simulation as Python and the executor's code call them.
 
 Their machine code is kept from one process to the next, by the text of this package: each function
 holds all that it calls, of which the files of Numba's cache know nothing.
@@ -6,24 +6,120 @@ holds all that it calls, of which the files of Numba's cache know nothing.
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numpy as np
+from numba import carray, cfunc, from_dtype, njit, types
+from numpy.typing import NDArray
 
+from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
+from placewise.memory.simulate.lanes import pointer
+from placewise.memory.simulate.parts import Buffer, Cut
+from placewise.memory.simulate.patterns import Patterns
 
 _TEXT = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+_VERSION = 1 + int.from_bytes(hashlib.sha256(_TEXT).digest()[:7])
+_ONE, _TWO = 2, 3
+"""Words that describe an array of one or two dimensions: where it is, and its shape."""
+_P = types.CPointer
+
+
+def words_of(
+    sites: rq.Sites,
+    pairs: rq.Pairs,
+    patterns: Patterns,
+    buffer: Buffer,
+    state: NDArray[np.int64],
+    cut: Cut,
+) -> NDArray[np.int64]:
+    """What the taker's state points to."""
+    words: list[int] = []
+    for array in (*sites, *pairs, *patterns, *buffer, state):
+        words += [array.ctypes.data, *array.shape]
+    return np.array([*words, *cut], np.int64)
+
+
+def _taker(version: int, offset: Any) -> Any:
+    """``take`` for offsets of a type; ``version`` is part of what it is kept by."""
+    records, runs = from_dtype(TRACE_RECORD), from_dtype(TRACE_RUN)
+    i64 = types.int64
+
+    @cfunc(
+        i64(_P(i64), _P(records), i64, _P(runs), i64, _P(offset), i64),
+        cache=True,
+        error_model="numpy",
+    )
+    def take(state: Any, records: Any, n: int, runs: Any, n_runs: int, offsets: Any, m: int) -> Any:
+        if version == 0:
+            return 0
+        w = carray(state, (WORDS,))
+        return rq.collect(
+            carray(records, (n,)),
+            carray(runs, (n_runs,)),
+            carray(offsets, (m,)),
+            rq.Sites(
+                carray(pointer(w[0]), (w[1], w[2]), np.int8),
+                carray(pointer(w[3]), (w[4], w[5]), np.bool_),
+                carray(pointer(w[6]), (w[7],), np.int64),
+                carray(pointer(w[8]), (w[9],), np.int32),
+                carray(pointer(w[10]), (w[11],), np.int32),
+                carray(pointer(w[12]), (w[13],), np.bool_),
+                carray(pointer(w[14]), (w[15],), np.int32),
+            ),
+            rq.Pairs(
+                carray(pointer(w[16]), (w[17], w[18]), np.int32),
+                carray(pointer(w[19]), (w[20],), rq.PAIR),
+                carray(pointer(w[21]), (w[22],), np.int64),
+            ),
+            Cut(w[52], w[53], w[54], w[55], w[56], w[57], w[58], w[59], w[60]),
+            Patterns(
+                carray(pointer(w[23]), (w[24], w[25]), np.int64),
+                carray(pointer(w[26]), (w[27],), np.int64),
+                carray(pointer(w[28]), (w[29],), np.int64),
+                carray(pointer(w[30]), (w[31], w[32]), np.int64),
+                carray(pointer(w[33]), (w[34],), np.int64),
+                carray(pointer(w[35]), (w[36],), np.uint32),
+            ),
+            Buffer(
+                carray(pointer(w[37]), (w[38],), np.int64),
+                carray(pointer(w[39]), (w[40], w[41]), np.int64),
+                carray(pointer(w[42]), (w[43],), np.bool_),
+                carray(pointer(w[44]), (w[45],), np.int64),
+                carray(pointer(w[46]), (w[47],), np.int32),
+                carray(pointer(w[48]), (w[49],), np.int64),
+            ),
+            carray(pointer(w[50]), (w[51],), np.int64),
+        )
+
+    return take
+
+
+WORDS = 61
+"""Of :func:`words_of`."""
+
+
+@functools.cache
+def taker(*, large: bool) -> Any:
+    """The compiled function that takes the executor's chunks; ``large``: offsets have 64 bits."""
+    return _taker(_VERSION, types.int64 if large else types.int32)
+
+
+@functools.cache
+def callable_taker(*, large: bool) -> Callable[..., int]:
+    """The same, to be called from Python with addresses and lengths."""
+    kinds = [ctypes.c_int64, ctypes.c_void_p, *(ctypes.c_void_p, ctypes.c_int64) * 3]
+    return ctypes.CFUNCTYPE(*kinds)(taker(large=large).address)
 
 
 def _entries(version: int) -> tuple[Any, ...]:
-    """The functions; ``version`` is part of what they are kept by."""
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def collect(*arguments: Any) -> Any:
-        return rq.collect(*arguments) if version else (0, 0)
+    """The functions that Python calls; ``version`` is part of what they are kept by."""
 
     @njit(cache=True, nogil=True, _nrt=False)
     def sort_segments(*arguments: Any) -> Any:
@@ -39,9 +135,7 @@ def _entries(version: int) -> tuple[Any, ...]:
         if version:
             wv.run_l2(*arguments)
 
-    return collect, sort_segments, run_sms, run_l2
+    return sort_segments, run_sms, run_l2
 
 
-collect, sort_segments, run_sms, run_l2 = _entries(
-    1 + int.from_bytes(hashlib.sha256(_TEXT).digest()[:7])
-)
+sort_segments, run_sms, run_l2 = _entries(_VERSION)

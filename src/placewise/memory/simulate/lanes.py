@@ -115,3 +115,29 @@ def highest(_context: Any, value: Any) -> Any:  # noqa: ARG001
         return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    """Ask for the word ``at`` of an array, which may lie beyond its end."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        flags = [ir.Constant(_I32, n) for n in (0, 3, 1)]
+        builder.call(function, [place, *flags])
+        return target.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
+def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
+    """An int64 as a pointer."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate

@@ -14,7 +14,8 @@ from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.cache import dirty_sectors, held_sectors, new_caches
 from placewise.memory.simulate.hierarchy import Hierarchy
-from placewise.memory.simulate.requests import Buffer, Cut, Pairs
+from placewise.memory.simulate.parts import Buffer, Cut
+from placewise.memory.simulate.requests import Pairs
 
 THREADS = 2
 """SMs, and sets of L2, are shared out among so many threads."""
@@ -38,11 +39,11 @@ class Levels:
         self._last = [new_caches(last, seed + 1 + n) for n in range(shares)] if last else []
         self._shares = shares
         self._missed = wv.Missed(
-            np.empty((shares, 0), np.int64),
-            np.empty((shares, 0), np.int32),
+            np.empty(0, np.int64),
+            np.empty(0, np.int32),
             np.zeros((shares, sms), np.int64),
         )
-        count = len(pairs.site)
+        count = len(pairs.rows)
         self._l1_hits = np.zeros((THREADS, count), np.int64)
         self._l2_hits = np.zeros((THREADS, count), np.int64)
         self._fetched = np.zeros((THREADS, count), np.int64)
@@ -66,10 +67,10 @@ class Levels:
             np.empty(cut.sms + 1, np.int64),
         )
         phased = cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
-        if self._missed.part.shape[1] < parts:
-            shape = (self._shares, parts)
+        room = parts * self._shares
+        if len(self._missed.part) < room:
             length = self._missed.length
-            self._missed = wv.Missed(np.empty(shape, np.int64), np.empty(shape, np.int32), length)
+            self._missed = wv.Missed(np.empty(room, np.int64), np.empty(room, np.int32), length)
         bounds = np.linspace(0, cut.sms, THREADS + 1).astype(int)
 
         def first_caches(t: int) -> None:

@@ -7,32 +7,49 @@ found again through a hash table; their transactions follow from the counts afte
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.lanes import apart
+from placewise.memory.simulate.lanes import apart, lowest
 
 KEY = 5
 """Words of a key: instruction, lane 0's place in the period, lane 16 from lane 0, stride, mask."""
 
 
+ODD_ROOM = 8192
+"""Accesses without a pattern that are kept until they are counted."""
+
+
 class Patterns(NamedTuple):
-    """A hash table of patterns, open addressing."""
+    """A hash table of patterns, open addressing, and accesses that have none."""
 
     keys: NDArray[np.int64]
     """(slots, KEY)"""
     seen: NDArray[np.int64]
     """(slots,) accesses; 0 for a free slot."""
     used: NDArray[np.int64]
-    """(1,) patterns."""
+    """(2,) patterns, and accesses without."""
+    odd: NDArray[np.int64]
+    """(ODD_ROOM, 32) offsets of all lanes, those of lanes that are not active being anything."""
+    odd_pair: NDArray[np.int64]
+    """(ODD_ROOM,)"""
+    odd_mask: NDArray[np.uint32]
+    """(ODD_ROOM,)"""
 
 
 def new_patterns(slots: int) -> Patterns:
     """An empty table of at most 3/4 ``slots`` patterns, ``slots`` a power of two."""
-    return Patterns(np.zeros((slots, KEY), np.int64), np.zeros(slots, np.int64), np.zeros(1, int))
+    return Patterns(
+        np.zeros((slots, KEY), np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((ODD_ROOM, 32), np.int64),
+        np.zeros(ODD_ROOM, np.int64),
+        np.zeros(ODD_ROOM, np.uint32),
+    )
 
 
 def forget(patterns: Patterns) -> None:
@@ -73,4 +90,21 @@ def count_pattern(
     keys[at, 4] = mask
     seen[at] = 1
     patterns.used[0] += 1
+    return True
+
+
+@apart
+def keep_odd(patterns: Patterns, pair: Int, mask: Int, row: Int, offsets: Any) -> bool:
+    """Keep an access whose active lanes' offsets start at ``row``; False where there is no room."""
+    n = patterns.used[1]
+    if n == patterns.odd_mask.shape[0]:
+        return False
+    patterns.used[1] = n + 1
+    patterns.odd_pair[n] = pair
+    patterns.odd_mask[n] = mask
+    left = mask
+    while left:
+        patterns.odd[n, lowest(left)] = offsets[row]
+        row += 1
+        left &= left - 1
     return True

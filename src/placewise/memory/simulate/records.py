@@ -1,4 +1,4 @@
-"""A trace chunk as the records it is a view of."""
+"""A trace chunk in the form in which the executor's code hands it to compiled code."""
 
 from __future__ import annotations
 
@@ -7,27 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.layout import TRACE_RECORD
+from placewise.execute.layout import TRACE_RECORD, TRACE_RUN, WINDOW_SHIFT
 from placewise.execute.trace import TraceChunk
 
 
-def records_of(chunk: TraceChunk) -> NDArray[Any]:
-    """(n,) :data:`TRACE_RECORD`: the executor's own buffer where the columns are views of one,
-    else a copy."""
-    first = chunk.base
-    whole = first.base
-    if isinstance(whole, np.ndarray) and whole.dtype == TRACE_RECORD and whole.ndim == 1:
-        start = (first.ctypes.data - whole.ctypes.data) // TRACE_RECORD.itemsize
-        if 0 <= start <= len(whole) - len(chunk):
-            records = whole[start : start + len(chunk)]
-            if all(_same(records[n], getattr(chunk, n)) for n in TRACE_RECORD.names or ()):
-                return records
+def records_of(chunk: TraceChunk) -> tuple[NDArray[Any], NDArray[Any]]:
+    """TRACE_RECORD of each access, and TRACE_RUN of each warp in turn. The window of array ``a`` is
+    ``a + 1``; that of accesses to no array is 0."""
     records = np.empty(len(chunk), TRACE_RECORD)
-    for name in TRACE_RECORD.names or ():
+    for name in ("site", "stride", "row", "mask"):
         records[name] = getattr(chunk, name)
-    return records
-
-
-def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Whether two columns are the same memory."""
-    return one.ctypes.data == other.ctypes.data and one.strides == other.strides
+    window = np.asarray(chunk.array, np.int64) + 1 << WINDOW_SHIFT
+    records["base"] = window + chunk.base
+    records["upper"] = window + chunk.upper
+    who = np.stack([chunk.block, chunk.warp, chunk.phase], axis=1)
+    first = np.flatnonzero(np.r_[True, (who[1:] != who[:-1]).any(axis=1)])
+    runs = np.empty(len(first), TRACE_RUN)
+    runs["first"] = first
+    for n, name in enumerate(("block", "warp", "phase")):
+        runs[name] = who[first, n]
+    return records, runs

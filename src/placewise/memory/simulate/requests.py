@@ -1,8 +1,7 @@
 """From warp accesses to requests: the lines and sectors that each asks its first cache for.
 
-A request is cut into parts, a line's sectors each. Lanes on a line without gaps, as nearly all
-accesses of most kernels have them, are ranges of sectors: their parts follow from both ends. Other
-lanes are looked at one by one.
+Each record of a trace becomes the parts of a request in the wave's buffer, or is counted for a
+memory that keeps no lines, or both.
 """
 
 from __future__ import annotations
@@ -12,18 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.lanes import apart, bits, equal16, highest, inlined, lowest
-from placewise.memory.simulate.patterns import Patterns, count_pattern
-
-MOST_PARTS = 128
-"""Lines that one warp access can touch: four words of local memory for each lane."""
-LINE_BIT, SECTOR_BIT, PAIR_BIT, LAST = 32, 16, 1, 1
-"""A part is a word: the line number from bit 32 on, then its sectors, from bit 1 on the number of
-the pair of instruction and array, and in bit 0 whether it is the last part of its burst."""
-SECTORS = (1 << LINE_BIT - SECTOR_BIT) - 1
-MOST_PAIRS = (1 << SECTOR_BIT - PAIR_BIT) - 1
-MOST_LINES = 1 << 31
+from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
+from placewise.memory.simulate.parts import (
+    LAST,
+    LINE_BIT,
+    MOST_PAIRS,
+    MOST_PARTS,
+    OFFSET,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+    Buffer,
+    Cut,
+    lane_parts,
+    ranges,
+)
+from placewise.memory.simulate.patterns import Patterns, count_pattern, keep_odd
 
 LOAD, STORE, ATOMIC = 0, 1, 2
 NOWHERE, LOCAL = -1, -2
@@ -32,13 +37,33 @@ memory, whose addresses are made here."""
 ROUTED, IN_LOCAL, COUNTED, JOINS = 1, 2, 4, 8
 """Flags of a pair: it goes to a cache; it is of local memory; its transactions follow from a
 serialization condition; it issues in a burst with the access before."""
-REQUESTS, LANES, SECTORS_ASKED, PARTS = range(4)
-"""Columns of :attr:`Pairs.stats`."""
-BLOCK, WARP, PHASE, FULL = range(4)
-"""Words of the state between calls: block, warp and phase in work; why the last call ended."""
+FIRST_BLOCK, LEFT_OUT, AT, WHY, SEAT, PHASE, NEXT_BLOCK = range(7)
+"""Words of the state between calls: the wave's first block, whether its accesses are left out, the
+first record that was not taken, why the call ended there, seat of the warp and phase in work, and
+the block that ended the wave."""
+STATE_WORDS = 7
 DONE, WAVE_ENDS, NO_ROOM, NO_PATTERN, NO_PAIR = range(5)
-"""What FULL says: nothing is left; the next record is of another wave; the buffer, the table of
+"""Why a call ended: nothing is left; the next record is of another wave; the buffer, the table of
 patterns or that of pairs is full."""
+
+PAIR = np.dtype(
+    [
+        ("head", np.int64),
+        ("requests", np.int64),
+        ("lanes", np.int64),
+        ("sectors", np.int64),
+        ("parts", np.int64),
+        ("lane_bytes", np.int32),
+        ("flags", np.int32),
+        ("site", np.int32),
+        ("array", np.int32),
+        ("cache", np.int32),
+        ("kind", np.int32),
+    ]
+)
+"""A memory instruction and an array that it accesses: a part of the array's first line without
+sectors; warp accesses, active lanes, sectors asked of the first cache and lines so far; bytes of a
+lane; flags; instruction and array; first cache; LOAD, STORE or ATOMIC."""
 
 
 class Pairs(NamedTuple):
@@ -46,22 +71,8 @@ class Pairs(NamedTuple):
 
     number: NDArray[np.int32]
     """(sites, arrays + 1) by array number + 1; -1 before the pair is seen."""
-    site: NDArray[np.int32]
-    """(pairs,)"""
-    array: NDArray[np.int32]
-    """(pairs,)"""
-    flags: NDArray[np.int32]
-    """(pairs,)"""
-    first_line: NDArray[np.int64]
-    """(pairs,) line that the array starts at."""
-    lane_bytes: NDArray[np.int64]
-    """(pairs,)"""
-    cache: NDArray[np.int32]
-    """(pairs,) first cache of the pair's loads."""
-    kind: NDArray[np.int32]
-    """(pairs,) LOAD, STORE or ATOMIC."""
-    stats: NDArray[np.int64]
-    """(pairs, 4) warp accesses, active lanes, sectors asked of the first cache, and lines."""
+    rows: NDArray[Any]
+    """(pairs,) PAIR."""
     used: NDArray[np.int64]
     """(1,) pairs."""
 
@@ -71,10 +82,7 @@ def new_pairs(sites: int, arrays: int) -> Pairs:
     most = min(MOST_PAIRS, max(1, sites) * (arrays + 1))
     return Pairs(
         np.full((max(1, sites), arrays + 1), -1, np.int32),
-        *(np.zeros(most, np.int32) for _ in range(3)),
-        *(np.zeros(most, np.int64) for _ in range(2)),
-        *(np.zeros(most, np.int32) for _ in range(2)),
-        np.zeros((most, 4), np.int64),
+        np.zeros(most, PAIR),
         np.zeros(1, np.int64),
     )
 
@@ -93,349 +101,160 @@ class Sites(NamedTuple):
     """LOAD, STORE or ATOMIC."""
     waits: NDArray[np.bool_]
     """Whether the warp waits before it; else it issues in a burst with the access before."""
-
-
-class Cut(NamedTuple):
-    """Sizes that requests are cut by, and where the launch's warps run."""
-
-    line_shift: int
-    sector_shift: int
-    """Base-two logarithms of the bytes of a line and of a sector."""
-    period: int
-    """Shift in bytes under which a pattern keeps its transactions."""
-    sms: int
-    resident: int
-    """Blocks that an SM holds at a time."""
-    warps: int
-    """Of a block."""
-    local_cache: int
-    """Cache that local memory goes through first."""
-    local_line: int
-    """Line where local memory starts."""
-    frame_words: int
-    """4-byte words of local memory of a thread."""
-
-
-class Buffer(NamedTuple):
-    """Requests of one wave, and where each warp's lie."""
-
-    part: NDArray[np.int64]
-    """(capacity,)"""
-    segment: NDArray[np.int64]
-    """(segments, 3) the warp's seat, phase, first part: accesses of one warp between barriers.
-    Seats are numbered by SM, block on the SM, and warp."""
-    seen: NDArray[np.bool_]
-    """(SMs * resident,) blocks of the wave that have had an access."""
-    used: NDArray[np.int64]
-    """(2,) parts, segments."""
-    lines: NDArray[np.int32]
-    sectors: NDArray[np.int64]
-    """Room for the lines of one access, and for the sectors of each."""
-
-
-def new_buffer(blocks: int) -> Buffer:
-    """A small one, for waves of so many blocks."""
-    return Buffer(
-        np.empty(1 << 20, np.int64),
-        np.empty((1 << 14, 3), np.int64),
-        np.zeros(blocks, np.bool_),
-        np.zeros(2, np.int64),
-        np.empty(MOST_PARTS + 16, np.int32),
-        np.empty(MOST_PARTS, np.int64),
-    )
+    windows: NDArray[np.int32]
+    """Array of each window of addresses, or -1."""
 
 
 @apart
 def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> Int:
     """Number a pair; -1 where there is no room."""
     p = pairs.used[0]
-    if p == pairs.site.shape[0]:
+    if p == pairs.rows.shape[0]:
         return np.int64(-1)
     pairs.used[0] = p + 1
+    pairs.number[site, array + 1] = p
     route = sites.route[site, array + 1]
     flags = 0 if route == NOWHERE else ROUTED
+    line = sites.array_line[array + 1]
+    cache = np.int64(max(route, 0))
     if route == LOCAL:
         flags |= IN_LOCAL
+        line = np.int64(cut.local_line)
+        cache = np.int64(cut.local_cache)
     if sites.counted[site, array + 1]:
         flags |= COUNTED
     if not sites.waits[site]:
         flags |= JOINS
-    pairs.number[site, array + 1] = p
-    pairs.site[p] = site
-    pairs.array[p] = array
-    pairs.flags[p] = flags
-    pairs.first_line[p] = sites.array_line[array + 1]
-    pairs.lane_bytes[p] = sites.lane_bytes[site]
-    pairs.cache[p] = cut.local_cache if route == LOCAL else max(route, 0)
-    pairs.kind[p] = sites.kind[site]
+    row = pairs.rows[p]
+    row.head = (line << LINE_BIT) | (p << PAIR_BIT)
+    row.lane_bytes = sites.lane_bytes[site]
+    row.flags = flags
+    row.site = site
+    row.array = array
+    row.cache = cache
+    row.kind = sites.kind[site]
     return p
 
 
 @inlined
-def _run(mask: Int) -> bool:
-    """Whether the ones of a mask follow one another."""
-    filled = mask | (mask - 1)
-    return bool(filled & (filled + 1) == 0)
-
-
-@inlined
-def _add_range(
-    part: NDArray[np.int64], begun: Int, n: Int, head: Int, low: Int, high: Int, cut: Cut
-) -> Int:
-    """Add the parts of bytes ``low`` to ``high``; those from ``begun`` to ``n`` are of the same
-    request. ``head`` is a part of the array's first line without sectors."""
-    first, last = low >> cut.sector_shift, high >> cut.sector_shift
-    per_shift = cut.line_shift - cut.sector_shift
-    whole = np.int64(1) << per_shift
-    line, end = first >> per_shift, last >> per_shift
-    start = first & (whole - 1)
-    before = n
-    while line <= end:
-        upto = (last & (whole - 1)) if line == end else whole - 1
-        sectors = (np.int64(2) << upto) - (np.int64(1) << start)
-        at = begun
-        while at < before and part[at] >> LINE_BIT != (head >> LINE_BIT) + line:
-            at += 1
-        if at == before:
-            part[n] = head + (line << LINE_BIT) + (sectors << SECTOR_BIT)
-            n += 1
-        else:
-            part[at] |= sectors << SECTOR_BIT
-        start = np.int64(0)
-        line += 1
-    return n
-
-
-@inlined
-def _add_bytes(
-    lines: NDArray[np.int32],
-    sectors: NDArray[np.int64],
-    n: Int,
-    low: Int,
-    high: Int,
-    cut: Cut,
-) -> Int:
-    """Add bytes ``low`` to ``high`` to ``n`` lines with the sectors asked of each; how many now."""
-    per_shift = cut.line_shift - cut.sector_shift
-    sector, end = low >> cut.sector_shift, high >> cut.sector_shift
-    while sector <= end:
-        line = sector >> per_shift
-        bit = np.int64(1) << (sector & ((np.int64(1) << per_shift) - 1))
-        at = n - 1
-        if n == 0 or lines[at] != line:
-            at = np.int64(0)
-            found = np.int64(0)
-            while at < n:
-                found = equal16(lines, at, np.int32(line))
-                if n - at < 16:
-                    found &= (np.int64(1) << (n - at)) - 1
-                if found:
-                    break
-                at += 16
-            if found:
-                at += lowest(found)
-            else:
-                at = n
-                lines[at] = line
-                sectors[at] = 0
-                n += 1
-        sectors[at] |= bit
-        sector += 1
-    return n
-
-
-@apart
-def _lane_parts(
-    record: Any,
-    offsets: Any,
-    mask: Int,
-    width: Int,
-    lines: NDArray[np.int32],
-    sectors: NDArray[np.int64],
-    cut: Cut,
-) -> Int:
-    """Lines of an access, lane by lane, in order of first touch."""
-    n = np.int64(0)
-    row = np.int64(record.row)
-    if row >= 0:
-        for k in range(row, row + bits(mask)):
-            address = np.int64(offsets[k])
-            n = _add_bytes(lines, sectors, n, address, address + width - 1, cut)
-        return n
-    while mask:
-        lane = lowest(mask)
-        mask &= mask - 1
-        start = record.base if lane < 16 else record.upper
-        address = start + np.int64(record.stride) * (lane & 15)
-        n = _add_bytes(lines, sectors, n, address, address + width - 1, cut)
-    return n
-
-
-@apart
-def _local_parts(
-    record: Any,
-    offsets: Any,
-    mask: Int,
-    width: Int,
-    frame: Int,
-    lines: NDArray[np.int32],
-    sectors: NDArray[np.int64],
-    cut: Cut,
-) -> Int:
-    """Lines of a local access from the start of local memory; the warp's frame is at ``frame``.
-
-    Local memory is interleaved so that consecutive lanes' words are adjacent (CUDA C++ Programming
-    Guide, "Local Memory").
-    """
-    n = np.int64(0)
-    row = np.int64(record.row)
-    while mask:
-        lane = lowest(mask)
-        mask &= mask - 1
-        if row >= 0:
-            place = np.int64(offsets[row])
-            row += 1
-        else:
-            place = record.base if lane < 16 else record.upper
-            place += np.int64(record.stride) * (lane & 15)
-        for word in range(place >> 2, ((place + width - 1) >> 2) + 1):
-            address = (frame + word * 32 + lane) * 4
-            n = _add_bytes(lines, sectors, n, address, address + 3, cut)
-    return n
-
-
-@inlined
-def _ranges(
-    record: Any, mask: Int, width: Int, part: NDArray[np.int64], n: Int, head: Int, cut: Cut
-) -> Int:
-    """Add the parts of an access that is one or two ranges; -1 where it is not."""
-    stride = np.int64(record.stride)
-    if record.row >= 0 or stride < 0 or stride > (1 << cut.sector_shift):
-        return np.int64(-1)
-    base, upper = record.base, record.upper
-    if (upper == base + 16 * stride) and _run(mask):
-        low = base + stride * lowest(mask)
-        high = base + stride * highest(mask) + width - 1
-        return _add_range(part, n, n, head, low, high, cut)
-    lower, higher = mask & 0xFFFF, mask >> 16
-    if stride and not (_run(lower) and _run(higher)):
-        return np.int64(-1)
-    begun = n
-    if lower:
-        low = base + stride * lowest(lower)
-        high = base + stride * highest(lower) + width - 1
-        n = _add_range(part, begun, n, head, low, high, cut)
-    if higher:
-        low = upper + stride * lowest(higher)
-        high = upper + stride * highest(higher) + width - 1
-        n = _add_range(part, begun, n, head, low, high, cut)
-    return n
+def _first_lane(record: Any, mask: Int) -> Int:
+    """Address of the first active lane: those before it may lie outside the array."""
+    lane = lowest(mask)
+    address = record.base if lane < 16 or record.row >= 0 else record.upper
+    return address + np.int64(record.stride) * (lane & 15)
 
 
 @apart
 def collect(
     records: Any,
-    start: int,
+    runs: Any,
     offsets: Any,
-    first_block: int,
     sites: Sites,
     pairs: Pairs,
     cut: Cut,
     patterns: Patterns,
     buffer: Buffer,
     state: NDArray[np.int64],
-    left: NDArray[np.int64],
-) -> tuple[Int, Int]:
-    """Add the requests of records from ``start`` on to ``buffer``.
+) -> Int:
+    """Add the requests of a trace's records to ``buffer``, from number ``state[AT]`` on.
 
-    ``records`` and ``offsets`` are those of a trace; ``first_block`` is the wave's first.
-    ``state`` (4,) goes on from call to call and says why this one ended. ``left`` (records,)
-    receives the records whose transactions cannot be told from a pattern. Returns the first record
-    that was not taken, and how many there are in ``left``.
+    ``records``, ``runs`` and ``offsets`` are as the executor hands them over
+    (:class:`placewise.execute.trace.Taker`). Returns DONE, or why not all was taken; then the same
+    records are to come again.
     """
-    lines, sectors = buffer.lines, buffer.sectors
-    part, stats, flags_of = buffer.part, pairs.stats, pairs.flags
-    n, n_segment, n_left = buffer.used[0], buffer.used[1], np.int64(0)
+    part, rows = buffer.part, pairs.rows
+    n, n_segment = buffer.used[0], buffer.used[1]
     room = part.shape[0] - MOST_PARTS
-    last_block, last_warp, last_phase = state[BLOCK], state[WARP], state[PHASE]
-    end_block = first_block + cut.sms * cut.resident
-    period_mask = cut.period - 1 if cut.period & (cut.period - 1) == 0 else -1
-    seen_block, place = np.int64(-1), np.int64(0)
-    why = DONE
-    i = start
-    while i < records.shape[0]:
-        record = records[i]
-        mask = np.int64(record.mask)
-        if mask == 0:
-            i += 1
+    last_seat, last_phase = state[SEAT], state[PHASE]
+    first_block = state[FIRST_BLOCK]
+    period_mask = np.int64(cut.period - 1) if cut.period & (cut.period - 1) == 0 else np.int64(-1)
+    at, count = state[AT], np.int64(records.shape[0])
+    why = np.int64(DONE)
+    number = np.int64(0)
+    while at < count:
+        while number + 1 < runs.shape[0] and runs[number + 1].first <= at:
+            number += 1
+        run = runs[number]
+        stop = np.int64(runs[number + 1].first) if number + 1 < runs.shape[0] else count
+        local = np.int64(run.block) - first_block
+        if local < 0 or local >= cut.sms * cut.resident:
+            why = np.int64(WAVE_ENDS)
+            state[NEXT_BLOCK] = run.block
+            break
+        if state[LEFT_OUT]:
+            at = stop
             continue
-        block = np.int64(record.block)
-        if block >= end_block or block < first_block:
-            why = WAVE_ENDS
-            break
-        if block != seen_block:
-            seen_block = block
-            place = (block - first_block) % cut.sms * cut.resident
-            place += (block - first_block) // cut.sms
-            buffer.seen[place] = True
-        p = np.int64(pairs.number[record.site, record.array + 1])
-        if p < 0:
-            p = _new_pair(pairs, sites, cut, record.site, record.array)
+        place = local % cut.sms * cut.resident + local // cut.sms
+        buffer.seen[place] = True
+        seat, phase = place * cut.warps + run.warp, np.int64(run.phase)
+        fresh = seat != last_seat or phase != last_phase
+        while at < stop:
+            record = records[np.uintp(at)]
+            mask = np.int64(record.mask)
+            if mask == 0:
+                at += 1
+                continue
+            where = record.base if mask & 1 else _first_lane(record, mask)
+            start = where & ~OFFSET
+            array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
+            p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
             if p < 0:
-                why = NO_PAIR
-                break
-        flags = flags_of[p]
-        if n > room or n_segment == buffer.segment.shape[0]:
-            why = NO_ROOM
-            break
-        if flags & COUNTED:
-            base = record.base
-            if record.row >= 0:
-                left[n_left] = i
-                n_left += 1
-            else:
-                shift = base & period_mask if period_mask >= 0 else base % cut.period
-                if not count_pattern(
-                    patterns, p, shift, record.upper - base, np.int64(record.stride), mask
-                ):
-                    why = NO_PATTERN
+                p = _new_pair(pairs, sites, cut, record.site, array)
+                if p < 0:
+                    why = np.int64(NO_PAIR)
                     break
-        if flags & ROUTED:
-            if block != last_block or record.warp != last_warp or record.phase != last_phase:
-                last_block, last_warp = block, np.int64(record.warp)
-                last_phase = np.int64(record.phase)
-                buffer.segment[n_segment, 0] = place * cut.warps + last_warp
-                buffer.segment[n_segment, 1] = last_phase
-                buffer.segment[n_segment, 2] = n
-                n_segment += 1
-            elif flags & JOINS and n:
-                part[n - 1] &= ~LAST
-            begun = n
-            width = pairs.lane_bytes[p]
-            head = (pairs.first_line[p] << LINE_BIT) | (p << PAIR_BIT)
-            if not flags & IN_LOCAL:
-                n = _ranges(record, mask, width, part, n, head, cut)
-            if flags & IN_LOCAL or n < 0:
-                if flags & IN_LOCAL:
-                    head = (np.int64(cut.local_line) << LINE_BIT) | (p << PAIR_BIT)
-                    seat = buffer.segment[n_segment - 1, 0]
-                    frame = seat * cut.frame_words * 32
-                    count = _local_parts(record, offsets, mask, width, frame, lines, sectors, cut)
+            row = rows[np.uintp(p)]
+            flags = np.int64(row.flags)
+            if n > room or n_segment == buffer.segment.shape[0]:
+                why = np.int64(NO_ROOM)
+                break
+            if flags & COUNTED:
+                if record.row >= 0:
+                    found = keep_odd(patterns, p, mask, np.int64(record.row), offsets)
                 else:
-                    count = _lane_parts(record, offsets, mask, width, lines, sectors, cut)
-                n = begun
-                for k in range(count):
-                    part[n] = head + (np.int64(lines[k]) << LINE_BIT) + (sectors[k] << SECTOR_BIT)
-                    n += 1
-            asked = np.int64(0)
-            for k in range(begun, n):
-                asked += bits((part[k] >> SECTOR_BIT) & SECTORS)
-            stats[p, SECTORS_ASKED] += asked
-            stats[p, PARTS] += n - begun
-            part[n - 1] |= LAST
-        stats[p, REQUESTS] += 1
-        stats[p, LANES] += bits(mask)
-        i += 1
-    state[BLOCK], state[WARP], state[PHASE], state[FULL] = last_block, last_warp, last_phase, why
+                    base = record.base - start
+                    shift = base & period_mask if period_mask >= 0 else base % cut.period
+                    upper = record.upper - record.base
+                    stride = np.int64(record.stride)
+                    found = count_pattern(patterns, p, shift, upper, stride, mask)
+                if not found:
+                    why = np.int64(NO_PATTERN)
+                    break
+            if flags & ROUTED:
+                if fresh:
+                    fresh = False
+                    last_seat, last_phase = seat, phase
+                    segment = np.uintp(n_segment)
+                    buffer.segment[segment, 0] = seat
+                    buffer.segment[segment, 1] = phase
+                    buffer.segment[segment, 2] = n
+                    n_segment += 1
+                elif flags & JOINS:
+                    part[np.uintp(n - 1)] &= ~LAST
+                begun = n
+                width = np.int64(row.lane_bytes)
+                n = np.int64(-1)
+                frame = np.int64(-1)
+                if flags & IN_LOCAL:
+                    frame = seat * cut.frame_words * 32
+                else:
+                    n = ranges(record, start, width, part, begun, row.head, cut)
+                if n < 0:
+                    n = lane_parts(
+                        record, start, offsets, width, row.head, frame, buffer, begun, cut
+                    )
+                asked = np.int64(0)
+                for k in range(begun, n):
+                    asked += bits((part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
+                part[np.uintp(n - 1)] |= LAST
+                row.sectors += asked
+                row.parts += n - begun
+            row.requests += 1
+            row.lanes += bits(mask)
+            at += 1
+        if why != DONE:
+            break
+    state[AT] = at if why != DONE else 0
+    state[WHY], state[SEAT], state[PHASE] = why, last_seat, last_phase
     buffer.used[0], buffer.used[1] = n, n_segment
-    return i, n_left
+    return why

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute.trace import Site, TraceChunk, lane_offsets, some_accesses
+from placewise.execute.trace import Site, Taker, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
@@ -24,6 +24,14 @@ from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.levels import Levels
+from placewise.memory.simulate.parts import (
+    MOST_LINES,
+    MOST_PAIRS,
+    MOST_PARTS,
+    Buffer,
+    Cut,
+    new_buffer,
+)
 from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
@@ -66,11 +74,14 @@ class LaunchFacts:
 
 
 class MemorySystem:
-    """Hand it to the executor as its consumer, then ask :meth:`traffic`.
+    """Hand it to the executor as its consumer, then ask :meth:`traffic`. The executor's code hands
+    it accesses without Python; :meth:`chunk` takes those of others.
 
     ``placement`` says where arrays live that are to be seen elsewhere than the kernel accesses
     them (Huang and Li 2017, section III-E): their accesses take that space's way.
     """
+
+    parallel = False
 
     def __init__(
         self,
@@ -88,7 +99,7 @@ class MemorySystem:
         self._seed = seed
         self._budget = records
         self._wave = -1
-        self._records = 0
+        self._words: NDArray[np.int64] | None = None
         blocks = facts.launch.blocks
         self._per_wave = machine.processor.sms * max(1, facts.occupancy.blocks)
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
@@ -102,7 +113,14 @@ class MemorySystem:
         return self._trace_blocks
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
-        """Start of a run."""
+        """Start of a run whose accesses come by :meth:`chunk`."""
+        self.begin_taking(sites, arrays, np.arange(-1, len(arrays), dtype=np.int32))
+
+    def begin_taking(
+        self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
+    ) -> None:
+        """Start of a run whose accesses are taken by compiled code
+        (:class:`placewise.execute.trace.CompiledConsumer`)."""
         facts, h = self._facts, self._caches
         self._sites, self._arrays = sites, arrays
         self._routes = routes = Routes(self._machine, h, self._placement)
@@ -117,9 +135,10 @@ class MemorySystem:
             np.array([s.lane_bytes for s in sites] or [4], np.int32),
             np.array([KINDS[s.kind] for s in sites] or [0], np.int32),
             np.array([facts.bursts is None or s.ptx_line in facts.bursts for s in sites] or [True]),
+            windows,
         )
         resident = max(1, facts.occupancy.blocks)
-        self._cut = rq.Cut(
+        self._cut = Cut(
             h.line_bytes.bit_length() - 1,
             h.sector_bytes.bit_length() - 1,
             routes.period,
@@ -133,105 +152,115 @@ class MemorySystem:
         self._check_lines()
         self._pairs = rq.new_pairs(len(sites), len(arrays))
         self._patterns = new_patterns(PATTERN_SLOTS)
-        self._banked = np.zeros(len(self._pairs.site))
+        self._banked = np.zeros(len(self._pairs.rows))
         self._levels = Levels(self._machine, h, self._cut, self._pairs, self._seed)
-        self._buffer = rq.new_buffer(self._per_wave)
-        self._state = np.full(4, -1, np.int64)
+        self._buffer = new_buffer(self._per_wave)
+        self._state = np.zeros(rq.STATE_WORDS, np.int64)
+        self._state[[rq.FIRST_BLOCK, rq.SEAT]] = -self._per_wave, -1
+        self._describe()
         self._before: tuple[NDArray[np.int64], ...] | None = None
+
+    def _describe(self) -> None:
+        """Tell compiled code where everything is."""
+        words = cp.words_of(
+            self._rules, self._pairs, self._patterns, self._buffer, self._state, self._cut
+        )
+        if self._words is None:
+            self._words = words
+        self._words[:] = words
 
     def _check_lines(self) -> None:
         cut = self._cut
         local = cut.sms * cut.resident * cut.warps * cut.frame_words * 128
-        if cut.local_line + (local >> cut.line_shift) >= rq.MOST_LINES:
+        if cut.local_line + (local >> cut.line_shift) >= MOST_LINES:
             raise CaseError(
                 "the arrays have more lines than can be simulated",
                 hint="lines are numbered in 31 bits",
             )
 
+    def taker(self, worker: int) -> Taker:  # noqa: ARG002  (there is one worker)
+        """What takes the chunks of a run that :meth:`begin_taking` has started."""
+        assert self._words is not None
+        large = any(size >= 1 << 31 for _, size in self._facts.array_bytes)
+        take = cp.taker(large=large)
+        return Taker(take.address, self._words.ctypes.data, take)
+
     def chunk(self, chunk: TraceChunk) -> None:
         """Take one chunk; blocks come in ascending order."""
-        records = records_of(chunk)
-        at = 0
-        while at < len(records):
-            wave = int(records["block"][at]) // self._per_wave
-            if wave != self._wave:
-                self._run_wave()
-                self._wave = wave
-            if self._chosen[wave]:
-                at = self._collect(chunk, records, at)
-            else:
-                later = records["block"][at:] // self._per_wave > wave
-                at = at + int(later.argmax()) if later.any() else len(records)
+        assert self._words is not None
+        records, runs = records_of(chunk)
+        offsets = np.ascontiguousarray(chunk.offsets)
+        take = cp.callable_taker(large=offsets.dtype == np.int64)
+        held = [(a.ctypes.data, len(a)) for a in (records, runs, offsets)]
+        if not len(records):
+            return
+        while take(self._words.ctypes.data, *(word for pair in held for word in pair)):
+            self.refused(0)
 
-    def _collect(self, chunk: TraceChunk, records: NDArray[Any], at: int) -> int:
-        """Take records of the wave from ``at`` on; returns the first one not taken."""
-        left = np.empty(len(records), np.int64)
-        stop, count = cp.collect(
-            records, at, chunk.offsets, self._wave * self._per_wave, self._rules, self._pairs,
-            self._cut, self._patterns, self._buffer, self._state, left,
-        )  # fmt: skip
-        self._records += stop - at
-        if count:
-            self._count_irregular(chunk, left[:count])
-        why = self._state[rq.FULL]
-        if why == rq.NO_PAIR:
-            raise UnsupportedError(
-                f"more than {rq.MOST_PAIRS} pairs of memory instruction and array"
-            )
-        if why == rq.NO_PATTERN:
+    def refused(self, worker: int) -> None:  # noqa: ARG002
+        """Make room for what could not be taken."""
+        why = self._state[rq.WHY]
+        if why == rq.WAVE_ENDS:
+            self._run_wave()
+            self._wave = int(self._state[rq.NEXT_BLOCK]) // self._per_wave
+            self._state[rq.FIRST_BLOCK] = self._wave * self._per_wave
+            self._state[rq.LEFT_OUT] = not self._chosen[self._wave]
+        elif why == rq.NO_PATTERN:
             self._count_patterns()
-        elif why == rq.NO_ROOM:
-            if self._buffer.used[0] > PARTS_AT_ONCE:
-                self._run_wave(last=False)
-            else:
-                self._buffer = _larger(self._buffer)
-        return int(stop)
+        elif why == rq.NO_PAIR:
+            raise UnsupportedError(f"more than {MOST_PAIRS} pairs of memory instruction and array")
+        elif self._buffer.used[0] > PARTS_AT_ONCE:
+            self._run_wave(last=False)
+        else:
+            self._buffer = _larger(self._buffer)
+            self._describe()
 
     def _memory(self, pair: int) -> tuple[Memory | None, int]:
         """The memory whose condition says what a pair's accesses take, and bytes of a lane."""
-        site, array = int(self._pairs.site[pair]), int(self._pairs.array[pair])
+        row = self._pairs.rows[pair]
+        site, array = self._sites[row["site"]], int(row["array"])
         name = self._arrays[array] if array >= 0 else None
-        return self._routes.banked(self._sites[site], name), self._sites[site].lane_bytes
+        return self._routes.banked(site, name), site.lane_bytes
 
-    def _count_irregular(self, chunk: TraceChunk, at: NDArray[np.int64]) -> None:
-        part = some_accesses(chunk, at)
-        addresses, mask = lane_offsets(part), np.asarray(part.mask)
-        pairs = self._pairs.number[part.site, np.asarray(part.array) + 1]
+    def _count_patterns(self) -> None:
+        """Transactions of the accesses counted so far, which are then forgotten."""
+        found = self._patterns
+        slots = np.flatnonzero(found.seen)
+        keys, lane = found.keys[slots], np.arange(32, dtype=np.int64)
+        place, upper, stride, mask = (keys[:, k][:, None] for k in range(1, 5))
+        addresses = place + stride * (lane & 15) + np.where(lane >= 16, upper, 0)
+        self._count_banked(keys[:, 0], addresses, mask[:, 0].astype(np.uint32), found.seen[slots])
+        odd = slice(0, int(found.used[1]))
+        once = np.ones(odd.stop, np.int64)
+        self._count_banked(found.odd_pair[odd], found.odd[odd], found.odd_mask[odd], once)
+        forget(found)
+
+    def _count_banked(
+        self,
+        pairs: NDArray[np.int64],
+        addresses: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        count: NDArray[np.int64],
+    ) -> None:
         for pair in np.unique(pairs).tolist():
             memory, width = self._memory(pair)
             if memory is not None:
                 mine = pairs == pair
-                counted = banked_transactions(memory, width, addresses[mine], mask[mine])
-                self._banked[pair] += counted.sum()
-
-    def _count_patterns(self) -> None:
-        """Transactions of the patterns seen so far, which are then forgotten."""
-        slots = np.flatnonzero(self._patterns.seen)
-        keys, count = self._patterns.keys[slots], self._patterns.seen[slots]
-        lane = np.arange(32, dtype=np.int64)
-        for pair in np.unique(keys[:, 0]).tolist():
-            memory, width = self._memory(pair)
-            if memory is None:
-                continue
-            mine = keys[:, 0] == pair
-            place, upper, stride, mask = (keys[mine, k][:, None] for k in range(1, 5))
-            addresses = place + stride * (lane & 15) + np.where(lane >= 16, upper, 0)
-            lanes = mask[:, 0].astype(np.uint32)
-            self._banked[pair] += banked_transactions(memory, width, addresses, lanes) @ count[mine]
-        forget(self._patterns)
+                each = banked_transactions(memory, width, addresses[mine], mask[mine])
+                self._banked[pair] += each @ count[mine]
 
     def _run_wave(self, *, last: bool = True) -> None:
         """Run what was collected; ``last``: nothing more of this wave will come."""
         self._levels.run(self._buffer)
         self._buffer.used[:] = 0
-        self._state[:3] = -1
+        self._state[rq.SEAT] = -1
         if last and self._buffer.seen.any():
             self._close_wave()
 
     def _close_wave(self) -> None:
         levels = self._levels
         now = (
-            self._by_site(self._pairs.stats[:, rq.REQUESTS]),
+            self._by_site(self._pairs.rows["requests"]),
             self._by_site(levels.l1_hits),
             self._by_site(levels.l2_hits),
             self._by_site(levels.fetched),
@@ -249,14 +278,16 @@ class MemorySystem:
         )
         self._buffer.seen[:] = False
         if len(self._waves) == 1 and len(self._chosen) > 1:
-            self._chosen = sampled_waves(len(self._chosen), self._budget // max(1, self._records))
+            self._chosen = sampled_waves(
+                len(self._chosen), self._budget // max(1, int(requests.sum()))
+            )
             self._trace_blocks &= np.repeat(self._chosen, self._per_wave)[: self._trace_blocks.size]
 
     def _by_site(self, of_pairs: NDArray[Any]) -> NDArray[np.int64]:
         """(sites,) sums of a count by pair."""
         used = int(self._pairs.used[0])
         sums = np.zeros(max(1, len(self._sites)), np.int64)
-        np.add.at(sums, self._pairs.site[:used], of_pairs[:used])
+        np.add.at(sums, self._pairs.rows["site"][:used], of_pairs[:used])
         return sums
 
     def traffic(self, executions: NDArray[np.int64] | None = None) -> Traffic:
@@ -269,15 +300,17 @@ class MemorySystem:
         self._count_patterns()
         self._levels.close()
         blocks = self._facts.launch.blocks
-        stats = [self._by_site(self._pairs.stats[:, n]) for n in range(4)]
-        counted, lanes, sectors, lines = stats
+        rows = self._pairs.rows
+        counted, lanes, sectors, lines = (
+            self._by_site(rows[name]) for name in ("requests", "lanes", "sectors", "parts")
+        )
         traced = max(1, sum(w.blocks for w in self._waves))
         scale = np.full(len(counted), blocks / traced)
         if executions is not None and len(executions):
             np.divide(executions, counted, out=scale, where=counted > 0)
         banked = np.zeros(len(counted))
         used = int(self._pairs.used[0])
-        np.add.at(banked, self._pairs.site[:used], self._banked[:used])
+        np.add.at(banked, rows["site"][:used], self._banked[:used])
         none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 4, 0, 0)]
         waves = self._waves or none
 
@@ -332,11 +365,11 @@ class MemorySystem:
         return self._arrays[first - 1] if first else None
 
 
-def _larger(buffer: rq.Buffer) -> rq.Buffer:
+def _larger(buffer: Buffer) -> Buffer:
     """The buffer with twice the room, where it is nearly full."""
     parts, segments = (int(n) for n in buffer.used)
     part, segment = buffer.part, buffer.segment
-    if parts + rq.MOST_PARTS >= len(part):
+    if parts + MOST_PARTS >= len(part):
         part = np.empty(2 * len(part), np.int64)
         part[:parts] = buffer.part[:parts]
     if segments == len(segment):

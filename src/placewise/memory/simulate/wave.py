@@ -13,23 +13,43 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.cache import Caches, Int, access
-from placewise.memory.simulate.lanes import apart, bits
-from placewise.memory.simulate.requests import (
+from placewise.memory.simulate.cache import (
+    LRU,
+    READ,
+    WRITE_BACK,
+    Caches,
+    Int,
+    Shape,
+    access,
+    access_line,
+    set_of,
+    shape_of,
+)
+from placewise.memory.simulate.lanes import apart, bits, prefetch
+from placewise.memory.simulate.parts import (
     LAST,
     LINE_BIT,
-    LOAD,
     MOST_PAIRS,
     PAIR_BIT,
     SECTOR_BIT,
     SECTORS,
-    STORE,
     Buffer,
-    Pairs,
 )
+from placewise.memory.simulate.requests import LOAD, STORE, Pairs
 
+AT_ONCE = 2048
+"""Parts that are put in order before they go through a cache: room for them is in the processor's
+own first cache, and each of the two loops has few variables."""
+ROWS_AHEAD = 12
+"""Parts by which sets of L2 are fetched ahead."""
+AHEAD = 16
+"""Parts of its own that a warp has fetched ahead, when it starts on another eight (a cache line):
+one line is behind it, and the others' turns come before."""
 _KEPT = ~np.int64(SECTORS << SECTOR_BIT)
 """Of a part, all but its sectors."""
+
+
+NO_SHAPE = Shape(*(np.int64(0),) * len(Shape._fields))
 
 
 class Wave(NamedTuple):
@@ -48,9 +68,8 @@ class Missed(NamedTuple):
     """What L1s pass on, by share of L2 and SM, in the order of rounds."""
 
     part: NDArray[np.int64]
-    """(shares, parts)"""
     turn: NDArray[np.int32]
-    """(shares, parts)"""
+    """(shares * parts,) each."""
     length: NDArray[np.int64]
     """(shares, SMs)"""
 
@@ -71,11 +90,14 @@ class Room(NamedTuple):
     """(pairs,) first cache of each pair."""
     out: NDArray[np.int64]
     """(shares,)"""
+    order: NDArray[np.int64]
+    turn: NDArray[np.int64]
+    """(AT_ONCE,) parts in the order in which they reach a cache, and the round of each."""
 
 
 def new_room(warps: int, sms: int, blocks: int, pairs: int, shares: int) -> Room:
     """For so many warps and blocks of an SM."""
-    sizes = (max(warps, sms),) * 5 + (blocks, pairs, shares)
+    sizes = (max(warps, sms),) * 5 + (blocks, pairs, shares, AT_ONCE, AT_ONCE)
     return Room(*(np.zeros(size, np.int64) for size in sizes))
 
 
@@ -139,13 +161,13 @@ def run_sms(
     """
     per_sm = (wave.seat_segment.shape[0] - 1) // (wave.sm_part.shape[0] - 1)
     alive, segment, at, end, own_phase = room.alive, room.segment, room.at, room.end, room.own_phase
-    phase, first_of, out = room.phase, room.first_of, room.out
+    order, turns, phase = room.order, room.turn, room.phase
     parts, segments, seat_segment = wave.part, wave.segment, wave.seat_segment
-    missed_part, missed_turn = missed.part, missed.turn
     first_caches = np.int64(caches.geometry.shape[0])
     # Which cache a pair asks first: stores and atomics go past those of the SM.
     for p in range(pairs.used[0]):
-        first_of[p] = pairs.cache[p] if pairs.kind[p] == LOAD else first_caches
+        row = pairs.rows[p]
+        room.first_of[p] = row.cache if row.kind == LOAD else first_caches
     shares = missed.length.shape[0]
 
     for sm in range(first_sm, last_sm):
@@ -159,72 +181,104 @@ def run_sms(
                 segment[w] = s
                 own_phase[w], at[w], end[w] = segments[s, 0], segments[s, 1], segments[s, 2]
         for share in range(shares):
-            out[share] = wave.sm_part[sm]
+            room.out[share] = wave.sm_part[sm]
         turn = 0
         tick = start
         moved = True
-        last_line, last_held = np.int64(-1), np.int64(0)
+        n = np.int64(0)
         while count:
             if phased and moved:
                 _block_phases(own_phase, alive, count, warps, phase)
             moved = False
             left = 0
             for k in range(count):
-                w = alive[k]
-                if phased and own_phase[w] > phase[w // warps]:
-                    alive[left] = w
+                w = np.uintp(alive[np.uintp(k)])
+                if phased and own_phase[w] > phase[np.uintp(w // np.uintp(warps))]:
+                    alive[np.uintp(left)] = w
                     left += 1
                     continue
                 i = at[w]
                 more = True
                 while more:
-                    part = parts[i]
+                    part = parts[np.uintp(i)]
                     i += 1
+                    if not i & 7:
+                        prefetch(parts, i + AHEAD)
                     more = (part & LAST) == 0
-                    p = (part >> PAIR_BIT) & MOST_PAIRS
-                    sectors = (part >> SECTOR_BIT) & SECTORS
-                    cache = first_of[p]
-                    if cache < first_caches:
-                        line = part >> LINE_BIT
-                        key = (line << 8) | cache
-                        if key != last_line or sectors & ~last_held:
-                            tick += 1
-                            missing, fetched, _ = access(
-                                caches, cache, sm, line, sectors, per_line, 1, tick
-                            )
-                            last_held = sectors if key != last_line else last_held | sectors
-                            last_line = key
-                            hits[p] += bits(sectors & ~missing)
-                            sectors = fetched
-                            part = (part & _KEPT) | (sectors << SECTOR_BIT)
-                        else:
-                            hits[p] += bits(sectors)
-                            sectors = np.int64(0)
-                    if sectors:
-                        share = (
-                            (part >> LINE_BIT) % shares
-                            if shares > 2
-                            else ((part >> LINE_BIT) & (shares - 1))
-                        )
-                        o = out[share]
-                        missed_part[share, o] = part
-                        missed_turn[share, o] = turn
-                        out[share] = o + 1
+                    order[np.uintp(n)] = part
+                    turns[np.uintp(n)] = turn
+                    n += 1
+                    if n == AT_ONCE:
+                        _first_caches(sm, n, tick, caches, per_line, room, missed, hits)
+                        tick += n
+                        n = np.int64(0)
                 if i == end[w]:
                     s = segment[w] + 1
-                    if s == seat_segment[first_seat + w + 1]:
+                    if s == seat_segment[first_seat + np.int64(w) + 1]:
                         moved = True
                         continue
                     segment[w] = s
                     moved = moved or segments[s, 0] != own_phase[w]
                     own_phase[w], i, end[w] = segments[s, 0], segments[s, 1], segments[s, 2]
                 at[w] = i
-                alive[left] = w
+                alive[np.uintp(left)] = w
                 left += 1
             count = left
             turn += 1
+        _first_caches(sm, n, tick, caches, per_line, room, missed, hits)
         for share in range(shares):
-            missed.length[share, sm] = out[share] - wave.sm_part[sm]
+            missed.length[share, sm] = room.out[share] - wave.sm_part[sm]
+
+
+@apart
+def _first_caches(
+    sm: Int,
+    n: Int,
+    tick: Int,
+    caches: Caches,
+    per_line: int,
+    room: Room,
+    missed: Missed,
+    hits: NDArray[np.int64],
+) -> None:
+    """Run ``n`` parts of an SM, in their order, through its caches; ``tick`` is the time before."""
+    order, turns, first_of, out = room.order, room.turn, room.first_of, room.out
+    first_caches = np.int64(caches.geometry.shape[0])
+    share_mask = np.int64(missed.length.shape[0] - 1)
+    size = np.int64(missed.part.shape[0] // missed.length.shape[0])
+    missed_part, missed_turn = missed.part, missed.turn
+    g = shape_of(caches.geometry, 0) if first_caches else NO_SHAPE
+    simple = g.split == 1
+    last_key, last_held = np.int64(-1), np.int64(0)
+    for k in range(n):
+        part = order[k]
+        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+        sectors = (part >> SECTOR_BIT) & SECTORS
+        line = part >> LINE_BIT
+        cache = first_of[p]
+        if cache < first_caches:
+            key = (line << 8) | cache
+            if key == last_key and not sectors & ~last_held:
+                hits[p] += bits(sectors)
+                continue
+            if cache == 0 and simple:
+                missing, fetched, _, _ = access_line(caches, g, sm, line, sectors, 1, tick + k)
+            else:
+                missing, fetched, _ = access(
+                    caches, cache, sm, line, sectors, per_line, 1, tick + k
+                )
+            last_held = sectors if key != last_key else last_held | sectors
+            last_key = key
+            hits[p] += bits(sectors & ~missing)
+            if not fetched:
+                continue
+            part = (part & _KEPT) | (fetched << SECTOR_BIT)
+        share = line & share_mask
+        o = out[np.uintp(share)]
+        out[np.uintp(share)] = o + 1
+        to = np.uintp(share * size + o)
+        missed_part[to] = part
+        missed_turn[to] = turns[k]
 
 
 @apart
@@ -264,41 +318,83 @@ def run_l2(
     sectors fetched for them, ``written`` (1,) dirty sectors driven out; ``start`` as in
     :func:`run_sms`.
     """
-    shares, sms = missed.length.shape
+    sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.alive
-    parts, turns = missed.part[share], missed.turn[share]
+    order, parts, turns = room.order, missed.part, missed.turn
+    first = share * (parts.shape[0] // missed.length.shape[0])
     count = 0
     for sm in range(sms):
-        at[sm] = wave.sm_part[sm]
+        at[sm] = first + wave.sm_part[sm]
         end[sm] = at[sm] + missed.length[share, sm]
         if at[sm] < end[sm]:
             busy[count] = sm
             count += 1
     turn = 0
     now = start
+    n = np.int64(0)
     while count:
         left = 0
         for k in range(count):
-            sm = busy[k]
+            sm = np.uintp(busy[k])
             i, stop = at[sm], end[sm]
-            while i < stop and turns[i] <= turn:
-                part = parts[i]
+            while i < stop and turns[np.uintp(i)] <= turn:
+                order[np.uintp(n)] = parts[np.uintp(i)]
                 i += 1
-                p = (part >> PAIR_BIT) & MOST_PAIRS
-                sectors = (part >> SECTOR_BIT) & SECTORS
-                line = (part >> LINE_BIT) // shares
-                now += 1
-                kind = pairs.kind[p]
-                missing, taken, lost = access(
-                    cache, 0, 0, line, sectors, per_line, np.int64(kind == LOAD), now
-                )
-                if kind != STORE:
-                    hits[p] += bits(sectors & ~missing)
-                    fetched[p] += bits(taken)
-                written[0] += lost
+                n += 1
+                if n == AT_ONCE:
+                    _last_cache(
+                        n, now, pairs, cache, per_line, room, missed, hits, fetched, written
+                    )
+                    now += n
+                    n = np.int64(0)
             at[sm] = i
             if i < stop:
                 busy[left] = sm
                 left += 1
         count = left
         turn += 1
+    _last_cache(n, now, pairs, cache, per_line, room, missed, hits, fetched, written)
+
+
+@apart
+def _last_cache(
+    n: Int,
+    now: Int,
+    pairs: Pairs,
+    cache: Caches,
+    per_line: int,
+    room: Room,
+    missed: Missed,
+    hits: NDArray[np.int64],
+    fetched: NDArray[np.int64],
+    written: NDArray[np.int64],
+) -> None:
+    """Run ``n`` parts in their order through a share of L2; ``now`` is the time before."""
+    order = room.order
+    share_shift = missed.length.shape[0] - 1
+    g = shape_of(cache.geometry, 0)
+    simple = g.split == 1
+    out = np.int64(0)
+    for k in range(n):
+        part = order[k]
+        if k + ROWS_AHEAD < n:
+            ahead = set_of(g, order[k + ROWS_AHEAD] >> (LINE_BIT + share_shift))
+            prefetch(cache.tags, ahead * g.lanes)
+            prefetch(cache.held, ahead * g.lanes)
+            if g.policy == LRU:
+                prefetch(cache.stamp, ahead * g.lanes)
+        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+        sectors = (part >> SECTOR_BIT) & SECTORS
+        line = part >> (LINE_BIT + share_shift)
+        kind = pairs.rows[p].kind
+        how = np.int64(READ) if kind == LOAD else np.int64(WRITE_BACK)
+        if simple:
+            missing, taken, lost, _ = access_line(cache, g, 0, line, sectors, how, now + k)
+            out += bits(lost)
+        else:
+            missing, taken, driven = access(cache, 0, 0, line, sectors, per_line, how, now + k)
+            out += driven
+        if kind != STORE:
+            hits[p] += bits(sectors & ~missing)
+            fetched[p] += bits(taken)
+    written[0] += out
