@@ -6,7 +6,8 @@ machine code and the simulated memory system; what the paper measures with a pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from placewise.kernel.machine_code import machine_code
 from placewise.kernel.sass.classes import group
@@ -15,6 +16,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
 from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of
 from placewise.space import Way
@@ -74,10 +76,18 @@ class Observed:
         return self.off_chip + self.constant.requests + self.shared.requests
 
 
-def observe(run: SimulatedLaunch, machine: Machine) -> Observed:
-    """Numbers of ``run``, which is a launch on ``machine``."""
+def observe(
+    run: SimulatedLaunch, machine: Machine, placement: Mapping[str, str] | None = None
+) -> Observed:
+    """Numbers of ``run``, which is a launch on ``machine``.
+
+    ``placement`` says where the simulated memory system was told to see arrays (retargeting,
+    section III-E), by name. Their accesses then count for that space, and executed instructions
+    differ by what its addressing takes (section III-B).
+    """
     launch, traffic = run.launch, run.traffic
-    sites = traffic.sites
+    moved = _spaces(machine, placement or {})
+    sites = tuple(_seen_in(s, moved) for s in traffic.sites)
     warps = float(launch.blocks * launch.warps_per_block)
     active = min(machine.processor.sms, launch.blocks)
     resident = min(run.occupancy.warps, warps / active)
@@ -89,7 +99,7 @@ def observe(run: SimulatedLaunch, machine: Machine) -> Observed:
         total_warps=warps,
         active_sms=float(active),
         resident_warps=float(resident),
-        instructions=run.execution.warp_instructions / warps,
+        instructions=(run.execution.warp_instructions + _addressing(run, moved)) / warps,
         special=special / warps,
         stall=stall if stall is not None else arithmetic_latency(machine),
         mlp=_parallelism(run),
@@ -99,9 +109,43 @@ def observe(run: SimulatedLaunch, machine: Machine) -> Observed:
         constant=_requests([s for s in sites if s.site.space == "constant"]),
         shared=_requests([s for s in sites if s.site.space == "shared"]),
         lines_per_request=lines / requests if requests else 1.0,
-        dram_sectors=sum(s.dram_sectors.value for s in off_chip),
+        dram_sectors=float(sum(s.dram_sectors.value for s in off_chip)),
         sector_bytes=float(traffic.sector_bytes),
     )
+
+
+_SPACE_OF = {Way.BINDING: "texture", Way.HOST_BUFFER: "constant", Way.KERNEL_BUFFER: "shared"}
+
+
+def _spaces(machine: Machine, placement: Mapping[str, str]) -> dict[str, str]:
+    """The kind of memory that each moved array is in."""
+    return {
+        array: _SPACE_OF.get(machine.space(space).way, "global")
+        for array, space in placement.items()
+    }
+
+
+def _seen_in(site: SiteTraffic, moved: Mapping[str, str]) -> SiteTraffic:
+    """The traffic of an instruction whose array has moved, under the new memory's name."""
+    space = moved.get(site.array or "", site.site.space)
+    return site if space == site.site.space else replace(site, site=replace(site.site, space=space))
+
+
+def _addressing(run: SimulatedLaunch, moved: Mapping[str, str]) -> float:
+    """Executed warp instructions that moved arrays' addresses take more (negative: less)."""
+    more = 0.0
+    for site in run.traffic.sites:
+        target = moved.get(site.array or "")
+        if target is not None and site.site.space in MEMORIES:
+            type_ = _TYPE_OF_SIZE.get(site.site.lane_bytes, "float")
+            more += site.requests * instruction_difference(
+                run.kernel.arch, type_, site.site.space, target
+            )
+    return more
+
+
+_TYPE_OF_SIZE = {4: "float", 8: "double", 16: "float4"}
+"""Addresses depend on the size of an element alone."""
 
 
 def _requests(sites: list[SiteTraffic]) -> Requests:
@@ -111,8 +155,8 @@ def _requests(sites: list[SiteTraffic]) -> Requests:
     for s in sites:
         requests += s.requests
         if s.sectors:
-            first += s.requests * s.l2_sectors.value / s.sectors
-            dram += s.requests * s.dram_sectors.value / s.sectors
+            first += s.requests * float(s.l2_sectors.value) / s.sectors
+            dram += s.requests * float(s.dram_sectors.value) / s.sectors
     return Requests(requests, first, dram)
 
 

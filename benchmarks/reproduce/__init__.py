@@ -1,0 +1,1 @@
+"""The papers' tables recomputed, and the ingredients of their models judged."""

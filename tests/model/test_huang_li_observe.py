@@ -1,0 +1,95 @@
+"""What is observed of a launch, and of one whose arrays are seen elsewhere, counted by hand."""
+
+import numpy as np
+import pytest
+
+from placewise.kernel.make_case import make_case
+from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.machine import load_machine
+from placewise.memory.simulate.launch import simulate_launch
+from placewise.model.base import Evidence
+from placewise.model.hu_liu import hu_liu_model
+from placewise.model.huang_li.model import huang_li_model
+from placewise.model.huang_li.observe import observe
+from placewise.model.roofline import roofline_model
+
+SIZE, WARPS = 4096, 128
+SOURCE = """
+__global__ void twice(const float *a, float *b, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) b[i] = 2 * a[i];
+}
+"""
+MACHINE = load_machine("A4000")
+
+
+@pytest.fixture(scope="module")
+def launch():
+    zeros = np.zeros(SIZE, np.float32)
+    case = make_case(
+        "twice", SOURCE, [zeros, zeros.copy(), np.int32(SIZE)], block=128, problem=SIZE,
+        arch="sm_86",
+    )  # fmt: skip
+    case = named_case(case)
+    return compile_case(case), case.launch, case.inputs
+
+
+def run(launch, placement=None):
+    return simulate_launch(*launch, MACHINE, placement=placement)
+
+
+def test_streaming_kernel(launch):
+    """128 warps on 32 SMs, a load and a store each; every load misses L1 and L2, four sectors of a
+    line at a time; stores go to L2 and no further."""
+    seen = observe(run(launch), MACHINE)
+    assert (seen.total_warps, seen.active_sms, seen.resident_warps) == (WARPS, 32, 4)
+    assert (seen.global_.requests, seen.global_.first_misses) == (2 * WARPS, 2 * WARPS)
+    assert (seen.global_.dram, seen.dram_sectors) == (WARPS, 4 * WARPS)
+    assert seen.requests == seen.off_chip == 2 * WARPS
+    assert seen.replays.total == 0
+    assert seen.lines_per_request == 1
+    # The load and the store each wait for what is before them.
+    assert seen.mlp == 1
+    assert seen.instructions == run(launch).execution.warp_instructions / WARPS
+
+
+@pytest.mark.parametrize(
+    ("space", "kind", "instructions"),
+    [("texture", "texture", -1), ("constant", "constant", 0), ("shared", "shared", -1)],
+)
+def test_moved_array_counts_where_it_is_seen(launch, space, kind, instructions):
+    """IMAD.WIDE makes the global address; a texture and, on sm_86, shared memory need none, and
+    constant memory a shift."""
+    before = observe(run(launch), MACHINE)
+    placement = {"a": space}
+    after = observe(run(launch, placement), MACHINE, placement)
+    assert getattr(after, kind).requests == WARPS
+    assert after.global_.requests == WARPS
+    assert after.instructions - before.instructions == instructions
+
+
+def test_different_addresses_in_constant_memory_are_replays(launch):
+    placement = {"a": "constant"}
+    seen = observe(run(launch, placement), MACHINE, placement)
+    assert seen.replays.constant_divergence == 31 * WARPS
+    assert seen.dram_sectors == 0
+
+
+def test_models_answer_and_name_their_parts(launch):
+    evidence = Evidence(run=run(launch))
+    for model in (huang_li_model(), roofline_model(), hu_liu_model()):
+        found = model.predict(evidence, MACHINE)
+        assert found.absolute
+        assert found.total > 0
+        low, high = found.uncertainty
+        assert low <= found.total <= high
+        assert found.parts
+        assert found.nanoseconds > 0
+    # 4,096 floats read and none written back, at the peak bandwidth.
+    parts = {p.path: p.cycles for p in roofline_model().predict(evidence, MACHINE).parts}
+    clock, bandwidth = MACHINE.limits.clock_mhz, MACHINE.limits.dram_bandwidth_gb_per_s
+    assert parts["DRAM"] == pytest.approx(4 * SIZE / bandwidth * clock / 1e3)
+    assert parts["fp32"] == pytest.approx(WARPS * 32 / (128 * 48))
+    # 2 × 4 sectors for each warp, one after the other at 32 bytes over the bandwidth.
+    hu = hu_liu_model().predict(evidence, MACHINE)
+    assert hu.nanoseconds == pytest.approx(8 * WARPS * 32 / bandwidth)
