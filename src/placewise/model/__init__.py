@@ -12,7 +12,8 @@ from placewise.model.base import (
 from placewise.model.error import PATH_ERROR, PATH_ERROR_RERUN, Bin, ErrorBand, error_of
 from placewise.model.latency import latency_model
 from placewise.model.path import path_model
-from placewise.model.uncertainty import Ratio, relative
+from placewise.model.timeline import timeline_model
+from placewise.model.uncertainty import Ratio, relative, relative_times
 
 __all__ = [
     "PATH_ERROR",
@@ -31,4 +32,6 @@ __all__ = [
     "latency_model",
     "path_model",
     "relative",
+    "relative_times",
+    "timeline_model",
 ]

@@ -156,4 +156,28 @@ PATH_ERROR_RERUN = ErrorBand(
 )
 """Ratios to a placement whose rewritten kernel was compiled and traced itself."""
 
-_ERRORS = {("path", False): PATH_ERROR, ("path", True): PATH_ERROR_RERUN}
+TIME_ERROR = ErrorBand(
+    share=0.9,
+    low=0.82,
+    high=1.18,
+    pairs=0,
+    fitted_on="",
+    bins=(),
+)
+"""Measured over predicted time of the timeline model."""
+
+TIME_ERROR_RERUN = ErrorBand(
+    share=0.9,
+    low=0.82,
+    high=1.2,
+    pairs=0,
+    fitted_on="",
+    bins=(),
+)
+"""Measured over predicted ratio of two forms' times by the timeline model."""
+
+_ERRORS = {
+    ("path", False): PATH_ERROR,
+    ("path", True): PATH_ERROR_RERUN,
+    ("timeline", True): TIME_ERROR_RERUN,
+}

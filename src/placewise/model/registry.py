@@ -12,6 +12,7 @@ from placewise.model.latency import latency_model
 from placewise.model.path import path_model
 from placewise.model.roofline import roofline_model
 from placewise.model.sim import sim_model
+from placewise.model.timeline import timeline_model
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class KnownModel:
 
 
 MODELS: dict[str, KnownModel] = {
+    "timeline": KnownModel(timeline_model, needs_counters=False),
     "path": KnownModel(lambda: OfCounters(path_model()), needs_counters=True),
     "latency": KnownModel(lambda: OfCounters(latency_model()), needs_counters=True),
     "huang-li": KnownModel(huang_li_model, needs_counters=False),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
 from placewise.memory.counters import Counters
-from placewise.model.base import Model
+from placewise.model.base import Model, Prediction
 from placewise.model.error import Bin, ErrorBand, error_of
 
 
@@ -66,3 +67,22 @@ def relative(
     # The range contains the prediction even where the model errs to one side only.
     widened = low * min(1.0, error.low), high * max(1.0, error.high)
     return Ratio(ratio, *widened, low, high, error)
+
+
+def relative_times(candidate: Prediction, present: Prediction) -> Ratio:
+    """``candidate``'s time over ``present``'s, both predicted by the same model from their own
+    code, with the range that the model's measured error leaves.
+
+    Raises UnsupportedError for predictions of different models, or of one that gives no time.
+    """
+    if candidate.model != present.model or not (candidate.absolute and present.absolute):
+        raise UnsupportedError(
+            f"no ratio of times of models {candidate.model} and {present.model}",
+            hint="both must come from one model that predicts absolute time",
+        )
+    ratio = candidate.total / present.total
+    error = error_of(candidate.model, rerun=True)
+    if error is None:
+        return Ratio(ratio, ratio, ratio, ratio, ratio, None)
+    low, high = ratio * min(1.0, error.low), ratio * max(1.0, error.high)
+    return Ratio(ratio, low, high, ratio, ratio, error)

@@ -97,7 +97,7 @@ def _reduce(n: Node, mask: Mask, value: Lanes, *members: Lanes) -> Lanes:
     return np.asarray(function(taken, axis=1, keepdims=True, dtype=dtype)).view(np.uint32)
 
 
-def _first(n: Node, mask: Mask, value: Lanes) -> Lanes:
+def _first(_: Node, mask: Mask, value: Lanes) -> Lanes:
     given = np.broadcast_to(value, mask.shape)
     return np.take_along_axis(given, np.argmax(mask, axis=1)[:, None], axis=1)
 

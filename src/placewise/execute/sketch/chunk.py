@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +17,8 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     program order within a warp. ``TraceChunk.block`` has the launch's block numbers."""
     accesses = sketch.accesses
     sizes = np.array([len(a.warps) for a in accesses], np.int64)
-    site = np.repeat(np.array([a.site for a in accesses], np.int32), sizes)
-    step = np.repeat(np.array([a.step for a in accesses], np.int64), sizes)
+    site: NDArray[Any] = np.repeat(np.array([a.site for a in accesses], np.int32), sizes)
+    step: NDArray[Any] = np.repeat(np.array([a.step for a in accesses], np.int64), sizes)
     warp = _joined([a.warps for a in accesses], (0,), np.int64)
     mask = _joined([a.mask for a in accesses], (0, 32), np.bool_)
     window = _joined([a.window for a in accesses], (0, 32), np.int64)
@@ -25,8 +27,8 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     row = sketch.block_of_warp[warp]
     phase = sketch.step_phase[step, row] if len(step) else step
     order = np.lexsort((np.arange(len(step)), warp, phase, row))
-    site, warp, mask, row, phase = (x[order] for x in (site, warp, mask, row, phase))
-    window, offset = window[order], offset[order]
+    site, warp, mask, row = site[order], warp[order], mask[order], row[order]
+    phase, window, offset = phase[order], window[order], offset[order]
     first = np.argmax(mask, axis=1)
     at = np.arange(len(first))
     per_block = int(np.count_nonzero(sketch.block_of_warp == 0))
@@ -49,9 +51,7 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     )
 
 
-def _joined(
-    parts: list[NDArray[np.generic]], empty: tuple[int, ...], dtype: type[np.generic]
-) -> NDArray[np.generic]:
+def _joined(parts: list[NDArray[Any]], empty: tuple[int, ...], dtype: type) -> NDArray[Any]:
     return np.concatenate(parts) if parts else np.zeros(empty, dtype)
 
 

@@ -23,7 +23,7 @@ DTYPES: dict[str, type[np.generic]] = {
     "f32": np.float32,
     "f64": np.float64,
 }
-_SIGNED = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+_SIGNED: dict[str, Any] = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
 
 
 def constant(type_: str, bits: int) -> Lanes:
@@ -105,7 +105,7 @@ def _comparison(op: str, condition: str, of: str) -> Operation | None:
     return lambda a, b: ordered(a, b) | np.isnan(a) | np.isnan(b)
 
 
-def _truncate(of: str, to: str) -> Operation:
+def _truncate(_: str, to: str) -> Operation:
     if to == "i1":
         return lambda a: (a & a.dtype.type(1)).astype(np.bool_)
     return lambda a: a.astype(DTYPES[to])
@@ -119,7 +119,7 @@ def _sign_extend(of: str, to: str) -> Operation:
 
 
 def _from_float(signed: bool) -> Callable[[str, str], Operation]:
-    def make(of: str, to: str) -> Operation:
+    def make(_: str, to: str) -> Operation:
         target = _SIGNED[to] if signed else DTYPES[to]
         limits = np.iinfo(target)
 
@@ -142,11 +142,11 @@ def _to_float(signed: bool) -> Callable[[str, str], Operation]:
     return make
 
 
-def _bits(of: str, to: str) -> Operation:
+def _bits(_: str, to: str) -> Operation:
     return lambda a: np.ascontiguousarray(a).view(DTYPES[to])
 
 
-def _resized(of: str, to: str) -> Operation:
+def _resized(_: str, to: str) -> Operation:
     return lambda a: a.astype(DTYPES[to])
 
 
@@ -203,12 +203,9 @@ def _leading_zeros(bits: int) -> Operation:
     return count
 
 
-def _trailing_zeros(bits: int) -> Operation:
-    def count(a: Lanes) -> Lanes:
-        below = ~a & (a - a.dtype.type(1))
-        return np.bitwise_count(below).astype(a.dtype)
-
-    return count
+def _trailing_zeros(a: Lanes) -> Lanes:
+    below = ~a & (a - a.dtype.type(1))
+    return np.bitwise_count(below).astype(a.dtype)
 
 
 def _reversed(bits: int) -> Operation:
@@ -267,7 +264,6 @@ _OF_WIDTH: dict[str, Callable[[int], Operation]] = {
     "fshl": lambda bits: _funnel(bits, left=True),
     "fshr": lambda bits: _funnel(bits, left=False),
     "ctlz": _leading_zeros,
-    "cttz": _trailing_zeros,
     "bitreverse": _reversed,
     "sadd_sat": _saturated(np.add, signed=True),
     "ssub_sat": _saturated(np.subtract, signed=True),
@@ -287,6 +283,7 @@ _PLAIN: dict[str, Operation] = {
     "urem": _remainder,
     "umin": np.minimum,
     "umax": np.maximum,
+    "cttz": _trailing_zeros,
     "ctpop": lambda a: np.bitwise_count(a).astype(a.dtype),
     "select": np.where,
     "fadd": np.add,

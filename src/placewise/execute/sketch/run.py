@@ -84,7 +84,10 @@ class Sketch:
     """(b, basic blocks, 2) warp and thread executions."""
     guards: NDArray[np.int64]
     """(b, guards) threads in which each counted guard held."""
+    site_executions: NDArray[np.int64]
+    """(b, sites) warps that executed each memory instruction."""
     accesses: tuple[Accesses, ...]
+    """Of the blocks that were to be traced."""
 
     def path(self, warp: int) -> NDArray[np.int64]:
         """Basic blocks that a warp executed, in order."""
@@ -97,21 +100,24 @@ def sketch(
     inputs: Inputs,
     blocks: NDArray[np.int64],
     *,
+    trace: NDArray[np.bool_] | None = None,
     work: int = WORK,
 ) -> Sketch:
     """Paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
-    The blocks see device memory as it is before the launch, and what they write themselves.
-    Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
-    what is relevant and not covered, and where more than ``work`` nodes would have to be computed;
-    CaseError where inputs or launch do not fit the kernel.
+    ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
+    as it is before the launch, and what they write themselves. Raises UnsupportedError for kernels
+    whose warps wait for each other outside of barriers, for what is relevant and not covered, and
+    where more than ``work`` nodes would have to be computed; CaseError where inputs or launch do not fit the kernel.
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs))
     program = lowered(kernel, device.first_window)
     if program.waiting:
         raise UnsupportedError("warps that wait for each other outside of barriers")
-    run = _Run(program, device, launch, np.asarray(blocks, np.int64), work)
+    blocks = np.asarray(blocks, np.int64)
+    traced = np.ones(len(blocks), np.bool_) if trace is None else trace
+    run = _Run(program, device, launch, blocks, traced, work)
     run.go()
     sites = sites_of(program, parsed(kernel), texture_reads(program, dict(device.textures)))
     return run.result(sites)
@@ -132,9 +138,11 @@ class _Run:
         device: Device,
         launch: Launch,
         blocks: NDArray[np.int64],
+        traced: NDArray[np.bool_],
         work: int,
     ) -> None:
         self.program, self.device, self.blocks, self.left = program, device, blocks, work
+        self.traced = traced
         per_block = launch.warps_per_block
         self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
         warps = len(self.block_of_warp)
@@ -189,6 +197,7 @@ class _Run:
         self.code: dict[int, list[_Step]] = {}
         self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
         self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
+        self.site_executions = np.zeros((len(blocks), len(program.accesses)), np.int64)
         self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
         self.accesses: list[Accesses] = []
 
@@ -235,10 +244,12 @@ class _Run:
         if self.left < 0:
             raise UnsupportedError("a path too long to be sketched")
         took_part = mask.any(axis=1)
-        self.steps.append((block.number, took_part, self.phase.copy()))
+        self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
         count = self.executions[:, block.number]
-        np.add.at(count[:, 0], self.block_of_warp[took_part], 1)
-        np.add.at(count[:, 1], self.block_of_warp, mask.sum(axis=1))
+        blocks = len(count)
+        count[:, 0] += np.bincount(self.block_of_warp, took_part, blocks).astype(np.int64)
+        lanes = mask.sum(axis=1)
+        count[:, 1] += np.bincount(self.block_of_warp, lanes, blocks).astype(np.int64)
         self.values.clear()
         for step in code:
             step.call(self, mask)
@@ -303,7 +314,10 @@ class _Run:
         return call
 
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
-        warps = np.flatnonzero(mask.any(axis=1))
+        took_part = mask.any(axis=1)
+        counts = self.site_executions[:, access.site]
+        counts += np.bincount(self.block_of_warp, took_part, len(counts)).astype(np.int64)
+        warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
         if not len(warps):
             return
         window, offset = self.storage.seen(access.space, address, warps)
@@ -337,6 +351,7 @@ class _Run:
             np.array([s[2] for s in self.steps]),
             self.executions,
             self.guards[:, : len(self.program.guards)],
+            self.site_executions,
             tuple(self.accesses),
         )
 
@@ -357,20 +372,20 @@ def _call(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
     if n.op == "const":
         assert isinstance(n.attr, int)
         fixed = constant(n.type, n.attr)
-        return lambda run, mask: run.values.__setitem__(n, fixed)
+        return lambda run, _: run.values.__setitem__(n, fixed)
     if n.op == "get":
         return _get(n)
     if n.op == "set":
         return _set(n)
     if n.op == "special":
         dtype, name = DTYPES[n.type], str(n.attr)
-        return lambda run, mask: run.values.__setitem__(n, run.specials[name].astype(dtype))
+        return lambda run, _: run.values.__setitem__(n, run.specials[name].astype(dtype))
     if n.op == "param":
         return _param(n)
     if n.op == "part":
         number = n.attr
         assert isinstance(number, int)
-        return lambda run, mask: run.values.__setitem__(n, run.value(n.args[0])[number])
+        return lambda run, _: run.values.__setitem__(n, run.value(n.args[0])[number])
     across = ACROSS.get(n.op)
     if across is not None:
         return lambda run, mask: run.values.__setitem__(
@@ -381,7 +396,7 @@ def _call(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
         raise UnsupportedError(f"'{n.op}' decides a path or an address")
     args, dtype = n.args, DTYPES[n.type]
 
-    def compute(run: _Run, mask: NDArray[np.bool_]) -> None:
+    def compute(run: _Run, _: NDArray[np.bool_]) -> None:
         value = function(*[run.values[a] for a in args])
         run.values[n] = value if value.dtype == dtype else value.astype(dtype)
 
@@ -392,7 +407,7 @@ def _get(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
     reg = n.attr
     assert isinstance(reg, Reg)
     unset = np.zeros((1, 1), DTYPES[reg.type])
-    return lambda run, mask: run.values.__setitem__(n, run.regs.get(reg, unset))
+    return lambda run, _: run.values.__setitem__(n, run.regs.get(reg, unset))
 
 
 def _set(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
@@ -415,7 +430,7 @@ def _param(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
     assert isinstance(start, int)
     dtype = np.dtype(DTYPES[n.type])
 
-    def call(run: _Run, mask: NDArray[np.bool_]) -> None:
+    def call(run: _Run, _: NDArray[np.bool_]) -> None:
         raw = run.device.parameters[start : start + dtype.itemsize].tobytes()
         run.values[n] = np.frombuffer(raw.ljust(dtype.itemsize, b"\0"), dtype).reshape(1, 1)
 

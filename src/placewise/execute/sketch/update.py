@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -20,19 +21,25 @@ def _signed(value: int, bits: int) -> int:
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
-_OPERATIONS: Mapping[str, Callable[[int, int, int], int]] = {
-    "add": lambda old, x, bits: old + x,
-    "and": lambda old, x, bits: old & x,
-    "or": lambda old, x, bits: old | x,
-    "xor": lambda old, x, bits: old ^ x,
-    "exch": lambda old, x, bits: x,
-    "umin": lambda old, x, bits: min(old, x),
-    "umax": lambda old, x, bits: max(old, x),
-    "smin": lambda old, x, bits: min(old, x, key=lambda v: _signed(v, bits)),
-    "smax": lambda old, x, bits: max(old, x, key=lambda v: _signed(v, bits)),
-    "inc": lambda old, x, bits: 0 if old >= x else old + 1,
-    "dec": lambda old, x, bits: x if old == 0 or old > x else old - 1,
+_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+    "umin": min,
+    "umax": max,
+    "inc": lambda old, x: 0 if old >= x else old + 1,
+    "dec": lambda old, x: x if old == 0 or old > x else old - 1,
 }
+_ON_SIGNED = {"smin": min, "smax": max}
+
+
+def _updated(operation: str, old: int, x: int, bits: int) -> int:
+    if operation == "exch":
+        return x
+    if operation in _ON_SIGNED:
+        return _ON_SIGNED[operation](_signed(old, bits), _signed(x, bits))
+    return _OPERATIONS[operation](old, x)
 
 
 def update(
@@ -46,8 +53,8 @@ def update(
 
     Raises UnsupportedError for an operation on floating-point numbers or several elements.
     """
-    function = _OPERATIONS.get(access.operation)
-    if access.count != 1 or (function is None and access.operation != "cas"):
+    known = {*_OPERATIONS, *_ON_SIGNED, "exch", "cas"}
+    if access.count != 1 or access.operation not in known:
         raise UnsupportedError(f"'{access.opcode}' decides a path or an address")
     if int(mask.sum()) > MOST_LANES:
         raise UnsupportedError(f"too many lanes of '{access.opcode}' decide a path")
@@ -59,10 +66,10 @@ def update(
         only[warp, lane] = True
         before = int(storage.load(access.space, address, only, access.bits, 1)[0][warp, lane])
         first = int(given[0][warp, lane])
-        if function is None:
+        if access.operation == "cas":
             after = int(given[1][warp, lane]) if before == first else before
         else:
-            after = function(before, first, access.bits) & limit
+            after = _updated(access.operation, before, first, access.bits) & limit
         old[warp, lane] = before
         storage.store(
             access.space, address, only, access.bits, [np.full(mask.shape, after, old.dtype)]

@@ -1,0 +1,180 @@
+"""What the warps of some blocks do, instruction by instruction, and what their accesses ask of L1.
+
+It comes from a sketch of the blocks (:mod:`placewise.execute.sketch`) and belongs to no machine but
+for the target that the code was compiled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.ir import Barrier
+from placewise.execute.sketch import Sketch
+from placewise.kernel.machine_code import machine_code
+from placewise.memory.simulate.launch import SimulatedLaunch
+
+LINE_BYTES = 128
+"""Of an L1 line: what one tag stands for, on every architecture with a schedule in its code."""
+BANKS, BANK_BYTES = 32, 4
+"""L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
+Guide, "Shared Memory", and see :func:`data_passes`)."""
+_WIDE = BANKS * BANK_BYTES
+_MOST_COUNTED = 256
+"""Executions of one instruction whose passes are counted; more are taken to be like these."""
+_THROUGH_L1 = ("global", "local", "generic", "texture")
+
+
+class Passes(NamedTuple):
+    """What one access of an instruction asks of L1, on the average."""
+
+    data: float
+    """Cycles of the data array."""
+    lines: float
+    """Lines whose tags are looked up."""
+    hottest: float = 0.0
+    """Share of the accesses that touch the address touched most (of atomics)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Paths of the warps of some blocks."""
+
+    instructions: NDArray[np.int64]
+    """Offsets of the machine code's instructions, all paths one after another."""
+    start: NDArray[np.int64]
+    """(paths,) where each begins."""
+    length: NDArray[np.int64]
+    """(paths,) instructions of each."""
+    warps: NDArray[np.int64]
+    """(blocks, warps of a block) path of each warp."""
+    barriers: frozenset[int]
+    """Offsets of instructions at which the block's warps wait for each other."""
+    passes: Mapping[int, Passes]
+    """By offset, of the instructions that go through L1."""
+    scale: float
+    """Instructions of the launch's average block over those of these blocks' average."""
+
+
+def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline:
+    """Outline of some of the sketched blocks (``rows``: their rows in the sketch)."""
+    program = sketch.program
+    places = [np.array(block.places, np.int64) for block in program.blocks]
+    paths: dict[bytes, int] = {}
+    found: list[NDArray[np.int64]] = []
+    warps = np.zeros((len(rows), int(np.count_nonzero(sketch.block_of_warp == 0))), np.int64)
+    for n, row in enumerate(rows.tolist()):
+        for w, warp in enumerate(np.flatnonzero(sketch.block_of_warp == row).tolist()):
+            path = sketch.path(warp)
+            key = path.tobytes()
+            if key not in paths:
+                paths[key] = len(found)
+                found.append(np.concatenate([places[b] for b in path]) if len(path) else path)
+            warps[n, w] = paths[key]
+    length = np.array([len(p) for p in found], np.int64)
+    return Outline(
+        np.concatenate(found),
+        np.cumsum(length) - length,
+        length,
+        warps,
+        frozenset(b.places[-1] for b in program.blocks if _waits(b.terminator) and b.places),
+        _passes(sketch),
+        scale,
+    )
+
+
+def outline_from_counts(run: SimulatedLaunch) -> Outline:
+    """A single path of the average warp, where no more is known than how often each basic block was
+    executed: blocks in the order of the program, neighbours that are executed equally often as one
+    loop."""
+    warps = run.launch.blocks * run.launch.warps_per_block
+    pieces: list[tuple[NDArray[np.int64], int]] = []
+    execution = run.execution
+    for places, (count, _) in zip(
+        execution.block_places, execution.block_executions.tolist(), strict=True
+    ):
+        times = round(count / warps)
+        if not times or not places:
+            continue
+        own = np.array(places, np.int64)
+        if pieces and pieces[-1][1] == times:
+            pieces[-1] = (np.concatenate([pieces[-1][0], own]), times)
+        else:
+            pieces.append((own, times))
+    path = np.concatenate([np.tile(own, times) for own, times in pieces] or [np.zeros(0, np.int64)])
+    scale = execution.warp_instructions / warps / max(1, len(path))
+    barriers = {i.offset for i in machine_code(run.kernel).instructions if i.parts[0] == "BAR"}
+    zero = np.zeros(1, np.int64)
+    return Outline(
+        path,
+        zero,
+        np.array([len(path)]),
+        np.zeros((1, run.launch.warps_per_block), np.int64),
+        frozenset(barriers),
+        {},
+        scale,
+    )
+
+
+def _waits(terminator: object) -> bool:
+    return isinstance(terminator, Barrier) and not terminator.arrive_only
+
+
+def _passes(sketch: Sketch) -> dict[int, Passes]:
+    """Passes of each instruction's accesses, by its offset."""
+    counted: dict[int, list[tuple[float, float]]] = {}
+    addresses: dict[int, list[NDArray[np.int64]]] = {}
+    for access in sketch.accesses:
+        site = sketch.sites[access.site]
+        if site.space not in _THROUGH_L1:
+            continue
+        known = counted.setdefault(site.ptx_line, [])
+        if len(known) >= _MOST_COUNTED:
+            continue
+        for offset, mask in zip(access.offset, access.mask, strict=True):
+            active = offset[mask]
+            if site.space == "local":
+                # The threads of a warp have their words side by side.
+                words = max(1.0, site.lane_bytes / BANK_BYTES)
+                known.append((words, words))
+                continue
+            lanes = np.flatnonzero(mask)
+            lines = np.union1d(active // LINE_BYTES, (active + site.lane_bytes - 1) // LINE_BYTES)
+            data = 0.0 if site.kind == "store" else data_passes(active, lanes, site.lane_bytes)
+            known.append((data, float(len(lines))))
+            if site.kind == "atomic":
+                addresses.setdefault(site.ptx_line, []).append(np.unique(active))
+    result = {}
+    for offset, each in counted.items():
+        if each:
+            data, lines = np.mean(each, axis=0)
+            result[offset] = Passes(float(data), float(lines), _hottest(addresses.get(offset)))
+    return result
+
+
+def _hottest(touched: list[NDArray[np.int64]] | None) -> float:
+    if not touched:
+        return 0.0
+    _, count = np.unique(np.concatenate(touched), return_counts=True)
+    return float(count.max()) / len(touched)
+
+
+def data_passes(offsets: NDArray[np.int64], lanes: NDArray[np.int64], lane_bytes: int) -> float:
+    """Cycles of L1's data array for one load: lanes that fill 128 bytes go together, and different
+    words of one bank one after another, as in shared memory.
+
+    ``offsets`` (n,) bytes and ``lanes`` (n,) numbers of the active lanes. Measured cycles of strided
+    loads (gpu-benches, gpu-strides on A100, A40 and H200) are the larger of this and of the tags'.
+    """
+    words = max(1, lane_bytes // BANK_BYTES)
+    group = lanes // max(1, BANKS // words)
+    total = 0
+    for g in np.unique(group):
+        first = offsets[group == g] // BANK_BYTES
+        own = np.unique((first[:, None] + np.arange(words)).ravel())
+        total += int(np.bincount(own % BANKS).max())
+    return float(total)

@@ -1,0 +1,5 @@
+"""Our own model: the warps of one SM on a timeline, from executed machine code."""
+
+from placewise.model.timeline.model import TimelineModel, timeline_model
+
+__all__ = ["TimelineModel", "timeline_model"]

@@ -1,0 +1,119 @@
+"""What each part of a machine alone would need for a launch: lower bounds, explained by source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from placewise.kernel.sass.instruction import Instruction
+from placewise.machine.machine import Machine
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.model.base import PathTime, Term
+from placewise.model.timeline.pace import dram_bytes_per_cycle, l2_bytes_per_cycle
+from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitions
+
+_LINES = 5
+"""Source lines named for each part."""
+NAMES = {LOAD_STORE: "load/store unit", TEXTURE: "texture unit"}
+
+
+def issue_limits(
+    code: tuple[Instruction, ...],
+    rows: Mapping[int, Row],
+    executions: Mapping[int, int],
+    run: SimulatedLaunch,
+    busy_sms: int,
+) -> list[PathTime]:
+    """Issue, the partitions' pipes, and the pipes that they share. ``rows`` and ``executions``
+    (warps, whole launch) are by offset."""
+    machine = run.machine
+    issue: dict[int, float] = {}
+    pipes: dict[str, dict[int, float]] = {}
+    per_sm = busy_sms * partitions(machine)
+    for i in code:
+        times = executions.get(i.offset, 0)
+        if not times:
+            continue
+        row = rows[i.offset]
+        issue[i.offset] = times / per_sm
+        name = machine.pipes[row.pipe].name
+        if row.server:
+            cycles = times * row.passes / busy_sms
+        else:
+            cycles = times * row.busy / per_sm
+        pipes.setdefault(name, {})[i.offset] = cycles
+    arrays = {t.site.ptx_line: t for t in run.traffic.sites}
+    parts = [_part("issue", issue, code, {})]
+    for name, cycles_of in pipes.items():
+        shared = arrays if name in NAMES else {}
+        parts.append(_part(NAMES.get(name, f"{name} pipe"), cycles_of, code, shared))
+    return parts
+
+
+def _part(
+    name: str,
+    cycles: Mapping[int, float],
+    code: Iterable[Instruction],
+    sites: Mapping[int, SiteTraffic],
+) -> PathTime:
+    places = {i.offset: i.place for i in code}
+    lines: dict[str, float] = {}
+    terms = []
+    for offset, amount in cycles.items():
+        place = places.get(offset)
+        if place is not None:
+            key = f"{place[0]}:{place[1]}"
+            lines[key] = lines.get(key, 0.0) + amount
+        site = sites.get(offset)
+        if site is not None:
+            array = site.array or f"({site.site.space} memory)"
+            terms.append(Term(array, name, False, site.requests, amount))
+    return PathTime(name, sum(cycles.values()), _joined(terms), _most(lines))
+
+
+def _joined(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """One term for each array."""
+    found: dict[tuple[str, str], Term] = {}
+    for t in terms:
+        key = t.array, t.memory
+        before = found.get(key, Term(t.array, t.memory, False, 0.0, 0.0))
+        found[key] = Term(
+            t.array, t.memory, False, before.transactions + t.transactions, before.cycles + t.cycles
+        )
+    return tuple(sorted(found.values(), key=lambda t: -t.cycles))
+
+
+def _most(lines: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted(lines.items(), key=lambda item: -item[1])[:_LINES])
+
+
+def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:
+    """L2's and DRAM's bandwidth, array by array."""
+    sector = run.traffic.sector_bytes
+    l2_rate, dram_rate = l2_bytes_per_cycle(machine), dram_bytes_per_cycle(machine)
+    l2, dram = [], []
+    lines_l2: dict[str, float] = {}
+    lines_dram: dict[str, float] = {}
+    for t in run.traffic.sites:
+        array = t.array or f"({t.site.space} memory)"
+        line = f"{t.site.source_file}:{t.site.source_line}"
+        for sectors, rate, name, terms, lines in (
+            (t.l2_sectors.value, l2_rate, "L2", l2, lines_l2),
+            (t.dram_sectors.value, dram_rate, "DRAM", dram, lines_dram),
+        ):
+            if sectors > 0 and t.site.space not in ("shared", "constant"):
+                cycles = sectors * sector / rate
+                terms.append(Term(array, name, False, sectors, cycles))
+                if t.site.source_line is not None:
+                    lines[line] = lines.get(line, 0.0) + cycles
+    written = run.traffic.dram_sectors_written().value
+    if written:
+        dram.append(Term("(written back)", "DRAM", False, written, written * sector / dram_rate))
+    code = run.traffic.instructions.sectors()
+    if code:
+        l2.append(Term("(machine code)", "L2", False, code, code * sector / l2_rate))
+    return [
+        PathTime(f"{name} bandwidth", sum(t.cycles for t in terms), _joined(terms), _most(lines))
+        for name, terms, lines in (("L2", l2, lines_l2), ("DRAM", dram, lines_dram))
+        if terms
+    ]

@@ -1,0 +1,138 @@
+"""Absolute time of a launch: the timeline of an SM's warps under the machine's bandwidths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import MachineError, UnsupportedError
+from placewise.machine.machine import Machine
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.model.base import Evidence, PathTime, Prediction
+from placewise.model.error import TIME_ERROR
+from placewise.model.outline import Outline, Passes, outline_from_counts
+from placewise.model.timeline.launch import course
+from placewise.model.timeline.limits import bandwidth_limits, issue_limits
+from placewise.model.timeline.pace import pace_of
+from placewise.model.timeline.schedule import Reach, instructions, row_of, table
+
+NAME = "timeline"
+LAUNCH_NS = 2000.0
+"""From a kernel's start to its first instruction and from its last to its end, where the machine
+file does not say; of the order that empty kernels take between two events."""
+
+
+@dataclass(frozen=True)
+class TimelineModel:
+    """The model; it has no parameters of its own."""
+
+    name: str = NAME
+
+    def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
+        """Time of the launch on ``machine``.
+
+        Raises UnsupportedError for a launch known from its PTX alone, and for an instruction that
+        no pipe of the machine is known to run; MachineError for a machine without schedulers or
+        clock.
+        """
+        run = evidence.simulated(self.name)
+        if not run.from_machine_code:
+            raise UnsupportedError(
+                f"model {self.name} needs machine code, and this launch was executed from its PTX"
+            )
+        if machine.limits.clock_mhz is None:
+            raise MachineError("no clock to turn time into cycles", where=machine.name)
+        outline = evidence.outline or outline_from_counts(run)
+        code = instructions(run.kernel)
+        executions = {c.place: c.warps for c in run.execution.instruction_counts()}
+        reach = reach_of(run, outline.passes)
+        executed = frozenset({*executions, *outline.instructions.tolist()})
+        offsets = np.array([i.offset for i in code], np.int64)
+        matrix = table(code, machine, reach, outline.barriers, executed)
+        busy = min(machine.processor.sms, run.launch.blocks)
+        resident = max(1, run.occupancy.blocks)
+        on_sm = course(
+            matrix,
+            outline,
+            offsets,
+            resident,
+            run.launch.blocks / busy,
+            pace_of(machine, busy),
+        )
+        rows = {i.offset: row_of(values) for i, values in zip(code, matrix, strict=True)}
+        overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * machine.limits.clock_mhz / 1e3
+        parts = [
+            *issue_limits(code, rows, executions, run, busy),
+            *bandwidth_limits(run, machine),
+            _latency(matrix, outline, offsets, run, busy),
+            PathTime("launch", overhead),
+        ]
+        parts.sort(key=lambda part: -part.cycles)
+        bounds = [p.cycles for p in parts if p.path.endswith("bandwidth")]
+        total = max(on_sm.total, *bounds, 0.0) + overhead
+        interval = (total * TIME_ERROR.low, total * TIME_ERROR.high)
+        return Prediction(
+            self.name,
+            total,
+            tuple(parts),
+            interval,
+            absolute=True,
+            clock_mhz=machine.limits.clock_mhz,
+            notes=run.notes,
+        )
+
+
+def timeline_model() -> TimelineModel:
+    """The model with its defaults."""
+    return TimelineModel()
+
+
+def _latency(
+    matrix: NDArray[np.float64],
+    outline: Outline,
+    offsets: NDArray[np.int64],
+    run: SimulatedLaunch,
+    busy: int,
+) -> PathTime:
+    """What the blocks would need if each had an SM's place for itself: nothing waits for a pipe
+    that another block uses, and nothing hides its latencies."""
+    alone = course(matrix, outline, offsets, 1, 1.0, pace_of(run.machine, busy))
+    resident = max(1, run.occupancy.blocks)
+    per_sm = run.launch.blocks / busy
+    return PathTime("latency", alone.total * max(1.0, per_sm / resident))
+
+
+def reach_of(run: SimulatedLaunch, passes: Mapping[int, Passes]) -> dict[int, Reach]:
+    """What one execution of each memory instruction asks of each level, by offset."""
+    traffic = run.traffic
+    stores = sum(t.sectors for t in traffic.sites if t.site.kind != "load")
+    written = traffic.dram_sectors_written().value * traffic.sector_bytes
+    found = {}
+    for t in traffic.sites:
+        if t.requests <= 0:
+            continue
+        if t.site.space == "shared":
+            found[t.site.ptx_line] = Reach(t.wavefronts / t.requests, 0.0)
+            continue
+        if t.site.space == "constant":
+            continue
+        own = passes.get(t.site.ptx_line)
+        data, lines = (own.data, own.lines) if own else (1.0, t.lines / t.requests)
+        past = max(0.0, t.l2_sectors.value) / t.requests
+        dram = max(0.0, t.dram_sectors.value) / t.requests
+        dram_bytes = dram * traffic.sector_bytes
+        if t.site.kind != "load" and stores:
+            dram_bytes += written * t.sectors / stores / t.requests
+        waits = t.site.kind != "store"
+        found[t.site.ptx_line] = Reach(
+            data,
+            lines,
+            past * traffic.sector_bytes,
+            dram_bytes,
+            min(1.0, past) if waits else 0.0,
+            min(1.0, dram / past) if waits and past else 0.0,
+        )
+    return found

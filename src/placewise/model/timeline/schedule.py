@@ -1,0 +1,190 @@
+"""Instructions as the timeline needs them: where they run, for how long, and what waits for them.
+
+Fixed latencies are the compiler's own stall counts. For the rest a scoreboard is released a latency
+after the instruction began, which is the pipe's in the machine file, or a memory's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import MachineError, UnsupportedError
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.machine_code import machine_code
+from placewise.kernel.sass.classes import group
+from placewise.kernel.sass.control import control
+from placewise.kernel.sass.instruction import Instruction
+from placewise.machine.machine import Machine, Pipe
+from placewise.machine.pipes import pipes_of, timing_of
+
+WARP = 32
+LOAD_STORE, TEXTURE = "lsu", "tex"
+"""Pipes that all partitions of an SM share; the others belong to a partition each."""
+READ_CYCLES = 10.0
+"""From the moment that a shared pipe takes an instruction until its operands have been read, where
+a scoreboard guards them. Assumed; 4 in its place changes predictions by 1 % (docs/model.md)."""
+TAGS = 4
+"""Lines looked up in a cycle, where the machine file does not say."""
+_SHARED_GROUPS = ("shared", "shared atomic", "warp exchange")
+_ARRAY_GROUPS = ("global", "global atomic", "local")
+_STORES = ("ST", "RED")
+
+
+class Row(NamedTuple):
+    """One instruction. ``pipe`` numbers the partition's pipes; ``server`` is 0, or 1 and 2 for the
+    load/store and texture pipes that all partitions share."""
+
+    pipe: int
+    busy: float
+    """Cycles that it keeps its partition's pipe."""
+    server: int
+    passes: float
+    """Cycles that it keeps a shared pipe."""
+    latency: float
+    """From the end of its turn (where it is served) or its issue to its result."""
+    read: float
+    stall: float
+    write_barrier: int
+    read_barrier: int
+    waits: int
+    """Scoreboards waited for, a bit each."""
+    barrier: int
+    """1 where it waits for the block's other warps."""
+    l2_bytes: float
+    """Of one execution, past the caches of the SM."""
+    dram_bytes: float
+    misses: float
+    """Share of its executions that wait for L2."""
+    far: float
+    """Share of those that wait for DRAM."""
+
+
+COLUMNS = Row._fields
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """What one execution of a memory instruction asks of each level."""
+
+    passes: float
+    """Turns in shared memory or L1's data array."""
+    lines: float
+    """Lines whose tags are looked up; 0 for shared memory."""
+    l2_bytes: float = 0.0
+    dram_bytes: float = 0.0
+    misses: float = 0.0
+    far: float = 0.0
+
+
+def partitions(machine: Machine) -> int:
+    """Schedulers of an SM; MachineError where the file does not say."""
+    if machine.limits.schedulers_per_sm is None:
+        raise MachineError(
+            "the machine file says nothing of its schedulers",
+            where=machine.name,
+            hint="limits { schedulers_per_sm = 4; }",
+        )
+    return machine.limits.schedulers_per_sm
+
+
+def instructions(kernel: Kernel) -> tuple[Instruction, ...]:
+    """The kernel's machine code."""
+    return machine_code(kernel).instructions
+
+
+def table(
+    code: tuple[Instruction, ...],
+    machine: Machine,
+    reach: Mapping[int, Reach],
+    barriers: frozenset[int],
+    executed: frozenset[int],
+) -> NDArray[np.float64]:
+    """(instructions, columns) of :class:`Row`, in the order of ``code``.
+
+    ``reach`` is by offset, ``barriers`` and ``executed`` are offsets. Raises UnsupportedError,
+    naming the instruction, where the machine file has no pipe for one that is executed.
+    """
+    rows = []
+    for i in code:
+        pipe = _pipe(i, machine) if i.offset in executed else None
+        rows.append(_row(i, pipe, machine, reach.get(i.offset), i.offset in barriers))
+    return np.array(rows, np.float64).reshape(len(rows), len(COLUMNS))
+
+
+def row_of(values: NDArray[np.float64]) -> Row:
+    """A row of :func:`table` by names."""
+    row = Row(*values.tolist())
+    return row._replace(pipe=int(row.pipe), server=int(row.server))
+
+
+def _pipe(i: Instruction, machine: Machine) -> Pipe:
+    found = pipes_of(machine, i.opcode)
+    if not found or found[0].lanes_per_cycle is None:
+        place = f"{i.place[0]}:{i.place[1]}" if i.place else f"machine code at {i.offset:#06x}"
+        raise UnsupportedError(
+            f"no pipe of {machine.name} is known to run '{i.opcode}'",
+            where=place,
+            hint="add the opcode to a pipe of the machine file",
+        )
+    return found[0]
+
+
+def _row(
+    i: Instruction, pipe: Pipe | None, machine: Machine, reach: Reach | None, barrier: bool
+) -> Row:
+    c = control(i.encoding)
+    waits = sum(1 << n for n in c.waits)
+    write = -1 if c.write_barrier is None else c.write_barrier
+    read = -1 if c.read_barrier is None else c.read_barrier
+    if pipe is None:
+        return Row(0, 1, 0, 0, 0, 0, c.stall, write, read, waits, barrier, 0, 0, 0, 0)
+    timing = timing_of(machine, i.opcode)
+    width = (timing and timing.lanes_per_cycle) or pipe.lanes_per_cycle or WARP
+    latency = (timing and timing.latency_cycles) or pipe.latency_cycles or 0.0
+    number = machine.pipes.index(pipe)
+    if pipe.name not in (LOAD_STORE, TEXTURE):
+        busy = WARP / (width / partitions(machine))
+        return Row(
+            number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0
+        )
+    server = 1 if pipe.name == LOAD_STORE else 2
+    least = WARP / width
+    kind = group(i.opcode)
+    reach = reach or Reach(least, 0.0)
+    passes = max(least, reach.passes, tag_cycles(reach.lines, machine))
+    result = _latency(kind, machine) if i.parts[0][:2] not in _STORES else 0.0
+    return Row(
+        number, 1, server, passes, result or latency, READ_CYCLES, c.stall, write, read, waits,
+        barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far,
+    )  # fmt: skip
+
+
+def tag_cycles(lines: float, machine: Machine) -> float:
+    """Cycles of L1's tags for a load of so many lines: a quarter each of what is looked up at a
+    time, and the rest of the first.
+
+    Measured (gpu-benches, gpu-strides on A100, A40 and H200; several look-ups at a time): 1.00 for
+    one line, 1.24 for 2, 1.89 for 4, 2.83 for 8, 4.67 for 16, 8.3 for 32.
+    """
+    if lines <= 1.0:
+        return lines
+    at_once = next(
+        (m.detail.tags_per_cycle for m in machine.memories if m.detail.tags_per_cycle), 4
+    )
+    return 1.0 + (lines - 1.0) / at_once
+
+
+def _latency(kind: str, machine: Machine) -> float:
+    """Latency of a load that is served in the SM."""
+    direct = machine.spaces[0].levels[0]
+    for memory in machine.memories:
+        if kind in _SHARED_GROUPS and memory.banks:
+            return memory.latency_cycles
+        if kind in _ARRAY_GROUPS and memory.name == direct:
+            return memory.latency_cycles
+    return 0.0

@@ -1,0 +1,226 @@
+"""The timeline: resident warps of one SM, cycle by cycle, from issue to issue.
+
+Each partition issues at most one instruction a cycle, from the warp that it issued from last or,
+where that one has to wait, from the oldest that is ready (Huerta et al. 2025, section 5, find
+"greedy, then youngest" in microbenchmarks with few warps; of loose round robin, greedy then oldest
+and greedy then youngest, the second fits measured kernels best, see docs/model.md). A warp is ready
+when the stall count of its last instruction has passed and the scoreboards that the next one waits
+for are released. A pipe takes an instruction when it is done with the one before. Loads and stores
+of all partitions queue up for one load/store pipe; what misses L1 queues up for the SM's share of
+L2 and DRAM bandwidth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from placewise.kernel.sass.control import SCOREBOARDS
+from placewise.model.timeline.schedule import COLUMNS
+
+_FAR = 1e18
+_PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
+_WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
+assert len(COLUMNS) == 15
+
+PIPES = 32
+"""Of a partition, at most."""
+SERVERS = 2
+
+
+class Pace(NamedTuple):
+    """What the timeline takes from a machine, in cycles of its SMs."""
+
+    partitions: int
+    l2_cycles_per_byte: float
+    """Of the SM's share of L2's bandwidth."""
+    dram_cycles_per_byte: float
+    l2_latency: float
+    dram_latency: float
+    queue: float
+    """Cycles of work that may wait for a shared pipe before partitions have to hold back."""
+    hand_over: float
+    """Cycles between two instructions of a partition for a shared pipe."""
+    barrier: float
+    """From the arrival of a block's last warp until all go on."""
+    launch: float
+    """From a block's place being free until the next one's warps issue."""
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def run(
+    table: NDArray[np.float64],
+    path: NDArray[np.int64],
+    start: NDArray[np.int64],
+    length: NDArray[np.int64],
+    warps: NDArray[np.int64],
+    resident: int,
+    blocks: int,
+    pace: Pace,
+) -> float:
+    """Cycles until ``blocks`` blocks have run, ``resident`` at a time.
+
+    ``table`` as of :func:`.schedule.table`; ``path`` are numbers of its rows; warp ``w`` of the
+    ``b``-th block takes path ``warps[b mod len(warps), w]``.
+    """
+    per_block = warps.shape[1]
+    slots = resident * per_block
+    at = np.zeros(slots, np.int64)
+    end = np.zeros(slots, np.int64)
+    ready = np.full(slots, _FAR)
+    released = np.zeros((slots, SCOREBOARDS))
+    resumes = np.zeros(slots)
+    waiting = np.zeros(slots, np.int64)
+    age = np.zeros(slots, np.int64)
+    alive = np.zeros(resident, np.int64)
+    arrived = np.zeros(resident, np.int64)
+    partitions = pace.partitions
+    last = np.full(partitions, -1, np.int64)
+    free = np.zeros((partitions, PIPES))
+    handed = np.zeros((partitions, SERVERS + 1))
+    server = np.zeros(SERVERS + 1)
+    debt = np.zeros((table.shape[0], 2))
+    l2_free = 0.0
+    dram_free = 0.0
+    now = 0.0
+    begun = 0
+    done = 0
+    for place in range(resident):
+        if begun < blocks:
+            _begin(
+                place, begun, pace.launch, start, length, warps, at, end, ready, released, age,
+                alive,
+            )  # fmt: skip
+            begun += 1
+    while done < blocks:
+        soonest = _FAR
+        issued = False
+        for p in range(partitions):
+            best = -1
+            oldest = np.int64(1) << 60
+            for s in range(p, slots, partitions):
+                if ready[s] > now:
+                    soonest = min(soonest, ready[s])
+                    continue
+                row = path[at[s]]
+                pipe = np.int64(table[row, _PIPE])
+                open_at = free[p, pipe]
+                shared = np.int64(table[row, _SERVER])
+                if shared:
+                    open_at = max(open_at, server[shared] - pace.queue, handed[p, shared])
+                if open_at > now:
+                    soonest = min(soonest, open_at)
+                    continue
+                if s == last[p]:
+                    best = s
+                    break
+                if age[s] < oldest:
+                    oldest = age[s]
+                    best = s
+            if best < 0:
+                continue
+            s = best
+            last[p] = s
+            issued = True
+            row = path[at[s]]
+            free[p, np.int64(table[row, _PIPE])] = now + table[row, _BUSY]
+            result = now + table[row, _LATENCY]
+            read = now + table[row, _READ]
+            shared = np.int64(table[row, _SERVER])
+            if shared:
+                handed[p, shared] = now + pace.hand_over
+                taken = max(now, server[shared])
+                server[shared] = taken + table[row, _PASSES]
+                read = taken + table[row, _READ]
+                result = server[shared] + table[row, _LATENCY]
+                if table[row, _L2_BYTES] > 0.0:
+                    l2_free = max(server[shared], l2_free)
+                    l2_free += table[row, _L2_BYTES] * pace.l2_cycles_per_byte
+                    debt[row, 0] += table[row, _MISSES]
+                    if table[row, _DRAM_BYTES] > 0.0:
+                        dram_free = max(server[shared], dram_free)
+                        dram_free += table[row, _DRAM_BYTES] * pace.dram_cycles_per_byte
+                    if debt[row, 0] >= 1.0:
+                        debt[row, 0] -= 1.0
+                        result = max(result, l2_free + pace.l2_latency)
+                        debt[row, 1] += table[row, _FAR_MISSES]
+                        if debt[row, 1] >= 1.0:
+                            debt[row, 1] -= 1.0
+                            result = max(result, dram_free + pace.dram_latency)
+            barrier = np.int64(table[row, _WRITE_BARRIER])
+            if barrier >= 0:
+                released[s, barrier] = max(released[s, barrier], result)
+            barrier = np.int64(table[row, _READ_BARRIER])
+            if barrier >= 0:
+                released[s, barrier] = max(released[s, barrier], read)
+            at[s] += 1
+            place = s // per_block
+            if at[s] >= end[s]:
+                ready[s] = _FAR
+                alive[place] -= 1
+                if alive[place] == 0:
+                    done += 1
+                    if begun < blocks:
+                        _begin(
+                            place, begun, now + pace.launch, start, length, warps, at, end, ready,
+                            released, age, alive,
+                        )  # fmt: skip
+                        begun += 1
+                    continue
+            else:
+                then = now + max(1.0, table[row, _STALL])
+                wanted = np.int64(table[path[at[s]], _WAITS])
+                for n in range(SCOREBOARDS):
+                    if wanted >> n & 1:
+                        then = max(then, released[s, n])
+                ready[s] = then
+                if table[row, _BARRIER] > 0.0:
+                    waiting[s] = 1
+                    resumes[s] = then
+                    ready[s] = _FAR
+                    arrived[place] += 1
+            if arrived[place] and arrived[place] == alive[place]:
+                for w in range(place * per_block, (place + 1) * per_block):
+                    if waiting[w]:
+                        waiting[w] = 0
+                        ready[w] = max(resumes[w], now + pace.barrier)
+                arrived[place] = 0
+        if issued:
+            now += 1.0
+        elif soonest >= _FAR:
+            break
+        else:
+            now = max(now + 1.0, np.ceil(soonest))
+    return now
+
+
+@njit(cache=True, nogil=True)
+def _begin(
+    place: int,
+    block: int,
+    time: float,
+    start: NDArray[np.int64],
+    length: NDArray[np.int64],
+    warps: NDArray[np.int64],
+    at: NDArray[np.int64],
+    end: NDArray[np.int64],
+    ready: NDArray[np.float64],
+    released: NDArray[np.float64],
+    age: NDArray[np.int64],
+    alive: NDArray[np.int64],
+) -> None:
+    """Put the warps of a block in their places."""
+    per_block = warps.shape[1]
+    row = block % warps.shape[0]
+    for w in range(per_block):
+        s = place * per_block + w
+        path = warps[row, w]
+        at[s] = start[path]
+        end[s] = start[path] + length[path]
+        ready[s] = time
+        age[s] = block * per_block + w
+        released[s, :] = 0.0
+    alive[place] = per_block
