@@ -3,7 +3,7 @@
 ``make bench-counters ARGS="--data DIR [--every 8] [--resume]"``, where DIR holds the files
 ``convolution_rtx2080ti.csv.gz`` and ``pnpoly_rtx2080ti.csv.gz``. Every configuration's machine code
 is made by the compiler of the measurements' day (the extra ``cuda12``) and executed; the
-convolution in full, its memory system in sampled waves; of the points every ``SHARE``-th, counts
+convolution in full, its memory system in sampled waves; of the points a hundredth, counts
 scaled, since all blocks do the same. What the machine reads from L2 at all times is counted for the
 measured duration. What was chosen by looking at some of these rows is listed in
 ``docs/counters.md``; take others to judge it (``--start``).
@@ -12,62 +12,20 @@ measured duration. What was chosen by looking at some of these rows is listed in
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.counters.compare import compare_all
 from benchmarks.counters.judge import COUNTERS, error_table, judge
-from benchmarks.counters.measured import KERNELS, Row, case_of, read_rows, sample_of
-from benchmarks.counters.rows import Compared, read_table, write_table
+from benchmarks.counters.measured import KERNELS, read_rows
+from benchmarks.counters.rows import read_table, write_table
 from benchmarks.results import RESULTS, report
-from placewise.kernel.prepare_case import compile_case
-from placewise.machine import load_machine
-from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics import launch_metrics
 
-SHARE = 100
-RECORDS = 3_000_000
-"""Warp accesses traced of one configuration, about."""
 TABLE = RESULTS / "counters_rows.csv"
-REGISTERS = "launch__registers_per_thread"
-_PER_THREAD = "inst_executed"
-"""Part of the names of counters that grow with the threads that have work, not with the data."""
-
-
-def compare(row: Row) -> Compared:
-    """Counters of one row's launch."""
-    case, sample = case_of(row, share=SHARE), sample_of(row, SHARE)
-    run = simulate_launch(
-        compile_case(case), case.launch, case.inputs, load_machine("RTX2080Ti"), records=RECORDS
-    )
-    found = {
-        m.name: m.value
-        for m in launch_metrics(run, sample.of_data, microseconds=row.values["duration_us"])
-    }
-    ratio = sample.of_threads / sample.of_data
-    predicted = {
-        name: value * ratio if _PER_THREAD in name else value for name, value in found.items()
-    }
-    return Compared(
-        row.kernel,
-        row.number,
-        (row.whole("registers"), int(predicted.get(REGISTERS, 0))),
-        {c: (row.values.get(c, 0.0), predicted.get(c, 0.0)) for c in COUNTERS},
-    )
-
-
-def compare_all(rows: list[Row], jobs: int) -> Iterator[Compared]:
-    """All rows as they are done, in ``jobs`` processes."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
-        for done in as_completed([pool.submit(compare, row) for row in rows]):
-            yield done.result()
 
 
 def main() -> int:

@@ -14,6 +14,8 @@ DETAILS = f"""==PROF== Connected to process 12
 "0","scale(float *, int)","(256, 1, 1)","(8, 1, 1)","{READ}","sector","1,234,567"
 "0","scale(float *, int)","(256, 1, 1)","(8, 1, 1)","dram__bytes_read.sum","Kbyte","1.5"
 "1","void add<float>(T1 *)","(256, 1, 1)","(8, 1, 1)","{READ}","sector","42"
+"1","void add<float>(T1 *)","(256, 1, 1)","(8, 1, 1)","gpu__time_duration.sum","usecond","2.5"
+"1","void add<float>(T1 *)","(256, 1, 1)","(8, 1, 1)","dram__rate","byte/second","7"
 """
 RAW = f"""==PROF== Disconnected
 "ID","Kernel Name","Block Size","{READ}","dram__bytes_read.sum"
@@ -76,7 +78,8 @@ def test_a_row_per_metric(tmp_path):
     first, second = read(tmp_path, DETAILS)
     assert first.kernel == "scale(float *, int)"
     assert first.values == {READ: 1234567, "dram__bytes_read.sum": 1500}
-    assert second.values == {READ: 42}
+    assert second.values == {READ: 42, "gpu__time_duration.sum": 2500, "dram__rate": 7}
+    assert second.microseconds == 2.5
 
 
 def test_a_row_per_launch(tmp_path):
@@ -127,5 +130,5 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(b"no gzip")
     with pytest.raises(CaseError, match="cannot read"):
         read_measured(tmp_path / "x.csv.gz")
-    with pytest.raises(CaseError, match="--page raw"):
+    with pytest.raises(CaseError, match="cannot read"):
         read_measured(tmp_path / "report.ncu-rep")

@@ -1,8 +1,9 @@
 """Counters that a profiler recorded, from the files that people have.
 
-Read are CSV files of Nsight Compute (``ncu --csv``: a row per metric; ``ncu --csv --page raw``: a
-row per launch), CSV files with a row per configuration and metric names as columns, and JSON of KTT
-and of Kernel Tuner (its cache files, and results in the format that both write).
+Read are reports of Nsight Compute (``.ncu-rep``), its CSV (``ncu --csv``: a row per metric; ``ncu
+--csv --page raw``: a row per launch), CSV files with a row per configuration and metric names as
+columns, and JSON of KTT and of Kernel Tuner (its cache files, and results in the format that both
+write).
 """
 
 from __future__ import annotations
@@ -18,10 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from placewise.errors import CaseError
+from placewise.memory.simulate.ncu_report import MAGIC, read_report
 
 _LONG = ("Metric Name", "Metric Value")
 _PREFIX = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_NANOSECONDS = {
+    f"{prefix}{unit}": factor
+    for prefix, factor in (("n", 1.0), ("u", 1e3), ("m", 1e6), ("", 1e9))
+    for unit in ("s", "second")
+}
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
+DURATION = "gpu__time_duration.sum"
+"""In nanoseconds."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,14 @@ class MeasuredLaunch:
     kernel: str | None
     """Name in the file, where it has one."""
     values: Mapping[str, float]
-    """By metric name; of a table of configurations, its other numbers too."""
+    """By metric name, bytes and nanoseconds where they have such a unit; of a table of
+    configurations, its other numbers too."""
+
+    @property
+    def microseconds(self) -> float | None:
+        """How long the launch took, where the file says so."""
+        recorded = self.values.get(DURATION)
+        return self.values.get("duration_us") if recorded is None else recorded * 1e-3
 
 
 def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
@@ -39,10 +55,10 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
 
     Raises CaseError for a file that cannot be read or has no counters.
     """
-    if path.suffix == ".ncu-rep":
-        raise CaseError("a report of Nsight Compute is read as CSV", where=str(path), hint=_EXPORT)
     try:
         data = path.read_bytes()
+        if path.suffix == ".ncu-rep" or data[: len(MAGIC)] == MAGIC:
+            return _from_report(data, path)
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise CaseError(f"cannot read the measured counters: {error}", where=str(path)) from error
@@ -54,6 +70,19 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
             hint="metric names look like lts__t_sectors_op_read.sum",
         )
     return tuple(found)
+
+
+def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
+    try:
+        launches = read_report(data)
+    except ValueError as error:
+        raise CaseError(
+            f"cannot read this report of Nsight Compute: {error}", where=str(path), hint=_EXPORT
+        ) from error
+    found = tuple(MeasuredLaunch(one.kernel, dict(one.metrics)) for one in launches if one.metrics)
+    if not found:
+        raise CaseError("a report without launches", where=str(path))
+    return found
 
 
 def choose_launch(
@@ -113,9 +142,11 @@ def _metric_rows(rows: list[dict[str, str]]) -> list[MeasuredLaunch]:
 
 def _value(text: str | None, unit: str) -> float | None:
     number = _number(text)
-    if number is None or not unit.endswith("byte"):
-        return number
-    return number * _PREFIX.get(unit[0], 1.0)
+    if number is None:
+        return None
+    if unit.endswith("byte"):
+        return number * _PREFIX.get(unit[0], 1.0)
+    return number * _NANOSECONDS.get(unit, 1.0)
 
 
 def _number(text: str | None) -> float | None:
