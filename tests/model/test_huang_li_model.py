@@ -50,7 +50,7 @@ def launch(**changed):
         texture=Requests(),
         constant=Requests(),
         shared=Requests(10 * warps),
-        lines_per_request=1.0,
+        passes_per_request=1.0,
         dram_sectors=8 * warps,
         sector_bytes=32.0,
     )

@@ -47,7 +47,7 @@ def test_streaming_kernel(launch):
     assert (seen.global_.dram, seen.dram_sectors) == (WARPS, 4 * WARPS)
     assert seen.requests == seen.off_chip == 2 * WARPS
     assert seen.replays.total == 0
-    assert seen.lines_per_request == 1
+    assert seen.passes_per_request == 1
     # The load and the store each wait for what is before them.
     assert seen.mlp == 1
     assert seen.instructions == run(launch).execution.warp_instructions / WARPS

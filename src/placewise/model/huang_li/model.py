@@ -210,7 +210,7 @@ def _warps(
             bandwidth * 1e3 / clock, moved, max(access, 1.0), target.active_sms
         )
     lanes = min((p.lanes_per_cycle or WARP for p in pipes_of(machine, "LDG")), default=WARP)
-    departure = target.lines_per_request * WARP / lanes
+    departure = target.passes_per_request * WARP / lanes
     memory = pl.mwp(access, departure, peak, warps)
     computation = pl.cwp(per_warp * access, issued * WARP / machine.processor.cores_per_sm, warps)
     return memory, computation, max(1.0, peak * target.mlp)

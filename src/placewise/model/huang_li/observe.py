@@ -60,8 +60,9 @@ class Observed:
     texture: Requests
     constant: Requests
     shared: Requests
-    lines_per_request: float
-    """Of off-chip requests, at least 1."""
+    passes_per_request: float
+    """Through the load/store units, of all requests: a line each, or a bank's conflict-free part;
+    at least 1."""
     dram_sectors: float
     sector_bytes: float
 
@@ -92,8 +93,8 @@ def observe(
     active = min(machine.processor.sms, launch.blocks)
     resident = min(run.occupancy.warps, warps / active)
     off_chip = [s for s in sites if s.site.space in _OFF_CHIP]
-    requests = sum(s.requests for s in off_chip)
-    lines = sum(max(s.lines, s.requests) for s in off_chip)
+    requests = sum(s.requests for s in sites)
+    passes = sum(max(s.lines, s.wavefronts, s.requests) for s in sites)
     stall, special = _issue(run)
     return Observed(
         total_warps=warps,
@@ -108,7 +109,7 @@ def observe(
         texture=_requests([s for s in off_chip if s.site.space == "texture"]),
         constant=_requests([s for s in sites if s.site.space == "constant"]),
         shared=_requests([s for s in sites if s.site.space == "shared"]),
-        lines_per_request=lines / requests if requests else 1.0,
+        passes_per_request=passes / requests if requests else 1.0,
         dram_sectors=float(sum(s.dram_sectors.value for s in off_chip)),
         sector_bytes=float(traffic.sector_bytes),
     )
