@@ -50,6 +50,18 @@ def test_parts_add_up(report):
     assert document["executed"] == "machine code"
 
 
+def test_what_the_machine_reads_itself_is_counted_and_said(report):
+    """Without it, L2 reads are those of the arrays and of the machine code."""
+    reads = "lts__t_sectors_op_read.sum"
+    document = counters_document(report)
+    total = document["counters"][reads]["value"]
+    parts = sum(a[reads]["value"] for a in document["arrays"].values() if reads in a)
+    assert "(machine code)" in document["arrays"]
+    assert document["background_microseconds"] > 0
+    assert total - parts == pytest.approx(443e6 / 32 * document["background_microseconds"] * 1e-6)
+    assert "at all times" in " ".join(document["notes"])
+
+
 def test_each_array_and_line_is_told(report):
     by_array, by_line = text_of(report, by="array"), text_of(report, by="line")
     assert all(f"\n{name}\n" in by_array for name in ("values", "columns", "x", "y"))

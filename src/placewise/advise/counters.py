@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from placewise.cases import load_case
+from placewise.errors import UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
+from placewise.kernel.kernel import Kernel
 from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
-from placewise.machine import load_machine
+from placewise.machine import Machine, load_machine
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
 from placewise.memory.simulate.metrics import Metric, launch_metrics
 from placewise.memory.simulate.system import RECORDS
+from placewise.model.evidence import evidence_of
+from placewise.model.registry import MODELS
 
 Progress = Callable[[str, int, int], None]
 
@@ -29,6 +33,8 @@ class CounterReport:
     metrics: tuple[Metric, ...]
     """Of the whole launch."""
     measured: MeasuredLaunch | None
+    microseconds: float | None
+    """Time for which the machine's own reads of L2 are counted; None where it has none known."""
     notes: tuple[str, ...]
 
 
@@ -74,7 +80,31 @@ def predict_counters(
         progress=lambda done, total: tell("running blocks", done, total),
     )
     notes = ([stand_in] if stand_in else []) + list(run.notes)
-    return CounterReport(loaded, run, launch_metrics(run), compared, tuple(notes))
+    microseconds, note = _background_time(kernel, loaded, chosen, compared)
+    metrics = launch_metrics(run, microseconds=microseconds)
+    notes += [note] if note else []
+    return CounterReport(loaded, run, metrics, compared, microseconds, tuple(notes))
+
+
+def _background_time(
+    kernel: Kernel, case: Case, machine: Machine, measured: MeasuredLaunch | None
+) -> tuple[float | None, str]:
+    """Microseconds for which a machine's own reads are counted, and a note that says so; the
+    recorded time where there is one, else the predicted one."""
+    if not any(m.detail.background_gb_per_s for m in machine.memories):
+        return None, ""
+    what = "L2 reads include what this machine reads at all times"
+    if measured is not None and measured.microseconds is not None:
+        time = measured.microseconds
+        return time, f"{what}, for the recorded {time:,.4g} µs"
+    try:
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
+        nanoseconds = MODELS[next(iter(MODELS))].make().predict(evidence, machine).nanoseconds
+    except UnsupportedError:
+        nanoseconds = None
+    if nanoseconds is None:
+        return None, f"no time is known, so L2 reads lack what {machine.name} reads at all times"
+    return nanoseconds * 1e-3, f"{what}, for the predicted {nanoseconds * 1e-3:,.4g} µs"
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -45,8 +45,8 @@ def counters(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Recorded counters to show beside: CSV of Nsight Compute, CSV or JSON of KTT, "
-            "JSON of Kernel Tuner.",
+            help="Recorded counters to show beside: a report (.ncu-rep) or CSV of Nsight Compute, "
+            "CSV or JSON of KTT, JSON of Kernel Tuner.",
         ),
     ] = None,
     row: Annotated[
@@ -58,7 +58,10 @@ def counters(
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Predict hardware counters, under Nsight Compute's names, without a GPU."""
+    """Predict hardware counters, under Nsight Compute's names, without a GPU.
+
+    Example: placewise counters spmv -m RTX2080Ti --measured profile.ncu-rep --by line
+    """
     from placewise.advise.counters import predict_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import counters_document, render_counters, report_console

@@ -121,6 +121,7 @@ def counters_document(report: CounterReport) -> dict[str, Any]:
         "occupancy": {"blocks_per_sm": run.occupancy.blocks, "warps_per_sm": run.occupancy.warps},
         "traced_share_of_blocks": run.traffic.traced,
         "counters": _values(report.metrics),
+        "background_microseconds": report.microseconds,
         "measured": None if report.measured is None else dict(report.measured.values),
         "arrays": {name: _values(metrics) for name, metrics in metrics_by_array(run)},
         "lines": [

@@ -118,12 +118,15 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
 
 
 def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:
-    """Traffic of each array, and of the shared and local memory that has no name."""
+    """Traffic of each array, of the shared and local memory that has no name, and of the machine
+    code that is read through L2."""
     groups: dict[str, list[SiteTraffic]] = {}
     for site in run.traffic.sites:
         groups.setdefault(site.array or f"({site.site.space} memory)", []).append(site)
     found = ((name, traffic_metrics(s, run.traffic.sector_bytes)) for name, s in groups.items())
-    return tuple((name, metrics) for name, metrics in found if metrics)
+    parts = tuple((name, metrics) for name, metrics in found if metrics)
+    code = run.traffic.instructions.sectors() * run.traffic.sector_bytes / NCU_SECTOR
+    return (*parts, ("(machine code)", (Metric(_L2_READ, code),))) if code else parts
 
 
 def metrics_by_line(run: SimulatedLaunch) -> tuple[tuple[SourceLine, tuple[Metric, ...]], ...]:
