@@ -24,6 +24,7 @@ from placewise.cli.options import (
     OutputFormat,
     Quiet,
 )
+from placewise.cli.probe import probe
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import parse_time_ms
 from placewise.cli.reproduce import reproduce
@@ -173,6 +174,15 @@ app.command(
     "`placewise reproduce huang-li-events --counters counters.csv.gz`\n\n"
     "`placewise reproduce huang-li-ablations --data a100.csv.gz -m A100 --case mine.toml`",
 )(reproduce)
+
+
+app.command(
+    "probe",
+    epilog="Examples:\n\n"
+    "`placewise probe --out my-gpu.msl --curves my-gpu.svg`\n\n"
+    "`placewise probe --only global --only banks --json`\n\n"
+    "`placewise probe --simulate T1000 --quick`",
+)(probe)
 
 
 @app.command("cases")

@@ -12,7 +12,7 @@ from placewise.probe.infer_lines import capacity_lines, fetched_bytes, size_beyo
 from placewise.probe.infer_policy import infer_policy
 from placewise.probe.infer_sets import find_sets, full, sectors_per_line, sharers
 from placewise.probe.latencies import Survey, survey
-from placewise.probe.structure import Structure, labels_of, mapping
+from placewise.probe.structure import NOT_LOOKED_AT, Structure, labels_of, mapping
 from placewise.probe.view import View, false_rate
 
 _STRIDE = 256
@@ -81,7 +81,7 @@ def infer_hierarchy(
     caches: list[Structure] = []
     for level in range(levels):
         if plan.levels is not None and level >= plan.levels:
-            caches.append(Structure(seen.cycles[level], doubts=("not looked at",)))
+            caches.append(Structure(seen.cycles[level], doubts=(NOT_LOOKED_AT,)))
             continue
         progress(f"cache {level + 1} of {levels}")
         margin = _MARGIN if plan.tlbs else _WIDE
@@ -91,7 +91,7 @@ def infer_hierarchy(
             nearer = (caches[-1].capacity_bytes or 0) // (caches[-1].line_bytes or 1)
         caches.append(_cache(device, seen, level, high, page, nearer, plan))
     doubts = ("a level that is not understood may be two",)
-    low = any(s.doubts for s in (*caches, *tlbs))
+    low = any(s.doubts not in ((), (NOT_LOOKED_AT,)) for s in (*caches, *tlbs))
     return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk, doubts if low else ())
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+NOT_LOOKED_AT = "not looked at"
+"""The doubt of a level of which only the latency was asked for."""
+
 
 @dataclass(frozen=True)
 class Structure:

@@ -30,7 +30,7 @@ from placewise.machine.tree import (
 )
 from placewise.probe.banks import infer_banks
 from placewise.probe.session import Findings
-from placewise.probe.structure import Structure
+from placewise.probe.structure import NOT_LOOKED_AT, Structure
 from placewise.probe.write_parts import quantity, setting, written_parts
 
 _CONDITIONS = parse_specification(
@@ -362,6 +362,8 @@ class _Writer:
 def _how(cache: Structure, note: str = "") -> Reference:
     """Source of a cache's figures, with what speaks against them."""
     texts = [note] if note else []
+    if NOT_LOOKED_AT in cache.doubts:
+        return Reference("probe", ", ".join(texts) or None)
     texts.append(f"confidence {cache.confidence}")
     if cache.doubts:
         texts.append("; ".join(cache.doubts))

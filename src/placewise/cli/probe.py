@@ -1,0 +1,144 @@
+"""``placewise probe``: how this machine's memories are built, measured."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import ExitStack
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.options import Format, OutputFormat, Quiet
+from placewise.cli.progress import StepProgress
+from placewise.errors import PlacewiseError
+
+if TYPE_CHECKING:
+    from placewise.probe.session import Findings
+    from placewise.probe.target import ProbeTarget
+
+
+class Part(StrEnum):
+    """:data:`placewise.probe.session.PARTS`, said again so that help needs no measuring code."""
+
+    global_ = "global"
+    readonly = "readonly"
+    texture = "texture"
+    constant = "constant"
+    patterns = "patterns"
+    banks = "banks"
+    instructions = "instructions"
+    bandwidth = "bandwidth"
+    dram = "dram"
+    launch = "launch"
+    curve = "curve"
+
+
+def probe(
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where the machine file goes; by default NAME.msl."),
+    ] = None,
+    curves: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where the curves go (.svg, .png); by default beside it."
+        ),
+    ] = None,
+    only: Annotated[
+        list[Part] | None, typer.Option(help="Only this part; may be given again.")
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Take only the nearest caches apart, and no TLBs."),
+    ] = False,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(min=1, metavar="SECONDS", help="After which parts are left out; 280."),
+    ] = None,
+    device: Annotated[int, typer.Option(help="Number of the GPU.")] = 0,
+    simulate: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Act as if this machine were the GPU at hand."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of what a simulated machine leaves open.")] = 0,
+    format_: OutputFormat = Format.text,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure this machine's GPU: write a machine file and draw its curves, in five minutes."""
+    from placewise.probe.session import PARTS, TIME_LIMIT_S, Request
+    from placewise.probe.session import probe as run_probe
+    from placewise.report.drawing import check_drawing, write_drawing
+    from placewise.report.files import check_folder, report_console
+    from placewise.report.probe import probe_document, render_probe
+    from placewise.report.probe_curves import probe_curves
+
+    parts = tuple(part.value for part in only or ()) or PARTS
+    if out is not None:
+        if "global" not in parts:
+            raise PlacewiseError("a machine file needs the part 'global'", where="--only")
+        check_folder(out.parent)
+    if curves is not None:
+        check_drawing(curves)
+    request = Request(parts, quick, time_limit or TIME_LIMIT_S, seed)
+    with ExitStack() as stack:
+        target = _target(stack, simulate, device, seed)
+        progress = stack.enter_context(StepProgress(Console(stderr=True), quiet=quiet))
+        found = run_probe(target, request, progress.step)
+    written = []
+    text, name = _machine_text(found)
+    path = out or Path(f"{name}.msl")
+    drawing = curves or path.with_suffix(".svg")
+    if text is not None:
+        _write(path, text)
+        written.append(path)
+    elif out is not None:
+        raise PlacewiseError("no cache of global memory was found", where=found.facts.name)
+    if curves is not None or _drawable(found):
+        write_drawing(probe_curves(found), drawing)
+        written.append(drawing)
+    if as_json or format_ is Format.json:
+        print(json.dumps(probe_document(found), indent=2))
+        return
+    report_console().print(render_probe(found), highlight=False)
+    if written:
+        Console().print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+
+
+def _target(stack: ExitStack, simulate: str | None, device: int, seed: int) -> ProbeTarget:
+    if simulate is not None:
+        from placewise.machine import load_machine
+        from placewise.probe.simulated_target import SimulatedTarget
+
+        return SimulatedTarget(load_machine(simulate), seed=seed)
+    from placewise.gpu.probe_target import GpuTarget
+
+    return stack.enter_context(GpuTarget(device))
+
+
+def _machine_text(found: Findings) -> tuple[str | None, str]:
+    """The machine file, where the caches of global memory were found, and the GPU's short name."""
+    from placewise.gpu.machine_for import machine_for
+    from placewise.probe.write_machine import machine_text
+
+    like = machine_for(found.facts.name, found.facts.compute_capability)
+    name = re.sub(r"\W+", "-", found.facts.name).strip("-")
+    caches = found.paths["global"].caches if "global" in found.paths else ()
+    return (machine_text(found, like, date.today().isoformat()) if caches else None), name
+
+
+def _drawable(found: Findings) -> bool:
+    return bool(found.curve or found.patterns or found.banks or found.streams or found.instructions)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise PlacewiseError(f"cannot write: {error.strerror}", where=str(path)) from None
