@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from placewise.machine import load_machine
+from placewise.machine.machine import Dram
+from placewise.model.huang_li.banks import BankLoad
 from placewise.model.huang_li.model import (
     ABLATIONS,
     BASELINE,
@@ -106,6 +108,24 @@ def test_queues_add_to_the_dram_latency_and_grow_with_load():
     unknown = WHOLE.parts(launch(), replace(A100, limits=limits))
     assert unknown.dram_latency == 357.0
     assert "constant DRAM latency" in unknown.notes[0]
+
+
+def test_mapped_banks_wait_by_their_own_load():
+    """One bank has all requests, in pairs of row hit and conflict; the launch computes for 10,500
+    cycles. A bank is busy for 96 · 32 B / 1,102.8 B/clk = 2.79 cycles for a hit."""
+    dram = Dram(channels=6, banks=16, hit_ns=100.0, miss_ns=200.0, conflict_ns=300.0)
+    machine = replace(A100, dram=dram)
+    seen = launch(banks=(BankLoad(1000.0, 500.0, 0.0, 500.0, 1 / 1000, 1 / 1000),))
+    parts = WHOLE.parts(seen, machine)
+    hit = 96 * 32 / 1555e9 * 1410e6
+    mean, gap = 2 * hit, parts.t_comp / 1000
+    load = mean / gap
+    wait = (1 + 0.25) / 2 * load / (1 - load) * mean
+    assert parts.dram_latency == pytest.approx(357 + wait + mean - hit)
+    assert parts.events.rows == pytest.approx(500 / seen.requests)
+    even = replace(WHOLE, queue="even").parts(seen, machine)
+    assert even.dram_latency < parts.dram_latency
+    assert even.events.rows == 0
 
 
 def test_trained_overlap_replaces_that_of_the_warps():

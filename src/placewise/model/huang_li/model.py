@@ -19,7 +19,7 @@ What the paper leaves open, or says of Kepler only, is read as follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from placewise.machine.machine import Machine
@@ -142,19 +142,33 @@ class HuangLiModel:
             return constant, (), 0.0
         if clock is None or bandwidth is None:
             return constant, ("no clock or DRAM bandwidth is known: constant DRAM latency",), 0.0
-        banks = _bank_count(machine)
-        busy = banks * target.sector_bytes / bandwidth * clock / 1e3
-        if self.service == "latency":
-            busy = constant
-        load = bk.even_load(target.dram_sectors, banks, t_comp)
-        times = bk.RowTimes(busy, busy, busy)
-        wait = bk.dram_latency((load,), times, self.kingman) - busy
-        note = (
-            f"requests spread evenly over {banks} banks"
-            if self.queue == "even"
-            else f"no address mapping of the DRAM is known: even over {banks} banks"
-        )
-        return constant + wait, (note,), 0.0
+        count = _bank_count(machine)
+        busy = count * target.sector_bytes / bandwidth * clock / 1e3
+        times = _row_times(machine, constant if self.service == "latency" else busy)
+        if self.queue == "mapped" and target.banks:
+            loads = tuple(
+                replace(b, gap_mean=b.gap_mean * t_comp, gap_deviation=b.gap_deviation * t_comp)
+                for b in target.banks
+            )
+            rows = sum(b.misses + b.conflicts for b in loads)
+            notes = (f"{len(loads)} banks of the DRAM are asked",)
+        else:
+            loads = (bk.even_load(target.dram_sectors, count, t_comp),)
+            times = bk.RowTimes(times.hit, times.hit, times.hit)
+            rows = 0.0
+            why = "" if self.queue == "even" else "no address mapping of the DRAM is known: "
+            notes = (f"{why}requests spread evenly over {count} banks",)
+        # Beyond the constant latency, which is that of a row hit: the wait, and other rows' time.
+        more = bk.dram_latency(loads, times, self.kingman) - times.hit
+        return constant + more, notes, rows
+
+
+def _row_times(machine: Machine, hit: float) -> bk.RowTimes:
+    """Time that a bank is busy, in the ratio of the machine's row timings; equal where unknown."""
+    dram = machine.dram
+    if dram is None or not (dram.hit_ns and dram.miss_ns and dram.conflict_ns):
+        return bk.RowTimes(hit, hit, hit)
+    return bk.RowTimes(hit, hit * dram.miss_ns / dram.hit_ns, hit * dram.conflict_ns / dram.hit_ns)
 
 
 def _bank_count(machine: Machine) -> int:

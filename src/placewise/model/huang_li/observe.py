@@ -17,6 +17,7 @@ from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.traffic import SiteTraffic
 from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
+from placewise.model.huang_li.banks import BankLoad
 from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of
 from placewise.space import Way
@@ -65,6 +66,9 @@ class Observed:
     at least 1."""
     dram_sectors: float
     sector_bytes: float
+    banks: tuple[BankLoad, ...] = ()
+    """Requests of each DRAM bank in the whole launch, gaps as fractions of its duration; empty
+    where the machine's address mapping is not known."""
 
     @property
     def off_chip(self) -> float:
