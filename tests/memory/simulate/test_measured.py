@@ -77,7 +77,11 @@ def read(tmp_path, content, name="file"):
 def test_a_row_per_metric(tmp_path):
     first, second = read(tmp_path, DETAILS)
     assert first.kernel == "scale(float *, int)"
-    assert first.values == {READ: 1234567, "dram__bytes_read.sum": 1500}
+    assert first.values == {
+        READ: 1234567,
+        "dram__bytes_read.sum": 1500,
+        "dram__sectors_read.sum": 46.875,
+    }
     assert second.values == {READ: 42, "gpu__time_duration.sum": 2500, "dram__rate": 7}
     assert second.microseconds == 2.5
 

@@ -29,6 +29,14 @@ _NANOSECONDS = {
     for unit in ("s", "second")
 }
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
+_NAMED = 6
+"""Kernels that a message names at most."""
+_SECTOR = 32
+_OF_BYTES = {
+    "dram__sectors_read.sum": "dram__bytes_read.sum",
+    "dram__sectors_write.sum": "dram__bytes_write.sum",
+}
+"""Counters that follow from those of bytes, which are collected more often."""
 DURATION = "gpu__time_duration.sum"
 """In nanoseconds."""
 
@@ -40,7 +48,7 @@ class MeasuredLaunch:
     kernel: str | None
     """Name in the file, where it has one."""
     values: Mapping[str, float]
-    """By metric name, bytes and nanoseconds where they have such a unit; of a table of
+    """By metric name, in bytes and nanoseconds where they have such a unit; of a table of
     configurations, its other numbers too."""
 
     @property
@@ -69,7 +77,16 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
             where=str(path),
             hint="metric names look like lts__t_sectors_op_read.sum",
         )
-    return tuple(found)
+    return tuple(_completed(one) for one in found)
+
+
+def _completed(launch: MeasuredLaunch) -> MeasuredLaunch:
+    """With the counters that follow from others."""
+    values = dict(launch.values)
+    for sectors, of_bytes in _OF_BYTES.items():
+        if of_bytes in values:
+            values.setdefault(sectors, values[of_bytes] / _SECTOR)
+    return MeasuredLaunch(launch.kernel, values)
 
 
 def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
@@ -82,7 +99,7 @@ def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
     found = tuple(MeasuredLaunch(one.kernel, dict(one.metrics)) for one in launches if one.metrics)
     if not found:
         raise CaseError("a report without launches", where=str(path))
-    return found
+    return tuple(_completed(one) for one in found)
 
 
 def choose_launch(
@@ -100,7 +117,10 @@ def choose_launch(
     named = [one for one in launches if one.kernel is None or _base(one.kernel) == _base(kernel)]
     if len(named) != 1:
         what = f"{len(named)} launches" if named else "no launch"
-        raise CaseError(f"{what} of '{kernel}'", where=where, hint="choose one by its row, from 0")
+        others = dict.fromkeys(_base(one.kernel) for one in launches if one.kernel)
+        has = "" if named or not others else f" (it has {', '.join(list(others)[:_NAMED])})"
+        hint = "choose one by its row, from 0"
+        raise CaseError(f"{what} of '{kernel}'{has}", where=where, hint=hint)
     return named[0]
 
 
