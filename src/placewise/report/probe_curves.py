@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from placewise.errors import PlacewiseError
 from placewise.probe.session import Findings
@@ -43,6 +44,7 @@ def probe_curves(found: Findings) -> Figure:
         draw(axis, found)
         axis.spines[["top", "right"]].set_visible(False)
         axis.grid(visible=True, alpha=0.3)
+        axis.set_axisbelow(True)
     for axis in axes[len(panels) :]:
         axis.set_axis_off()
     return figure
@@ -66,16 +68,17 @@ def _latency(axis: Axes, found: Findings) -> None:
                 color=_ORANGE,
             )
     axis.set(xscale="log", title="Lines of an array in random order")
+    axis.xaxis.set_major_formatter("{x:g}")
     axis.set(xlabel="array, KB", ylabel="cycles of a load")
     axis.set_ylim(bottom=0)
 
 
 def _patterns(axis: Axes, found: Findings) -> None:
-    names = [f"{p.number}  {p.what}" for p in found.patterns]
+    names = [f"{p.number}  {p.what}".replace(", ", ",\n") for p in found.patterns]
     bars = axis.barh(names, [p.cycles for p in found.patterns], color=_BLUE)
     axis.bar_label(bars, fmt="%.0f", padding=2, fontsize="small")
     axis.invert_yaxis()
-    axis.tick_params(axis="y", labelsize="small")
+    axis.tick_params(axis="y", labelsize="x-small")
     axis.set(title="Latency of global memory", xlabel="cycles")
 
 
@@ -84,9 +87,8 @@ def _bank_latency(axis: Axes, found: Findings) -> None:
         times = [t for t in found.banks if t.width == width]
         axis.plot([t.stride for t in times], [t.latency_cycles for t in times], ".-",
                   color=colour, label=f"{width} bytes a lane")  # fmt: skip
-    axis.legend(fontsize="small")
     axis.set(title="Shared memory: latency", xlabel="stride, in accesses", ylabel="cycles")
-    axis.set_ylim(bottom=0)
+    _legend_above(axis)
 
 
 def _bank_rate(axis: Axes, found: Findings) -> None:
@@ -94,10 +96,15 @@ def _bank_rate(axis: Axes, found: Findings) -> None:
         times = [t for t in found.banks if t.width == width]
         axis.plot([t.stride for t in times], [t.cycles_per_access for t in times], ".-",
                   color=colour, label=f"{width} bytes a lane")  # fmt: skip
-    axis.legend(fontsize="small")
     axis.set(title="Shared memory: throughput", xlabel="stride, in accesses")
     axis.set(ylabel="cycles of a warp's access")
-    axis.set_ylim(bottom=0)
+    _legend_above(axis)
+
+
+def _legend_above(axis: Axes) -> None:
+    """From 0, with room for the legend over the highest point."""
+    axis.set_ylim(0, 1.2 * axis.get_ylim()[1])
+    axis.legend(fontsize="small", ncols=len(WIDTHS), loc="upper center")
 
 
 def _bandwidth(axis: Axes, found: Findings) -> None:
@@ -109,6 +116,8 @@ def _bandwidth(axis: Axes, found: Findings) -> None:
     axis.set(xscale="log", yscale="log", title="Bandwidth of reads, whole GPU")
     axis.set(xlabel="warps on each SM", ylabel="GB/s")
     axis.set_xticks(warps, [str(w) for w in warps])
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:g}")
     axis.minorticks_off()
     axis.legend(fontsize="small")
 
