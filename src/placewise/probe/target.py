@@ -11,7 +11,7 @@ from placewise.probe.dram import PairDevice
 PATHS = ("global", "readonly", "texture", "constant", "shared")
 """Ways to load that a chase can take."""
 INSTRUCTIONS = (
-    *("FADD", "FMUL", "FFMA", "DADD", "DFMA", "HFMA2", "IADD3", "IMAD", "LOP3", "IMNMX", "SHF"),
+    *("FADD", "FMUL", "FFMA", "DADD", "DFMA", "HFMA2", "IADD3", "IMAD", "LOP3", "SHF"),
     *("POPC", "MUFU_EX2", "MUFU_RSQ", "SHFL"),
 )
 """Kernels of ``kernels/instructions.cu``, by the opcode they time; ``_`` stands for a dot."""

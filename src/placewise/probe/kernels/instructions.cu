@@ -21,12 +21,13 @@ __device__ __forceinline__ unsigned now() {
     }                                                                                            \
   };
 
-// Sums of one number would become a product, those of Fibonacci's do not.
+// Sums of one number would become a product, those of Fibonacci's do not; sums of two numbers may go
+// to the multiplier, those of three do not.
 struct Iadd {
   typedef unsigned Value;
-  static __device__ __forceinline__ void apply(Value& x, Value& a, Value) {
+  static __device__ __forceinline__ void apply(Value& x, Value& a, Value b) {
     const Value before = x;
-    asm volatile("add.u32 %0, %0, %1;" : "+r"(x) : "r"(a));
+    asm volatile("{.reg .u32 t; add.u32 t, %0, %1; add.u32 %0, t, %2;}" : "+r"(x) : "r"(a), "r"(b));
     a = before;
   }
 };
@@ -85,7 +86,6 @@ LINK(Dfma, double, "d", "fma.rn.f64 %0, %0, %1, %2;")
 LINK(Hfma2, unsigned, "r", "fma.rn.f16x2 %0, %0, %1, %2;")
 LINK(Imad, unsigned, "r", "mad.lo.u32 %0, %0, %1, %2;")
 LINK(Lop, unsigned, "r", "lop3.b32 %0, %0, %1, %2, 0x2d;")
-LINK(Imnmx, unsigned, "r", "min.u32 %0, %0, %1;")
 LINK(Shf, unsigned, "r", "shf.l.wrap.b32 %0, %0, %1, %2;")
 LINK(Popc, unsigned, "r", "popc.b32 %0, %0;")
 LINK(Ex2, float, "f", "ex2.approx.ftz.f32 %0, %0;")
@@ -101,7 +101,6 @@ INSTRUCTION(HFMA2, Hfma2)
 INSTRUCTION(IADD3, Iadd)
 INSTRUCTION(IMAD, Imad)
 INSTRUCTION(LOP3, Lop)
-INSTRUCTION(IMNMX, Imnmx)
 INSTRUCTION(SHF, Shf)
 INSTRUCTION(POPC, Popc)
 INSTRUCTION(MUFU_EX2, Ex2)
