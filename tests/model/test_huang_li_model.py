@@ -86,12 +86,20 @@ def test_memory_time():
     parts = sim_model().parts(launch(), A100)
     access = 357 * 0.1 + (5 * 36 + 5 * 213) / 20 + 23 / 2
     cwp = (20 * access + 100) / 100
+    # Two each are 43.8 requests; a peak of 109.45 leave within one's time.
     at_once = 2 * (cwp - 1)
     assert parts.t_mem == pytest.approx(20 * 10_800 / (108 * at_once) * access)
     assert parts.dram_latency == 357.0
     # CWP below MWP: the last warp's computation is not hidden.
     assert parts.t_overlap == pytest.approx(min(parts.t_comp * 49 / 50, parts.t_mem))
     assert parts.total == pytest.approx(parts.t_comp + parts.t_mem - parts.t_overlap)
+
+
+def test_load_store_units_bound_what_is_in_service():
+    """Four requests in flight per warp would be 87 at once, but the units take 2 cycles for each:
+    half of 109.45, so that memory takes 2 cycles for each of an SM's 2,000 requests."""
+    parts = sim_model().parts(launch(mlp=4.0, passes_per_request=2.0), A100)
+    assert parts.t_mem == pytest.approx(20 * 100 * 2)
 
 
 def test_baseline_takes_the_samples_instructions():

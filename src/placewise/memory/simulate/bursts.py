@@ -15,12 +15,17 @@ from placewise.kernel.sass.control import control
 from placewise.kernel.sass.instruction import Immediate, Instruction
 
 _MEMORY = frozenset({"global", "global atomic", "local", "texture", "surface"})
+_SHARED = frozenset({"shared", "shared atomic"})
 _JUMPS = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "BSYNC", "BAR", "WARPSYNC"})
 
 
-def first_of_bursts(code: Sequence[Instruction]) -> frozenset[int]:
+def first_of_bursts(code: Sequence[Instruction], *, shared: bool = False) -> frozenset[int]:
     """Offsets of the memory instructions before which a warp may have waited for data of earlier
-    ones, or may come from elsewhere: wherever code jumps or is jumped to, a burst ends."""
+    ones, or may come from elsewhere: wherever code jumps or is jumped to, a burst ends.
+
+    ``shared``: instructions that access shared memory belong to bursts, too.
+    """
+    memory = _MEMORY | _SHARED if shared else _MEMORY
     targets = {
         int(o.value)
         for i in code
@@ -35,7 +40,7 @@ def first_of_bursts(code: Sequence[Instruction]) -> frozenset[int]:
         scoreboards = control(i.encoding)
         ended = ended or i.offset in targets or not outstanding.isdisjoint(scoreboards.waits)
         outstanding.difference_update(scoreboards.waits)
-        if group(i.opcode) in _MEMORY:
+        if group(i.opcode) in memory:
             if ended:
                 firsts.add(i.offset)
             ended = False

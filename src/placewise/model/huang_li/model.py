@@ -213,21 +213,25 @@ def _amat(target: Observed, dram: float, machine: Machine) -> float:
 def _warps(
     target: Observed, issued: float, access: float, machine: Machine
 ) -> tuple[float, float, float]:
-    """MWP, CWP and MWP_peak_bw."""
+    """MWP, CWP, and the most requests of an SM that can be in service at once: what bandwidth
+    serves (MWP_peak_bw), and what its load/store units let depart meanwhile."""
     warps = target.resident_warps
     per_warp = target.requests / target.total_warps
-    bandwidth, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
-    peak = warps
-    if target.dram_sectors and bandwidth is not None and clock is not None:
-        moved = target.dram_sectors * target.sector_bytes / target.requests
-        peak = pl.mwp_peak_bandwidth(
-            bandwidth * 1e3 / clock, moved, max(access, 1.0), target.active_sms
-        )
     lanes = min((p.lanes_per_cycle or WARP for p in pipes_of(machine, "LDG")), default=WARP)
     departure = target.passes_per_request * WARP / lanes
+    peak = access / departure
+    bandwidth, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
+    if target.dram_sectors and bandwidth is not None and clock is not None:
+        moved = target.dram_sectors * target.sector_bytes / target.requests
+        peak = min(
+            peak,
+            pl.mwp_peak_bandwidth(
+                bandwidth * 1e3 / clock, moved, max(access, 1.0), target.active_sms
+            ),
+        )
     memory = pl.mwp(access, departure, peak, warps)
     computation = pl.cwp(per_warp * access, issued * WARP / machine.processor.cores_per_sm, warps)
-    return memory, computation, max(1.0, peak * target.mlp)
+    return memory, computation, max(1.0, peak)
 
 
 def _events(target: Observed, rows: float) -> Events:

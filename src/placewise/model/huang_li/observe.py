@@ -92,7 +92,7 @@ def observe(
     """
     launch, traffic = run.launch, run.traffic
     moved = _spaces(machine, placement or {})
-    sites = tuple(_seen_in(s, moved) for s in traffic.sites)
+    sites = tuple(_seen_in(s, moved) for s in traffic.sites if _is_request(s))
     warps = float(launch.blocks * launch.warps_per_block)
     active = min(machine.processor.sms, launch.blocks)
     resident = min(run.occupancy.warps, warps / active)
@@ -119,6 +119,13 @@ def observe(
     )
 
 
+def _is_request(site: SiteTraffic) -> bool:
+    """Not so are constants that instructions have as operands: they are read where they issue."""
+    return site.site.space != "constant" or site.site.opcode.upper().startswith(_CONSTANT_LOADS)
+
+
+_CONSTANT_LOADS = ("LD", "ULDC")
+"""LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
 _SPACE_OF = {Way.BINDING: "texture", Way.HOST_BUFFER: "constant", Way.KERNEL_BUFFER: "shared"}
 
 
@@ -183,13 +190,13 @@ def _issue(run: SimulatedLaunch) -> tuple[float | None, float]:
 
 
 def _parallelism(run: SimulatedLaunch) -> float:
-    """Off-chip requests over the times that a warp waits for some."""
+    """Requests over the times that a warp waits for some."""
     if not run.from_machine_code:
         return 1.0
-    firsts = first_of_bursts(machine_code(run.kernel).instructions)
-    off_chip = [s for s in run.traffic.sites if s.site.space in _OFF_CHIP]
-    waits = sum(s.requests for s in off_chip if s.site.ptx_line in firsts)
-    requests = sum(s.requests for s in off_chip)
+    firsts = first_of_bursts(machine_code(run.kernel).instructions, shared=True)
+    sites = [s for s in run.traffic.sites if s.site.space in (*_OFF_CHIP, "shared")]
+    waits = sum(s.requests for s in sites if s.site.ptx_line in firsts)
+    requests = sum(s.requests for s in sites)
     return max(1.0, requests / waits) if waits else 1.0
 
 
