@@ -61,6 +61,9 @@ class MemoryDetail:
     """What each further wavefront of a bank conflict adds to the latency."""
     far_latency_cycles: float | None = None
     """Latency where the data lies in another partition than the SM."""
+    merged_stores: float | None = None
+    """Of an L1: share of the stores that, written to a sector directly after another one of the
+    same warp, reach the next level with it."""
     background_gb_per_s: float | None = None
     """What is read from it at all times, whatever runs (a display, say)."""
     sources: tuple[tuple[str, str], ...] = ()

@@ -110,6 +110,14 @@ def shares(entry: LimitEntry, kind: Kind, filename: str) -> tuple[float, ...]:
     raise wrong(entry, kind, filename)
 
 
+def share(entry: LimitEntry, kind: Kind, filename: str) -> float:
+    """A number from 0 to 1."""
+    match entry.value:
+        case Quantity(value, None) if 0 <= value <= 1:
+            return float(value)
+    raise wrong(entry, kind, filename)
+
+
 def word(entry: LimitEntry, kind: Kind, filename: str) -> str:
     """One of ``kind.words``."""
     match entry.value:

@@ -24,6 +24,7 @@ from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.levels import Levels
+from placewise.memory.simulate.merging import count_neighbours
 from placewise.memory.simulate.parts import (
     MOST_LINES,
     MOST_PAIRS,
@@ -153,6 +154,10 @@ class MemorySystem:
         self._pairs = rq.new_pairs(len(sites), len(arrays))
         self._patterns = new_patterns(PATTERN_SLOTS)
         self._banked = np.zeros(len(self._pairs.rows))
+        self._neighbours = np.zeros(len(self._pairs.rows), np.int64)
+        shares = (g.memory.detail.merged_stores for g in self._caches.first)
+        several = sum(site.kind == "store" for site in sites) > 1
+        self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         self._levels = Levels(self._machine, h, self._cut, self._pairs, self._seed)
         self._buffer = new_buffer(self._per_wave)
         self._state = np.zeros(rq.STATE_WORDS, np.int64)
@@ -252,6 +257,9 @@ class MemorySystem:
     def _run_wave(self, *, last: bool = True) -> None:
         """Run what was collected; ``last``: nothing more of this wave will come."""
         self._levels.run(self._buffer)
+        if self._merging:
+            is_store = self._pairs.rows["kind"] == rq.STORE
+            count_neighbours(self._buffer, is_store, self._neighbours)
         self._buffer.used[:] = 0
         self._state[rq.SEAT] = -1
         if last and self._buffer.seen.any():
@@ -308,6 +316,7 @@ class MemorySystem:
         scale = np.full(len(counted), blocks / traced)
         if executions is not None and len(executions):
             np.divide(executions, counted, out=scale, where=counted > 0)
+        merged = self._by_site(self._neighbours) * self._merging
         banked = np.zeros(len(counted))
         used = int(self._pairs.used[0])
         np.add.at(banked, rows["site"][:used], self._banked[:used])
@@ -342,6 +351,7 @@ class MemorySystem:
                 l1_hits=Estimate(l1[n], l1_error[n]),
                 l2_hits=Estimate(l2[n], l2_error[n]),
                 dram_sectors=Estimate(dram[n], dram_error[n]),
+                merged=float(merged[n] * scale[n]),
             )
             for n, site in enumerate(self._sites)
         )

@@ -54,12 +54,14 @@ class SiteTraffic:
     """Sectors of loads and atomics found in the cache of the die."""
     dram_sectors: Estimate
     """Sectors fetched from DRAM for it."""
+    merged: float = 0.0
+    """Sectors of stores that reach the next cache together with those of the store before."""
 
     @property
     def l2_sectors(self) -> Estimate:
         """Sectors asked of the cache of the die."""
         hits = self.l1_hits if self.site.kind == "load" else Estimate(0.0, 0.0)
-        return Estimate(self.sectors - hits.value, hits.error)
+        return Estimate(self.sectors - self.merged - hits.value, hits.error)
 
 
 class CodeTraffic(NamedTuple):

@@ -1,0 +1,63 @@
+"""Stores that follow one another and fill parts of the same sectors.
+
+On its way from L1 to L2 a store waits for a moment, and one of the same warp that comes directly
+after it and writes to the same sector joins it. Recorded L2 writes show it on Turing: blocks four
+threads wide, whose stores fill half a sector each, write fewer sectors where the stores of
+neighbouring halves are neighbours in the machine code, and no fewer where another store lies
+between. Not every such pair joins, since stores of other warps come between; the share that does
+is a figure of the machine's file (``merged_stores``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.parts import (
+    LINE_BIT,
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+    Buffer,
+)
+
+
+def count_neighbours(
+    buffer: Buffer, is_store: NDArray[np.bool_], shared: NDArray[np.int64]
+) -> None:
+    """Add to ``shared`` (pairs,) the sectors of stores that the access just before, a store of
+    the same warp by another instruction, wrote to as well. ``is_store`` (pairs,)."""
+    parts, segments = (int(n) for n in buffer.used)
+    ends = np.append(buffer.segment[1:segments, 2], parts) if segments else np.zeros(0, np.int64)
+    _count(buffer.part, ends.astype(np.int64), is_store, shared)
+
+
+@njit(cache=True, nogil=True)
+def _count(
+    part: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    is_store: NDArray[np.bool_],
+    shared: NDArray[np.int64],
+) -> None:
+    begin = 0
+    for segment in range(ends.shape[0]):
+        first = last = begin
+        before = -1
+        at = begin
+        while at < ends[segment]:
+            pair = (part[at] >> PAIR_BIT) & MOST_PAIRS
+            start = at
+            while at < ends[segment] and (part[at] >> PAIR_BIT) & MOST_PAIRS == pair:
+                at += 1
+            if before >= 0 and is_store[pair] and is_store[before]:
+                for k in range(start, at):
+                    for j in range(first, last):
+                        if part[k] >> LINE_BIT == part[j] >> LINE_BIT:
+                            both = (part[k] & part[j]) >> SECTOR_BIT & SECTORS
+                            while both:
+                                both &= both - 1
+                                shared[pair] += 1
+            first, last, before = start, at, pair
+        begin = ends[segment]
