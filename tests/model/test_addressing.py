@@ -1,5 +1,7 @@
 """Instructions to address an element, against listings read by eye."""
 
+from dataclasses import replace
+
 import pytest
 
 from placewise.errors import UnsupportedError
@@ -48,6 +50,8 @@ def test_latency_of_arithmetic_is_what_the_compiler_waits(arch):
 
 
 def test_latency_of_a_machine_without_machine_code_must_be_given():
+    fermi = load_machine("M2075")
     assert arithmetic_latency(load_machine("A4000")) == 4.0
+    assert arithmetic_latency(fermi) == 22.0
     with pytest.raises(UnsupportedError, match="latency of FFMA"):
-        arithmetic_latency(load_machine("C1060"))
+        arithmetic_latency(replace(fermi, pipes=()))
