@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -48,6 +49,8 @@ def main() -> int:
     compared = read_table(TABLE) if options.resume else []
     known = {(r.kernel, r.number) for r in compared}
     left = [row for row in rows if (row.kernel, row.number) not in known]
+    # A run that is cut short has looked at rows of every kind.
+    random.Random(0).shuffle(left)
     done = compare_all(left, options.jobs)
     for row in track(done, "configurations", total=len(left), disable=not left):
         compared.append(row)
