@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from placewise.advise.timing import Timed
 from placewise.choose import Choice
 from placewise.kernel.case import Case
 from placewise.machine import Machine
 from placewise.memory.occupancy import Occupancy
-from placewise.model import Prediction
+from placewise.model import Prediction, Ratio
 from placewise.rewrite import Rewritten
 from placewise.space import Placement
 
@@ -77,21 +78,53 @@ class Verification:
 
 @dataclass(frozen=True, eq=False)
 class Option:
-    """One placement with its prediction; times are relative to the present placement's."""
+    """One placement with its prediction; times are relative to the present placement's.
+
+    ``prediction`` and ``traffic`` come from the present form's trace with arrays moved (a
+    retarget); ``timed`` and ``rerun`` from the machine code of the form itself.
+    """
 
     placement: Placement
     prediction: Prediction
-    ratio: float
-    """Predicted time over the present placement's predicted time."""
-    low: float
-    high: float
-    """Range of the ratio over the model's own uncertainty."""
-    predicted_ms: float | None
-    """Absolute time, where a measured time of the present placement was given."""
+    traffic: Ratio
+    """Memory time over the present placement's, from the retarget."""
+    measured_ms: float | None
+    """Measured time of the present placement, where it was given."""
     reasons: tuple[Reason, ...] = ()
     costs: tuple[Cost, ...] = ()
     rewritten: Rewritten | None = None
     verification: Verification | None = None
+    timed: Timed | None = None
+    """Time of the whole form, where it was written and could be timed."""
+    rerun: Ratio | None = None
+    """That time over the present form's."""
+
+    @property
+    def judged(self) -> Ratio:
+        """What the option is judged by: its own machine code's time where that is known."""
+        return self.rerun or self.traffic
+
+    @property
+    def ratio(self) -> float:
+        """Predicted time over the present placement's predicted time."""
+        return self.judged.ratio
+
+    @property
+    def low(self) -> float:
+        """Least ratio, the models' error included."""
+        return self.judged.low
+
+    @property
+    def high(self) -> float:
+        """Greatest ratio, the models' error included."""
+        return self.judged.high
+
+    @property
+    def predicted_ms(self) -> float | None:
+        """Time: the measured one of the present placement times the ratio, else the form's own."""
+        if self.measured_ms is not None:
+            return self.measured_ms * self.ratio
+        return None if self.timed is None else self.timed.ms
 
     @property
     def proven(self) -> bool:

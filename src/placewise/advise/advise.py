@@ -8,20 +8,22 @@ from pathlib import Path
 
 from placewise.advise.advice import Advice, Option, RunFacts, Verification
 from placewise.advise.prepare import Prepared, Progress, prepare, silent
+from placewise.advise.timing import ratio_of_times, time_form
 from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, search
-from placewise.errors import UnsupportedError
+from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
+from placewise.kernel.prepare_case import compile_case
 from placewise.machine import Machine, load_machine
 from placewise.model import path_model
 from placewise.rewrite import rewrite
 from placewise.space import Placement
 
-FINALISTS = 3
-"""Best-ranked placements that are rewritten and run."""
+FINALISTS = 5
+"""Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
 
 AS_GOOD = 0.02
 """Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
@@ -56,11 +58,18 @@ def advise(
     present = _option(now, now, measured_ms)
     options = [_option(c, now, measured_ms) for c in candidates if not c.present]
     chosen = _finalists(options, present, finalists)
+    if chosen:
+        progress("timing the present form", 0, 0)
+        timed = time_form(prepared.kernel, prepared.case, machine)
+        present = replace(present, timed=timed, rerun=ratio_of_times(timed, timed))
     for done, at in enumerate(chosen):
-        progress("rewriting and verifying", done, len(chosen))
-        options[at] = _proven(options[at], prepared)
+        progress("rewriting, verifying and timing", done, len(chosen))
+        options[at] = _proven(options[at], prepared, present)
     proven = [options[at] for at in chosen if options[at].proven and options[at].high < 1.0]
-    recommended = proven[0] if proven else None
+    # By the forms' own times where there are any; else in the order of choice.
+    recommended = min(proven, key=lambda o: o.rerun.ratio if o.rerun else 0.0, default=None)
+    # Forms that were timed come first: what is known of the others is less.
+    options.sort(key=lambda o: (o.rerun is None, o.ratio))
     return Advice(
         case=prepared.case,
         machine=machine,
@@ -72,7 +81,7 @@ def advise(
         verdict=_verdict(recommended, tuple(options), present),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
-        notes=(*prepared.notes, *_range_note(candidates)),
+        notes=(*prepared.notes, *_time_notes(present, options), *_range_note(candidates)),
         seconds=time.perf_counter() - start,
     )
 
@@ -93,16 +102,14 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
     return Option(
         placement=candidate.placement,
         prediction=candidate.prediction,
-        ratio=ratio.ratio,
-        low=ratio.low,
-        high=ratio.high,
-        predicted_ms=None if measured_ms is None else measured_ms * ratio.ratio,
+        traffic=ratio,
+        measured_ms=measured_ms,
         reasons=reasons(candidate, now),
         costs=costs(candidate),
     )
 
 
-def _proven(option: Option, prepared: Prepared) -> Option:
+def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
     moves = option.placement.moved(prepared.legality.present)
     placement = Placement(tuple((array, target) for array, _, target in moves))
     try:
@@ -111,20 +118,49 @@ def _proven(option: Option, prepared: Prepared) -> Option:
         # One placement that cannot be written out must not cost the user the advice on all others.
         found = Verification(False, f"cannot be written: {error.message}", ())
         return replace(option, verification=found)
+    try:
+        kernel = compile_case(rewritten.case)
+    except PlacewiseError as error:
+        found = Verification(False, f"failed: {error.message}", ())
+        return replace(option, rewritten=rewritten, verification=found)
+    found = verify(rewritten, prepared.case, prepared.execution, kernel)
+    if not found.identical:
+        return replace(option, rewritten=rewritten, verification=found)
+    timed = time_form(kernel, rewritten.case, prepared.machine)
     return replace(
         option,
         rewritten=rewritten,
-        verification=verify(rewritten, prepared.case, prepared.execution),
+        verification=found,
+        timed=timed,
+        rerun=ratio_of_times(timed, present.timed),
     )
 
 
+def _time_notes(present: Option, options: list[Option]) -> tuple[str, ...]:
+    """What the times rest on, or why there are none."""
+    if present.timed is None:
+        return ()
+    found = present.timed.prediction
+    if found is None:
+        return (f"no times, memory traffic only: {present.timed.why_not}",)
+    notes = [*found.notes]
+    error = next((o.rerun.error for o in options if o.rerun and o.rerun.error), None)
+    if error is not None:
+        notes.append(
+            "times come from each form's own machine code; ranges of their ratios cover the "
+            f"model's error on measured kernels ({error.fitted_on}; held out: {error.checked_on})"
+        )
+    return tuple(notes)
+
+
 def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """What the range of a ratio rests on, where the model's error is known."""
+    """What the range of a ratio of memory times rests on, where the model's error is known."""
     error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
     if error is None:
         return ()
     return (
-        "ranges cover the model's concurrency factors, the block sample, and the model's error on "
+        "ranges of memory times cover the model's concurrency factors, the block sample, and the "
+        "model's error on "
         f"measured kernels ({error.fitted_on}); held out ({error.checked_on}), the measured ratio "
         f"stayed below the upper end in {error.checked_below} of {error.checked_pairs} pairs",
     )
@@ -159,13 +195,18 @@ def _verdict(recommended: Option | None, options: tuple[Option, ...], present: O
             )
         return (
             f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
-            f"present memory time ({best.low:.2f}–{best.high:.2f}), within the model's uncertainty."
+            f"present {_what(best)} ({best.low:.2f}–{best.high:.2f}), within the model's "
+            "uncertainty."
         )
     moves = ", ".join(
         f"{array} → {target}" for array, _, target in recommended.placement.moved(present.placement)
     )
     return (
-        f"Move {moves}: predicted {recommended.ratio:.2f} of the present memory time "
+        f"Move {moves}: predicted {recommended.ratio:.2f} of the present {_what(recommended)} "
         f"({recommended.low:.2f}–{recommended.high:.2f}). The rewritten kernel was compiled and "
         "run on these inputs; its outputs are bit-identical."
     )
+
+
+def _what(option: Option) -> str:
+    return "memory time" if option.rerun is None else "time"

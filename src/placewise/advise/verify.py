@@ -7,19 +7,22 @@ from placewise.errors import PlacewiseError
 from placewise.execute import Execution, execute
 from placewise.execute.compare import OutputCheck, compare
 from placewise.kernel.case import Case
+from placewise.kernel.kernel import Kernel
 from placewise.kernel.prepare_case import compile_case
 from placewise.rewrite import Rewritten
 
 
-def verify(rewritten: Rewritten, original: Case, truth: Execution) -> Verification:
-    """Compile and run ``rewritten``; compare every array that is left with ``truth``, the run of
-    ``original``.
+def verify(
+    rewritten: Rewritten, original: Case, truth: Execution, kernel: Kernel | None = None
+) -> Verification:
+    """Compile ``rewritten`` (unless ``kernel`` is that already) and run it; compare every array
+    that is left with ``truth``, the run of ``original``.
 
     Errors of compilation or execution are findings here, not failures: they come back as detail.
     Where outputs differ, the original is run once more, to tell a race from a wrong rewrite.
     """
     try:
-        run = _run(rewritten.case)
+        run = _run(rewritten.case, kernel)
     except PlacewiseError as error:
         return Verification(False, f"failed: {error.message}", ())
     outputs = dict(run.outputs)
@@ -38,9 +41,8 @@ def verify(rewritten: Rewritten, original: Case, truth: Execution) -> Verificati
     return Verification(False, detail, compared)
 
 
-def _run(case: Case) -> Execution:
-    kernel = compile_case(case)
-    return execute(kernel, case.launch, case.inputs)
+def _run(case: Case, kernel: Kernel | None = None) -> Execution:
+    return execute(kernel or compile_case(case), case.launch, case.inputs)
 
 
 def _first_unlike(

@@ -62,10 +62,15 @@ def advise(
         Path | None,
         typer.Option(metavar="DIR", help="Write the report and the verified source there."),
     ] = None,
+    finalists: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many of the best are rewritten, verified and timed."),
+    ] = None,
     instruction_limit: InstructionLimit = None,
     quiet: Quiet = False,
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
+    from placewise.advise import FINALISTS
     from placewise.advise import advise as run_advise
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import check_folder, document, render, report_console, write_files
@@ -79,6 +84,7 @@ def advise(
             case,
             machine,
             measured_ms=measured_ms,
+            finalists=FINALISTS if finalists is None else finalists,
             instruction_limit=instruction_limit or DEFAULT_LIMIT,
             progress=progress.step,
         )

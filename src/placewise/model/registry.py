@@ -35,3 +35,4 @@ MODELS: dict[str, KnownModel] = {
     "roofline": KnownModel(roofline_model, needs_counters=False),
 }
 """By name, the default first."""
+DEFAULT = next(iter(MODELS))

@@ -71,6 +71,8 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
         "ratio_low": option.low,
         "ratio_high": option.high,
         "predicted_ms": option.predicted_ms,
+        "memory_ratio": option.traffic.ratio,
+        "timed": _timed(option),
         "prediction": _prediction(option.prediction),
         "reasons": [{"text": r.text, **asdict(r)} for r in option.reasons],
         "costs": [asdict(c) for c in option.costs],
@@ -86,16 +88,31 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
     }
 
 
+def _timed(option: Option) -> dict[str, Any] | None:
+    """The whole form's time from its own machine code."""
+    if option.timed is None:
+        return None
+    found = option.timed.prediction
+    return {
+        "ms": option.timed.ms,
+        "range_ms": option.timed.range_ms,
+        "why_not": option.timed.why_not or None,
+        "prediction": None if found is None else _prediction(found),
+    }
+
+
 def _prediction(prediction: Prediction) -> dict[str, Any]:
     return {
         "model": prediction.model,
         "cycles": prediction.total,
         "absolute": prediction.absolute,
+        "clock_mhz": prediction.clock_mhz,
         "binding": prediction.binding,
         "parts": [
             {
                 "path": part.path,
                 "cycles": part.cycles,
+                "lines": [{"line": line, "cycles": cycles} for line, cycles in part.lines],
                 "terms": [
                     {
                         "array": term.array,

@@ -11,6 +11,7 @@ from rich.text import Text
 from placewise.advise.advice import Advice, Option
 from placewise.advise.why import count, in_shares
 from placewise.choose import in_words
+from placewise.report.source_lines import short
 
 SHOWN = 6
 """Rows of the ranking that are shown; JSON has all that were kept."""
@@ -26,6 +27,10 @@ def render(advice: Advice) -> RenderableType:
     if best is not None and best.reasons:
         title = "Why" if advice.recommended else "Why the first in the ranking"
         parts += [Text(title, style="bold"), _why(advice, best), Text()]
+        limits = _limits(advice, best)
+        if limits is not None:
+            parts += [Text("What each part of the machine alone would take", style="bold")]
+            parts += [limits, Text()]
         if best.costs:
             lines = [Text(cost.text) for cost in best.costs]
             parts += [Text("It costs", style="bold"), _indented(*lines), Text()]
@@ -97,11 +102,14 @@ def _ranking(advice: Advice) -> Table:
     table = _table()
     table.add_column("#", justify="right")
     table.add_column("what moves", overflow="fold")
+    timed = any(option.rerun is not None for option in advice.options)
+    if timed:
+        table.add_column("memory/present", justify="right")
     table.add_column("time/present", justify="right")
     table.add_column("range", justify="right")
     if advice.present.predicted_ms is not None:
         table.add_column("ms", justify="right")
-    table.add_column("binding path")
+    table.add_column("limited by" if timed else "binding path")
     table.add_column("verified")
     rows = [*advice.options[:SHOWN], advice.present]
     for number, option in enumerate(rows, start=1):
@@ -109,12 +117,16 @@ def _ranking(advice: Advice) -> Table:
         cells = [
             "–" if is_present else str(number),
             _moves(option, advice),
-            f"{option.ratio:.2f}",
-            "" if is_present else f"{option.low:.2f}–{option.high:.2f}",
         ]
+        if timed:
+            cells.append(f"{option.traffic.ratio:.2f}")
+        known = not timed or option.rerun is not None
+        cells.append(f"{option.ratio:.2f}" if known else "")
+        cells.append(f"{option.low:.2f}–{option.high:.2f}" if known and not is_present else "")
         if advice.present.predicted_ms is not None:
-            cells.append("" if option.predicted_ms is None else f"{option.predicted_ms:.4g}")
-        cells += [option.prediction.binding, _proof(option)]
+            ms = option.predicted_ms
+            cells.append(f"{ms:.4g}" if known and ms is not None else "")
+        cells += [_limit(option) if known else "", _proof(option)]
         recommended = option is advice.recommended
         table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
     hidden = len(advice.options) - SHOWN
@@ -122,6 +134,13 @@ def _ranking(advice: Advice) -> Table:
         table.caption = f"{advice.placements} legal placements compared"
         table.caption_justify = "left"
     return table
+
+
+def _limit(option: Option) -> str:
+    """What the option's time is made of most."""
+    if option.timed is not None and option.timed.prediction is not None:
+        return option.timed.prediction.binding
+    return option.prediction.binding
 
 
 def _moves(option: Option, advice: Advice) -> str:
@@ -167,6 +186,36 @@ def _why(advice: Advice, option: Option) -> RenderableType:
             f"{_change(advice.present.prediction.binding, option.prediction.binding)}."
         ),
     )
+
+
+def _line(where: str, advice: Advice) -> str:
+    """``file:line`` as short as it can be said in the report of a case."""
+    file, _, line = where.rpartition(":")
+    return f"line {line}" if file == advice.case.filename else short(where)
+
+
+LIMITS_SHOWN = 8
+
+
+def _limits(advice: Advice, option: Option) -> RenderableType | None:
+    """Parts of the timed prediction of ``option`` beside those of the present form."""
+    if option.timed is None or option.timed.prediction is None:
+        return None
+    assert advice.present.timed is not None
+    before = advice.present.timed.prediction
+    after = option.timed.prediction
+    then = {part.path: part.cycles for part in before.parts} if before is not None else {}
+    table = _table()
+    table.add_column("part")
+    table.add_column("cycles now → then", justify="right")
+    table.add_column("most of it at", overflow="fold")
+    for part in after.parts[:LIMITS_SHOWN]:
+        lines = ", ".join(_line(where, advice) for where, _ in part.lines[:2])
+        change = _change(count(then.get(part.path, 0.0)), count(part.cycles))
+        table.add_row(part.path, change, escape(lines))
+    total = _change(count(before.total) if before is not None else "", count(after.total))
+    table.add_row("all together", total, "", style="bold")
+    return _indented(table)
 
 
 def _change(before: str, after: str) -> str:

@@ -130,7 +130,7 @@ def placement_errors(
 ) -> tuple[PlacementError, ...]:
     """For every placement parameter, the error in predicting the time with another value of it from
     the measured time with its least value, all other parameters the same; and for :data:`ANY`."""
-    switches = [(name, (name,)) for name in parameters]
+    switches: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in parameters]
     if len(parameters) > 1:
         switches.append((ANY, tuple(parameters)))
     found = []
