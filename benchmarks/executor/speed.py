@@ -1,79 +1,70 @@
 """Speed of one core, untraced and traced into a consumer that reads all of the trace.
 
-The consumer is a loop compiled by Numba that folds every column of every record, and every active
-lane's offset of a row, into one number. It runs in the caller's thread, on a core of its own where
-there is one, while the kernel runs on.
+The consumer is a function compiled by Numba that folds every word of every record, of every run and
+of every lane's offset into one number. The worker itself calls it, on the same core, so what it
+costs is part of the overhead.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import carray, cfunc, njit, types
 from numpy.typing import NDArray
 
 from benchmarks.executor.kernels import Job
-from placewise.execute import Execution, Site, TraceChunk, execute
+from placewise.execute import Execution, Site, Taker, execute
 
 RUNS = 5
 
-
-@njit(nogil=True, cache=True)
-def _fold(
-    site: NDArray[np.int32],
-    block: NDArray[np.int32],
-    warp: NDArray[np.int32],
-    phase: NDArray[np.int32],
-    mask: NDArray[np.uint32],
-    array: NDArray[np.int32],
-    base: NDArray[np.int64],
-    upper: NDArray[np.int64],
-    stride: NDArray[np.int32],
-    row: NDArray[np.int32],
-    offsets: NDArray[np.int32],
-) -> int:
-    total = np.int64(0)
-    for i in range(site.size):
-        total += site[i] ^ block[i] ^ warp[i] ^ phase[i] ^ np.int64(mask[i])
-        total += array[i] ^ base[i] ^ upper[i] ^ stride[i]
-        if row[i] >= 0:
-            left, at = mask[i], row[i]
-            while left != 0:
-                left &= left - np.uint32(1)
-                total ^= offsets[at]
-                at += 1
-    return total
+_LONG, _INT = types.CPointer(types.int64), types.CPointer(types.int32)
 
 
+@cfunc(types.int64(_LONG, _LONG, types.int64, _LONG, types.int64, _INT, types.int64), cache=True)
+def _fold(state: Any, records: Any, n: int, runs: Any, n_runs: int, offsets: Any, m: int) -> int:
+    """Fold a chunk into ``state[0]`` and count its records in ``state[1]``."""
+    total, few = np.int64(0), np.int32(0)
+    for word in carray(records, (4 * n,)):
+        total ^= word
+    for word in carray(runs, (2 * n_runs,)):
+        total ^= word
+    for offset in carray(offsets, (m,)):
+        few ^= offset
+    kept = carray(state, (2,))
+    kept[0] ^= total ^ few
+    kept[1] += n
+    return 0
+
+
+@dataclass
 class Folding:
     """The consumer."""
 
-    def __init__(self) -> None:
-        self.folded = 0
-        self.records = 0
+    parallel: bool = False
+    state: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
 
-    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
+    def begin_taking(
+        self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
+    ) -> None:
         """Start of a run."""
 
-    def chunk(self, chunk: TraceChunk) -> None:
-        """Fold one chunk."""
-        self.folded ^= _fold(
-            chunk.site,
-            chunk.block,
-            chunk.warp,
-            chunk.phase,
-            chunk.mask,
-            chunk.array,
-            chunk.base,
-            chunk.upper,
-            chunk.stride,
-            chunk.row,
-            chunk.offsets,
-        )
-        self.records += len(chunk)
+    def taker(self, worker: int) -> Taker:
+        """The compiled function; there is one worker."""
+        assert worker == 0
+        return Taker(_fold.address, self.state.ctypes.data, self)
+
+    def refused(self, worker: int) -> None:
+        """Never happens."""
+        raise AssertionError(worker)
+
+    @property
+    def records(self) -> int:
+        """Warp accesses folded."""
+        return int(self.state[1])
 
 
 @dataclass(frozen=True)
