@@ -55,7 +55,7 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(CaseError, match="one launch alone"):
         similarities([launch(1.0, x=1.0)], "here")
     timeless = MeasuredLaunch("k", {"a__x.sum": 1.0})
-    with pytest.raises(CaseError, match="no column of times"):
+    with pytest.raises(CaseError, match="launches without a time"):
         similarities([timeless, timeless], "here")
 
 
@@ -68,3 +68,18 @@ def test_from_a_file(tmp_path):
     assert "1 of 2 in counters.csv" in found.verdict
     json.dumps(found.tables[1].rows, allow_nan=False)
     assert "give recorded counters" in event_selection([]).verdict
+
+
+def test_kernels_of_one_profile_are_told_apart(tmp_path):
+    path = tmp_path / "profile.csv"
+    time = "gpu__time_duration.sum"
+    path.write_text(
+        f"Kernel Name,{time},a__b.sum\n,nsecond,\nf,1000,1\ng,1000,5\nf,2000,2\ng,3000,5\n"
+    )
+    found = event_selection([path])
+    assert found.figures["profile.csv, f: selected"] == 1
+    assert found.figures["profile.csv, g: events"] == 1
+    assert [t.title for t in found.tables[1:]] == [
+        "profile.csv, f: 2 recorded forms",
+        "profile.csv, g: 2 recorded forms",
+    ]

@@ -16,13 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.memory.simulate.measured import MeasuredLaunch, read_measured
+from placewise.memory.simulate.measured import DURATION, MeasuredLaunch, read_measured
 from placewise.reproduce.result import Cell, Reproduction, Table
 
 THRESHOLD = 0.94
 """Section II-B."""
-TIMES = ("gpu__time_duration.sum", "duration_us", "time", "median_ms", "Duration")
-"""Columns that are taken for the time, the first that all rows have."""
 SHOWN = 30
 PRINTED: Mapping[str, tuple[str | float, ...]] = {
     "cfd": (0.993, 0.992, 0.961, 0.946, 0.941),
@@ -66,18 +64,18 @@ def cosine_similarity(one: NDArray[np.float64], other: NDArray[np.float64]) -> f
 def similarities(launches: Sequence[MeasuredLaunch], where: str) -> tuple[Similarity, ...]:
     """All events that every launch has, the most similar first.
 
-    Raises CaseError where there is no time, or fewer than two launches.
+    Raises CaseError where a launch has no time, or where there are fewer than two.
     """
     names = set(launches[0].values).intersection(*(one.values for one in launches))
-    time = next((t for t in TIMES if t in names), None)
-    if time is None or len(launches) < 2:
-        what = "no column of times" if time is None else "one launch alone"
+    recorded = [one.microseconds for one in launches if one.microseconds is not None]
+    if len(recorded) < len(launches) or len(launches) < 2:
+        what = "one launch alone" if len(launches) < 2 else "launches without a time"
         raise CaseError(
-            what, where=where, hint=f"wanted are several launches with one of: {', '.join(TIMES)}"
+            what, where=where, hint=f"wanted are several launches of a kernel, each with {DURATION}"
         )
-    times = np.array([one.values[time] for one in launches])
+    times = np.array(recorded)
     found = []
-    for event in sorted(name for name in names if "__" in name and name != time):
+    for event in sorted(name for name in names if "__" in name and name != DURATION):
         counts = np.array([one.values[event] for one in launches])
         if not counts.any():
             continue
@@ -100,17 +98,17 @@ def event_selection(files: Sequence[Path]) -> Reproduction:
     figures: dict[str, float] = {}
     counts = []
     for path in files:
-        launches = read_measured(path)
-        found = similarities(launches, str(path))
-        selected = [s for s in found if s.selected]
-        tables.append(_table(path.name, len(launches), found))
-        figures[f"{path.name}: events"] = len(found)
-        figures[f"{path.name}: selected"] = len(selected)
-        counts.append(f"{len(selected)} of {len(found)} in {path.name}")
-        for event, ours in LIKE.items():
-            similar = next((s for s in found if s.event == ours), None)
-            if similar is not None:
-                figures[f"{path.name}: {event}"] = similar.cosine
+        for name, launches in _kernels(path).items():
+            found = similarities(launches, str(path))
+            selected = [s for s in found if s.selected]
+            tables.append(_table(name, len(launches), found))
+            figures[f"{name}: events"] = len(found)
+            figures[f"{name}: selected"] = len(selected)
+            counts.append(f"{len(selected)} of {len(found)} in {name}")
+            for event, ours in LIKE.items():
+                similar = next((s for s in found if s.event == ours), None)
+                if similar is not None:
+                    figures[f"{name}: {event}"] = similar.cosine
     verdict = (
         f"Selected at {THRESHOLD}: {'; '.join(counts)}."
         if files
@@ -127,6 +125,17 @@ def event_selection(files: Sequence[Path]) -> Reproduction:
         ),
         figures=figures,
     )
+
+
+def _kernels(path: Path) -> dict[str, list[MeasuredLaunch]]:
+    """Launches of each kernel of a file, under the file's name and, of several, the kernel's."""
+    launches = read_measured(path)
+    several = len({one.kernel for one in launches}) > 1
+    found: dict[str, list[MeasuredLaunch]] = {}
+    for one in launches:
+        name = f"{path.name}, {one.kernel}" if several else path.name
+        found.setdefault(name, []).append(one)
+    return found
 
 
 def _table(name: str, forms: int, found: Sequence[Similarity]) -> Table:
