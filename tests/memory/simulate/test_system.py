@@ -25,6 +25,12 @@ L1 3 N RW na 1KB 128B ? 30clk <> <L2 globalMem> sm ?
   warp{floor(address1/blockSize) != floor(address2/blockSize)};
 sharedMem 4 Y RW na 48KB ? 32 20clk <> <> sm ?
   block{word1 != word2 && word1 % banks == word2 % banks};
+tlb T1 { entries = 3; ways = <2 1>; page = 256 B; scope = sm; before = L2; policy = lru; }
+tlb T2 { entries = 4; ways = 4; page = 1024 B; scope = die; before = L2; policy = fifo; }
+dram {
+  channels = 2; banks = 2; columns = <5 6 7>; rows = <9 10 11 12 13>;
+  bank = <8 11>; channel = <6 10>;
+}
 detail L1 { line = 128 B; sector = 32 B; ways = 2; policy = lru; }
 detail L2 { line = 128 B; sector = 32 B; ways = 4; policy = lru; }
 space global G direct <L1 L2 globalMem> global RW;
@@ -51,9 +57,12 @@ class Sectored:
         """(missing sectors, dirty sectors lost)"""
         row = self.sets[line % len(self.sets)]
         lost = 0
+        self.victim = None
         if line not in row:
             if len(row) == self.ways:
-                lost = len(row.popitem(last=False)[1][1])
+                victim, (_, dirty) = row.popitem(last=False)
+                lost = len(dirty)
+                self.victim = victim, dirty
             row[line] = (set(), set())
         row.move_to_end(line)
         valid, dirty = row[line]
@@ -64,13 +73,62 @@ class Sectored:
         return missing, lost
 
 
+class Translation:
+    """T1 of each SM, and T2."""
+
+    def __init__(self):
+        self.first = [[OrderedDict(), OrderedDict()] for _ in range(2)]
+        self.last = []
+        self.counts = np.zeros((2, 2), int)  # by level: asked, hit
+
+    def ask(self, sm, address):
+        page = address // 256
+        ways = self.first[sm][page % 2]
+        self.counts[0] += 1, page in ways
+        if page in ways:
+            ways.move_to_end(page)
+            return
+        if len(ways) == (2, 1)[page % 2]:
+            ways.popitem(last=False)
+        ways[page] = True
+        page = address // 1024
+        self.counts[1] += 1, page in self.last
+        if page not in self.last:
+            self.last = [*self.last[-3:], page]
+
+
+class Rows:
+    """The rows that four banks have open."""
+
+    def __init__(self):
+        self.open, self.last = {}, {}
+        self.counts = np.zeros((6, 4))
+
+    def ask(self, line, sectors, now):
+        asked = []
+        for sector in sorted(sectors):
+            address = 128 * line + 32 * sector
+            bit = [address >> n & 1 for n in range(14)]
+            bank = bit[8] ^ bit[11] | (bit[6] ^ bit[10]) << 1
+            row = address >> 9 & 31
+            if asked[-1:] != [(bank, row)]:
+                asked.append((bank, row))
+        for bank, row in asked:
+            before = self.open.get(bank)
+            kind = 2 if before is None else 1 if before == row else 3
+            gap = now - self.last.get(bank, now)
+            self.counts[:, bank] += [1, kind == 1, kind == 2, kind == 3, gap, gap**2]
+            self.open[bank], self.last[bank] = row, now
+
+
 def reference(accesses, blocks, resident, first_line):
-    """(sectors, lines, L1 hits, L2 hits, DRAM sectors) per site, written back, wavefronts."""
+    """(sectors, lines, L1 hits, L2 hits, DRAM sectors) per site, written back, TLB and bank counts,
+    rounds."""
     counts = np.zeros((len(SITES), 5), int)
-    wavefronts = np.zeros(len(SITES))
     written = 0
     l1 = [Sectored(4, 2) for _ in range(2)]
     l2 = [Sectored(4, 4), Sectored(4, 4)]  # sets by parity of the line
+    translation, rows, turn = Translation(), Rows(), 0
     for wave in range(-(-blocks // (2 * resident))):
         queues = {}
         for site, block, warp, phase, lanes in accesses:
@@ -100,8 +158,11 @@ def reference(accesses, blocks, resident, first_line):
                             missing, _ = l1[sm].access(line, sectors)
                             counts[site, 2] += len(sectors) - len(missing)
                         if missing:
-                            requests.append((site, line, missing))
-            for site, line, sectors in requests:
+                            requests.append((sm, site, line, missing))
+            for sm, _, line, _ in sorted(requests, key=lambda r: (r[0], r[2] % 2)):
+                translation.ask(sm, 128 * line)
+            leaving = [[], []]
+            for _, site, line, sectors in requests:
                 write = SITES[site].kind == "store"
                 half = l2[line % 2]
                 missing, lost = half.access(line // 2, sectors, write=write)
@@ -109,8 +170,14 @@ def reference(accesses, blocks, resident, first_line):
                 if not write:
                     counts[site, 3] += len(sectors) - len(missing)
                     counts[site, 4] += len(missing)
+                    leaving[line % 2].append((line, missing))
+                if half.victim:
+                    leaving[line % 2].append((2 * half.victim[0] + line % 2, half.victim[1]))
+            for line, sectors in leaving[0] + leaving[1]:
+                rows.ask(line, sectors, turn)
+            turn += 1
             queues = {k: q for k, q in queues.items() if q}
-    return counts, written, wavefronts
+    return counts, written, translation.counts, rows.counts, turn
 
 
 lanes = st.one_of(
@@ -178,7 +245,7 @@ def test_random_traces(blocks):
     system.chunk(chunk)
     traffic = system.traffic()
     first_line = int(system.array_lines[1])
-    counts, written, _ = reference(accesses, len(blocks), 2, first_line)
+    counts, written, translated, banks, turns = reference(accesses, len(blocks), 2, first_line)
     measured = np.array(
         [
             [t.sectors, t.lines, t.l1_hits.value, t.l2_hits.value, t.dram_sectors.value]
@@ -187,6 +254,11 @@ def test_random_traces(blocks):
     )
     np.testing.assert_array_equal(measured, counts)
     assert traffic.dram_sectors_written() == (written, 0)
+    np.testing.assert_array_equal([(t.requests, t.hits) for t in traffic.tlbs], translated)
+    b = traffic.banks
+    found = [b.requests, b.hits, b.misses, b.conflicts, b.gap_sum, b.gap_squares]
+    np.testing.assert_array_equal(found, banks)
+    assert b.rounds == turns
     stored = [c for c in columns if c[0] == 3]
     assert traffic.sites[3].requests == len(stored)
 

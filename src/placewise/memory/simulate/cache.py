@@ -296,6 +296,12 @@ def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
 
 
 @inlined
+def is_held(c: Caches, g: Shape, line: Int) -> bool:
+    """Whether the first instance of a cache has a line."""
+    return bool(_way_of(c.tags, g.first_way + set_of(g, line) * g.lanes, g.lanes, line) >= 0)
+
+
+@inlined
 def _grown(missing: Int, grain: Int) -> Int:
     """Sectors that are fetched with those missing, ``grain`` together."""
     group = (np.int64(1) << grain) - 1

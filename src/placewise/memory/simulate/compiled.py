@@ -18,6 +18,7 @@ from numba import carray, cfunc, from_dtype, njit, types
 from numpy.typing import NDArray
 
 from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
+from placewise.memory.simulate import dram, l2, tlb
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.lanes import pointer
@@ -133,9 +134,19 @@ def _entries(version: int) -> tuple[Any, ...]:
     @njit(cache=True, nogil=True, _nrt=False)
     def run_l2(*arguments: Any) -> None:
         if version:
-            wv.run_l2(*arguments)
+            l2.run_l2(*arguments)
 
-    return sort_segments, run_sms, run_l2
+    @njit(cache=True, nogil=True, _nrt=False)
+    def run_tlbs(*arguments: Any) -> None:
+        if version:
+            tlb.run_tlbs(*arguments)
+
+    @njit(cache=True, nogil=True, _nrt=False)
+    def run_banks(*arguments: Any) -> None:
+        if version:
+            dram.run_banks(*arguments)
+
+    return sort_segments, run_sms, run_l2, run_tlbs, run_banks
 
 
-sort_segments, run_sms, run_l2 = _entries(_VERSION)
+sort_segments, run_sms, run_l2, run_tlbs, run_banks = _entries(_VERSION)

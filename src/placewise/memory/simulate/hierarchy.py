@@ -9,7 +9,7 @@ from placewise.errors import MachineError
 from placewise.machine.details import MOST_SECTORS
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy, allocation_rules
-from placewise.memory.simulate.cache import Geometry
+from placewise.memory.simulate.cache import BYPASS, WRITE_BACK, WRITE_THROUGH, Geometry
 from placewise.space import Way
 
 DEFAULT_WAYS = 16
@@ -30,6 +30,18 @@ class CacheGeometry:
     def sets(self) -> int:
         """Of one instance."""
         return max(1, self.size_bytes // (self.line_bytes * self.ways))
+
+    @property
+    def write(self) -> int:
+        """What a store to the cache of the die does: it is kept, or handed on."""
+        detail = self.memory.detail
+        through = WRITE_THROUGH if detail.writes == "through" else WRITE_BACK
+        return through | (BYPASS if detail.write_miss == "bypass" else 0)
+
+    @property
+    def allocates(self) -> bool:
+        """Whether a store, which is handed on, brings its line into this cache of an SM too."""
+        return self.memory.detail.write_miss == "allocate"
 
     def geometry(
         self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1

@@ -13,9 +13,11 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.cache import dirty_sectors, held_sectors, new_caches
+from placewise.memory.simulate.dram import BankTraffic, bank_traffic, new_banks, new_log
 from placewise.memory.simulate.hierarchy import Hierarchy
 from placewise.memory.simulate.parts import Buffer, Cut
 from placewise.memory.simulate.requests import Pairs
+from placewise.memory.simulate.tlb import TlbTraffic, new_tlbs, tlb_traffic
 
 THREADS = 2
 """SMs, and sets of L2, are shared out among so many threads."""
@@ -42,14 +44,24 @@ class Levels:
             np.empty(0, np.int64),
             np.empty(0, np.int32),
             np.zeros((shares, sms), np.int64),
+            np.zeros(sms, np.int64),
         )
+        self._machine = machine
+        self._write = h.last.write if h.last else 0
+        self._rounds = 0
+        self._banks = new_banks(machine.dram)
+        self._logs = [new_log(0) for _ in range(2)]
+        self._tlbs = new_tlbs(machine, h.line_bytes, len(pairs.rows), seed)
         count = len(pairs.rows)
         self._l1_hits = np.zeros((THREADS, count), np.int64)
         self._l2_hits = np.zeros((THREADS, count), np.int64)
         self._fetched = np.zeros((THREADS, count), np.int64)
         self._written = np.zeros((THREADS, 1), np.int64)
         per_sm = cut.resident * cut.warps
-        self._room = [wv.new_room(per_sm, sms, cut.resident, count, shares) for _ in range(THREADS)]
+        allocates = [g.allocates for g in h.first]
+        self._room = [
+            wv.new_room(per_sm, sms, cut.resident, count, shares, allocates) for _ in range(THREADS)
+        ]
         self._parts = 0
         self._pool = ThreadPoolExecutor(THREADS)
 
@@ -69,8 +81,11 @@ class Levels:
         phased = cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
         room = parts * self._shares
         if len(self._missed.part) < room:
-            length = self._missed.length
-            self._missed = wv.Missed(np.empty(room, np.int64), np.empty(room, np.int32), length)
+            new = np.empty(room, np.int64), np.empty(room, np.int32)
+            self._missed = self._missed._replace(part=new[0], turn=new[1])
+            if self._banks:
+                # A part can have as many lines of the last cache as sectors, each driving one out.
+                self._logs = [new_log(2 * parts * self._per_line) for _ in range(2)]
         bounds = np.linspace(0, cut.sms, THREADS + 1).astype(int)
 
         def first_caches(t: int) -> None:
@@ -84,16 +99,27 @@ class Levels:
             cp.run_l2(
                 wave, self._pairs, self._missed, self._last[t], self._per_line, t, self._parts,
                 self._l2_hits[t], self._fetched[t], self._written[t], self._room[t],
+                self._write, self._rounds, self._logs[t],
             )  # fmt: skip
 
         self._at_once(first_caches, THREADS)
         self._at_once(last_cache, len(self._last))
+        self._translate(wave)
+        if self._banks:
+            cp.run_banks(*self._logs, self._banks, cut.line_shift, cut.sector_shift)
+        self._rounds += int(self._missed.rounds.max())
         self._parts += parts
 
     def _at_once(self, work: Callable[[int], None], count: int) -> None:
         jobs: list[Any] = [self._pool.submit(work, n) for n in range(count)]
         for job in jobs:
             job.result()
+
+    def _translate(self, wave: wv.Wave) -> None:
+        if self._tlbs:
+            m = self._missed
+            room = np.empty(m.length.size, np.int64)
+            cp.run_tlbs(m.part, m.turn, m.length, wave.sm_part, self._tlbs, self._parts, room)
 
     def close(self) -> None:
         """Nothing more will be run."""
@@ -123,6 +149,16 @@ class Levels:
     def dirtied(self) -> int:
         """Sectors written while the cache of the die held no newer data of them than DRAM."""
         return self.written + sum(dirty_sectors(c) for c in self._last)
+
+    @property
+    def banks(self) -> BankTraffic | None:
+        """What the banks of the DRAM were asked; None where their mapping is not known."""
+        return bank_traffic(self._banks, self._rounds) if self._banks else None
+
+    @property
+    def tlbs(self) -> tuple[TlbTraffic, ...]:
+        """What each TLB level was asked."""
+        return tlb_traffic(self._machine, self._tlbs) if self._tlbs else ()
 
     @property
     def held(self) -> float:

@@ -363,6 +363,8 @@ class MemorySystem:
             held=self._levels.held,
             traced=traced / blocks,
             sector_bytes=self._caches.sector_bytes,
+            banks=self._levels.banks,
+            tlbs=self._levels.tlbs,
         )
 
     def _array_of(self, site: int) -> str | None:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from placewise.execute.trace import Site
 from placewise.machine.machine import Memory
+from placewise.memory.simulate.dram import BankTraffic
+from placewise.memory.simulate.tlb import TlbTraffic
 from placewise.memory.transactions import evaluate
 
 _SHIFT = 1 << 20
@@ -91,6 +93,11 @@ class Traffic:
     traced: float
     """Share of the blocks that was traced."""
     sector_bytes: int
+    banks: BankTraffic | None = None
+    """What the banks of the DRAM were asked in the part traced; None where the machine's file has
+    no address mapping."""
+    tlbs: tuple[TlbTraffic, ...] = ()
+    """What each level of address translation was asked in the part traced."""
 
     def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
         """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.

@@ -8,21 +8,20 @@ in L2 round by round. Latencies do not hold warps back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
-    LRU,
     READ,
-    WRITE_BACK,
+    WRITE_THROUGH,
     Caches,
     Int,
     Shape,
     access,
     access_line,
-    set_of,
     shape_of,
 )
 from placewise.memory.simulate.lanes import apart, bits, prefetch
@@ -40,8 +39,6 @@ from placewise.memory.simulate.requests import LOAD, STORE, Pairs
 AT_ONCE = 2048
 """Parts that are put in order before they go through a cache: room for them is in the processor's
 own first cache, and each of the two loops has few variables."""
-ROWS_AHEAD = 12
-"""Parts by which sets of L2 are fetched ahead."""
 AHEAD = 16
 """Parts of its own that a warp has fetched ahead, when it starts on another eight (a cache line):
 one line is behind it, and the others' turns come before."""
@@ -72,6 +69,8 @@ class Missed(NamedTuple):
     """(shares * parts,) each."""
     length: NDArray[np.int64]
     """(shares, SMs)"""
+    rounds: NDArray[np.int64]
+    """(SMs,) that each took."""
 
 
 class Room(NamedTuple):
@@ -87,7 +86,10 @@ class Room(NamedTuple):
     phase: NDArray[np.int64]
     """(blocks of an SM,)"""
     first_of: NDArray[np.int64]
-    """(pairs,) first cache of each pair."""
+    how: NDArray[np.int64]
+    """(pairs,) each: first cache of each pair, and what it is asked to do."""
+    allocates: NDArray[np.bool_]
+    """(first caches,) whether stores bring lines in."""
     out: NDArray[np.int64]
     """(shares,)"""
     order: NDArray[np.int64]
@@ -95,10 +97,25 @@ class Room(NamedTuple):
     """(AT_ONCE,) parts in the order in which they reach a cache, and the round of each."""
 
 
-def new_room(warps: int, sms: int, blocks: int, pairs: int, shares: int) -> Room:
+def new_room(
+    warps: int, sms: int, blocks: int, pairs: int, shares: int, allocates: Sequence[bool]
+) -> Room:
     """For so many warps and blocks of an SM."""
-    sizes = (max(warps, sms),) * 5 + (blocks, pairs, shares, AT_ONCE, AT_ONCE)
-    return Room(*(np.zeros(size, np.int64) for size in sizes))
+
+    def room(size: int) -> NDArray[np.int64]:
+        return np.zeros(size, np.int64)
+
+    return Room(
+        *(room(max(warps, sms)) for _ in range(5)),
+        room(blocks),
+        room(pairs),
+        room(pairs),
+        # One more, as there may be no cache of the SM at all.
+        np.array([*allocates, False], np.bool_),
+        room(shares),
+        room(AT_ONCE),
+        room(AT_ONCE),
+    )
 
 
 @apart
@@ -167,7 +184,10 @@ def run_sms(
     # Which cache a pair asks first: stores and atomics go past those of the SM.
     for p in range(pairs.used[0]):
         row = pairs.rows[p]
-        room.first_of[p] = row.cache if row.kind == LOAD else first_caches
+        room.first_of[p] = first_caches
+        room.how[p] = READ if row.kind == LOAD else WRITE_THROUGH
+        if row.kind == LOAD or (row.kind == STORE and room.allocates[row.cache]):
+            room.first_of[p] = row.cache
     shares = missed.length.shape[0]
 
     for sm in range(first_sm, last_sm):
@@ -226,6 +246,7 @@ def run_sms(
             count = left
             turn += 1
         _first_caches(sm, n, tick, caches, per_line, room, missed, hits)
+        missed.rounds[sm] = turn
         for share in range(shares):
             missed.length[share, sm] = room.out[share] - wave.sm_part[sm]
 
@@ -258,21 +279,23 @@ def _first_caches(
         cache = first_of[p]
         if cache < first_caches:
             key = (line << 8) | cache
-            if key == last_key and not sectors & ~last_held:
+            how = room.how[p]
+            if key == last_key and how == READ and not sectors & ~last_held:
                 hits[p] += bits(sectors)
                 continue
             if cache == 0 and simple:
-                missing, fetched, _, _ = access_line(caches, g, sm, line, sectors, 1, tick + k)
+                missing, fetched, _, _ = access_line(caches, g, sm, line, sectors, how, tick + k)
             else:
                 missing, fetched, _ = access(
-                    caches, cache, sm, line, sectors, per_line, 1, tick + k
+                    caches, cache, sm, line, sectors, per_line, how, tick + k
                 )
             last_held = sectors if key != last_key else last_held | sectors
             last_key = key
-            hits[p] += bits(sectors & ~missing)
-            if not fetched:
-                continue
-            part = (part & _KEPT) | (fetched << SECTOR_BIT)
+            if how == READ:
+                hits[p] += bits(sectors & ~missing)
+                if not fetched:
+                    continue
+                part = (part & _KEPT) | (fetched << SECTOR_BIT)
         share = line & share_mask
         o = out[np.uintp(share)]
         out[np.uintp(share)] = o + 1
@@ -295,106 +318,3 @@ def _block_phases(
     for k in range(count):
         block = alive[k] // warps
         phase[block] = min(phase[block], own[alive[k]])
-
-
-@apart
-def run_l2(
-    wave: Wave,
-    pairs: Pairs,
-    missed: Missed,
-    cache: Caches,
-    per_line: int,
-    share: int,
-    start: Int,
-    hits: NDArray[np.int64],
-    fetched: NDArray[np.int64],
-    written: NDArray[np.int64],
-    room: Room,
-) -> None:
-    """Run what all SMs missed of one share of the lines through that share of L2, in the order of
-    rounds, within a round by SM.
-
-    ``hits`` (pairs,) counts sectors of loads and atomics that were found, ``fetched`` (pairs,)
-    sectors fetched for them, ``written`` (1,) dirty sectors driven out; ``start`` as in
-    :func:`run_sms`.
-    """
-    sms = missed.length.shape[1]
-    at, end, busy = room.at, room.end, room.alive
-    order, parts, turns = room.order, missed.part, missed.turn
-    first = share * (parts.shape[0] // missed.length.shape[0])
-    count = 0
-    for sm in range(sms):
-        at[sm] = first + wave.sm_part[sm]
-        end[sm] = at[sm] + missed.length[share, sm]
-        if at[sm] < end[sm]:
-            busy[count] = sm
-            count += 1
-    turn = 0
-    now = start
-    n = np.int64(0)
-    while count:
-        left = 0
-        for k in range(count):
-            sm = np.uintp(busy[k])
-            i, stop = at[sm], end[sm]
-            while i < stop and turns[np.uintp(i)] <= turn:
-                order[np.uintp(n)] = parts[np.uintp(i)]
-                i += 1
-                n += 1
-                if n == AT_ONCE:
-                    _last_cache(
-                        n, now, pairs, cache, per_line, room, missed, hits, fetched, written
-                    )
-                    now += n
-                    n = np.int64(0)
-            at[sm] = i
-            if i < stop:
-                busy[left] = sm
-                left += 1
-        count = left
-        turn += 1
-    _last_cache(n, now, pairs, cache, per_line, room, missed, hits, fetched, written)
-
-
-@apart
-def _last_cache(
-    n: Int,
-    now: Int,
-    pairs: Pairs,
-    cache: Caches,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    hits: NDArray[np.int64],
-    fetched: NDArray[np.int64],
-    written: NDArray[np.int64],
-) -> None:
-    """Run ``n`` parts in their order through a share of L2; ``now`` is the time before."""
-    order = room.order
-    share_shift = missed.length.shape[0] - 1
-    g = shape_of(cache.geometry, 0)
-    simple = g.split == 1
-    out = np.int64(0)
-    for k in range(n):
-        part = order[k]
-        if k + ROWS_AHEAD < n:
-            ahead = set_of(g, order[k + ROWS_AHEAD] >> (LINE_BIT + share_shift))
-            prefetch(cache.tags, ahead * g.lanes)
-            prefetch(cache.held, ahead * g.lanes)
-            if g.policy == LRU:
-                prefetch(cache.stamp, ahead * g.lanes)
-        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
-        sectors = (part >> SECTOR_BIT) & SECTORS
-        line = part >> (LINE_BIT + share_shift)
-        kind = pairs.rows[p].kind
-        how = np.int64(READ) if kind == LOAD else np.int64(WRITE_BACK)
-        if simple:
-            missing, taken, lost, _ = access_line(cache, g, 0, line, sectors, how, now + k)
-            out += bits(lost)
-        else:
-            missing, taken, driven = access(cache, 0, 0, line, sectors, per_line, how, now + k)
-            out += driven
-        if kind != STORE:
-            hits[p] += bits(sectors & ~missing)
-            fetched[p] += bits(taken)
-    written[0] += out

@@ -1,0 +1,173 @@
+"""What all SMs miss, in the cache of the die: round by round, within a round by SM."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.cache import (
+    BYPASS,
+    LRU,
+    READ,
+    WRITE_THROUGH,
+    Caches,
+    Int,
+    Shape,
+    access_line,
+    is_held,
+    set_of,
+    shape_of,
+)
+from placewise.memory.simulate.dram import Log
+from placewise.memory.simulate.lanes import apart, bits, prefetch
+from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.requests import LOAD, STORE, Pairs
+from placewise.memory.simulate.wave import AT_ONCE, Missed, Room, Wave
+
+ROWS_AHEAD = 12
+"""Parts by which sets of L2 are fetched ahead."""
+
+
+@apart
+def run_l2(
+    wave: Wave,
+    pairs: Pairs,
+    missed: Missed,
+    cache: Caches,
+    per_line: int,
+    share: int,
+    start: Int,
+    hits: NDArray[np.int64],
+    fetched: NDArray[np.int64],
+    written: NDArray[np.int64],
+    room: Room,
+    write: int,
+    first_round: int,
+    log: Log,
+) -> None:
+    """Run what all SMs missed of one share of the lines through that share of L2, in the order of
+    rounds, within a round by SM.
+
+    ``hits`` (pairs,) counts sectors of loads and atomics that were found, ``fetched`` (pairs,)
+    sectors fetched for them, ``written`` (1,) sectors written to DRAM; ``start`` as in
+    :func:`run_sms`. ``write`` is what a store does; what leaves the cache is added to ``log`` if
+    that has room, rounds counted from ``first_round`` on.
+    """
+    sms = missed.length.shape[1]
+    at, end, busy = room.at, room.end, room.alive
+    order, parts, turns = room.order, missed.part, missed.turn
+    first = share * (parts.shape[0] // missed.length.shape[0])
+    count = 0
+    for sm in range(sms):
+        at[sm] = first + wave.sm_part[sm]
+        end[sm] = at[sm] + missed.length[share, sm]
+        if at[sm] < end[sm]:
+            busy[count] = sm
+            count += 1
+    turn = 0
+    now = start
+    n = np.int64(0)
+    while count:
+        left = 0
+        for k in range(count):
+            sm = np.uintp(busy[k])
+            i, stop = at[sm], end[sm]
+            while i < stop and turns[np.uintp(i)] <= turn:
+                order[np.uintp(n)] = parts[np.uintp(i)]
+                room.turn[np.uintp(n)] = first_round + turn
+                i += 1
+                n += 1
+                if n == AT_ONCE:
+                    _last_cache(
+                        n, now, share, pairs, cache, per_line, room, missed, hits, fetched, written,
+                        write, log,
+                    )  # fmt: skip
+                    now += n
+                    n = np.int64(0)
+            at[sm] = i
+            if i < stop:
+                busy[left] = sm
+                left += 1
+        count = left
+        turn += 1
+    _last_cache(
+        n, now, share, pairs, cache, per_line, room, missed, hits, fetched, written, write, log
+    )
+
+
+@apart
+def _last_cache(
+    n: Int,
+    now: Int,
+    share: Int,
+    pairs: Pairs,
+    cache: Caches,
+    per_line: int,
+    room: Room,
+    missed: Missed,
+    hits: NDArray[np.int64],
+    fetched: NDArray[np.int64],
+    written: NDArray[np.int64],
+    write: int,
+    log: Log,
+) -> None:
+    """Run ``n`` parts in their order through a share of L2; ``now`` is the time before."""
+    order = room.order
+    share_shift = missed.length.shape[0] - 1
+    g = shape_of(cache.geometry, 0)
+    own = per_line // g.split
+    whole = (np.int64(1) << own) - 1
+    logged = log.part.shape[0] > 0
+    out = np.int64(0)
+    for k in range(n):
+        part = order[k]
+        if k + ROWS_AHEAD < n:
+            ahead = set_of(g, (order[k + ROWS_AHEAD] >> (LINE_BIT + share_shift)) * g.split)
+            prefetch(cache.tags, ahead * g.lanes)
+            prefetch(cache.held, ahead * g.lanes)
+            if g.policy == LRU:
+                prefetch(cache.stamp, ahead * g.lanes)
+        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+        sectors = (part >> SECTOR_BIT) & SECTORS
+        line = (part >> (LINE_BIT + share_shift)) * g.split
+        kind = pairs.rows[p].kind
+        how = np.int64(READ if kind == LOAD else write)
+        shift = np.int64(0)
+        while sectors:
+            wanted = sectors & whole
+            if wanted:
+                present = True
+                if how & BYPASS:
+                    present = is_held(cache, g, line)
+                missing, taken, lost, victim = access_line(cache, g, 0, line, wanted, how, now + k)
+                passed = np.int64(0)
+                if how & WRITE_THROUGH or (how & BYPASS and not present):
+                    passed = wanted
+                out += bits(lost) + bits(passed)
+                if kind != STORE:
+                    hits[p] += bits(wanted & ~missing)
+                    fetched[p] += bits(taken)
+                if logged:
+                    number = room.turn[k]
+                    if taken | passed:
+                        _note(log, g, line, (taken | passed) << shift, share, share_shift, number)
+                    if lost:
+                        above = (victim % g.split) * own
+                        _note(log, g, victim, lost << above, share, share_shift, number)
+            sectors >>= own
+            shift += own
+            line += 1
+    written[0] += out
+
+
+@apart
+def _note(
+    log: Log, g: Shape, line: Int, sectors: Int, share: Int, share_shift: Int, number: Int
+) -> None:
+    """Add sectors of the request's line that a line of the cache's own belongs to."""
+    at = log.length[0]
+    if at < log.part.shape[0]:
+        whole = (line // g.split << share_shift) | share
+        log.part[at] = (whole << LINE_BIT) | (sectors << SECTOR_BIT)
+        log.round[at] = number
+        log.length[0] = at + 1

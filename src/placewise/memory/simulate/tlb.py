@@ -1,0 +1,147 @@
+"""Address translation: TLB levels that what leaves the SMs asks.
+
+Caches of an SM hold virtual addresses on the machines described so far, so that their hits ask no
+TLB (Mei et al. 2014 found it of texture and L1 caches); levels that a machine's file places before
+a cache of the SM are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Machine, Tlb
+from placewise.memory.simulate.cache import (
+    READ,
+    Caches,
+    Geometry,
+    Int,
+    access_line,
+    new_caches,
+    shape_of,
+)
+from placewise.memory.simulate.lanes import apart
+from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT
+
+FIRST_SET, SETS, PAGE_SHIFT, SHARED_BY = range(4)
+"""Columns of :attr:`Tlbs.level`."""
+
+
+@dataclass(frozen=True)
+class TlbTraffic:
+    """One level in the part of the launch that was traced."""
+
+    name: str
+    requests: int
+    """Lines of warp accesses whose page was asked for."""
+    hits: int
+
+
+class Tlbs(NamedTuple):
+    """All levels. Each set is a cache of one set, as sets can have different numbers of ways."""
+
+    caches: Caches
+    level: NDArray[np.int64]
+    """(levels, 4) first set's number, sets, shift of a page in lines, SMs that share one."""
+    requests: NDArray[np.int64]
+    """(levels,)"""
+    hits: NDArray[np.int64]
+    """(levels,)"""
+    misses: NDArray[np.int64]
+    """(pairs,) that the last level lacks, by instruction and array."""
+
+
+def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
+    """Levels whose build is known and that are asked behind the SM, nearest first."""
+    of_sm = {memory.name for memory in machine.memories if memory.scope != "die"}
+    return tuple(
+        t for t in machine.tlbs if t.page_bytes and (t.ways or t.entries) and t.before not in of_sm
+    )
+
+
+def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs | None:
+    """Empty levels; None where the machine has none that is known."""
+    levels = simulated_tlbs(machine)
+    if not levels:
+        return None
+    shared = {"sm": 1, "tpc": machine.processor.sms_per_tpc, "die": machine.processor.sms}
+    geometries: list[Geometry] = []
+    rows = []
+    for t in levels:
+        by = shared[t.scope or "die"]
+        ways = t.ways or (t.entries or 1,)
+        page = max(t.page_bytes or line_bytes, line_bytes)
+        rows.append([len(geometries), len(ways), (page // line_bytes).bit_length() - 1, by])
+        instances = -(-machine.processor.sms // by)
+        geometries += [Geometry(instances, 1, n, t.policy or "lru") for n in ways]
+    counts = np.zeros(len(levels), np.int64)
+    return Tlbs(
+        new_caches(geometries, seed), np.array(rows, np.int64), counts, counts.copy(),
+        np.zeros(pairs, np.int64),
+    )  # fmt: skip
+
+
+def tlb_traffic(machine: Machine, tlbs: Tlbs) -> tuple[TlbTraffic, ...]:
+    """What each level was asked."""
+    return tuple(
+        TlbTraffic(t.name, int(asked), int(hits))
+        for t, asked, hits in zip(simulated_tlbs(machine), tlbs.requests, tlbs.hits, strict=True)
+    )
+
+
+@apart
+def run_tlbs(
+    part: NDArray[np.int64],
+    turn: NDArray[np.int32],
+    length: NDArray[np.int64],
+    sm_part: NDArray[np.int64],
+    tlbs: Tlbs,
+    start: Int,
+    at: NDArray[np.int64],
+) -> None:
+    """Translate what all SMs passed on, in the order of rounds, within a round by SM.
+
+    ``part``, ``turn`` and ``length`` are those of :class:`placewise.memory.simulate.wave.Missed`,
+    ``sm_part`` is the wave's; ``at`` (shares * SMs,) is room to work in, ``start`` the time before.
+    """
+    shares, sms = length.shape
+    size = part.shape[0] // shares
+    left = np.int64(0)
+    for share in range(shares):
+        for sm in range(sms):
+            at[share * sms + sm] = share * size + sm_part[sm]
+            left += length[share, sm]
+    now, round_ = np.int64(start), np.int64(0)
+    while left:
+        for sm in range(sms):
+            for share in range(shares):
+                k = share * sms + sm
+                end = share * size + sm_part[sm] + length[share, sm]
+                i = at[k]
+                while i < end and turn[i] <= round_:
+                    now += 1
+                    _translate(tlbs, sm, part[i], now)
+                    i += 1
+                left -= i - at[k]
+                at[k] = i
+        round_ += 1
+
+
+@apart
+def _translate(tlbs: Tlbs, sm: Int, part: Int, now: Int) -> None:
+    level, levels = np.int64(0), tlbs.level.shape[0]
+    line = part >> LINE_BIT
+    missing = np.int64(1)
+    while missing and level < levels:
+        page = line >> tlbs.level[level, PAGE_SHIFT]
+        number = tlbs.level[level, FIRST_SET] + page % tlbs.level[level, SETS]
+        g = shape_of(tlbs.caches.geometry, number)
+        instance = sm // tlbs.level[level, SHARED_BY]
+        missing, _, _, _ = access_line(tlbs.caches, g, instance, page, 1, READ, now)
+        tlbs.requests[level] += 1
+        tlbs.hits[level] += 1 - missing
+        level += 1
+    tlbs.misses[(part >> PAIR_BIT) & MOST_PAIRS] += missing
