@@ -63,7 +63,7 @@ def test_every_figure_has_a_source(name):
         figures |= {"blockSize"} if memory.block_bytes else set()
         figures |= {"banks"} if memory.banks else set()
         assert figures <= {field for field, _ in memory.sources}, memory.name
-    assert len(machine.limits.sources) == 13
+    assert len(machine.limits.sources) >= 13
     assert {field for field, _ in machine.processor.sources} == {"die", "tpc", "sm"}
 
 

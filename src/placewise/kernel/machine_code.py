@@ -43,6 +43,17 @@ class MachineCode:
 
 
 @lru_cache(maxsize=_REMEMBERED)
+def listing_of(cubin: bytes, entry: str) -> Listing:
+    """The instructions of the kernel ``entry`` of a cubin that nvdisasm reads.
+
+    Raises CompileError where it cannot be read, UnsupportedError for an operand of unknown form.
+    """
+    instructions = disassemble(cubin, ("-c", "-json"))
+    lines = disassemble(cubin, ("-c", "-gi"))
+    return read_listing(entry, read_cubin(cubin, entry).code, instructions, lines)
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def machine_code(kernel: Kernel) -> MachineCode:
     """The machine code of ``kernel``, disassembled.
 
@@ -55,7 +66,6 @@ def machine_code(kernel: Kernel) -> MachineCode:
     if facts.target < OLDEST_DISASSEMBLED:
         return MachineCode(kernel, facts, kernel.spills, None, {}, {})
     instructions = disassemble(kernel.cubin, ("-c", "-json"))
-    lines = disassemble(kernel.cubin, ("-c", "-gi"))
     try:
         live = live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
     except CompileError:  # of the cubins of older compilers nvdisasm prints no life ranges
@@ -64,7 +74,7 @@ def machine_code(kernel: Kernel) -> MachineCode:
         kernel,
         facts,
         kernel.spills,
-        read_listing(kernel.entry, facts.code, instructions, lines),
+        listing_of(kernel.cubin, kernel.entry),
         printed(instructions, kernel.entry),
         live,
     )

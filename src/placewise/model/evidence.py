@@ -20,7 +20,7 @@ from placewise.execute.sketch.chunk import chunk_of
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch, ScalarArgument
-from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, machine_code
+from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.bursts import first_of_bursts
@@ -31,6 +31,7 @@ from placewise.memory.simulate.traffic import Traffic
 from placewise.model.base import Evidence
 from placewise.model.footprint import within_arrays
 from placewise.model.outline import outline_of
+from placewise.model.timeline.schedule import instructions as instructions_of
 
 RECORDS = 2_000_000
 """Warp accesses traced of a kernel that cannot be sketched, about: a few waves of most launches."""
@@ -114,14 +115,13 @@ def _sketched(
     execution = _execution(seen, blocks)
     sizes = [(a.name, a.data.nbytes) for a in inputs.arguments if not isinstance(a, ScalarArgument)]
     sizes += [(name, data.nbytes) for name, data in inputs.constants]
-    code = machine_code(kernel)
     launch_facts = LaunchFacts(
         launch,
         resident,
         shared,
         facts.frame_bytes + (facts.stack_bytes or 0),
         tuple(sizes),
-        bursts=first_of_bursts(code.instructions),
+        bursts=first_of_bursts(instructions_of(kernel)),
     )
     traffic = _traffic(seen, launch_facts, machine, execution)
     fetched = code_traffic(execution, launch, resident, machine, traffic.sector_bytes)

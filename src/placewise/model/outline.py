@@ -23,7 +23,6 @@ LINE_BYTES = 128
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
-_WIDE = BANKS * BANK_BYTES
 _MOST_COUNTED = 256
 """Executions of one instruction whose passes are counted; more are taken to be like these."""
 _THROUGH_L1 = ("global", "local", "generic", "texture")
@@ -126,34 +125,33 @@ def _waits(terminator: object) -> bool:
 
 def _passes(sketch: Sketch) -> dict[int, Passes]:
     """Passes of each instruction's accesses, by its offset."""
-    counted: dict[int, list[tuple[float, float]]] = {}
-    addresses: dict[int, list[NDArray[np.int64]]] = {}
+    counted: dict[int, list[NDArray[np.float64]]] = {}
+    touched: dict[int, list[NDArray[np.int64]]] = {}
+    seen: dict[int, int] = {}
     for access in sketch.accesses:
         site = sketch.sites[access.site]
-        if site.space not in _THROUGH_L1:
+        place = site.ptx_line
+        if site.space not in _THROUGH_L1 or seen.get(place, 0) >= _MOST_COUNTED:
             continue
-        known = counted.setdefault(site.ptx_line, [])
-        if len(known) >= _MOST_COUNTED:
-            continue
-        for offset, mask in zip(access.offset, access.mask, strict=True):
-            active = offset[mask]
-            if site.space == "local":
-                # The threads of a warp have their words side by side.
-                words = max(1.0, site.lane_bytes / BANK_BYTES)
-                known.append((words, words))
-                continue
-            lanes = np.flatnonzero(mask)
-            lines = np.union1d(active // LINE_BYTES, (active + site.lane_bytes - 1) // LINE_BYTES)
-            data = 0.0 if site.kind == "store" else data_passes(active, lanes, site.lane_bytes)
-            known.append((data, float(len(lines))))
-            if site.kind == "atomic":
-                addresses.setdefault(site.ptx_line, []).append(np.unique(active))
-    result = {}
-    for offset, each in counted.items():
-        if each:
-            data, lines = np.mean(each, axis=0)
-            result[offset] = Passes(float(data), float(lines), _hottest(addresses.get(offset)))
-    return result
+        seen[place] = seen.get(place, 0) + len(access.mask)
+        if site.space == "local":
+            # The threads of a warp have their words side by side.
+            words = max(1.0, site.lane_bytes / BANK_BYTES)
+            each = np.full((len(access.mask), 2), words)
+        else:
+            data = data_passes(access.offset, access.mask, site.lane_bytes)
+            each = np.stack([data, lines(access.offset, access.mask, site.lane_bytes)], axis=1)
+            if site.kind == "store":
+                each[:, 0] = 0.0
+        counted.setdefault(place, []).append(each)
+        if site.kind == "atomic":
+            touched.setdefault(place, []).extend(
+                np.unique(o[m]) for o, m in zip(access.offset, access.mask, strict=True)
+            )
+    return {
+        place: Passes(*np.concatenate(each).mean(axis=0).tolist(), _hottest(touched.get(place)))
+        for place, each in counted.items()
+    }
 
 
 def _hottest(touched: list[NDArray[np.int64]] | None) -> float:
@@ -163,18 +161,51 @@ def _hottest(touched: list[NDArray[np.int64]] | None) -> float:
     return float(count.max()) / len(touched)
 
 
-def data_passes(offsets: NDArray[np.int64], lanes: NDArray[np.int64], lane_bytes: int) -> float:
-    """Cycles of L1's data array for one load: lanes that fill 128 bytes go together, and different
-    words of one bank one after another, as in shared memory.
+def lines(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n,) lines that the active lanes of each access touch; both arguments are (n, 32)."""
+    ends = np.stack([offsets, offsets + lane_bytes - 1], axis=2).reshape(len(offsets), -1)
+    return _different(ends // LINE_BYTES, np.repeat(mask, 2, axis=1))
 
-    ``offsets`` (n,) bytes and ``lanes`` (n,) numbers of the active lanes. Measured cycles of strided
-    loads (gpu-benches, gpu-strides on A100, A40 and H200) are the larger of this and of the tags'.
+
+def _different(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n,) how many different values each row has where its mask holds."""
+    far = np.iinfo(np.int64).max
+    ordered = np.sort(np.where(mask, values, far), axis=1)
+    new = np.diff(ordered, axis=1, prepend=-1) != 0
+    return (new & (ordered != far)).sum(axis=1).astype(np.float64)
+
+
+def data_passes(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n,) cycles of L1's data array for each load: lanes that fill 128 bytes go together, and
+    different words of one bank one after another, as in shared memory.
+
+    ``offsets`` and ``mask`` (n, 32) are the lanes' bytes and which are active. Measured cycles of
+    strided loads (gpu-benches, gpu-strides on A100, A40 and H200) are the larger of this and of the
+    tags'.
     """
     words = max(1, lane_bytes // BANK_BYTES)
-    group = lanes // max(1, BANKS // words)
-    total = 0
-    for g in np.unique(group):
-        first = offsets[group == g] // BANK_BYTES
-        own = np.unique((first[:, None] + np.arange(words)).ravel())
-        total += int(np.bincount(own % BANKS).max())
-    return float(total)
+    per_group = max(1, BANKS // words)
+    total = np.zeros(len(offsets))
+    for first in range(0, 32, per_group):
+        own = offsets[:, first : first + per_group] // BANK_BYTES
+        active = np.repeat(mask[:, first : first + per_group], words, axis=1)
+        word = (own[:, :, None] + np.arange(words)).reshape(len(offsets), -1)
+        total += _conflicts(word, active)
+    return total
+
+
+def _conflicts(word: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n,) most different words in one bank; equal words of a row count once."""
+    if not len(word):
+        return np.zeros(0)
+    far = np.iinfo(np.int64).max
+    ordered = np.sort(np.where(active, word, far), axis=1)
+    new = (np.diff(ordered, axis=1, prepend=-1) != 0) & (ordered != far)
+    row = np.repeat(np.arange(len(word)), word.shape[1]).reshape(word.shape)
+    at = (row * BANKS + ordered % BANKS)[new]
+    per_bank = np.bincount(at, minlength=len(word) * BANKS).reshape(len(word), BANKS)
+    return per_bank.max(axis=1).astype(np.float64)

@@ -16,9 +16,9 @@ from placewise.execute.lower_sass.texture import Shapes, shapes_of
 from placewise.execute.lower_sass.webs import split_webs
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
+from placewise.kernel.machine_code import listing_of
 from placewise.kernel.ptx import Module
-from placewise.kernel.sass import Listing, read_listing
-from placewise.kernel.toolchain import disassemble
+from placewise.kernel.sass import Listing
 
 COVERED = (75, 80, 86, 87, 89, 90)
 """Targets, compute capability times ten, whose machine code is known here."""
@@ -34,12 +34,7 @@ def lower_machine_code(kernel: Kernel, module: Module, first_window: int) -> Pro
     if kernel.cubin is None:
         raise UnsupportedError("this kernel has no machine code", where=kernel.filename)
     facts = read_cubin(kernel.cubin, kernel.entry)
-    listing = read_listing(
-        kernel.entry,
-        facts.code,
-        disassemble(kernel.cubin, ("-c", "-json")),
-        disassemble(kernel.cubin, ("-c", "-gi")),
-    )
+    listing = listing_of(kernel.cubin, kernel.entry)
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
     shapes = shapes_of(module)
     return lower_sass(listing, facts, symbols, module.files, kernel.filename, shapes)

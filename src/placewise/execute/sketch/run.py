@@ -108,7 +108,8 @@ def sketch(
     ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
     as it is before the launch, and what they write themselves. Raises UnsupportedError for kernels
     whose warps wait for each other outside of barriers, for what is relevant and not covered, and
-    where more than ``work`` nodes would have to be computed; CaseError where inputs or launch do not fit the kernel.
+    where more than ``work`` nodes would have to be computed; CaseError where inputs or launch do
+    not fit the kernel.
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs))

@@ -218,7 +218,8 @@ def _warps(
     warps = target.resident_warps
     per_warp = target.requests / target.total_warps
     lanes = min((p.lanes_per_cycle or WARP for p in pipes_of(machine, "LDG")), default=WARP)
-    departure = target.passes_per_request * WARP / lanes
+    # The units take a request's addresses while its earlier passes are served.
+    departure = max(target.passes_per_request, WARP / lanes)
     peak = access / departure
     bandwidth, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
     if target.dram_sectors and bandwidth is not None and clock is not None:

@@ -68,7 +68,7 @@ def _part(
         if site is not None:
             array = site.array or f"({site.site.space} memory)"
             terms.append(Term(array, name, False, site.requests, amount))
-    return PathTime(name, sum(cycles.values()), _joined(terms), _most(lines))
+    return PathTime(name, float(sum(cycles.values())), _joined(terms), _most(lines))
 
 
 def _joined(terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -102,16 +102,18 @@ def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:
             (t.dram_sectors.value, dram_rate, "DRAM", dram, lines_dram),
         ):
             if sectors > 0 and t.site.space not in ("shared", "constant"):
-                cycles = sectors * sector / rate
+                cycles = float(sectors * sector / rate)
                 terms.append(Term(array, name, False, sectors, cycles))
                 if t.site.source_line is not None:
                     lines[line] = lines.get(line, 0.0) + cycles
     written = run.traffic.dram_sectors_written().value
     if written:
-        dram.append(Term("(written back)", "DRAM", False, written, written * sector / dram_rate))
+        dram.append(
+            Term("(written back)", "DRAM", False, written, float(written * sector / dram_rate))
+        )
     code = run.traffic.instructions.sectors()
     if code:
-        l2.append(Term("(machine code)", "L2", False, code, code * sector / l2_rate))
+        l2.append(Term("(machine code)", "L2", False, code, float(code * sector / l2_rate)))
     return [
         PathTime(f"{name} bandwidth", sum(t.cycles for t in terms), _joined(terms), _most(lines))
         for name, terms, lines in (("L2", l2, lines_l2), ("DRAM", dram, lines_dram))

@@ -72,7 +72,7 @@ class TimelineModel:
         ]
         parts.sort(key=lambda part: -part.cycles)
         bounds = [p.cycles for p in parts if p.path.endswith("bandwidth")]
-        total = max(on_sm.total, *bounds, 0.0) + overhead
+        total = float(max(on_sm.total, *bounds, 0.0) + overhead)
         interval = (total * TIME_ERROR.low, total * TIME_ERROR.high)
         return Prediction(
             self.name,

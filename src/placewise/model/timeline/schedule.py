@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from placewise.errors import MachineError, UnsupportedError
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.sass.classes import group
+from placewise.kernel.machine_code import listing_of
+from placewise.kernel.sass.classes import group, without_padding
 from placewise.kernel.sass.control import control
 from placewise.kernel.sass.instruction import Instruction
 from placewise.machine.machine import Machine, Pipe
@@ -93,8 +93,9 @@ def partitions(machine: Machine) -> int:
 
 
 def instructions(kernel: Kernel) -> tuple[Instruction, ...]:
-    """The kernel's machine code."""
-    return machine_code(kernel).instructions
+    """The kernel's machine code; raises as :func:`placewise.kernel.machine_code.listing_of`."""
+    assert kernel.cubin is not None
+    return without_padding(listing_of(kernel.cubin, kernel.entry).instructions)
 
 
 def table(
@@ -110,8 +111,11 @@ def table(
     naming the instruction, where the machine file has no pipe for one that is executed.
     """
     rows = []
+    pipes: dict[str, Pipe] = {}
     for i in code:
-        pipe = _pipe(i, machine) if i.offset in executed else None
+        pipe = None
+        if i.offset in executed:
+            pipe = pipes[i.opcode] = pipes.get(i.opcode) or _pipe(i, machine)
         rows.append(_row(i, pipe, machine, reach.get(i.offset), i.offset in barriers))
     return np.array(rows, np.float64).reshape(len(rows), len(COLUMNS))
 

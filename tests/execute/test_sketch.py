@@ -1,0 +1,138 @@
+"""A sketch against the executor: the same executions, the same accesses, block by block."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from constructs import CONSTRUCTS
+
+from placewise.errors import UnsupportedError
+from placewise.execute import execute, lane_offsets
+from placewise.execute.sketch import sketch
+from placewise.execute.sketch.chunk import chunk_of
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import (
+    ArrayArgument,
+    Inputs,
+    Launch,
+    ScalarArgument,
+    TextureArgument,
+)
+from placewise.kernel.nvrtc import compile_kernel
+
+
+class Records:
+    """Everything that a run delivers."""
+
+    def begin(self, sites, arrays):
+        self.found = []
+
+    def chunk(self, chunk):
+        self.found += lanes(chunk)
+
+
+def lanes(chunk):
+    """(site, block, warp, phase, array, lane, offset) of every lane's accesses, sorted."""
+    offsets = lane_offsets(chunk)
+    result = []
+    for n in range(len(chunk)):
+        active = chunk.mask[n] >> np.arange(32, dtype=np.uint32) & 1 != 0
+        who = [int(getattr(chunk, c)[n]) for c in ("site", "block", "warp", "phase", "array")]
+        result += [(*who, lane, int(offsets[n][lane])) for lane in np.flatnonzero(active).tolist()]
+    return sorted(result)
+
+
+def argument(name, value):
+    if isinstance(value, np.ndarray):
+        return ArrayArgument(name, value)
+    return value if isinstance(value, TextureArgument) else ScalarArgument(name, value)
+
+
+def compared(kernel, launch, inputs, blocks):
+    seen = sketch(kernel, launch, inputs, blocks)
+    records = Records()
+    run = execute(kernel, launch, inputs, consumer=records, run_blocks=blocks, threads=1)
+    np.testing.assert_array_equal(seen.executions[:, :, 1].sum(axis=0), run.block_executions[:, 1])
+    # Where lanes that parted meet again may differ by a block.
+    warps = seen.executions[:, :, 0].sum(axis=0)
+    np.testing.assert_allclose(warps, run.block_executions[:, 0], rtol=0.1, atol=1)
+    assert lanes(chunk_of(seen)) == sorted(records.found)
+    return seen
+
+
+SOURCE = """
+extern "C" __global__ void f(const int *index, const float *x, float *y, int n) {
+    __shared__ int order[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    order[threadIdx.x] = i < n ? index[i] : 0;
+    __syncthreads();
+    float sum = 0.0f;
+    for (int k = 0; k < order[127 - threadIdx.x] % 7; ++k)
+        sum += x[(order[threadIdx.x] * 5 + k * 3) % n];
+    unsigned before = __ballot_sync(0xffffffffu, sum > 0.5f);
+    if (i < n) y[(i + __popc(before)) % n] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("machine_code", [False, True])
+def test_data_that_decide_paths_and_addresses(machine_code):
+    kernel = compile_kernel(SOURCE, "f.cu", "f", CompileOptions(arch="sm_86"))
+    n = 1000
+    random = np.random.default_rng(3)
+    inputs = Inputs(
+        (
+            ArrayArgument("index", random.integers(0, n, n).astype(np.int32)),
+            ArrayArgument("x", random.random(n).astype(np.float32)),
+            ArrayArgument("y", np.zeros(n, np.float32)),
+            ScalarArgument("n", np.int32(n)),
+        )
+    )
+    kernel = replace(kernel, machine_code=machine_code)
+    seen = compared(kernel, Launch((8, 1, 1), (128, 1, 1)), inputs, np.array([0, 3, 7]))
+    assert seen.step_phase.max() == 1
+    assert len(seen.path(0)) > 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "guards",
+        "interpreter_switch",
+        "three_dimensions",
+        "dynamic_shared",
+        "warp_matches",
+        "barrier_reductions",
+        "jumps_across",
+        "carries",
+    ],
+)
+def test_constructs(name):
+    source, launch, values, constants = CONSTRUCTS[name]
+    kernel = compile_kernel(source, f"{name}.cu", "k", CompileOptions(arch="sm_80"))
+    launch = Launch(*launch)
+    inputs = Inputs(tuple(argument(k, v) for k, v in values.items()), constants)
+    compared(replace(kernel, machine_code=True), launch, inputs, np.arange(launch.blocks))
+
+
+def test_arithmetic_that_decides_nothing_is_left_out():
+    source = """extern "C" __global__ void f(const float *x, float *y) {
+        float v = x[threadIdx.x];
+        for (int k = 0; k < 64; ++k) v = sinf(v) * 1.5f + __expf(v);
+        y[threadIdx.x] = v; }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
+    inputs = Inputs(
+        tuple(ArrayArgument(name, np.ones(32, np.float32)) for name in ("x", "y")),
+    )
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    seen = sketch(replace(kernel, machine_code=True), launch, inputs, np.arange(1))
+    assert [seen.sites[a.site].kind for a in seen.accesses] == ["load", "store"]
+
+
+def test_limits():
+    endless = """extern "C" __global__ void f(volatile int *x) { while (*x) { } }"""
+    kernel = compile_kernel(endless, "f.cu", "f", CompileOptions(arch="sm_86"))
+    inputs = Inputs((ArrayArgument("x", np.ones(1, np.int32)),))
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    with pytest.raises(UnsupportedError):
+        sketch(kernel, launch, inputs, np.arange(1), work=1000)

@@ -1,0 +1,198 @@
+"""The timeline against schedules worked out by hand, and the parts of its evidence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.case import CompileOptions
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
+from placewise.kernel.nvrtc import compile_kernel
+from placewise.machine import load_machine
+from placewise.model import Evidence, relative_times, timeline_model
+from placewise.model.evidence import evidence_of
+from placewise.model.outline import Outline, data_passes, lines
+from placewise.model.timeline.launch import course
+from placewise.model.timeline.pace import dram_bytes_per_cycle
+from placewise.model.timeline.schedule import Row, tag_cycles
+from placewise.model.timeline.warps import Pace, run
+
+A100 = load_machine("A100")
+PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
+"""One partition, endless bandwidth, no gaps: times that can be added up by hand."""
+MATH = Row(0, 2.0, 0, 0.0, 0.0, 0.0, 4.0, -1, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
+LOAD = Row(1, 1.0, 1, 2.0, 30.0, 10.0, 1.0, 0, -1, 0, 0, 0.0, 0.0, 0.0, 0.0)
+USE = MATH._replace(waits=1)
+SYNC = MATH._replace(pipe=2, busy=1.0, barrier=1)
+
+
+def cycles(rows, path, *, warps=1, resident=1, blocks=1, pace=PACE):
+    table = np.array(rows, np.float64)
+    path = np.array(path, np.int64)
+    one = np.zeros(1, np.int64)
+    return run(
+        table, path, one, np.array([len(path)]), np.zeros((1, warps), np.int64), resident, blocks,
+        pace,
+    )  # fmt: skip
+
+
+def test_stall_counts_pace_one_warp():
+    # Issues at 0, 4, 8 and 12; the run ends in the cycle after the last issue.
+    assert cycles([MATH], [0, 0, 0, 0]) == 13
+
+
+def test_another_warp_fills_the_stalls_until_the_pipe_is_full():
+    # Two cycles of the pipe for each of 4 · 16 instructions: 128, less what is left at the end.
+    assert cycles([MATH], [0] * 16, warps=4) == pytest.approx(128, abs=6)
+    # One warp alone: 15 stalls of 4 cycles.
+    assert cycles([MATH], [0] * 16, warps=1) == 61
+
+
+def test_a_result_is_waited_for():
+    # Load at 0, its turn ends at 2, its result comes at 32; its user issues then.
+    assert cycles([LOAD, USE], [0, 1]) == 33
+
+
+def test_loads_queue_for_the_shared_pipe():
+    # 40 loads of two passes by one warp: the pipe is busy for 80 cycles, then 30 to the result.
+    assert cycles([LOAD, USE], [0] * 40 + [1]) == 40 * 2 + 30 + 1
+
+
+def test_misses_wait_for_l2_and_its_bandwidth():
+    miss = LOAD._replace(l2_bytes=128.0, misses=1.0)
+    assert cycles([miss, USE], [0, 1]) == 2 + 200 + 1
+    slow = PACE._replace(l2_cycles_per_byte=1.0)
+    assert cycles([miss, USE], [0] * 4 + [1], pace=slow) == 2 + 4 * 128 + 200 + 1
+    # Every second one misses: two of four queue up.
+    half = LOAD._replace(l2_bytes=64.0, misses=0.5)
+    assert cycles([half, USE], [0] * 4 + [1], pace=slow) == 2 + 4 * 64 + 200 + 1
+
+
+def test_misses_of_l2_wait_for_dram():
+    far = LOAD._replace(l2_bytes=32.0, dram_bytes=32.0, misses=1.0, far=1.0)
+    assert cycles([far, USE], [0, 1]) == 2 + 400 + 1
+
+
+def test_a_barrier_lets_all_go_on_together():
+    # Two warps on one partition: the second's barrier issues at 1, both go on 10 cycles later.
+    assert cycles([SYNC, MATH], [0, 1], warps=2) == 1 + 10 + 2 + 1
+
+
+def test_blocks_follow_one_another():
+    launch = PACE._replace(launch=50.0)
+    one = cycles([MATH], [0] * 4, pace=launch)
+    three = cycles([MATH], [0] * 4, blocks=3, pace=launch)
+    assert one == 50 + 13
+    assert three == 3 * (50 + 12) + 1
+    # Side by side they hide each other's stalls.
+    assert cycles([MATH], [0] * 4, blocks=2, resident=2, pace=launch) < one + 4
+
+
+def outline_of_math(warps):
+    zero = np.zeros(1, np.int64)
+    return Outline(
+        np.zeros(64, np.int64), zero, np.array([64]), np.zeros((1, warps), np.int64), frozenset(),
+        {}, 1.0,
+    )  # fmt: skip
+
+
+def test_a_long_launch_goes_on_as_it_began():
+    table, offsets = np.array([MATH], np.float64), np.zeros(1, np.int64)
+    found = course(table, outline_of_math(4), offsets, 2, 1000.0, PACE)
+    # 4 warps · 64 instructions · 2 cycles of the pipe for each block.
+    assert found.per_block == pytest.approx(512, rel=0.02)
+    assert found.total == pytest.approx(1000 * 512, rel=0.02)
+
+
+def test_a_short_launch_is_as_long_as_its_busiest_sm():
+    table, offsets = np.array([MATH], np.float64), np.zeros(1, np.int64)
+    one = course(table, outline_of_math(4), offsets, 2, 0.3, PACE)
+    assert one.total == pytest.approx(512, rel=0.02)
+
+
+def strided(step, lane_bytes=4, start=0):
+    lane = np.arange(32) * step * 4 + start
+    return lane[None, :], np.ones((1, 32), bool), lane_bytes
+
+
+@pytest.mark.parametrize(("step", "measured"), [(1, 1.0), (2, 2.0), (4, 4.0), (8, 8.0), (16, 16.0)])
+def test_data_passes_are_bank_conflicts(step, measured):
+    # gpu-benches, gpu-strides: cycles of strided loads of floats in L1 on an A100.
+    assert data_passes(*strided(step))[0] == measured
+
+
+@pytest.mark.parametrize(
+    ("step", "measured"), [(1, 1.02), (3, 1.63), (5, 2.20), (7, 2.67), (9, 3.03), (31, 8.5)]
+)
+def test_tags_bound_odd_strides(step, measured):
+    # No bank conflicts; the same source. Accesses start anywhere in a line there.
+    assert data_passes(*strided(step))[0] == 1.0
+    starts = range(0, 128, 4)
+    touched = np.mean([lines(*strided(step, start=s))[0] for s in starts])
+    aligned = step == 1
+    found = tag_cycles(1.0 if aligned else float(touched), A100)
+    assert found == pytest.approx(measured, rel=0.2)
+
+
+def test_wide_loads_take_a_pass_for_each_128_bytes():
+    wide = np.arange(32)[None, :] * 16
+    assert data_passes(wide, np.ones((1, 32), bool), 16)[0] == 4.0
+    assert lines(wide, np.ones((1, 32), bool), 16)[0] == 4.0
+    some = np.arange(32)[None, :] < 8
+    assert data_passes(wide, some, 16)[0] == 1.0
+
+
+STREAM = """extern "C" __global__ void copy(const float4 *from, float4 *to, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i]; }"""
+
+
+def predicted(source, name, arrays, launch, machine=A100):
+    kernel = compile_kernel(source, f"{name}.cu", name, CompileOptions(arch="sm_80"))
+    n = arrays[0].size // 4
+    arguments = [ArrayArgument(f"a{k}", a) for k, a in enumerate(arrays)]
+    inputs = Inputs((*arguments, ScalarArgument("n", np.int32(n))))
+    return timeline_model().predict(evidence_of(kernel, launch, inputs, machine), machine)
+
+
+def test_a_copy_takes_what_dram_needs():
+    n = 1 << 22
+    arrays = [np.ones(4 * n, np.float32), np.zeros(4 * n, np.float32)]
+    found = predicted(STREAM, "copy", arrays, Launch((n // 256, 1, 1), (256, 1, 1)))
+    assert found.binding == "DRAM bandwidth"
+    # What is read, and what is written but for a part that stays in L2.
+    read = 16 * n / dram_bytes_per_cycle(A100)
+    assert 1.4 * read <= found.total <= 2.2 * read
+    low, high = found.uncertainty
+    assert low < found.total < high
+    assert found.nanoseconds == pytest.approx(found.total / 1.41)
+    dram = next(part for part in found.parts if part.path == "DRAM bandwidth")
+    assert {"a0"} <= {name for name, _ in dram.arrays}
+
+
+def test_a_ratio_of_times_has_the_models_error():
+    arrays = [np.ones(1 << 14, np.float32), np.zeros(1 << 14, np.float32)]
+    one = predicted(STREAM, "copy", arrays, Launch((16, 1, 1), (256, 1, 1)))
+    ratio = relative_times(one, one)
+    assert ratio.ratio == 1.0
+    assert ratio.low < 1.0 < ratio.high
+    assert not ratio.certain_gain
+
+
+def test_refusals():
+    with pytest.raises(UnsupportedError, match="needs a simulated launch"):
+        timeline_model().predict(Evidence(), A100)
+    kernel = compile_kernel(STREAM, "copy.cu", "copy", CompileOptions(arch="sm_80"))
+    inputs = Inputs(
+        (
+            ArrayArgument("from", np.ones(1024, np.float32)),
+            ArrayArgument("to", np.ones(1024, np.float32)),
+            ScalarArgument("n", np.int32(256)),
+        )
+    )
+    evidence = evidence_of(kernel, Launch((1, 1, 1), (256, 1, 1)), inputs, A100)
+    pipes = tuple(p for p in A100.pipes if p.name != "lsu")
+    without = replace(A100, pipes=pipes)
+    with pytest.raises(UnsupportedError, match=r"no pipe of A100 is known to run 'LDG"):
+        timeline_model().predict(evidence, without)
