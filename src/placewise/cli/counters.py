@@ -58,10 +58,7 @@ def counters(
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Predict hardware counters, under Nsight Compute's names, without a GPU.
-
-    Example: placewise counters spmv -m RTX2080Ti --measured profile.ncu-rep --by line
-    """
+    """Predict hardware counters, under Nsight Compute's names, without a GPU."""
     from placewise.advise.counters import predict_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import counters_document, render_counters, report_console

@@ -157,7 +157,7 @@ app.command(
     "counters",
     epilog="Examples:\n\n"
     "`placewise counters spmv -m A4000 --by array`\n\n"
-    "`placewise counters mine.toml -m RTX2080Ti --nvrtc 12.9 --measured profile.csv`",
+    "`placewise counters mine.toml -m RTX2080Ti --nvrtc 12.9 --measured profile.ncu-rep`",
 )(counters)
 app.command(
     "run",
