@@ -84,8 +84,16 @@ def new_log(entries: int) -> Log:
 
 def bank_traffic(banks: Banks, rounds: int) -> BankTraffic:
     """What came to the banks in so many rounds."""
-    columns = banks.state[:, : GAP_SQUARES + 1].astype(np.float64).T
-    return BankTraffic(*(np.ascontiguousarray(c) for c in columns), float(rounds))
+    counts = banks.state.astype(np.float64)
+    return BankTraffic(
+        requests=counts[:, REQUESTS],
+        hits=counts[:, HITS],
+        misses=counts[:, MISSES],
+        conflicts=counts[:, CONFLICTS],
+        gap_sum=counts[:, GAPS],
+        gap_squares=counts[:, GAP_SQUARES],
+        rounds=float(rounds),
+    )
 
 
 @apart

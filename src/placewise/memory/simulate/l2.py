@@ -70,8 +70,8 @@ def run_l2(
     while count:
         left = 0
         for k in range(count):
-            sm = np.uintp(busy[k])
-            i, stop = at[sm], end[sm]
+            source = np.uintp(busy[k])
+            i, stop = at[source], end[source]
             while i < stop and turns[np.uintp(i)] <= turn:
                 order[np.uintp(n)] = parts[np.uintp(i)]
                 room.turn[np.uintp(n)] = first_round + turn
@@ -84,9 +84,9 @@ def run_l2(
                     )  # fmt: skip
                     now += n
                     n = np.int64(0)
-            at[sm] = i
+            at[source] = i
             if i < stop:
-                busy[left] = sm
+                busy[left] = source
                 left += 1
         count = left
         turn += 1

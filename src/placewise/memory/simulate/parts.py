@@ -23,6 +23,8 @@ the pair of instruction and array, and in bit 0 whether it is the last part of i
 SECTORS = (1 << LINE_BIT - SECTOR_BIT) - 1
 MOST_PAIRS = (1 << SECTOR_BIT - PAIR_BIT) - 1
 MOST_LINES = 1 << 31
+MARKS = 256
+"""Places by which lines of an access are found again: so many that two lines rarely share one."""
 OFFSET = (1 << WINDOW_SHIFT) - 1
 """Bits of an address that are the offset in its array."""
 
@@ -63,6 +65,9 @@ class Buffer(NamedTuple):
     lines: NDArray[np.int32]
     sectors: NDArray[np.int64]
     """Room for the lines of one access, and for the sectors of each."""
+    marks: NDArray[np.int64]
+    """(MARKS + 1,) where lines of the present access lie, by the lowest bits of their numbers; the
+    last word numbers the accesses."""
 
 
 def new_buffer(blocks: int) -> Buffer:
@@ -74,6 +79,7 @@ def new_buffer(blocks: int) -> Buffer:
         np.zeros(2, np.int64),
         np.empty(MOST_PARTS + 16, np.int32),
         np.empty(MOST_PARTS, np.int64),
+        np.zeros(MARKS + 1, np.int64),
     )
 
 
@@ -190,6 +196,50 @@ def lane_parts(
         part = head + (np.int64(lines[k]) << LINE_BIT) + (sectors[k] << SECTOR_BIT)
         buffer.part[np.uintp(n + k)] = part
     return n + count
+
+
+@apart
+def gather(
+    offsets: Any, row: Int, lanes: Int, width: Int, head: Int, buffer: Buffer, n: Int, cut: Cut
+) -> Int:
+    """Add the parts of ``lanes`` lanes whose offsets start at ``row``; -1 where a lane's bytes are
+    of two sectors."""
+    part, marks, begun = buffer.part, buffer.marks, n
+    serial = marks[MARKS] + 1
+    marks[MARKS] = serial
+    per_shift = cut.line_shift - cut.sector_shift
+    within = (np.int64(1) << per_shift) - 1
+    first_line = head >> LINE_BIT
+    last = np.int64(-1)
+    for k in range(row, row + lanes):
+        place = np.int64(offsets[np.uintp(k)])
+        sector = place >> cut.sector_shift
+        if (place + width - 1) >> cut.sector_shift != sector:
+            return np.int64(-1)
+        line = first_line + (sector >> per_shift)
+        bit = np.int64(1) << (SECTOR_BIT + (sector & within))
+        if line == last:
+            part[np.uintp(n - 1)] |= bit
+            continue
+        mark = np.uintp(line & (MARKS - 1))
+        found = marks[mark]
+        at = n
+        if found >> 8 == serial:
+            at = begun + (found & 0xFF)
+            if part[np.uintp(at)] >> LINE_BIT != line:
+                at = begun
+                while at < n and part[np.uintp(at)] >> LINE_BIT != line:
+                    at += 1
+        else:
+            marks[mark] = (serial << 8) | (n - begun)
+        if at == n:
+            part[np.uintp(n)] = head + ((sector >> per_shift) << LINE_BIT) + bit
+            n += 1
+            last = line
+        else:
+            part[np.uintp(at)] |= bit
+            last = line if at == n - 1 else np.int64(-1)
+    return n
 
 
 @inlined

@@ -25,6 +25,7 @@ from placewise.memory.simulate.parts import (
     SECTORS,
     Buffer,
     Cut,
+    gather,
     lane_parts,
     ranges,
 )
@@ -237,6 +238,9 @@ def collect(
                 frame = np.int64(-1)
                 if flags & IN_LOCAL:
                     frame = seat * cut.frame_words * 32
+                elif record.row >= 0:
+                    its_row = np.int64(record.row)
+                    n = gather(offsets, its_row, bits(mask), width, row.head, buffer, begun, cut)
                 else:
                     n = ranges(record, start, width, part, begun, row.head, cut)
                 if n < 0:

@@ -105,16 +105,21 @@ def new_room(
     def room(size: int) -> NDArray[np.int64]:
         return np.zeros(size, np.int64)
 
+    most = max(warps, sms)
     return Room(
-        *(room(max(warps, sms)) for _ in range(5)),
-        room(blocks),
-        room(pairs),
-        room(pairs),
+        alive=room(most),
+        segment=room(most),
+        at=room(most),
+        end=room(most),
+        own_phase=room(most),
+        phase=room(blocks),
+        first_of=room(pairs),
+        how=room(pairs),
         # One more, as there may be no cache of the SM at all.
-        np.array([*allocates, False], np.bool_),
-        room(shares),
-        room(AT_ONCE),
-        room(AT_ONCE),
+        allocates=np.array([*allocates, False], np.bool_),
+        out=room(shares),
+        order=room(AT_ONCE),
+        turn=room(AT_ONCE),
     )
 
 
@@ -212,12 +217,12 @@ def run_sms(
             moved = False
             left = 0
             for k in range(count):
-                w = np.uintp(alive[np.uintp(k)])
-                if phased and own_phase[w] > phase[np.uintp(w // np.uintp(warps))]:
-                    alive[np.uintp(left)] = w
+                warp = np.uintp(alive[np.uintp(k)])
+                if phased and own_phase[warp] > phase[np.uintp(warp // np.uintp(warps))]:
+                    alive[np.uintp(left)] = warp
                     left += 1
                     continue
-                i = at[w]
+                i = at[warp]
                 more = True
                 while more:
                     part = parts[np.uintp(i)]
@@ -232,16 +237,16 @@ def run_sms(
                         _first_caches(sm, n, tick, caches, per_line, room, missed, hits)
                         tick += n
                         n = np.int64(0)
-                if i == end[w]:
-                    s = segment[w] + 1
-                    if s == seat_segment[first_seat + np.int64(w) + 1]:
+                if i == end[warp]:
+                    s = segment[warp] + 1
+                    if s == seat_segment[first_seat + np.int64(warp) + 1]:
                         moved = True
                         continue
-                    segment[w] = s
-                    moved = moved or segments[s, 0] != own_phase[w]
-                    own_phase[w], i, end[w] = segments[s, 0], segments[s, 1], segments[s, 2]
-                at[w] = i
-                alive[np.uintp(left)] = w
+                    segment[warp] = s
+                    moved = moved or segments[s, 0] != own_phase[warp]
+                    own_phase[warp], i, end[warp] = segments[s, 0], segments[s, 1], segments[s, 2]
+                at[warp] = i
+                alive[np.uintp(left)] = warp
                 left += 1
             count = left
             turn += 1
