@@ -7,6 +7,7 @@ import pytest
 
 from placewise.execute.trace import Site
 from placewise.machine.machine import Dram
+from placewise.memory.simulate.dram import BankTraffic
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 from placewise.model import parallelism as pl
 from placewise.model.huang_li import banks as bk
@@ -153,6 +154,36 @@ def test_bank_loads_and_the_mean_over_banks():
     each = [bk.bank_latency(load, TIMES) for load in loads]
     assert bk.dram_latency(loads, TIMES) == pytest.approx(0.6 * each[0] + 0.4 * each[1])
     assert bk.dram_latency((), TIMES) == 0.0
+
+
+def test_no_more_wait_than_are_under_way():
+    """A thousand requests at once at a bank that takes 742 for each: 499.5 of them wait in the
+    mean, unless only ten can be under way."""
+    load = bk.BankLoad(1000.0, 0.0, 1000.0, 0.0, 0.0, 0.0)
+    assert bk.bank_latency(load, TIMES) == pytest.approx(499.5 * 742 + 742)
+    assert bk.bank_latency(load, TIMES, outstanding=10.0) == pytest.approx(11 * 742)
+    # Two such banks share twenty.
+    assert bk.dram_latency((load, load), TIMES, outstanding=20.0) == pytest.approx(11 * 742)
+
+
+def test_loads_from_what_the_memory_system_counted():
+    """Two banks, half of the launch seen in 1,000 rounds: 2,000 rounds in all. Bank 0's gaps are
+    10, 20 and 30 rounds, bank 1 was asked once."""
+    counted = BankTraffic(
+        requests=np.array([4.0, 1.0, 0.0]),
+        hits=np.array([1.0, 0.0, 0.0]),
+        misses=np.array([1.0, 1.0, 0.0]),
+        conflicts=np.array([2.0, 0.0, 0.0]),
+        gap_sum=np.array([60.0, 0.0, 0.0]),
+        gap_squares=np.array([1400.0, 0.0, 0.0]),
+        rounds=1000.0,
+    )
+    first, second = bk.loads_of(counted, 0.5)
+    assert (first.requests, first.hits, first.misses, first.conflicts) == (8, 2, 2, 4)
+    assert first.gap_mean == pytest.approx(20 / 2000)
+    assert first.gap_deviation == pytest.approx(np.std([10, 20, 30]) / 2000)
+    assert second.requests == 2
+    assert math.isinf(second.gap_mean)
 
 
 def test_even_load_is_a_poisson_stream():

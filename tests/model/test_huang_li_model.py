@@ -123,7 +123,9 @@ def test_mapped_banks_wait_by_their_own_load():
     cycles. A bank is busy for 96 · 32 B / 1,102.8 B/clk = 2.79 cycles for a hit."""
     dram = Dram(channels=6, banks=16, hit_ns=100.0, miss_ns=200.0, conflict_ns=300.0)
     machine = replace(A100, dram=dram)
-    seen = launch(banks=(BankLoad(1000.0, 500.0, 0.0, 500.0, 1 / 1000, 1 / 1000),))
+    seen = launch(
+        dram_sectors=1000.0, banks=(BankLoad(1000.0, 500.0, 0.0, 500.0, 1 / 1000, 1 / 1000),)
+    )
     parts = WHOLE.parts(seen, machine)
     hit = 96 * 32 / 1555e9 * 1410e6
     mean, gap = 2 * hit, parts.t_comp / 1000
@@ -131,6 +133,9 @@ def test_mapped_banks_wait_by_their_own_load():
     wait = (1 + 0.25) / 2 * load / (1 - load) * mean
     assert parts.dram_latency == pytest.approx(357 + wait + mean - hit)
     assert parts.events.rows == pytest.approx(500 / seen.requests)
+    # Of several sectors to a request, the bank is busy for each.
+    wider = WHOLE.parts(replace(seen, dram_sectors=2000.0), machine)
+    assert wider.dram_latency > parts.dram_latency + hit
     even = replace(WHOLE, queue="even").parts(seen, machine)
     assert even.dram_latency < parts.dram_latency
     assert even.events.rows == 0

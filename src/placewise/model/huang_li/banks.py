@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Dram
+from placewise.memory.simulate.dram import BankTraffic
 from placewise.model.queue import Kingman, QueueMoments, mean_wait
 
 HIT, MISS, CONFLICT = range(3)
@@ -115,8 +116,41 @@ def bank_loads(
     return tuple(loads)
 
 
-def bank_latency(load: BankLoad, times: RowTimes, reading: Kingman = "usual") -> float:
-    """Queueing delay and service time of one bank (Eq. 6), in the unit of ``times``."""
+def loads_of(traffic: BankTraffic, traced: float) -> tuple[BankLoad, ...]:
+    """Loads in the whole launch of the banks that are asked, of which the share ``traced`` was
+    seen; gaps as fractions of the launch's duration. Time is counted in rounds of the warps, as the
+    paper counts instructions between two requests."""
+    loads = []
+    rounds = traffic.rounds / traced
+    for n, hits, misses, conflicts, gaps, squares in zip(
+        traffic.requests, traffic.hits, traffic.misses, traffic.conflicts, traffic.gap_sum,
+        traffic.gap_squares, strict=True,
+    ):  # fmt: skip
+        if not n:
+            continue
+        mean = gaps / (n - 1) if n > 1 else np.inf
+        spread = np.sqrt(max(0.0, squares / (n - 1) - mean**2)) if n > 1 else 0.0
+        loads.append(
+            BankLoad(
+                float(n / traced),
+                float(hits / traced),
+                float(misses / traced),
+                float(conflicts / traced),
+                float(mean / rounds) if rounds else np.inf,
+                float(spread / rounds) if rounds else 0.0,
+            )
+        )
+    return tuple(loads)
+
+
+def bank_latency(
+    load: BankLoad, times: RowTimes, reading: Kingman = "usual", outstanding: float = np.inf
+) -> float:
+    """Queueing delay and service time of one bank (Eq. 6), in the unit of ``times``.
+
+    ``outstanding`` is how many requests can be at the bank at once: warps wait for theirs before
+    they send more, so none waits for longer than so many take. Not in the paper.
+    """
     outcomes = (load.hits, load.misses, load.conflicts)
     queue = QueueMoments(
         load.gap_mean,
@@ -124,16 +158,29 @@ def bank_latency(load: BankLoad, times: RowTimes, reading: Kingman = "usual") ->
         service_time(times, *outcomes),
         service_deviation(times, *outcomes),
     )
-    return mean_wait(queue, load.requests, reading) + queue.service_mean
+    wait = mean_wait(queue, load.requests, reading)
+    return min(wait, outstanding * queue.service_mean) + queue.service_mean
 
 
-def dram_latency(loads: tuple[BankLoad, ...], times: RowTimes, reading: Kingman = "usual") -> float:
+def dram_latency(
+    loads: tuple[BankLoad, ...],
+    times: RowTimes,
+    reading: Kingman = "usual",
+    outstanding: float = np.inf,
+) -> float:
     """Mean DRAM latency: every bank's, weighed by its rate of arrivals (Eq. 7). All banks work for
-    the same time, so that rates are in the ratio of requests. 0 where nothing is asked."""
+    the same time, so that rates are in the ratio of requests. 0 where nothing is asked.
+
+    ``outstanding`` requests can be under way to all banks together; each has its share of them.
+    """
     total = sum(load.requests for load in loads)
     if not total:
         return 0.0
-    return sum(load.requests / total * bank_latency(load, times, reading) for load in loads)
+    latency = 0.0
+    for load in loads:
+        share = load.requests / total
+        latency += share * bank_latency(load, times, reading, share * outstanding)
+    return latency
 
 
 def even_load(requests: float, banks: int, duration: float) -> BankLoad:

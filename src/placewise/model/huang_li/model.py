@@ -9,6 +9,7 @@ What the paper leaves open, or says of Kepler only, is read as follows.
 - Requests of shared memory do not pay the caches' hit latency. Hits are served by the cache that
   the simulation finds them in: the paper calls L2's latency for all "very limited impact", on a GPU
   whose loads pass L1 by.
+- No more requests wait at the banks than the resident warps can have under way.
 - A DRAM bank is busy for as long as its share of the bandwidth takes for a sector, stretched for
   row misses and conflicts as their latencies are. The latencies themselves as service times
   (Eq. 8 put into Eq. 10) would cap a K80 at 3 % of its bandwidth: ``service="latency"``.
@@ -146,6 +147,9 @@ class HuangLiModel:
         busy = count * target.sector_bytes / bandwidth * clock / 1e3
         times = _row_times(machine, constant if self.service == "latency" else busy)
         if self.queue == "mapped" and target.banks:
+            # A request is what a line has in one row: several sectors.
+            each = max(1.0, target.dram_sectors / sum(b.requests for b in target.banks))
+            times = bk.RowTimes(times.hit * each, times.miss * each, times.conflict * each)
             loads = tuple(
                 replace(b, gap_mean=b.gap_mean * t_comp, gap_deviation=b.gap_deviation * t_comp)
                 for b in target.banks
@@ -153,13 +157,16 @@ class HuangLiModel:
             rows = sum(b.misses + b.conflicts for b in loads)
             notes = (f"{len(loads)} banks of the DRAM are asked",)
         else:
-            loads = (bk.even_load(target.dram_sectors, count, t_comp),)
+            loads = (bk.even_load(target.dram_sectors, count, t_comp),) * count
             times = bk.RowTimes(times.hit, times.hit, times.hit)
             rows = 0.0
             why = "" if self.queue == "even" else "no address mapping of the DRAM is known: "
             notes = (f"{why}requests spread evenly over {count} banks",)
         # Beyond the constant latency, which is that of a row hit: the wait, and other rows' time.
-        more = bk.dram_latency(loads, times, self.kingman) - times.hit
+        reaching = target.global_.dram + target.texture.dram
+        asked = sum(load.requests for load in loads) / reaching if reaching else 1.0
+        waiting = target.active_sms * target.resident_warps * target.mlp * asked
+        more = bk.dram_latency(loads, times, self.kingman, waiting) - times.hit
         return constant + more, notes, rows
 
 

@@ -17,7 +17,7 @@ from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.traffic import SiteTraffic
 from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
-from placewise.model.huang_li.banks import BankLoad
+from placewise.model.huang_li.banks import BankLoad, loads_of
 from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of
 from placewise.space import Way
@@ -116,6 +116,7 @@ def observe(
         passes_per_request=passes / requests if requests else 1.0,
         dram_sectors=float(sum(s.dram_sectors.value for s in off_chip)),
         sector_bytes=float(traffic.sector_bytes),
+        banks=loads_of(traffic.banks, traffic.traced) if traffic.banks is not None else (),
     )
 
 
