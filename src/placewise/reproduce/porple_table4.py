@@ -313,7 +313,10 @@ def _table(title: str, case: Case, printed: Printed, decisions: list[Decision]) 
         ("constant answer", "", *answer, f"{score} of {printed.free * 3} in all", *EMPTY[1:])
     )
     readings = [f"{r.name}: {r.text}" for r in READINGS]
-    of_rules = [f"{paper}: {w}" for (paper, _), w in zip(printed.arrays, why, strict=True)]
+    by_rule: dict[str, list[str]] = {}
+    for (paper_name, _), rule in zip(printed.arrays, why, strict=True):
+        by_rule.setdefault(rule, []).append(paper_name)
+    of_rules = [f"{', '.join(names)}: {rule}" for rule, names in by_rule.items()]
     return Table(
         f"{title}: placements",
         (
@@ -327,6 +330,7 @@ def _table(title: str, case: Case, printed: Printed, decisions: list[Decision]) 
         ),
         tuple(rows),
         (
+            "T texture, C constant, G global, S shared, R read-only cache",
             *readings,
             "equals: placements whose longest path takes as long, so that the other paths decide; "
             "next, paper's choice: predicted time over the best's",
