@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from dataclasses import replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,12 +20,18 @@ from benchmarks.probe.drams import dram
 from benchmarks.probe.hierarchies import Hidden, machines, some_hierarchy
 from benchmarks.probe.judge import wrong_hierarchy
 from benchmarks.probe.published import published
+from benchmarks.probe.session import whole_probe
 from benchmarks.results import Figure, report
 from placewise.probe.averages import saavedra, saavedra_line, wong, wong_line
+from placewise.probe.chase import Chase, Timings
 from placewise.probe.hierarchy import Plan, infer_hierarchy
 from placewise.probe.simulated import SimulatedDevice
 
 SEED = 1964
+LOOP_CYCLES = 30.0
+"""Between two loads of a chase, beside the load: as in a simulated probe."""
+CLOCK_HZ = 1.5e9
+"""Of a device that is rather slow."""
 TEXTURE = 12 * 1024
 """Bytes of Fermi's texture L1."""
 
@@ -33,18 +41,53 @@ def main(
     data: Annotated[Path | None, typer.Option(help="Folder of gpu-latency curves.")] = None,
 ) -> None:
     """Judge the probe, print a table, write results/probe.json."""
-    figures = [_machine(hidden) for hidden in machines()]
+    hidden = [*machines()]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        # The longest first, so that none is left over at the end.
+        known = pool.map(_found, reversed(hidden), [SEED] * len(hidden))
+        drawn = pool.map(_drawn, range(count))
+        figures = [
+            figure
+            for one, outcome in zip(hidden, reversed([*known]), strict=True)
+            for figure in _machine(one, outcome)
+        ]
+        figures += _random([*drawn])
     figures += _averages()
     figures += dram(SEED)
-    figures += _random(count)
+    figures += whole_probe(SEED)
     if data is not None:
         figures += published(data)
     if not report("probe", figures):
         sys.exit(1)
 
 
-def _found(hidden: Hidden, seed: int) -> tuple[list[str], list[str], int]:
-    device = SimulatedDevice(
+@dataclass(frozen=True)
+class Outcome:
+    """What was wrong in what was found of a hierarchy."""
+
+    sure: list[str]
+    """Found otherwise, with high confidence."""
+    unsure: list[str]
+    doubts: int
+    """Levels with low confidence."""
+    cycles: float
+    """What the chases would have taken on the device."""
+
+
+class Timed(SimulatedDevice):
+    """Counts the cycles that its chases take."""
+
+    cycles = 0.0
+
+    def run(self, chase: Chase) -> Timings:
+        before = self.loads
+        timings = super().run(chase)
+        self.cycles += (self.loads - before) * (float(np.mean(timings.cycles)) + LOOP_CYCLES)
+        return timings
+
+
+def _found(hidden: Hidden, seed: int) -> Outcome:
+    device = Timed(
         hidden.hierarchy, bypasses=hidden.bypasses, reach_bytes=hidden.reach_bytes, seed=seed
     )
     found = infer_hierarchy(device, Plan(tlbs=bool(hidden.hierarchy.tlbs)))
@@ -52,13 +95,26 @@ def _found(hidden: Hidden, seed: int) -> tuple[list[str], list[str], int]:
     doubts = sum(bool(s.doubts) for s in (*found.caches, *found.tlbs))
     for text in sure + unsure:
         Console(stderr=True).print(f"{hidden.name}: {text[:160]}", markup=False)
-    return sure, unsure, doubts
+    return Outcome(sure, unsure, doubts, device.cycles)
 
 
-def _machine(hidden: Hidden) -> Figure:
-    sure, unsure, doubts = _found(hidden, SEED)
-    wrong = len(sure) + len(unsure)
-    return Figure(f"{hidden.name}: wrong parameters", wrong, "", "0", wrong == 0 and not doubts)
+def _drawn(number: int) -> Outcome:
+    return _found(some_hierarchy(np.random.default_rng([SEED, number]), number), number)
+
+
+def _machine(hidden: Hidden, outcome: Outcome) -> list[Figure]:
+    wrong = len(outcome.sure) + len(outcome.unsure)
+    seconds = outcome.cycles / CLOCK_HZ
+    return [
+        Figure(
+            f"{hidden.name}: wrong parameters",
+            wrong,
+            "",
+            "0",
+            wrong == 0 and not outcome.doubts,
+        ),
+        Figure(f"{hidden.name}: time on the device", seconds, "s", "< 200", seconds < 200),
+    ]
 
 
 def _averages() -> list[Figure]:
@@ -74,14 +130,11 @@ def _averages() -> list[Figure]:
     ]
 
 
-def _random(count: int) -> list[Figure]:
-    right = confident = low = 0
-    for number in range(count):
-        hidden = some_hierarchy(np.random.default_rng([SEED, number]), number)
-        sure, unsure, _ = _found(hidden, number)
-        right += not sure and not unsure
-        confident += bool(sure)
-        low += bool(unsure) and not sure
+def _random(outcomes: list[Outcome]) -> list[Figure]:
+    count = len(outcomes)
+    right = sum(not o.sure and not o.unsure for o in outcomes)
+    confident = sum(bool(o.sure) for o in outcomes)
+    low = sum(bool(o.unsure) and not o.sure for o in outcomes)
     share = right / max(count, 1)
     return [
         Figure("random hierarchies", count, "", "200", count >= 200),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -103,3 +104,37 @@ def from_mt4g(
     except OSError as error:
         raise MachineError(f"cannot write: {error.strerror}", where=str(out)) from None
     Console().print(f"Written: {out}", soft_wrap=True)
+
+
+@machine_app.command("curve", epilog="Example: `placewise machine curve gpu-latency_h100.txt`")
+def read_curve(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="What gpu-benches' gpu-latency or gpu-cache printed, or a raw …_Size.txt of mt4g.",
+        ),
+    ],
+    format_: OutputFormat = Format.text,
+    as_json: AsJson = False,
+) -> None:
+    """Read levels and capacities from others' measurements over size."""
+    from placewise.probe.others import read_levels
+
+    levels = read_levels(file)
+    if as_json or format_ is Format.json:
+        print(json.dumps([asdict(level) for level in levels], indent=2))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("level", "capacity", "latency", "bandwidth", "confidence"):
+        table.add_column(column)
+    for number, level in enumerate(levels, 1):
+        size, cycles, rate = level.capacity_bytes, level.cycles, level.gb_per_s
+        table.add_row(
+            str(number),
+            "beyond" if size is None else f"{size / 1024:.0f} KB",
+            "" if cycles is None else f"{cycles:.1f} clk",
+            "" if rate is None else f"{rate:.0f} GB/s",
+            "; ".join(("low", *level.doubts)) if level.doubts else "high",
+        )
+    Console().print(table)

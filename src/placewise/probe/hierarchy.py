@@ -35,6 +35,7 @@ _MARGIN = 1.25
 """Above the slowest latency; slower loads are outliers."""
 _WIDE = 2.0
 """The same where TLBs may be at work that are not looked for."""
+_HUGE = 200_000
 _NO_MEMBER = "lines that should share a set could not be told from the others"
 
 
@@ -48,6 +49,8 @@ class Plan:
     most_sets: int = 128
     """Sets of a cache that are looked at one by one; of caches with more, some."""
     sampled_sets: int = 8
+    """Of those others; half as many where a cache has more than ``_HUGE`` lines, each of which
+    takes long."""
     seed: int = 0
 
 
@@ -178,7 +181,8 @@ def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure
         return replace(partial, doubts=(_NO_MEMBER,))
     lines = pieces // q
     by_line = replace(view, stride=view.stride * q)
-    sets = find_sets(by_line, lines, most=plan.most_sets, sampled=plan.sampled_sets)
+    sampled = plan.sampled_sets if lines <= _HUGE else plan.sampled_sets // 2
+    sets = find_sets(by_line, lines, most=plan.most_sets, sampled=sampled)
     if not sets.members:
         return replace(partial, doubts=(_NO_MEMBER,))
     doubts = []

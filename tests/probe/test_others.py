@@ -1,0 +1,90 @@
+"""Others' measurements as files, made from caches and bandwidths that are known."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from placewise.cli.main import app
+from placewise.errors import MachineError
+from placewise.probe.chase import Chase
+from placewise.probe.others import read_levels
+from placewise.probe.raw import (
+    bandwidth_levels,
+    read_bandwidth_curve,
+    read_mt4g_sizes,
+    read_size,
+)
+from placewise.probe.simulated import Noise, SimulatedCache, SimulatedDevice, SimulatedHierarchy
+
+KB = 1024
+
+
+def raw_file(path, policy, sizes):
+    """What mt4g writes, of a simulated cache of 8 KB."""
+    cache = SimulatedCache(128, (4,) * 16, 40.0, policy=policy)
+    hierarchy = SimulatedHierarchy((cache,), 200.0)
+    device = SimulatedDevice(hierarchy, noise=Noise(0.02, 0.0), seed=5)
+    rows = []
+    for size in sizes:
+        lap = np.arange(0, size, 32)
+        cycles = device.run(Chase(lap, laps=2, warm=3)).cycles.reshape(-1)[:128]
+        rows.append(",".join(str(int(n)) for n in (size, *cycles)))
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("policy", ["lru", "random"])
+def test_raw_sizes_of_mt4g_give_the_capacity_exactly(tmp_path, policy):
+    path = raw_file(tmp_path / "GPU__L1_Size.txt", policy, range(4 * KB, 16 * KB, 256))
+    found = read_size(read_mt4g_sizes(path))
+    assert found.capacity_bytes == 8 * KB
+    assert found.hit_cycles == pytest.approx(40, rel=0.03)
+    assert found.confidence == "high"
+
+
+def test_raw_sizes_that_all_fit_are_doubted(tmp_path):
+    path = raw_file(tmp_path / "GPU__L1_Size.txt", "lru", range(2 * KB, 8 * KB, 256))
+    found = read_size(read_mt4g_sizes(path))
+    assert (found.capacity_bytes, found.confidence) == (None, "low")
+
+
+def test_bandwidth_over_size(tmp_path):
+    path = tmp_path / "gpu-cache.txt"
+    random = np.random.default_rng(2)
+    rows = ["     data set   exec time     spread        Eff. bw       DRAM read"]
+    for kb in np.unique(np.geomspace(1, 65536, 90).astype(int)):
+        rate = 9000 if kb <= 128 else 3000 if kb <= 8192 else 900
+        rate *= random.uniform(0.97, 1.03)
+        rows.append(f"  {kb} kB         5ms       1.4%   {rate:.1f} GB/s         0 GB/s")
+    path.write_text("\n".join(rows))
+    first, second, last = bandwidth_levels(read_bandwidth_curve(path))
+    assert first == (pytest.approx(9000, rel=0.05), pytest.approx(128 * KB, rel=0.15))
+    assert second == (pytest.approx(3000, rel=0.05), pytest.approx(8192 * KB, rel=0.15))
+    assert last == (pytest.approx(900, rel=0.05), None)
+
+
+def test_the_command_reads_whichever_file_it_gets(tmp_path):
+    path = raw_file(tmp_path / "GPU__L1_Size.txt", "lru", range(4 * KB, 16 * KB, 512))
+    result = CliRunner().invoke(app, ["machine", "curve", str(path), "--json"])
+    assert result.exit_code == 0, result.output
+    (level,) = json.loads(result.stdout)
+    assert level["capacity_bytes"] == 8 * KB
+    assert "8 KB" in CliRunner().invoke(app, ["machine", "curve", str(path)]).stdout
+    rows = [(k, 30.0 if k < 100 else 90.0) for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)]
+    path.write_text("".join(f" 100 1380 {k} 1.0 {c}\n" for k, c in rows))
+    assert [level.cycles for level in read_levels(path)] == [30.0, 90.0]
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "other.txt"
+    with pytest.raises(MachineError, match="no such file"):
+        read_levels(path)
+    path.write_text("nothing of the kind\n")
+    with pytest.raises(MachineError, match="neither latencies nor bandwidths"):
+        read_levels(path)
+    with pytest.raises(MachineError, match="no chases"):
+        read_mt4g_sizes(path)
+    with pytest.raises(MachineError, match="no bandwidths"):
+        read_bandwidth_curve(path)
