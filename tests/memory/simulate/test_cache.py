@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from numba import njit
 
 from placewise.errors import MachineError
-from placewise.memory.simulate.cache import Geometry, new_caches, one_access, set_of, shape_of
+from placewise.memory.simulate.cache import (
+    BYPASS,
+    WRITE_THROUGH,
+    Geometry,
+    new_caches,
+    one_access,
+    set_of,
+    shape_of,
+)
 
 TIME = itertools.count()
 
@@ -176,3 +184,29 @@ def test_fully_associative_lru_is_a_stack():
         if distance is not None:
             stack.remove(line)
         stack.insert(0, line)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 30), st.integers(1, 15), st.booleans()), min_size=1, max_size=200
+    ),
+    st.sampled_from([1, 3, 8, 16, 20]),
+    st.sampled_from([1, 2, 5]),
+    st.sampled_from(["lru", "fifo"]),
+    st.sampled_from([WRITE_THROUGH, BYPASS, WRITE_THROUGH | BYPASS]),
+)
+def test_write_policies_against_lists(sequence, ways, sets, policy, write):
+    """Written through nothing is ever dirty; bypassing, a write that finds no line brings none."""
+    cache = new_cache(1, sets, ways, policy=policy)
+    lists = [ListCache(ways, policy) for _ in range(sets)]
+    for line, sectors, fetch in sequence:
+        mine = lists[line % sets]
+        kind = 1 if fetch else write
+        missing, _, lost = one_access(cache, 1, 0, line, sectors, 4, kind, next(TIME))
+        if not fetch and write & BYPASS and all(e[0] != line for e in mine.lines):
+            assert (missing, lost) == (sectors, 0)
+            continue
+        keeps_clean = fetch or write & WRITE_THROUGH
+        expected = mine.access(line, sectors, keeps_clean)
+        assert (missing, lost) == expected

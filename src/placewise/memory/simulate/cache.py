@@ -403,6 +403,17 @@ def access(
     return missing, fetched, lost
 
 
+@apart
+def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
+    """How many of a sequence of whole lines the first cache lacks."""
+    g = shape_of(c.geometry, 0)
+    lacking = np.int64(0)
+    for k in range(lines.shape[0]):
+        missing, _, _, _ = access_line(c, g, 0, lines[k], 1, READ, k)
+        lacking += missing
+    return lacking
+
+
 @njit(cache=True, nogil=True)
 def one_access(
     c: Caches,

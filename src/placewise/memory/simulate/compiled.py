@@ -18,7 +18,7 @@ from numba import carray, cfunc, from_dtype, njit, types
 from numpy.typing import NDArray
 
 from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate import dram, l2, tlb
+from placewise.memory.simulate import cache, dram, l2, tlb
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.lanes import pointer
@@ -147,7 +147,11 @@ def _entries(version: int) -> tuple[Any, ...]:
         if version:
             dram.run_banks(*arguments)
 
-    return sort_segments, run_sms, run_l2, run_tlbs, run_banks
+    @njit(cache=True, nogil=True, _nrt=False)
+    def lines_missed(*arguments: Any) -> Any:
+        return cache.lines_missed(*arguments) if version else 0
+
+    return sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed
 
 
-sort_segments, run_sms, run_l2, run_tlbs, run_banks = _entries(_VERSION)
+sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed = _entries(_VERSION)
