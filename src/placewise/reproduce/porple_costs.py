@@ -18,6 +18,8 @@ from placewise.memory.stream import STORE, ArrayStream
 from placewise.reproduce.porple_reading import ALPHA, CONSTANT_ALPHA, TableReading
 from placewise.space import MemorySpace, Way
 
+TIE = 5e-4
+"""Relative difference of two times below which they count as equal."""
 _LANES = np.arange(32, dtype=np.uint32)
 
 
@@ -43,6 +45,23 @@ def by_thread(stream: ArrayStream) -> ArrayStream:
     )
 
 
+Ranked = list[tuple[tuple[float, ...], tuple[str, ...]]]
+"""(times of all paths, the longest first; space of every array), best first."""
+
+
+def first_of(ranked: Ranked, present: tuple[str, ...], reading: TableReading) -> tuple[str, ...]:
+    """Spaces of the placement that ``reading`` chooses among the best and its equals; ``present``
+    is where the arrays are now."""
+    equals = [spaces for times, spaces in ranked if times[0] <= ranked[0][0][0] * (1 + TIE)]
+    if reading.ties == "paths":
+        return equals[0]
+
+    def moves(spaces: tuple[str, ...]) -> int:
+        return sum(a != b for a, b in zip(spaces, present, strict=True))
+
+    return min(equals, key=moves)
+
+
 class PlacementCosts:
     """T(p) of every placement of a profiled kernel (section 3.1.2), under one reading.
 
@@ -58,12 +77,9 @@ class PlacementCosts:
         self._histograms: dict[tuple[str, str], ReuseHistogram] = {}
         self._costs: dict[tuple[float, str, str, tuple[int, ...]], Mapping[str, float]] = {}
 
-    def ranked(
-        self, *, shared: bool, alpha: float = ALPHA
-    ) -> list[tuple[tuple[float, ...], tuple[str, ...]]]:
-        """(times of all paths, the longest first; space of every array) of each placement that
-        fits, best first: by the longest path, ties by the next. ``shared``: arrays may go to shared
-        memory, too. ``alpha`` is the concurrency factor of all memories but constant."""
+    def ranked(self, *, shared: bool, alpha: float = ALPHA) -> Ranked:
+        """Every placement that fits: by the longest path, ties by the next. ``shared``: arrays may
+        go to shared memory, too. ``alpha``: concurrency factor of all memories but constant."""
         names = self._legality.arrays
         choices = [
             [
@@ -165,5 +181,8 @@ class PlacementCosts:
         return float((histogram.far(elements).sum() + histogram.cold.sum()) / touches)
 
     def _concurrency(self, memory: Memory, alpha: float) -> float:
-        ways = {s.way for s in self._machine.spaces if memory.name in s.levels}
-        return CONSTANT_ALPHA if ways == {Way.HOST_BUFFER} else alpha
+        spaces = [s for s in self._machine.spaces if memory.name in s.levels]
+        if any(s.way is not Way.HOST_BUFFER for s in spaces):
+            return alpha
+        home = any(s.levels[-1] == memory.name for s in spaces)
+        return CONSTANT_ALPHA if home or self._reading.serial_constant_caches else alpha
