@@ -14,7 +14,7 @@ from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
 from placewise.memory.simulate.merging import count_neighbours
 from placewise.memory.simulate.metrics import launch_metrics
-from placewise.memory.simulate.parts import LINE_BIT, PAIR_BIT, SECTOR_BIT, Buffer
+from placewise.memory.simulate.parts import LINE_BIT, PAIR_BIT, SECTOR_BIT, new_buffer
 
 STORES = np.array([False, True, True, True])
 WRITES = "lts__t_sectors_op_write.sum"
@@ -27,13 +27,10 @@ def buffer_of(segments):
         rows.append((n, 0, len(words)))
         for pair, parts in accesses:
             words += [(a << LINE_BIT) | (s << SECTOR_BIT) | (pair << PAIR_BIT) for a, s in parts]
-    return Buffer(
-        np.array([*words, 0], np.int64),
-        np.array([*rows, (0, 0, 0)], np.int64),
-        np.zeros(1, np.bool_),
-        np.array([len(words), len(segments)], np.int64),
-        np.zeros(1, np.int32),
-        np.zeros(1, np.int64),
+    return new_buffer(1)._replace(
+        part=np.array([*words, 0], np.int64),
+        segment=np.array([*rows, (0, 0, 0)], np.int64),
+        used=np.array([len(words), len(segments)], np.int64),
     )
 
 
