@@ -263,6 +263,18 @@ def test_random_traces(blocks):
     assert traffic.sites[3].requests == len(stored)
 
 
+def affine_accesses(count, **columns):
+    """The same access of 32 lanes by one warp, several times."""
+    columns |= {"block": 0, "warp": 0, "phase": 0, "mask": 0xFFFFFFFF, "row": -1}
+    columns["upper"] = columns["base"] + 16 * columns["stride"]
+    types = dict.fromkeys(("site", "block", "warp", "phase", "array", "stride", "row"), np.int32)
+    types |= {"mask": np.uint32, "base": np.int64, "upper": np.int64}
+    return TraceChunk(
+        **{k: np.array([v] * count, types[k]) for k, v in columns.items()},
+        offsets=np.zeros(0, np.int32),
+    )
+
+
 @pytest.mark.parametrize(
     ("stride", "wavefronts"), [(4, 1), (8, 2), (16, 4), (128, 32), (132, 1), (0, 1)]
 )
@@ -272,13 +284,20 @@ def test_bank_conflicts_by_stride(stride, wavefronts):
     resident = occupancy(launch, machine, registers=None, shared_bytes=0)
     system = MemorySystem(LaunchFacts(launch, resident, 0, 0, ()), machine)
     system.begin(SITES, ())
-    one = {"site": 3, "block": 0, "warp": 0, "phase": 0, "mask": 0xFFFFFFFF, "array": -1}
-    where = {"base": 64, "upper": 64 + 16 * stride, "stride": stride, "row": -1}
-    types = dict.fromkeys(("site", "block", "warp", "phase", "array", "stride", "row"), np.int32)
-    types |= {"mask": np.uint32, "base": np.int64, "upper": np.int64}
-    chunk = TraceChunk(
-        **{k: np.array([v] * 3, types[k]) for k, v in (one | where).items()},
-        offsets=np.zeros(0, np.int32),
-    )
+    chunk = affine_accesses(3, site=3, array=-1, base=64, stride=stride)
     system.chunk(chunk)
     assert system.traffic().sites[3].wavefronts == 3 * wavefronts
+
+
+def test_a_cache_without_sectors_fetches_whole_lines():
+    """One sector of each of 32 lines is asked for: L2 is asked for all four, and so is DRAM."""
+    text = MACHINE.replace("line = 128 B; sector = 32 B; ways = 2", "line = 128 B; ways = 2")
+    machine = parse_machine(text, "tiny.msl")
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    resident = occupancy(launch, machine, registers=None, shared_bytes=0)
+    system = MemorySystem(LaunchFacts(launch, resident, 0, 0, (("a", BYTES),)), machine)
+    system.begin(SITES, ("a",))
+    system.chunk(affine_accesses(1, site=0, array=0, base=0, stride=128))
+    (load, *_) = system.traffic().sites
+    assert (load.sectors, load.lines, load.l1_hits.value) == (32, 32, 0)
+    assert (load.l2_sectors.value, load.l2_hits.value, load.dram_sectors.value) == (128, 0, 128)

@@ -37,6 +37,7 @@ def run_l2(
     per_line: int,
     share: int,
     start: Int,
+    asked: NDArray[np.int64],
     hits: NDArray[np.int64],
     fetched: NDArray[np.int64],
     written: NDArray[np.int64],
@@ -48,8 +49,8 @@ def run_l2(
     """Run what all SMs missed of one share of the lines through that share of L2, in the order of
     rounds, within a round by SM.
 
-    ``hits`` (pairs,) counts sectors of loads and atomics that were found, ``fetched`` (pairs,)
-    sectors fetched for them, ``written`` (1,) sectors written to DRAM; ``start`` as in
+    ``asked``, ``hits`` and ``fetched`` (pairs,) count sectors of loads and atomics, those found and
+    those fetched, ``written`` (1,) sectors written to DRAM; ``start`` as in
     :func:`run_sms`. ``write`` is what a store does; what leaves the cache is added to ``log`` if
     that has room, rounds counted from ``first_round`` on.
     """
@@ -79,8 +80,8 @@ def run_l2(
                 n += 1
                 if n == AT_ONCE:
                     _last_cache(
-                        n, now, share, pairs, cache, per_line, room, missed, hits, fetched, written,
-                        write, log,
+                        n, now, share, pairs, cache, per_line, room, missed, asked, hits, fetched,
+                        written, write, log,
                     )  # fmt: skip
                     now += n
                     n = np.int64(0)
@@ -91,7 +92,20 @@ def run_l2(
         count = left
         turn += 1
     _last_cache(
-        n, now, share, pairs, cache, per_line, room, missed, hits, fetched, written, write, log
+        n,
+        now,
+        share,
+        pairs,
+        cache,
+        per_line,
+        room,
+        missed,
+        asked,
+        hits,
+        fetched,
+        written,
+        write,
+        log,
     )
 
 
@@ -105,6 +119,7 @@ def _last_cache(
     per_line: int,
     room: Room,
     missed: Missed,
+    asked: NDArray[np.int64],
     hits: NDArray[np.int64],
     fetched: NDArray[np.int64],
     written: NDArray[np.int64],
@@ -145,6 +160,7 @@ def _last_cache(
                     passed = wanted
                 out += bits(lost) + bits(passed)
                 if kind != STORE:
+                    asked[p] += bits(wanted)
                     hits[p] += bits(wanted & ~missing)
                     fetched[p] += bits(taken)
                 if logged:

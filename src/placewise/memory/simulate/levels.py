@@ -54,6 +54,7 @@ class Levels:
         self._tlbs = new_tlbs(machine, h.line_bytes, len(pairs.rows), seed)
         count = len(pairs.rows)
         self._l1_hits = np.zeros((THREADS, count), np.int64)
+        self._asked = np.zeros((THREADS, count), np.int64)
         self._l2_hits = np.zeros((THREADS, count), np.int64)
         self._fetched = np.zeros((THREADS, count), np.int64)
         self._written = np.zeros((THREADS, 1), np.int64)
@@ -98,7 +99,7 @@ class Levels:
         def last_cache(t: int) -> None:
             cp.run_l2(
                 wave, self._pairs, self._missed, self._last[t], self._per_line, t, self._parts,
-                self._l2_hits[t], self._fetched[t], self._written[t], self._room[t],
+                self._asked[t], self._l2_hits[t], self._fetched[t], self._written[t], self._room[t],
                 self._write, self._rounds, self._logs[t],
             )  # fmt: skip
 
@@ -129,6 +130,12 @@ class Levels:
     def l1_hits(self) -> NDArray[np.int64]:
         """(pairs,) sectors of loads found in a cache of the SM."""
         return np.asarray(self._l1_hits.sum(0))
+
+    @property
+    def l2_asked(self) -> NDArray[np.int64]:
+        """(pairs,) sectors of loads and atomics that the cache of the die was asked for: those that
+        caches of an SM lacked, and what these fetch together with them."""
+        return np.asarray(self._asked.sum(0))
 
     @property
     def l2_hits(self) -> NDArray[np.int64]:

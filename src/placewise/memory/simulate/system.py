@@ -270,19 +270,18 @@ class MemorySystem:
         now = (
             self._by_site(self._pairs.rows["requests"]),
             self._by_site(levels.l1_hits),
+            self._by_site(levels.l2_asked),
             self._by_site(levels.l2_hits),
             self._by_site(levels.fetched),
             np.array([levels.written, levels.dirtied]),
         )
         before = self._before or tuple(np.zeros_like(n) for n in now)
-        requests, l1, l2, dram, out = (n - b for n, b in zip(now, before, strict=True))
+        requests, l1, asked, l2, dram, out = (n - b for n, b in zip(now, before, strict=True))
         self._before = now
         counted = bool(counted_waves(self._chosen)[self._wave])
         blocks = int(self._buffer.seen.sum())
         self._waves.append(
-            WaveCounts(
-                self._wave, blocks, counted, requests, l1, l2, dram, int(out[0]), int(out[1])
-            )
+            WaveCounts(self._wave, blocks, counted, requests, l1, asked, l2, dram, *out.tolist())
         )
         self._buffer.seen[:] = False
         if len(self._waves) == 1 and len(self._chosen) > 1:
@@ -320,7 +319,7 @@ class MemorySystem:
         banked = np.zeros(len(counted))
         used = int(self._pairs.used[0])
         np.add.at(banked, rows["site"][:used], self._banked[:used])
-        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 4, 0, 0)]
+        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 5, 0, 0)]
         waves = self._waves or none
 
         requests = np.array([w.requests for w in waves])
@@ -331,6 +330,7 @@ class MemorySystem:
 
         writing = (self._rules.kind != rq.LOAD) & (sectors > 0)
         l1, l1_error = whole("l1_hits")
+        asked, asked_error = whole("l2_asked")
         l2, l2_error = whole("l2_hits")
         dram, dram_error = whole("dram")
         out, out_error = whole_launch(
@@ -350,6 +350,7 @@ class MemorySystem:
                 wavefronts=float(banked[n] * scale[n]),
                 l1_hits=Estimate(l1[n], l1_error[n]),
                 l2_hits=Estimate(l2[n], l2_error[n]),
+                l2_asked=Estimate(asked[n], asked_error[n]) if self._caches.last else None,
                 dram_sectors=Estimate(dram[n], dram_error[n]),
                 merged=float(merged[n] * scale[n]),
             )

@@ -56,12 +56,17 @@ class SiteTraffic:
     """Sectors of loads and atomics found in the cache of the die."""
     dram_sectors: Estimate
     """Sectors fetched from DRAM for it."""
+    l2_asked: Estimate | None = None
+    """Sectors of loads and atomics that the cache of the die was asked for: what caches of the SM
+    lacked, and fetched together with it; None where the die has no cache."""
     merged: float = 0.0
     """Sectors of stores that reach the next cache together with those of the store before."""
 
     @property
     def l2_sectors(self) -> Estimate:
         """Sectors asked of the cache of the die."""
+        if self.site.kind == "load" and self.l2_asked is not None:
+            return self.l2_asked
         hits = self.l1_hits if self.site.kind == "load" else Estimate(0.0, 0.0)
         return Estimate(self.sectors - self.merged - hits.value, hits.error)
 

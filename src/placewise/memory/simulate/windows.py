@@ -28,6 +28,7 @@ class WaveCounts:
     requests: NDArray[np.int64]
     """(sites,) warp accesses."""
     l1_hits: NDArray[np.int64]
+    l2_asked: NDArray[np.int64]
     l2_hits: NDArray[np.int64]
     dram: NDArray[np.int64]
     """(sites,) sectors fetched from DRAM."""
