@@ -33,7 +33,7 @@ def reproduce(
     what: Annotated[
         list[What] | None,
         typer.Argument(
-            metavar="[WHAT]...",
+            metavar="WHAT",
             help="porple-table4, hu-liu, huang-li-addressing, huang-li-events, huang-li-ablations; "
             "by default all that the given files allow.",
         ),
@@ -60,7 +60,12 @@ def reproduce(
     ] = None,
     machine: Annotated[
         list[str] | None,
-        typer.Option("--machine", "-m", metavar="NAME|FILE", help="Their GPU, once per --data."),
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE",
+            help="Their GPU: once for all, or once for each --data.",
+        ),
     ] = None,
     configurations: Annotated[
         int, typer.Option("--configurations", "-n", min=2, help="Taken of each --data file.")

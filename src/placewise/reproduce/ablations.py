@@ -156,13 +156,14 @@ def ablations(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Reproduction:
-    """Errors of every ablation on ``data`` (one machine each), the regression of the overlap
+    """Errors of every ablation on ``data`` (a machine each, or one for all), the regression of the overlap
     trained on each machine's forms and tested on the others'. Raises CaseError for input that does
     not fit."""
+    machines = tuple(machines) * len(data) if len(machines) == 1 else tuple(machines)
     if len(data) != len(machines) or not data:
         raise CaseError(
             f"{len(data)} files of measured times and {len(machines)} machines",
-            hint="give --machine once for each --data, in the same order",
+            hint="give --machine once for all, or once for each --data in the same order",
         )
     family = read_case_family(case)
     placement = family.placement_parameters
