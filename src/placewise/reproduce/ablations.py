@@ -156,9 +156,11 @@ def ablations(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Reproduction:
-    """Errors of every ablation on ``data`` (a machine each, or one for all), the regression of the overlap
-    trained on each machine's forms and tested on the others'. Raises CaseError for input that does
-    not fit."""
+    """Errors of every ablation on ``data``, of a machine each or of one for all; the regression of
+    the overlap trained on each machine's forms and tested on the others'.
+
+    Raises CaseError for input that does not fit.
+    """
     machines = tuple(machines) * len(data) if len(machines) == 1 else tuple(machines)
     if len(data) != len(machines) or not data:
         raise CaseError(
