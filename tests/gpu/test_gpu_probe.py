@@ -69,6 +69,11 @@ def test_a_chase_of_many_batches_keeps_its_order(target):
     assert timings.cycles.shape == (2, 2000)
 
 
+def test_long_kernels_are_refused_where_the_device_would_end_them(target):
+    with pytest.raises(DeviceError, match="drives a display"):
+        target.chaser("global").run(Chase(PLACES, laps=1_000_000))
+
+
 def test_the_array_is_zero_again_after_a_chase(driver, target):
     target.chaser("global").run(Chase(PLACES))
     assert not driver.arrays[int(target.kernels.array)].view().any()

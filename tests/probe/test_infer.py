@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from placewise.errors import MachineError
 from placewise.probe import Plan, infer_hierarchy
 from placewise.probe.averages import saavedra, saavedra_line, wong, wong_line
-from placewise.probe.chase import Chase
+from placewise.probe.chase import Chase, Timings
 from placewise.probe.simulated import Noise, SimulatedCache, SimulatedDevice, SimulatedHierarchy
 
 KB = 1024
@@ -99,3 +100,38 @@ def test_simulated_loads_hit_and_miss_as_by_hand():
     lap = np.array([0, 4, 32, 0, 64, 32, 0])
     assert device.run(Chase(lap)).cycles.tolist() == [[100, 10, 100, 10, 100, 100, 100]]
     assert device.run(Chase(lap, bypass=1)).cycles.tolist() == [[100] * 7]
+
+
+class OddDevice:
+    """Timings that no cache gives."""
+
+    reach_bytes = 1 << 22
+    bypasses = 1
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.random = np.random.default_rng(1)
+        self.runs = 0
+
+    def run(self, chase):
+        shape = (chase.laps, len(chase.lap))
+        self.runs += 1
+        cycles = {
+            "flat": lambda: np.full(shape, 300.0),
+            "zero": lambda: np.zeros(shape),
+            "noise": lambda: self.random.lognormal(5, 1, shape),
+            "two": lambda: np.where(self.random.random(shape) < 0.5, 40.0, 400.0),
+            "drift": lambda: np.full(shape, 40.0 + self.runs),
+            "outliers": lambda: np.where(self.random.random(shape) < 0.2, 60000.0, 40.0),
+            "four": lambda: self.random.choice([30.0, 200.0, 600.0, 900.0], shape),
+        }[self.kind]()
+        return Timings(chase.lap, cycles.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["flat", "zero", "noise", "two", "drift", "outliers", "four"])
+def test_odd_timings_give_nothing_or_low_confidence(kind):
+    try:
+        probed = infer_hierarchy(OddDevice(kind), Plan(levels=2, tlbs=False))
+    except MachineError:
+        return
+    assert all(cache.confidence == "low" for cache in probed.caches)

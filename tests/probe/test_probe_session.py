@@ -1,5 +1,7 @@
 """A whole probe of a simulated machine, and the machine file that it writes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_machine import TEXT
@@ -11,6 +13,7 @@ from placewise.machine import load_machine, machine_names, parse_machine
 from placewise.probe.banks import infer_banks
 from placewise.probe.session import PARTS, TIME_LIMIT_S, Request, probe
 from placewise.probe.simulated_target import SimulatedTarget, bank_wavefronts
+from placewise.probe.structure import Structure
 from placewise.probe.target import INSTRUCTIONS, BankTimes
 from placewise.probe.write_machine import machine_text
 
@@ -85,6 +88,16 @@ def test_every_figure_says_where_it_is_from(written):
         assert memory.size_bytes is None or "size" in sources
     assert "confidence high" in dict(written.memory("L1").sources)["size"]
     assert dict(written.memory("L1").detail.sources)["unified"] == "assumed: as of the RTX3090"
+
+
+def test_a_third_level_is_the_far_partition_of_l2(found):
+    path = found.paths["global"]
+    far = Structure(260.0, doubts=("not looked at",))
+    split = replace(path, caches=(*path.caches, far))
+    both = replace(found, paths={**found.paths, "global": split})
+    machine = parse_machine(machine_text(both, load_machine("RTX3090"), "2026-01-31"))
+    assert machine.memory("L2").latency_cycles == pytest.approx(210, rel=0.02)
+    assert machine.memory("L2").detail.far_latency_cycles == 260
 
 
 def test_advise_works_on_the_file(written, gather_case):

@@ -24,6 +24,8 @@ _SECTOR = 32
 _KEPT = 4096
 """Places that are brought back from a chase, to see that it went where it should."""
 _OVERHEAD_LOADS = 2048
+_MOST_LOADS = 3_000_000
+"""Of a kernel that may not run for long: a second or two."""
 _NO_CACHE = 0
 """Share of shared memory, in percent, that a chase's kernel asks for: L1 gets the rest."""
 
@@ -96,6 +98,7 @@ class ChaseKernels:
         self.array = scope.allocate(array_bytes)
         self.device.call("cuMemsetD32Async", self.array, 0, array_bytes // WORD, self.device.stream)
         self.flush_bytes = 2 * self.device.attribute("L2_CACHE_SIZE")
+        self.is_limited = bool(self.device.attribute("KERNEL_EXEC_TIMEOUT"))
         self.flushed = scope.allocate(max(self.flush_bytes, WORD))
         self._functions: dict[str, Any] = {}
         self._overheads: dict[bool, float] = {}
@@ -195,6 +198,11 @@ class GpuChaser:
         path = "l2" if self.path == "global" and chase.bypass else self.path
         words = int(route.places.max()) + 1 if path == "shared" else 0
         untimed = len(chase.before) + chase.warm * len(chase.lap)
+        if self.kernels.is_limited and untimed + chase.laps * len(chase.lap) > _MOST_LOADS:
+            raise DeviceError(
+                "the device ends kernels that run for seconds, since it drives a display",
+                hint="probe --quick, or a device without a display",
+            )
         cycles, places = self.kernels.timed(path, route, untimed, chase.laps, self.source, words)
         expected = np.resize(route.kept, len(places))
         if not np.array_equal(places, expected):

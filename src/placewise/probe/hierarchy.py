@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from placewise.errors import MachineError
 from placewise.probe.chase import ProbeDevice
 from placewise.probe.infer_lines import capacity_lines, fetched_bytes, size_beyond
 from placewise.probe.infer_policy import infer_policy
@@ -71,7 +72,10 @@ def infer_hierarchy(
     plan: Plan = Plan(),
     progress: Callable[[str], None] = lambda _: None,
 ) -> Hierarchy:
-    """Find caches and TLBs by timed chases alone."""
+    """Find caches and TLBs by timed chases alone.
+
+    Raises MachineError where the timings show no latency that many loads share.
+    """
     progress("latencies")
     seen = survey(device, stride=_STRIDE, finer=_FINER)
     levels = len(seen.cycles) - 1
@@ -130,9 +134,12 @@ def _tlbs(device: ProbeDevice, cached: Survey, plan: Plan) -> tuple[tuple[Struct
     pages = _pages(cached)
     found: list[Structure] = []
     stride, nearer = _PAGE_STEP, 0
-    known = survey(device, stride=stride, spread=_SPREAD, bypass=device.bypasses, most=pages or 1)
+    known = cached
     while stride * _FEWEST <= device.reach_bytes and pages:
-        seen = survey(device, stride=stride, spread=_SPREAD, bypass=device.bypasses, most=pages)
+        try:
+            seen = survey(device, stride=stride, spread=_SPREAD, bypass=device.bypasses, most=pages)
+        except MachineError:
+            break
         level = len(found)
         if len(seen.cycles) <= level + 1:
             stride *= 2
@@ -147,7 +154,7 @@ def _tlbs(device: ProbeDevice, cached: Survey, plan: Plan) -> tuple[tuple[Struct
         view = _tlb_view(device, stride, seen, level, cached.cycles[-1], plan)
         found.append(_structure(view, seen.cycles[level] - seen.cycles[0], plan, nearer))
         nearer = (found[-1].capacity_bytes or 0) // page
-    return tuple(found), known.cycles[-1] - known.cycles[0]
+    return tuple(found), known.cycles[-1] - known.cycles[0] if found else 0.0
 
 
 def _tlb_view(

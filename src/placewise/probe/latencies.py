@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import find_peaks
 
+from placewise.errors import MachineError
 from placewise.probe.chase import Chase, ProbeDevice
 
 SHARE = 0.3
@@ -56,6 +57,8 @@ def survey(
     ``stride`` and ``spread`` in bytes, see :func:`places`. Small arrays are swept at the ``finer``
     strides too, and past the levels that loads can pass by: a coarse stride skips lines of a near
     cache, which then seems to hold more than the next, and hides it.
+
+    Raises MachineError where no latency is shared by ``SHARE`` of any array's loads.
     """
     most = min(most, device.reach_bytes // stride)
     samples, sizes = _sweeps(device, stride, spread, bypass, most)
@@ -63,6 +66,8 @@ def survey(
     for past in range(bypass + 1, device.bypasses + 1) if finer else ():
         more += _sweeps(device, stride, spread, past, _LOADS)[0]
     found = _levels(samples + more)
+    if not len(found):
+        raise MachineError("the timings show no latency that many loads share")
     edges = (found[1:] + found[:-1]) / 2
     shares = [
         np.bincount(np.searchsorted(edges, s), minlength=len(found)) / len(s) for s in samples

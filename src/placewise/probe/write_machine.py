@@ -43,6 +43,7 @@ _CONDITIONS = parse_specification(
 _BLOCKS, _DISTINCT, _BANKS = (memory.condition for memory in _CONDITIONS)
 """Chen et al. 2017, Fig. 4; constant memory as the CUDA C++ Programming Guide has it."""
 _WARP_LANES = 32
+_L1_AND_L2 = 2
 _GENERATION = Reference(None, "assumed: of all GPUs since Volta")
 
 
@@ -76,6 +77,7 @@ class _Writer:
         self.path = found.paths.get("global")
         self.caches = self.path.caches if self.path else ()
         self.has_l1 = len(self.caches) > 1
+        self.l2 = self.caches[1 if self.has_l1 else 0] if self.caches else None
 
     def specification(self, date: str) -> Specification:
         spaces = self._spaces()
@@ -150,9 +152,10 @@ class _Writer:
 
     def _memories(self) -> Iterable[MemoryEntry]:
         assert self.path is not None, "checked before writing"
+        assert self.l2 is not None, "checked before writing"
         home = self.path.memory_cycles
         above = ("L2", "L1") if self.has_l1 else ("L2",)
-        l2 = self.caches[-1]
+        l2 = self.l2
         sector = l2.sector_bytes or _of(self.like, "L2").block_bytes or 32
         fetched = (
             Reference("probe", "what a miss of L2 fetches")
@@ -281,11 +284,13 @@ class _Writer:
         )
 
     def _details(self) -> Iterable[DetailEntry]:
-        names = ("L1", "L2") if self.has_l1 else ("L2",)
-        for name, cache in zip(
-            names, (self.caches[0], self.caches[-1])[-len(names) :], strict=True
-        ):
+        assert self.l2 is not None, "checked before writing"
+        nearest = {"L1": self.caches[0]} if self.has_l1 else {}
+        for name, cache in {**nearest, "L2": self.l2}.items():
             rows = list(self._cache_settings(name, cache))
+            if name == "L2" and len(self.caches) > _L1_AND_L2:
+                far = Reference("probe", "a further level, taken for the other partition")
+                rows.append(quantity("far_latency", self.caches[-1].latency_cycles, "clk", far))
             if rows:
                 yield DetailEntry(name, tuple(rows))
         path = self.found.paths.get("constant")
