@@ -130,7 +130,7 @@ def _sketched(
     usual = blocks.usual
     mean = float(blocks.sample.estimate(instructions[blocks.rows]).total[0]) / launch.blocks
     scale = mean / float(instructions[usual].mean())
-    notes = ()
+    notes: tuple[str, ...] = ()
     if not blocks.sample.complete:
         notes = (f"from {len(blocks.numbers)} of {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)

@@ -35,8 +35,6 @@ class Passes(NamedTuple):
     """Cycles of the data array."""
     lines: float
     """Lines whose tags are looked up."""
-    hottest: float = 0.0
-    """Share of the accesses that touch the address touched most (of atomics)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +124,6 @@ def _waits(terminator: object) -> bool:
 def _passes(sketch: Sketch) -> dict[int, Passes]:
     """Passes of each instruction's accesses, by its offset."""
     counted: dict[int, list[NDArray[np.float64]]] = {}
-    touched: dict[int, list[NDArray[np.int64]]] = {}
     seen: dict[int, int] = {}
     for access in sketch.accesses:
         site = sketch.sites[access.site]
@@ -144,21 +141,10 @@ def _passes(sketch: Sketch) -> dict[int, Passes]:
             if site.kind == "store":
                 each[:, 0] = 0.0
         counted.setdefault(place, []).append(each)
-        if site.kind == "atomic":
-            touched.setdefault(place, []).extend(
-                np.unique(o[m]) for o, m in zip(access.offset, access.mask, strict=True)
-            )
-    return {
-        place: Passes(*np.concatenate(each).mean(axis=0).tolist(), _hottest(touched.get(place)))
-        for place, each in counted.items()
-    }
-
-
-def _hottest(touched: list[NDArray[np.int64]] | None) -> float:
-    if not touched:
-        return 0.0
-    _, count = np.unique(np.concatenate(touched), return_counts=True)
-    return float(count.max()) / len(touched)
+    found = {}
+    for place, pieces in counted.items():
+        found[place] = Passes(*np.concatenate(pieces).mean(axis=0).tolist())
+    return found
 
 
 def lines(
@@ -174,7 +160,8 @@ def _different(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np
     far = np.iinfo(np.int64).max
     ordered = np.sort(np.where(mask, values, far), axis=1)
     new = np.diff(ordered, axis=1, prepend=-1) != 0
-    return (new & (ordered != far)).sum(axis=1).astype(np.float64)
+    count: NDArray[np.float64] = (new & (ordered != far)).sum(axis=1).astype(np.float64)
+    return count
 
 
 def data_passes(
@@ -208,4 +195,5 @@ def _conflicts(word: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np
     row = np.repeat(np.arange(len(word)), word.shape[1]).reshape(word.shape)
     at = (row * BANKS + ordered % BANKS)[new]
     per_bank = np.bincount(at, minlength=len(word) * BANKS).reshape(len(word), BANKS)
-    return per_bank.max(axis=1).astype(np.float64)
+    most: NDArray[np.float64] = per_bank.max(axis=1).astype(np.float64)
+    return most

@@ -91,7 +91,8 @@ def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:
     """L2's and DRAM's bandwidth, array by array."""
     sector = run.traffic.sector_bytes
     l2_rate, dram_rate = l2_bytes_per_cycle(machine), dram_bytes_per_cycle(machine)
-    l2, dram = [], []
+    l2: list[Term] = []
+    dram: list[Term] = []
     lines_l2: dict[str, float] = {}
     lines_dram: dict[str, float] = {}
     for t in run.traffic.sites:
