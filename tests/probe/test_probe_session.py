@@ -100,6 +100,14 @@ def test_a_third_level_is_the_far_partition_of_l2(found):
     assert machine.memory("L2").detail.far_latency_cycles == 260
 
 
+def test_a_doubted_address_mapping_is_left_out(found):
+    doubted = replace(found, dram=replace(found.dram, doubts=("some pairs do not follow it",)))
+    dram = parse_machine(machine_text(doubted, load_machine("RTX3090"), "2026-01-31")).dram
+    assert (dram.row_bits, dram.column_bits, dram.bank_hashes) == ((), (), ())
+    assert dram.hit_ns == pytest.approx(300, rel=0.02)
+    assert "confidence low" in dict(dram.sources)["hit"]
+
+
 def test_advise_works_on_the_file(written, gather_case):
     advice = advise(gather_case, written, finalists=1)
     assert advice.options

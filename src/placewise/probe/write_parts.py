@@ -130,12 +130,14 @@ def _dram(found: Findings) -> Iterable[PartEntry]:
     if mapping.undetermined_bits:
         text += f"; bits {' '.join(map(str, mapping.undetermined_bits))} could swap parts"
     how = Reference("probe", text)
+    # A mapping that some pairs contradict would be worse than none; the timings stand.
+    sure = not mapping.doubts
     rows = [
         setting(name, bits, None, how)
         for name, bits in (("columns", mapping.column_bits), ("rows", mapping.row_bits))
-        if bits
+        if bits and sure
     ]
-    for mask in mapping.bank_hashes:
+    for mask in mapping.bank_hashes if sure else ():
         bits = tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
         rows.append(setting("bank", bits, None, how))
     rows += [
