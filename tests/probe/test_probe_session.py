@@ -129,6 +129,14 @@ def test_quick_takes_only_the_nearest_cache_apart(hidden):
     assert np.interp(200 << 10, sizes, cycles) == pytest.approx(600, rel=0.05)
 
 
+def test_the_curve_of_arrays_that_are_timed_only_in_part():
+    large = parse_machine(TEXT.replace("L2 7 N RW na 64KB", "L2 7 N RW na 1MB"), "tiny.msl")
+    curve = probe(SimulatedTarget(large), Request(parts=("curve",))).curve
+    held = (curve.sizes > 8 << 10) & (curve.sizes < 1000 << 10)
+    assert curve.cycles[held] == pytest.approx(210, rel=0.05)
+    assert curve.cycles[curve.sizes > 1400 << 10] == pytest.approx(600, rel=0.05)
+
+
 def test_parts_for_which_no_time_is_left_are_named(hidden):
     found = probe(SimulatedTarget(hidden), Request(time_limit_s=0.001))
     assert ("launch", "no time was left") in found.failures

@@ -212,7 +212,8 @@ def _curve(found: Findings, limit: _Limit, request: Request) -> Findings:
         chase = (
             Chase(lap, laps=-(-_TIMED // count), warm=1)
             if count <= _TIMED
-            else Chase(end, before=lap[:-_TIMED] if count < 2 * _TIMED else lap)
+            # One whole lap, and the next up to the timed end of it.
+            else Chase(end, before=np.concatenate([lap, lap[:-_TIMED]]))
         )
         cycles.append(float(np.median(device.run(chase).cycles.mean(axis=1))))
     return replace(found, curve=Curve(counts.astype(np.float64) * _LINE, np.array(cycles)))
