@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -204,6 +206,24 @@ def test_ctrl_c_ends_an_endless_kernel() -> None:
         cwd=Path(__file__).parent,
     )
     assert done.stdout.strip() == "interrupted", done.stderr
+
+
+def test_ctrl_c_is_not_lost_in_a_finalizer() -> None:
+    """Python prints what a finalizer raises, and goes on."""
+
+    class Last:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def interrupt(_done: int, _total: int) -> None:
+        Last()
+
+    with pytest.raises(KeyboardInterrupt):
+        run(
+            BAD, "shifted", 40, 32, options={"progress": interrupt},
+            a=f32(1280), b=f32(1280), n=np.int32(0),
+        )  # fmt: skip
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_progress_reaches_the_end() -> None:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError
 from placewise.execute.checked import Check, LaunchCheck, Scene
+from placewise.execute.counts import execution_of
 from placewise.execute.device import Device, IdleKey
 from placewise.execute.faults import execution_error
 from placewise.execute.hand_over import HandOver, ToCompiled, ToPython, TraceBuffer
-from placewise.execute.host_calls import Printed
+from placewise.execute.interrupt import interrupts_told
 from placewise.execute.layout import Slot
 from placewise.execute.result import Execution
 from placewise.execute.threads import start
@@ -124,7 +125,7 @@ def run_on(
     for worker in runner.workers if check is None else ():
         if worker.fault is not None:
             raise execution_error(worker.fault, kernel, launch, module, translation, device)
-    return _result(runner.workers, translation, device, outputs, time.perf_counter() - start)
+    return execution_of(runner.workers, translation, device, outputs, time.perf_counter() - start)
 
 
 def _check_launch(launch: Launch, declared: int | None) -> None:
@@ -217,6 +218,17 @@ class _Runner:
         self._looked = time.perf_counter()
         if self.check is not None:
             self.check.attach(self.workers[0].ctx)
+        with interrupts_told(self.messages.put):
+            self._run_workers(own, count)
+        self._improve()
+        if self.check is not None:
+            worker = self.workers[0]
+            self.check.end(worker.fault, finished=not worker.stopped)
+        reusable = self.consumer is None and not self.translation.gives_way
+        if reusable and not any(w.fault for w in self.workers):
+            self._keep_workers()
+
+    def _run_workers(self, own: NDArray[np.int64], count: int) -> None:
         self.running = 1
         start(partial(self._work, self.workers[0], self._first_bunches(own, count)))
         try:
@@ -232,13 +244,6 @@ class _Runner:
             if self.check is not None:
                 self.check.end(None, finished=False)
             raise
-        self._improve()
-        if self.check is not None:
-            worker = self.workers[0]
-            self.check.end(worker.fault, finished=not worker.stopped)
-        reusable = self.consumer is None and not self.translation.gives_way
-        if reusable and not any(w.fault for w in self.workers):
-            self._keep_workers()
 
     def _first_bunches(self, blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
         """Blocks that may wait for each other are run together."""
@@ -391,48 +396,3 @@ def _bunches(blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
         return []
     pieces = min(blocks.size, max(16 * count, math.ceil(blocks.size / 4096)))
     return [np.ascontiguousarray(piece) for piece in np.array_split(blocks, pieces)]
-
-
-def _result(
-    workers: list[Worker],
-    translation: Translation,
-    device: Device,
-    outputs: tuple[tuple[str, NDArray[np.generic]], ...],
-    seconds: float,
-) -> Execution:
-    program = translation.program
-    counters = np.sum([w.counters for w in workers], axis=0)
-    touched = np.any([w.touched for w in workers], axis=0)
-    blocks = len(program.blocks)
-    by_block, own, guards = np.split(counters, [2 * blocks, 2 * blocks + len(program.accesses)])
-    by_block = by_block.reshape(blocks, 2)
-    instructions = np.array([b.instructions for b in program.blocks], np.int64)
-    return Execution(
-        outputs=outputs,
-        read=frozenset(r.name for r in device.regions if touched[r.window, 0]),
-        written=frozenset(r.name for r in device.regions if touched[r.window, 1]),
-        warp_instructions=int(by_block[:, 0] @ instructions),
-        thread_instructions=int(by_block[:, 1] @ instructions),
-        sites=translation.sites,
-        site_executions=_site_executions(translation, by_block, own),
-        block_executions=by_block,
-        block_places=translation.block_places,
-        guard_executions=guards,
-        guard_places=tuple(tuple(places) for places in program.guards),
-        seconds=seconds,
-        # Kernels that print run on one worker.
-        printed=workers[0].host_calls.printed() if workers else Printed(),
-        optimised=translation.compiled.optimised,
-    )
-
-
-def _site_executions(
-    translation: Translation, by_block: NDArray[np.int64], own: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    executions: NDArray[np.int64] = own.astype(np.int64)
-    for block in translation.program.blocks:
-        for node in block.nodes:
-            site = getattr(node.attr, "site", None)
-            if site is not None and site not in translation.compiled.counted_sites:
-                executions[site] = by_block[block.number, 0]
-    return executions
