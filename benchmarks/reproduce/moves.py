@@ -65,9 +65,9 @@ def _figure(name: str, type_: str, dtype: type[np.generic], space: str) -> Figur
         ).case
         before, after = _executed(view.case), _executed(moved)
     except PlacewiseError as error:
-        return Figure(what, str(error.message), "", f"{foretold:+d} foretold", True)
+        return Figure(what, str(error.message), "", f"reported; {foretold:+d} foretold", True)
     accesses = len(ARRAYS) * case.launch.blocks * case.launch.warps_per_block
-    return Figure(what, (after - before) / accesses, "", f"{foretold:+d} foretold", True)
+    return Figure(what, (after - before) / accesses, "", f"reported; {foretold:+d} foretold", True)
 
 
 def _executed(case: Case) -> int:
