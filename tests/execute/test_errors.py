@@ -208,6 +208,12 @@ def test_ctrl_c_ends_an_endless_kernel() -> None:
     assert done.stdout.strip() == "interrupted", done.stderr
 
 
+def test_a_source_given_as_text_has_no_folder() -> None:
+    with pytest.raises(ExecutionError) as caught:
+        run(BAD, "shifted", 1, 32, a=f32(1), b=f32(1), n=np.int32(0))
+    assert str(caught.value).startswith("test.cu:4: out of bounds")
+
+
 def test_ctrl_c_is_not_lost_in_a_finalizer() -> None:
     """Python prints what a finalizer raises, and goes on."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from placewise.errors import ExecutionError
 from placewise.execute import texture_words
 from placewise.execute.device import Device
@@ -105,8 +107,15 @@ def _where(place: Place | None, kernel: Kernel, module: Module) -> str:
         return kernel.filename
     if place.source is None:
         return f"{kernel.filename} (PTX line {place.line})"
-    name = module.files.get(place.source[0], kernel.filename)
-    return f"{name}:{place.source[1]}"
+    return f"{shown_file(module, place.source[0], kernel)}:{place.source[1]}"
+
+
+def shown_file(module: Module, number: int, kernel: Kernel) -> str:
+    """A source file as messages name it. A source that was given as text has no file, though PTX
+    names one in the working directory."""
+    name = module.files.get(number, kernel.filename)
+    of_text = name.endswith(f"/{kernel.filename}") and not Path(name).exists()
+    return kernel.filename if of_text else name
 
 
 def _who(report: FaultReport, launch: Launch) -> str:

@@ -12,7 +12,7 @@ from placewise.execute.check import layout as at
 from placewise.execute.check.finding import Finding, Kind, Place, Severity, Thread
 from placewise.execute.check.hints import hint_for
 from placewise.execute.checked import Scene
-from placewise.execute.faults import execution_error
+from placewise.execute.faults import execution_error, shown_file
 from placewise.execute.ir import Access, Barrier
 from placewise.execute.ir import Place as CodePlace
 from placewise.execute.layout import Fault
@@ -121,8 +121,7 @@ def _place(scene: Scene, place: CodePlace, instruction: str) -> Place:
     """Where an instruction is in the source."""
     if place.source is None:
         return Place(scene.kernel.filename, None, instruction, place.line)
-    module = parsed(scene.kernel)
-    name = module.files.get(place.source[0], scene.kernel.filename)
+    name = shown_file(parsed(scene.kernel), place.source[0], scene.kernel)
     return Place(name, place.source[1], instruction, place.line)
 
 
