@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from placewise.memory.simulate.cache import Geometry, new_caches, one_access
+from placewise.memory.simulate.cache import MOST_TREE_WAYS, Geometry, new_caches, one_access
 from placewise.probe.view import View
 
 DETERMINISTIC = ("lru", "fifo", "plru")
@@ -69,7 +69,7 @@ def infer_policy(
     seen = np.sum([_play(view, lines, sequence, shield) for _ in range(_REPEATS)], axis=0)
     missed = seen * 2 > _REPEATS
     for name in DETERMINISTIC:
-        if name == "plru" and ways & (ways - 1):
+        if name == "plru" and (ways & (ways - 1) or ways > MOST_TREE_WAYS):
             continue
         predicted = _predicted(name, ways, sequence)
         either = int((missed | predicted).sum())
