@@ -239,8 +239,11 @@ def _rows(
 
 
 def _printed_table() -> Table:
-    rows: list[tuple[Cell, ...]] = [(name, f"{error} %", None) for name, error in PRINTED]
-    rows += [(name, None, words) for name, words in IMPROVEMENTS]
+    errors, gains = dict(PRINTED), dict(IMPROVEMENTS)
+    names = dict.fromkeys([*errors, *gains])
+    rows: list[tuple[Cell, ...]] = [
+        (name, f"{errors[name]} %" if name in errors else None, gains.get(name)) for name in names
+    ]
     return Table(
         "As printed, K80: mean error, and what each ingredient brings",
         ("model", "mean error", "improvement"),
