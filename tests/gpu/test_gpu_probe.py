@@ -5,12 +5,16 @@ import pytest
 from executor_driver import ExecutorDriver
 from fake_driver import FakeDriver
 
+from placewise.errors import MachineError
 from placewise.gpu.device import DeviceError
 from placewise.gpu.probe_chase import route_of
 from placewise.gpu.probe_target import GpuTarget
 from placewise.kernel.launch import Launch
+from placewise.machine import load_machine
 from placewise.probe.chase import Chase
+from placewise.probe.session import Request, probe
 from placewise.probe.target import INSTRUCTIONS
+from placewise.probe.write_machine import machine_text
 
 PLACES = np.array([0, 512, 128, 4096, 640])
 
@@ -147,3 +151,18 @@ def test_everything_is_given_back():
 def test_without_a_gpu_there_is_one_clear_error():
     with pytest.raises(DeviceError, match="no NVIDIA driver or GPU"):
         GpuTarget(driver=FakeDriver({}, devices=0))
+
+
+@pytest.mark.slow
+def test_a_whole_probe_runs_through_the_driver(target, monkeypatch):
+    """All loads take one tick here, so nothing is found; but every part asks and is answered."""
+    monkeypatch.setattr("placewise.gpu.probe_target._STREAM_BYTES", 1 << 14)
+    found = probe(target, Request(quick=True))
+    failed = dict(found.failures)
+    assert set(failed) == {"dram"}
+    assert "kinds of time" in failed["dram"]
+    assert [path.caches for path in found.paths.values()] == [()] * 4
+    assert len(found.instructions) == len(INSTRUCTIONS)
+    assert found.curve is not None
+    with pytest.raises(MachineError, match="no cache of global memory"):
+        machine_text(found, load_machine("A100"), "2026-01-31")

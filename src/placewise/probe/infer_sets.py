@@ -87,11 +87,13 @@ def find_sets(view: View, lines: int, *, most: int, sampled: int) -> Sets:
     random = np.random.default_rng(view.seed)
     guess = None
     other = lines
-    while not seen.all() and other < 3 * lines + 64:
+    # Further lines are looked at only as far as there is memory.
+    end = min(3 * lines + 64, view.device.reach_bytes // view.stride)
+    while not seen.all() and other < end:
         if guess is None or guess <= most or len(members) < 4:
             candidate = other
         elif len(members) < sampled:
-            candidate = lines + int(random.integers(0, lines))
+            candidate = lines + int(random.integers(0, min(lines, end - lines)))
         else:
             return Sets(members, others, False, bool((seen > 1).any()))
         other += 1

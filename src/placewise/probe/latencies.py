@@ -62,9 +62,13 @@ def survey(
     """
     most = min(most, device.reach_bytes // stride)
     samples, sizes = _sweeps(device, stride, spread, bypass, most)
-    more = [s for step in finer for s in _sweeps(device, step, 0, bypass, _LOADS)[0]]
+    more = [
+        s
+        for step in finer
+        for s in _sweeps(device, step, 0, bypass, min(_LOADS, device.reach_bytes // step))[0]
+    ]
     for past in range(bypass + 1, device.bypasses + 1) if finer else ():
-        more += _sweeps(device, stride, spread, past, _LOADS)[0]
+        more += _sweeps(device, stride, spread, past, min(_LOADS, most))[0]
     found = _levels(samples + more)
     if not len(found):
         raise MachineError("the timings show no latency that many loads share")

@@ -100,7 +100,13 @@ class SimulatedDevice:
             self._adds = np.zeros(1)
 
     def run(self, chase: Chase) -> Timings:
-        """Time the loads of ``chase``, from empty caches and TLBs."""
+        """Time the loads of ``chase``, from empty caches and TLBs.
+
+        Raises IndexError for an address beyond ``reach_bytes``: no device has memory there.
+        """
+        for addresses in (chase.lap, chase.before):
+            if len(addresses) and not 0 <= addresses.min() <= addresses.max() < self.reach_bytes:
+                raise IndexError(f"a chase goes to byte {addresses.max()} of {self.reach_bytes}")
         caches = new_caches(self._geometries, int(self._random.integers(1, 1 << 30)))
         timed = np.empty((chase.laps, len(chase.lap)), np.float32)
         now = 0
