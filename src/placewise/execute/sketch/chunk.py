@@ -21,7 +21,7 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     step: NDArray[Any] = np.repeat(np.array([a.step for a in accesses], np.int64), sizes)
     warp = _joined([a.warps for a in accesses], (0,), np.int64)
     mask = _joined([a.mask for a in accesses], (0, 32), np.bool_)
-    window = _joined([a.window for a in accesses], (0, 32), np.int64)
+    window = _joined([a.window for a in accesses], (0,), np.int64)
     offset = _joined([a.offset for a in accesses], (0, 32), np.int64)
 
     row = sketch.block_of_warp[warp]
@@ -29,12 +29,10 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     order = np.lexsort((np.arange(len(step)), warp, phase, row))
     site, warp, mask, row = site[order], warp[order], mask[order], row[order]
     phase, window, offset = phase[order], window[order], offset[order]
-    first = np.argmax(mask, axis=1)
-    at = np.arange(len(first))
     per_block = int(np.count_nonzero(sketch.block_of_warp == 0))
     base, upper, stride, affine = _affine(offset, mask)
     offsets = offset[~affine][mask[~affine]]
-    starts = np.full(len(first), -1, np.int64)
+    starts = np.full(len(window), -1, np.int64)
     starts[~affine] = np.cumsum(mask[~affine].sum(axis=1)) - mask[~affine].sum(axis=1)
     return TraceChunk(
         site=site,
@@ -42,7 +40,7 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
         warp=(warp % per_block).astype(np.int32),
         phase=phase.astype(np.int32),
         mask=(mask << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32),
-        array=_array_of_window(sketch)[window[at, first]],
+        array=_array_of_window(sketch)[window],
         base=base,
         upper=upper,
         stride=stride.astype(np.int32),

@@ -57,7 +57,7 @@ class Accesses:
     mask: NDArray[np.bool_]
     """(n, 32) active lanes."""
     window: NDArray[np.int64]
-    """(n, 32) window of the address."""
+    """(n,) window of the first active lane's address."""
     offset: NDArray[np.int64]
     """(n, 32) bytes from the window's start; of shared and local memory from that of the block's
     or thread's own."""
@@ -321,9 +321,10 @@ class _Run:
         warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
         if not len(warps):
             return
-        window, offset = self.storage.seen(access.space, address, warps)
+        lanes = mask[warps]
+        window, offset = self.storage.seen(access.space, address, warps, lanes)
         self.accesses.append(
-            Accesses(access.site, len(self.steps) - 1, warps, mask[warps], window, offset)
+            Accesses(access.site, len(self.steps) - 1, warps, lanes, window, offset)
         )
 
     def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:

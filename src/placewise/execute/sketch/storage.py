@@ -41,14 +41,16 @@ class Storage:
         self._local_start = (np.arange(warps * 32) * self._local_bytes).reshape(warps, 32)
 
     def seen(
-        self, space: str, address: Lanes, warps: NDArray[np.int64]
+        self, space: str, address: Lanes, warps: NDArray[np.int64], mask: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Window and offset in it of the addresses of some warps, (n, 32) each, as a trace names
-        them: of shared and local memory from the start of the block's or thread's own."""
+        """Window (n,) of the first active lane and offsets in their windows (n, 32) of the
+        addresses of some warps, as a trace names them: of shared and local memory from the start of
+        the block's or thread's own. ``mask`` is (n, 32)."""
         wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)[warps]
         if space in ("shared", "local"):
-            return np.full(wide.shape, WINDOW_OF_SPACE[space]), wide.astype(np.int64)
-        window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
+            return np.full(len(warps), WINDOW_OF_SPACE[space]), wide.astype(np.int64)
+        first = wide[np.arange(len(warps)), np.argmax(mask, axis=1)]
+        window = (first >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
         return window, (wide & np.uint64(_INSIDE)).astype(np.int64)
 
     def places(self, space: str, address: Lanes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

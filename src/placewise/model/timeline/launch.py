@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placewise.model.outline import Outline
 from placewise.model.timeline.warps import Pace, run
 
-INSTRUCTIONS = 400_000
+INSTRUCTIONS = 250_000
 """Issued in one timeline, about: tens of milliseconds."""
 
 
