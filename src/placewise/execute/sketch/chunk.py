@@ -39,7 +39,7 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
         block=sketch.blocks[row].astype(np.int32),
         warp=(warp % per_block).astype(np.int32),
         phase=phase.astype(np.int32),
-        mask=(mask << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32),
+        mask=np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1),
         array=_array_of_window(sketch)[window],
         base=base,
         upper=upper,
