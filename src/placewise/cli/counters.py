@@ -11,7 +11,9 @@ import typer
 from rich.console import Console
 
 from placewise.cli.options import (
+    AsJson,
     CaseName,
+    CompilerVersion,
     Format,
     InstructionLimit,
     MachineName,
@@ -31,13 +33,7 @@ class Part(StrEnum):
 def counters(
     case: CaseName,
     machine: MachineName,
-    nvrtc: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Compiler: 13, or 12.9 or 11.8 if installed; the case's own by default.",
-        ),
-    ] = None,
+    nvrtc: CompilerVersion = None,
     by: Annotated[
         Part | None, typer.Option(help="Counters of each array, or of each source line, too.")
     ] = None,
@@ -54,7 +50,7 @@ def counters(
         typer.Option(min=0, help="Which launch of that file, from 0, where it has several."),
     ] = None,
     limit: InstructionLimit = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:

@@ -11,13 +11,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from placewise.cli.options import Format, OutputFormat
+from placewise.cli.options import AsJson, Format, OutputFormat
 from placewise.errors import MachineError
 
 machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A known GPU or an MSL file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 
 
 @machine_app.command("list")

@@ -17,6 +17,7 @@ from placewise.cli.machine import machine_app
 from placewise.cli.machine_code import machine_code
 from placewise.cli.options import (
     INTERRUPTED,
+    AsJson,
     CaseName,
     Format,
     InstructionLimit,
@@ -57,6 +58,7 @@ def advise(
         str | None,
         typer.Option(metavar="TIME", help="Measured time of the kernel as it is, e.g. 1.3ms."),
     ] = None,
+    as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     out: Annotated[
         Path | None,
@@ -89,7 +91,7 @@ def advise(
             progress=progress.step,
         )
     files = write_files(advice, out) if out is not None else ()
-    if format_ is Format.json:
+    if as_json or format_ is Format.json:
         print(json.dumps(document(advice), indent=2))
         return
     console = report_console()

@@ -22,6 +22,15 @@ MachineName = Annotated[
     str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")
 ]
 OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="What to print.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+CompilerVersion = Annotated[
+    str | None,
+    typer.Option(
+        "--nvrtc",
+        metavar="VERSION",
+        help="Compiler: 13, or 12.9 or 11.8 if installed; the case's own by default.",
+    ),
+]
 InstructionLimit = Annotated[
     int | None,
     typer.Option(min=1, help="Instructions of a warp after which it is taken to be endless."),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import Format, OutputFormat, Quiet
+from placewise.cli.options import AsJson, Format, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 from placewise.errors import PlacewiseError
 
@@ -67,7 +67,7 @@ def probe(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of what a simulated machine leaves open.")] = 0,
     format_: OutputFormat = Format.text,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure this machine's GPU: write a machine file and draw its curves, in five minutes."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import Format, OutputFormat, Quiet
+from placewise.cli.options import AsJson, Format, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError
 
@@ -71,7 +71,7 @@ def reproduce(
         int, typer.Option("--configurations", "-n", min=2, help="Taken of each --data file.")
     ] = CONFIGURATIONS,
     seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:

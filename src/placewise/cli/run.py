@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import CaseName, Format, InstructionLimit, OutputFormat, Quiet
+from placewise.cli.options import AsJson, CaseName, Format, InstructionLimit, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 
 FOUND = 1
@@ -45,6 +45,7 @@ def run(
         int | None, typer.Option(min=1, help="Cores to use; all that give the same result.")
     ] = None,
     limit: InstructionLimit = None,
+    as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
@@ -78,7 +79,7 @@ def run(
             errors.print(render_findings(checker))
         raise
     files = write_outputs(done, save, out)
-    if format_ is Format.json:
+    if as_json or format_ is Format.json:
         print(json.dumps(run_document(done), indent=2, allow_nan=False))
     else:
         if done.execution.printed.text:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import Format, OutputFormat, Quiet
+from placewise.cli.options import AsJson, CompilerVersion, Format, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 
 CONFIGURATIONS = 100
@@ -58,18 +58,12 @@ def validate(
         str | None,
         typer.Option("--time", metavar="NAME", help="Column or measurement that is the time."),
     ] = None,
-    nvrtc: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Compiler: 13, or 12.9 or 11.8 if installed; the case's own by default.",
-        ),
-    ] = None,
+    nvrtc: CompilerVersion = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw predicted over measured times (.svg or .png)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
