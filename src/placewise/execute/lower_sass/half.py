@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeGuard
 
+import numpy as np
+
 from placewise.execute.ir import Node
 from placewise.execute.lower_ptx import rounding
 from placewise.execute.lower_ptx.floating import saturate, to_bf16, widen_bf16
@@ -37,6 +39,11 @@ def arithmetic(c: Context, i: Instruction) -> None:
         return
     if name == "HADD2" and _narrows(operands):
         value = rounding.to_half(c, c.f32(operands[0]._replace(suffixes=())), "rz")
+        _write(c, target, [value, value], kind)
+        return
+    literal = _narrowed_literal(c, operands) if name == "HADD2" else None
+    if literal is not None:
+        value = rounding.to_half(c, literal, "rz")
         _write(c, target, [value, value], kind)
         return
     sources = _pairs(c, operands, kind)
@@ -82,6 +89,22 @@ def _narrows(operands: list[Operand]) -> TypeGuard[list[Register]]:
         and b.number is None
         and b.negated
     )
+
+
+def _narrowed_literal(c: Context, operands: list[Operand]) -> Node | None:
+    """A single from a constant bank (.F32) added to -0, where it is a half exactly: sm_75 makes
+    literals so. Other values would show a rounding that is not known."""
+    a, b = operands if len(operands) == 2 else (None, None)
+    if not (isinstance(a, Register) and a.number is None and a.negated):
+        return None
+    if not (isinstance(b, Constant) and b.suffixes == ("F32",)):
+        return None
+    value = c.f32(b._replace(suffixes=()))
+    bits = value.args[0] if value.op == "bitcast" else value
+    if bits.op != "const" or not isinstance(bits.attr, int):
+        return None
+    single = np.array(bits.attr, np.uint32).view(np.float32)
+    return value if float(np.float16(single)) == float(single) else None
 
 
 def _compute(c: Context, name: str, values: list[Node]) -> Node:
