@@ -53,6 +53,14 @@ def validate(
             help="Predicted of every file, drawn at random; 0: all.",
         ),
     ] = CONFIGURATIONS,
+    clock: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MHZ",
+            min=1.0,
+            help="Clock that the SMs really ran at, where it was not the machine's own.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
     time_column: Annotated[
         str | None,
@@ -82,6 +90,7 @@ def validate(
             machine or (),
             models=model or (),
             nvrtc=nvrtc,
+            clock_mhz=clock,
             time_column=time_column,
             configurations=configurations or None,
             seed=seed,

@@ -16,6 +16,7 @@ from placewise.kernel.casemodel import Parameter
 from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
+from placewise.machine.at_clock import at_clock
 from placewise.memory.counters import counters
 from placewise.model.base import Evidence
 from placewise.model.evidence import evidence_of
@@ -53,6 +54,8 @@ class Task:
     machine: str
     models: tuple[str, ...]
     nvrtc: str | None
+    clock_mhz: float | None
+    """Clock of the SMs in place of the machine's own."""
     traced: bool
     """Whether any model needs the papers' transaction counts, which another run must trace."""
 
@@ -96,7 +99,10 @@ _workers: list[_Worker] = []
 
 
 def _begin(task: Task) -> None:
-    _workers[:] = [_Worker(task, read_case_family(task.case), load_machine(task.machine))]
+    machine = load_machine(task.machine)
+    if task.clock_mhz is not None:
+        machine = at_clock(machine, task.clock_mhz)
+    _workers[:] = [_Worker(task, read_case_family(task.case), machine)]
 
 
 def _predict(at: int, configuration: Configuration) -> Answers:

@@ -69,6 +69,7 @@ def validate(
     *,
     models: Sequence[str] = (),
     nvrtc: str | None = None,
+    clock_mhz: float | None = None,
     time_column: str | None = None,
     configurations: int | None = CONFIGURATIONS,
     seed: int = 0,
@@ -78,7 +79,8 @@ def validate(
     """Predict measured configurations of ``case`` and compare.
 
     ``machines`` is one name for all ``files``, one for each, or empty where the files name their
-    device. About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in
+    device. ``clock_mhz`` is the clock that the SMs ran at, where it was not the machine's own.
+    About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in
     groups that differ in placement alone. ``models`` are names of the registry, all of them where
     empty. Raises CaseError and MachineError for input that does not fit.
     """
@@ -98,7 +100,14 @@ def validate(
     found = []
     for (table, machine), name in zip(pairs, _machines(tables, machines), strict=True):
         chosen = choose_rows(table.rows, family.placement_parameters, configurations, seed)
-        task = Task(case, name, names, nvrtc, any(MODELS[model].needs_counters for model in names))
+        task = Task(
+            case,
+            name,
+            names,
+            nvrtc,
+            clock_mhz,
+            any(MODELS[model].needs_counters for model in names),
+        )
 
         def tell(done: int, total: int, what: str = table.path.name) -> None:
             if progress is not None:
