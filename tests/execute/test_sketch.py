@@ -136,3 +136,15 @@ def test_limits():
     launch = Launch((1, 1, 1), (32, 1, 1))
     with pytest.raises(UnsupportedError):
         sketch(kernel, launch, inputs, np.arange(1), work=1000)
+
+
+def test_textures_are_refused_rather_than_left_out():
+    source = """extern "C" __global__ void f(cudaTextureObject_t x, float *y) {
+        y[threadIdx.x] = tex1Dfetch<float>(x, threadIdx.x); }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
+    ones = np.ones(32, np.float32)
+    inputs = Inputs((TextureArgument("x", ones), ArrayArgument("y", ones)))
+    with pytest.raises(UnsupportedError, match="texture"):
+        sketch(
+            replace(kernel, machine_code=True), Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1)
+        )

@@ -7,7 +7,13 @@ import pytest
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.case import CompileOptions
-from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
+from placewise.kernel.launch import (
+    ArrayArgument,
+    Inputs,
+    Launch,
+    ScalarArgument,
+    TextureArgument,
+)
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.model import Evidence, relative_times, timeline_model
@@ -196,3 +202,23 @@ def test_refusals():
     without = replace(A100, pipes=pipes)
     with pytest.raises(UnsupportedError, match=r"no pipe of A100 is known to run 'LDG"):
         timeline_model().predict(evidence, without)
+
+
+def test_a_texture_is_read_from_dram_as_its_array_is():
+    n = 1 << 20
+    data, launch = np.ones(n, np.float32), Launch((n // 256, 1, 1), (256, 1, 1))
+    found = []
+    for parameter, read in (
+        ("const float *", "x[i]"),
+        ("cudaTextureObject_t ", "tex1Dfetch<float>(x, i)"),
+    ):
+        source = f"""extern "C" __global__ void copy({parameter}x, float *y) {{
+            int i = blockIdx.x * blockDim.x + threadIdx.x; y[i] = {read}; }}"""
+        kernel = compile_kernel(source, "copy.cu", "copy", CompileOptions(arch="sm_80"))
+        x = TextureArgument("x", data) if "tex" in read else ArrayArgument("x", data)
+        inputs = Inputs((x, ArrayArgument("y", np.zeros_like(data))))
+        evidence = evidence_of(kernel, launch, inputs, A100)
+        parts = timeline_model().predict(evidence, A100).parts
+        found.append({p.path: p.cycles for p in parts if p.path.endswith("bandwidth")})
+    assert found[0]["DRAM bandwidth"] > 0
+    assert found[1] == pytest.approx(found[0], rel=0.01)

@@ -204,15 +204,23 @@ def _limits(advice: Advice, option: Option) -> RenderableType | None:
     assert advice.present.timed is not None
     before = advice.present.timed.prediction
     after = option.timed.prediction
-    then = {part.path: part.cycles for part in before.parts} if before is not None else {}
+    now = {part.path: part for part in before.parts} if before is not None else {}
+    then = {part.path: part for part in after.parts}
+    most = {
+        name: max(form[name].cycles for form in (now, then) if name in form)
+        for name in {**then, **now}
+    }
     table = _table()
     table.add_column("part")
     table.add_column("cycles now → then", justify="right")
-    table.add_column("most of it at", overflow="fold")
-    for part in after.parts[:LIMITS_SHOWN]:
-        lines = ", ".join(_line(where, advice) for where, _ in part.lines[:2])
-        change = _change(count(then.get(part.path, 0.0)), count(part.cycles))
-        table.add_row(part.path, change, escape(lines))
+    table.add_column("most of it now at", overflow="fold")
+    for name in sorted(most, key=lambda name: -most[name])[:LIMITS_SHOWN]:
+        # Lines of the rewritten form are others than those of the source that the reader has.
+        lines = now[name].lines[:2] if name in now else ()
+        cycles = [count(form[name].cycles if name in form else 0.0) for form in (now, then)]
+        table.add_row(
+            name, _change(*cycles), escape(", ".join(_line(where, advice) for where, _ in lines))
+        )
     total = _change(count(before.total) if before is not None else "", count(after.total))
     table.add_row("all together", total, "", style="bold")
     return _indented(table)

@@ -107,15 +107,18 @@ def sketch(
 
     ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
     as it is before the launch, and what they write themselves. Raises UnsupportedError for kernels
-    whose warps wait for each other outside of barriers, for what is relevant and not covered, and
-    where more than ``work`` nodes would have to be computed; CaseError where inputs or launch do
-    not fit the kernel.
+    whose warps wait for each other outside of barriers, for texture and surface accesses, for what
+    is relevant and not covered, and where more than ``work`` nodes would have to be computed;
+    CaseError where inputs or launch do not fit the kernel.
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs))
     program = lowered(kernel, device.first_window)
     if program.waiting:
         raise UnsupportedError("warps that wait for each other outside of barriers")
+    if any(access.space == "texture" for access in program.accesses):
+        # Where a texel lies is worked out only while the kernel runs.
+        raise UnsupportedError("texture or surface accesses")
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
     run = _Run(program, device, launch, blocks, traced, work)
