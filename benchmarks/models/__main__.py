@@ -27,6 +27,7 @@ from placewise.validate import ModelResult, TableResult, validate
 from placewise.validate.figures import ANY
 
 HERE = Path(__file__).parent
+CIRCLE = "pnpoly RTX 3090, vertices on a circle"
 MODEL = "timeline"
 
 
@@ -72,7 +73,7 @@ TABLES = (
     Table("pnpoly RTX 3090, vertices empty", "kernel_tuner/pnpoly_rtx3090.csv.gz",
           "pnpoly_empty.toml", "RTX3090", kernel_seen=False, gpu_seen=False, error=0.15,
           free_clock=False),
-    Table("pnpoly RTX 3090, vertices on a circle", "kernel_tuner/pnpoly_rtx3090.csv.gz",
+    Table(CIRCLE, "kernel_tuner/pnpoly_rtx3090.csv.gz",
           "pnpoly.toml", "RTX3090", kernel_seen=False, gpu_seen=False, error=0.15,
           free_clock=False),
     Table("pnpoly RTX 2080 Ti", "ktt_counters/pnpoly_rtx2080ti.csv.gz", "pnpoly_ktt.toml",

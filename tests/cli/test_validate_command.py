@@ -1,0 +1,103 @@
+"""``placewise validate`` on a small kernel whose times are invented."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from placewise.cli.main import app
+from placewise.errors import PlacewiseError
+
+CASE = """schema = 1
+kernel = "scale"
+code = '''
+extern "C" __global__ void scale(float *out, const float *in) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+#if read_only
+    out[i] = 2.0f * __ldg(in + i);
+#else
+    out[i] = 2.0f * in[i];
+#endif
+}
+'''
+placement_parameters = ["read_only"]
+
+[parameters]
+block_size_x = 64
+read_only = 0
+
+[launch]
+problem = [65536]
+block = ["block_size_x"]
+
+[[arguments]]
+name = "out"
+dtype = "float32"
+shape = [65536]
+fill = 0
+
+[[arguments]]
+name = "in"
+dtype = "float32"
+shape = [65536]
+uniform = { seed = 0 }
+"""
+TIMES = "block_size_x,read_only,time_us\n64,0,4\n64,1,5\n128,0,4.5\n128,1,4\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    case, times = tmp_path / "scale.toml", tmp_path / "times.csv"
+    case.write_text(CASE)
+    times.write_text(TIMES)
+    return str(times), "--case", str(case)
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, ["validate", *arguments, "-q"], catch_exceptions=True)
+
+
+def test_every_configuration_is_predicted_and_compared(files, tmp_path):
+    plot = tmp_path / "plots" / "accuracy.svg"
+    result = invoke(
+        *files, "-m", "A4000", "--model", "timeline", "--model", "roofline", "--json",
+        "--plot", str(plot),
+    )  # fmt: skip
+    assert result.exit_code == 0
+    (table,) = json.loads(result.stdout)["tables"]
+    assert [row["measured_ns"] for row in table["chosen"]] == [4000, 5000, 4500, 4000]
+    timeline, roofline = table["models"]
+    assert (timeline["model"], roofline["model"]) == ("timeline", "roofline")
+    assert len(timeline["predictions"]) == 4
+    for prediction in timeline["predictions"]:
+        assert 0 < prediction["low"] <= prediction["predicted"] <= prediction["high"]
+    # Read-only or not, the same loads: the ratios 5/4 and 4/4.5 are missed by their distance to 1.
+    (placement,) = timeline["placements"]
+    assert placement["pairs"] == 2
+    assert placement["no_change"] == pytest.approx((0.2 + 0.125) / 2)
+    assert plot.read_text().startswith("<?xml")
+
+
+def test_a_slower_clock_takes_longer(files):
+    def first(*options):
+        result = invoke(*files, "-m", "A4000", "--model", "timeline", "--json", *options)
+        (table,) = json.loads(result.stdout)["tables"]
+        return table["models"][0]["predictions"][0]["predicted"]
+
+    assert first("--clock", "780") > first()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "which machine was this measured on"),
+        (("-m", "A4000", "--model", "guess"), "no model 'guess'"),
+        (("-m", "A4000", "--plot", "a.gif"), ".svg or a .png"),
+        (("-m", "A4000", "-m", "A100"), "2 machines for 1 files"),
+    ],
+)
+def test_bad_input_is_one_error(files, options, message):
+    result = invoke(*files, *options)
+    assert isinstance(result.exception, PlacewiseError)
+    assert message in str(result.exception)
+    assert not result.stdout
