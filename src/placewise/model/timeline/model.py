@@ -40,8 +40,10 @@ class TimelineModel:
         """
         run = evidence.simulated(self.name)
         if not run.from_machine_code:
+            why = f": {run.notes[0]}" if run.notes else ""
             raise UnsupportedError(
                 f"model {self.name} needs machine code, and this launch was executed from its PTX"
+                f"{why}"
             )
         if machine.limits.clock_mhz is None:
             raise MachineError("no clock to turn time into cycles", where=machine.name)
