@@ -148,7 +148,8 @@ def _time_notes(present: Option, options: list[Option]) -> tuple[str, ...]:
     if error is not None:
         notes.append(
             "times come from each form's own machine code; ranges of their ratios cover the "
-            f"model's error on measured kernels ({error.fitted_on}; held out: {error.checked_on or 'nothing'})"
+            f"model's error on measured kernels ({error.fitted_on}; held out: "
+            f"{error.checked_on or 'nothing'})"
         )
     return tuple(notes)
 
