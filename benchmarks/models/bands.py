@@ -77,7 +77,7 @@ def figures_of(what: str, stored: ErrorBand, fitted: Times, held_out: Times) -> 
     ]  # fmt: skip
     figures.append(Figure(f"{what}: fitted on", now.pairs, "", str(stored.pairs),
                           now.pairs == stored.pairs))  # fmt: skip
-    for b in now.bins:
+    for b in now.bins if stored.bins else ():
         share = f"{b.faster} of {b.pairs}"
         figures.append(Figure(f"{what}: predicted up to {b.upto}, faster", share, "", "", True))
     if held_out.predicted:

@@ -157,29 +157,43 @@ PATH_ERROR_RERUN = ErrorBand(
 """Ratios to a placement whose rewritten kernel was compiled and traced itself."""
 
 _TIMED = (
-    "RTX A4000 and A100, each with one factor for its clock: a 15 x 15 convolution in two "
-    "dimensions, 13 shapes of blocks and tiles in up to six forms; 2026-11-22"
+    "A100 and RTX A4000, each with one factor for its clock: a 15 x 15 convolution in two "
+    "dimensions, 64 forms of different blocks, tiles and placements; 2026-11-22"
 )
 
-# Both from the rows of `benchmarks.models`; the central 90 % of both GPUs together.
-TIME_ERROR = ErrorBand(share=0.9, low=0.828, high=1.211, pairs=51, fitted_on=_TIMED, bins=())
+# Both from `benchmarks.models.bands`. Of the tables that they were not fitted on, the central 90 %
+# held 76 %, the central 95 % 91 %. That one is kept, so those tables are no blind test of it.
+TIME_ERROR = ErrorBand(
+    share=0.95,
+    low=0.737,
+    high=1.210,
+    pairs=64,
+    fitted_on=_TIMED,
+    bins=(),
+    checked_on="RTX 2080 Ti, the same kernel; RTX 2080 Ti and RTX 3090, a point-in-polygon test",
+    checked_pairs=90,
+    checked_within=82,
+)
 """Measured over predicted time of the timeline model; ``pairs`` are single configurations."""
 
 TIME_ERROR_RERUN = ErrorBand(
-    share=0.9,
-    low=0.777,
-    high=1.35,
-    pairs=94,
+    share=0.95,
+    low=0.698,
+    high=1.358,
+    pairs=144,
     fitted_on=_TIMED,
     bins=(
-        Bin(0.4, 5, 5),
-        Bin(0.6, 20, 20),
-        Bin(0.8, 14, 14),
-        Bin(0.9, 8, 8),
-        Bin(1.0, 9, 3),
-        Bin(1.25, 18, 6),
-        Bin(2.0, 11, 0),
+        Bin(0.4, 14, 14),
+        Bin(0.6, 26, 26),
+        Bin(0.8, 13, 13),
+        Bin(0.9, 11, 11),
+        Bin(1.0, 29, 16),
+        Bin(1.25, 37, 11),
+        Bin(2.0, 10, 0),
     ),
+    checked_on="RTX 2080 Ti, the same kernel",
+    checked_pairs=15,
+    checked_within=15,
 )
 """Ratios of two forms of a kernel, both timed by the timeline model from their own code."""
 
