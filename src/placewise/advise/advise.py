@@ -65,6 +65,7 @@ def advise(
     for done, at in enumerate(chosen):
         progress("rewriting, verifying and timing", done, len(chosen))
         options[at] = _proven(options[at], prepared, present)
+    options = _compared_alike(options, prepared, present)
     proven = [options[at] for at in chosen if options[at].proven and options[at].high < 1.0]
     # By the forms' own times where there are any; else in the order of choice.
     recommended = min(proven, key=lambda o: o.rerun.ratio if o.rerun else 0.0, default=None)
@@ -152,6 +153,16 @@ def _time_notes(present: Option, options: list[Option]) -> tuple[str, ...]:
             f"{error.checked_on or 'nothing'})"
         )
     return tuple(notes)
+
+
+def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
+    """The options, those timed from a run of the whole launch compared with the present form timed
+    so: what a sketch of a few blocks leaves out must not pass for a gain."""
+    unlike = [o for o in options if o.timed and o.timed.prediction and o.timed.whole]
+    if not unlike or present.timed is None or present.timed.whole:
+        return options
+    whole = time_form(prepared.kernel, prepared.case, prepared.machine, whole=True)
+    return [replace(o, rerun=ratio_of_times(o.timed, whole)) if o in unlike else o for o in options]
 
 
 def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:

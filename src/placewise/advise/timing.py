@@ -20,6 +20,8 @@ class Timed:
 
     prediction: Prediction | None
     why_not: str = ""
+    whole: bool = False
+    """From a run of the whole launch, not from a sketch of a few blocks."""
 
     @property
     def ms(self) -> float | None:
@@ -34,8 +36,9 @@ class Timed:
         return None if found is None else (found[0] * 1e-6, found[1] * 1e-6)
 
 
-def time_form(kernel: Kernel, case: Case, machine: Machine) -> Timed:
-    """Time of ``kernel``, one form of the case's, by the default model.
+def time_form(kernel: Kernel, case: Case, machine: Machine, *, whole: bool = False) -> Timed:
+    """Time of ``kernel``, one form of the case's, by the default model; with ``whole`` never from a
+    sketch of a few blocks.
 
     A machine or a kernel that the model does not cover is no failure: the answer says why.
     """
@@ -44,8 +47,9 @@ def time_form(kernel: Kernel, case: Case, machine: Machine) -> Timed:
         oldest = f"{OLDEST_DISASSEMBLED // 10}.{OLDEST_DISASSEMBLED % 10}"
         return Timed(None, f"machine code is read for compute capability {oldest} and later")
     try:
-        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
-        return Timed(MODELS[DEFAULT].make().predict(evidence, machine))
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
+        prediction = MODELS[DEFAULT].make().predict(evidence, machine)
+        return Timed(prediction, whole=evidence.outline is None)
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
         return Timed(None, f"{error.message}{where}")

@@ -42,14 +42,17 @@ _RARE = 0.05
 """Kinds of blocks that are fewer than this share of the launch stay out of the timeline."""
 
 
-def evidence_of(kernel: Kernel, launch: Launch, inputs: Inputs, machine: Machine) -> Evidence:
+def evidence_of(
+    kernel: Kernel, launch: Launch, inputs: Inputs, machine: Machine, *, whole: bool = False
+) -> Evidence:
     """What ``kernel`` does in ``launch`` on ``machine``.
 
-    From a sketch of its machine code where that is possible, else from a run of the whole launch.
+    From a sketch of its machine code where that is possible, else, or with ``whole``, from a run of
+    the whole launch.
     Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
     what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
     """
-    if kernel.cubin is None:
+    if whole or kernel.cubin is None:
         return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
     facts = read_cubin(kernel.cubin, kernel.entry)
     if facts.target < OLDEST_DISASSEMBLED:
