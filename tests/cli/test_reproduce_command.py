@@ -47,6 +47,8 @@ def test_counters_of_a_file(tmp_path):
 def test_what_is_missing_is_named():
     with pytest.raises(CaseError, match="measured times and their kernel"):
         runner.invoke(app, ["reproduce", "huang-li-ablations"], catch_exceptions=False)
+    with pytest.raises(CaseError, match="needs recorded counters"):
+        runner.invoke(app, ["reproduce", "huang-li-events"], catch_exceptions=False)
     done = runner.invoke(app, ["reproduce", "table-9"])
     assert done.exit_code == 2
     assert not done.stdout

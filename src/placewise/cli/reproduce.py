@@ -87,7 +87,14 @@ def reproduce(
         porple_table4,
     )
 
-    chosen = what or [w for w in What if w is not What.ablations or data]
+    given = {What.ablations: data, What.events: counters}
+    chosen = what or [w for w in What if given.get(w, True)]
+    if What.events in chosen and not counters:
+        raise CaseError(
+            "the selection of events needs recorded counters",
+            where="huang-li-events",
+            hint="give --counters FILE",
+        )
     if What.ablations in chosen and (not data or case is None):
         raise CaseError(
             "the ablations need measured times and their kernel",

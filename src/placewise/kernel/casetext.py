@@ -39,7 +39,7 @@ def validated(document: dict[str, Any], path: Path) -> CaseModel:
         first = error.errors(include_url=False, include_context=False)[0]
         key = _key(first["loc"], document)
         more = error.error_count() - 1
-        message = _message(first) + (f" (and {more} more errors)" if more else "")
+        message = _message(first) + (f" (and {more} more)" if more else "")
         raise CaseError(message, where=f"{path}: {key}" if key else str(path)) from None
 
 
