@@ -18,6 +18,7 @@ from placewise.errors import ExecutionError, UnsupportedError
 from placewise.execute import execute, translate
 from placewise.execute.codegen.module import compile_program
 from placewise.execute.lower_sass import program
+from placewise.kernel import machine_code
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.launch import (
     ArrayArgument,
@@ -147,10 +148,13 @@ def test_functions_of_the_driver(arch):
 
 def changed(monkeypatch, old, new):
     """Make nvdisasm's answer another one."""
-    real = program.disassemble
+    real = machine_code.disassemble
     monkeypatch.setattr(
-        program, "disassemble", lambda cubin, flags: real(cubin, flags).replace(old, new)
+        machine_code, "disassemble", lambda cubin, flags: real(cubin, flags).replace(old, new)
     )
+    # What was read before stays known for the other tests.
+    monkeypatch.setattr(machine_code, "listing_of", machine_code.listing_of.__wrapped__)
+    monkeypatch.setattr(program, "listing_of", machine_code.listing_of)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from placewise.execute.ir import (
 from placewise.execute.sketch.across import ACROSS
 from placewise.execute.sketch.operations import DTYPES, Lanes, constant, operation
 from placewise.execute.sketch.relevant import Relevant, guard_of
+from placewise.execute.sketch.specials import special_registers
 from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
 from placewise.execute.texture_sites import texture_reads
@@ -151,39 +152,9 @@ class _Run:
         self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
         warps = len(self.block_of_warp)
         thread = np.arange(per_block * 32).reshape(per_block, 32)
-        bx, by, _ = launch.block
-        gx, gy, _ = launch.grid
         tiled = np.tile(thread, (len(blocks), 1))
         number = blocks[self.block_of_warp][:, None]
-        self.specials: dict[str, Lanes] = {
-            "tid.x": tiled % bx,
-            "tid.y": tiled // bx % by,
-            "tid.z": tiled // (bx * by),
-            "ctaid.x": number % gx,
-            "ctaid.y": number // gx % gy,
-            "ctaid.z": number // (gx * gy),
-            "laneid": np.arange(32)[None, :],
-            "warpid": (tiled // 32)[:, :1],
-            "nwarpid": np.full((1, 1), per_block),
-            "dynamic_shared": np.full((1, 1), program.shared_bytes),
-            "total_shared": np.full((1, 1), program.shared_bytes + launch.shared_bytes),
-            "smid": number,
-            "nsmid": np.full((1, 1), 1),
-            "gridid": np.full((1, 1), 0),
-            "clock": np.full((1, 1), 0),
-        }
-        for n, axis in enumerate("xyz"):
-            self.specials[f"ntid.{axis}"] = np.full((1, 1), launch.block[n])
-            self.specials[f"nctaid.{axis}"] = np.full((1, 1), launch.grid[n])
-        bit = np.uint32(1) << np.arange(32, dtype=np.uint32)[None, :]
-        masks = {
-            "eq": bit,
-            "lt": bit - 1,
-            "le": bit - 1 | bit,
-            "gt": ~(bit - 1 | bit),
-            "ge": ~(bit - 1),
-        }
-        self.specials |= {f"lanemask_{k}": v for k, v in masks.items()}
+        self.specials = special_registers(program, launch, tiled, number)
         self.storage = Storage(
             {r.window: r.data for r in device.regions},
             device.parameters,
