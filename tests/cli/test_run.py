@@ -111,20 +111,31 @@ def test_a_kernel_without_end_is_found_by_the_limit(folder):
     assert "twice.cu:5" in done.stdout
 
 
+HEARS_INTERRUPTS = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from placewise.cli.main import main; main()"
+)
+"""What a shell starts in the background ignores interrupts, and so do its children."""
+
+
 def test_an_interrupt_ends_a_run(folder):
+    limit = "1000000000000000"
     with subprocess.Popen(
-        [*COMMAND, "endless.toml", "--limit", "1000000000000000"],
+        [sys.executable, "-c", HEARS_INTERRUPTS, "run", "endless.toml", "--limit", limit],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stderr is not None
-        while "running" not in process.stderr.readline():
-            assert process.poll() is None
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        try:
+            assert process.stderr is not None
+            while "running" not in process.stderr.readline():
+                assert process.poll() is None
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
