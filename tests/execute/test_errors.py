@@ -187,6 +187,7 @@ import os, signal, sys, threading
 import numpy as np
 from cuda_run import run
 source = 'extern "C" __global__ void endless(volatile float* b) { while (b[0] == 0.f) ; }'
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell's children ignore it
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     run(source, "endless", 1, 32, options={"instruction_limit": None}, b=np.zeros(4, np.float32))
@@ -216,6 +217,7 @@ def test_a_source_given_as_text_has_no_folder() -> None:
 
 def test_ctrl_c_is_not_lost_in_a_finalizer() -> None:
     """Python prints what a finalizer raises, and goes on."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     class Last:
         def __del__(self) -> None:
