@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from placewise.advise.advice import Advice, Option, RunFacts, Verification
-from placewise.advise.prepare import Prepared, Progress, prepare, silent
+from placewise.advise.prepare import Prepared, prepare
 from placewise.advise.timing import ratio_of_times, time_form
 from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
@@ -19,6 +19,7 @@ from placewise.kernel.case import Case
 from placewise.kernel.prepare_case import compile_case
 from placewise.machine import Machine, load_machine
 from placewise.model import path_model
+from placewise.progress import Progress, silent
 from placewise.rewrite import rewrite
 from placewise.space import Placement
 
@@ -68,8 +69,10 @@ def advise(
     options = _compared_alike(options, prepared, present)
     proven = [options[at] for at in chosen if options[at].proven and options[at].high < 1.0]
     # By the forms' own times where there are any; else in the order of choice.
-    recommended = min(proven, key=lambda o: o.rerun.ratio if o.rerun else 0.0, default=None)
     # Forms that were timed come first: what is known of the others is less.
+    recommended = min(
+        proven, key=lambda o: (o.rerun is None, o.rerun.ratio if o.rerun else 0.0), default=None
+    )
     options.sort(key=lambda o: (o.rerun is None, o.ratio))
     return Advice(
         case=prepared.case,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,9 +18,8 @@ from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, re
 from placewise.memory.simulate.metrics import Metric, launch_metrics
 from placewise.memory.simulate.system import RECORDS
 from placewise.model.evidence import evidence_of
-from placewise.model.registry import MODELS
-
-Progress = Callable[[str, int, int], None]
+from placewise.model.registry import DEFAULT, MODELS
+from placewise.progress import Progress, silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ def predict_counters(
     row: int | None = None,
     records: int = RECORDS,
     instruction_limit: int | None = DEFAULT_LIMIT,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> CounterReport:
     """Run ``case`` through the memory system of ``machine``, its real machine code where that can
     be executed.
@@ -63,8 +61,7 @@ def predict_counters(
     arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
     loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
     launches = read_measured(measured) if measured is not None else ()
-    tell = progress or _silent
-    tell("compiling", 0, 0)
+    progress("compiling", 0, 0)
     kernel = compile_case(loaded)
     loaded = named_case(loaded)
     compared = (
@@ -77,7 +74,7 @@ def predict_counters(
         chosen,
         records=records,
         instruction_limit=instruction_limit,
-        progress=lambda done, total: tell("running blocks", done, total),
+        progress=lambda done, total: progress("running blocks", done, total),
     )
     notes = ([stand_in] if stand_in else []) + list(run.notes)
     microseconds, note = _background_time(kernel, loaded, chosen, compared)
@@ -99,14 +96,9 @@ def _background_time(
         return time, f"{what}, for the recorded {time:,.4g} µs"
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine)
-        nanoseconds = MODELS[next(iter(MODELS))].make().predict(evidence, machine).nanoseconds
+        nanoseconds = MODELS[DEFAULT].make().predict(evidence, machine).nanoseconds
     except UnsupportedError:
         nanoseconds = None
     if nanoseconds is None:
         return None, f"no time is known, so L2 reads lack what {machine.name} reads at all times"
     return nanoseconds * 1e-3, f"{what}, for the predicted {nanoseconds * 1e-3:,.4g} µs"
-
-
-def _silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody asked for."""
-    del what, done, total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from placewise.choose import Legality, legal_spaces
@@ -16,13 +15,7 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
 from placewise.machine import Machine
 from placewise.memory import Occupancy, Profile, Profiler, occupancy
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, and how much of how much of it is done (0 of 0: not known)."""
-
-
-def silent(_step: str, _done: int, _total: int) -> None:
-    """Progress that nobody looks at."""
+from placewise.progress import Progress, silent
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.ptx import Instruction, Module
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
-
-Progress = Callable[[str, int, int], None]
+from placewise.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ def run_case(
     checker: Checker | None = None,
     threads: int | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
-    progress: Progress = lambda _what, _done, _total: None,
+    progress: Progress = silent,
 ) -> CaseRun:
     """Compile and run a case: a bundled one by name, a case file, or a :class:`Case`.
 

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from placewise.advise.prepare import Progress, silent
 from placewise.errors import CaseError, PlacewiseError
 from placewise.kernel.casefile import CaseFamily, read_case_family
 from placewise.kernel.prepare_case import compile_case, named_case
@@ -23,6 +22,7 @@ from placewise.model.huang_li.model import ABLATIONS, HuangLiModel
 from placewise.model.huang_li.observe import Observed, observe
 from placewise.model.huang_li.overlap import OverlapRegression, fit_overlap, observed_ratio
 from placewise.model.sim import sim_model
+from placewise.progress import Progress, silent
 from placewise.reproduce.result import Cell, Reproduction, Table
 from placewise.validate.sample import choose_rows
 from placewise.validate.tables import MeasuredTime, read_times

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placewise.advise.prepare import Progress, silent
 from placewise.model.huang_li.addressing import (
     KEPLER_FLOAT,
     MEMORIES,
@@ -12,6 +11,7 @@ from placewise.model.huang_li.addressing import (
     Addressing,
     addressing,
 )
+from placewise.progress import Progress, silent
 from placewise.reproduce.result import Cell, Reproduction, Table
 
 ARCHITECTURES = ("sm_75", "sm_86", "sm_90", "sm_120")

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, random_array
 
-from placewise.advise.prepare import Prepared, Progress, prepare, silent
+from placewise.advise.prepare import Prepared, prepare
 from placewise.cases import load_case
 from placewise.kernel.case import Case
 from placewise.kernel.make_case import make_case
 from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model.jang import rule_based
+from placewise.progress import Progress, silent
 from placewise.reproduce.access_facts import access_facts
 from placewise.reproduce.porple_costs import TIE, PlacementCosts, Ranked, first_of
 from placewise.reproduce.porple_reading import ALPHA, READINGS, TableReading

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from placewise.kernel.casefile import read_case_family
 from placewise.machine import Machine, load_machine
 from placewise.machine.device_name import machine_named
 from placewise.model.registry import MODELS
+from placewise.progress import Progress, silent
 from placewise.validate.figures import (
     Accuracy,
     PlacementError,
@@ -26,7 +27,6 @@ from placewise.validate.tables import MeasuredTime, TimeTable, read_times
 
 CONFIGURATIONS = 100
 """Predicted of each table unless asked otherwise."""
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def validate(
     configurations: int | None = CONFIGURATIONS,
     seed: int = 0,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> tuple[TableResult, ...]:
     """Predict measured configurations of ``case`` and compare.
 
@@ -110,8 +110,7 @@ def validate(
         )
 
         def tell(done: int, total: int, what: str = table.path.name) -> None:
-            if progress is not None:
-                progress(f"predicting {what}", done, total)
+            progress(f"predicting {what}", done, total)
 
         tell(0, len(chosen))
         answers = predict_rows(task, chosen, workers=workers, progress=tell)
