@@ -28,7 +28,7 @@ class TraceBuffer:
 
     def __init__(self, records: int, offsets: int, *, large: bool) -> None:
         room = records + layout.TRACE_SLACK
-        self.records = np.zeros(room, layout.TRACE_RECORD)
+        self.records = _in_whole_lines(room)
         self.runs = np.zeros(room + 1, layout.TRACE_RUN)
         self.rows: NDArray[Any] = np.zeros(
             offsets + layout.OFFSETS_SLACK, np.int64 if large else np.int32
@@ -74,6 +74,14 @@ class TraceBuffer:
             row=records["row"],
             offsets=self.rows[:rows],
         )
+
+
+def _in_whole_lines(n: int) -> NDArray[Any]:
+    """(n,) records none of which is in two cache lines."""
+    size = layout.TRACE_RECORD.itemsize
+    room = np.zeros(n * size + size, np.uint8)
+    start = -room.ctypes.data % size
+    return room[start : start + n * size].view(layout.TRACE_RECORD)
 
 
 class HandOver(Protocol):

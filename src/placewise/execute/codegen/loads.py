@@ -46,7 +46,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
         f"{first_lane(t, '%mask')}, i64 {wide})"
     )
     t.do(f"ret {kind.scalar_result} zeroinitializer")
-    record = ", ptr %record" if kind.traced else ""
+    record = ", ptr %record, <4 x i32> %words" if kind.traced else ""
     head = (
         f"define internal fastcc {kind.scalar_result} {kind.name}.one(ptr %ctx, {kind.address} "
         f"%address, i32 %mask, i32 %site{record}) alwaysinline #0 {{"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import checks, patterns
+from placewise.execute.codegen import checks, patterns, records
 from placewise.execute.codegen.access import Kind, kind_of
 from placewise.execute.codegen.atomics import atomic_kind, name_of, operands_of
 from placewise.execute.codegen.calls import address_of, helper_call, keep, place
@@ -68,8 +68,11 @@ def _uniform_load(s: State, n: Node, access: Access, kind: Kind, *, guarded: boo
         f"call fastcc {kind.scalar_result} {kind.name}.one(ptr %ctx, {kind.address} {text}, "
         f"i32 {mask}, i32 {access.site}"
     )
-    # This helper is put in place, and so can record where the warp function does.
-    call += ", ptr {record})" if kind.traced else ")"
+    if kind.traced:
+        # This helper is put in place, and so can record where the warp function does.
+        words = s.words if mask == s.mask else records.words_of(s, mask)
+        call += f", ptr {{record}}, <4 x i32> {records.same_place(s, access.site, words)}"
+    call += ")"
     _finish(s, n, access, call, kind.scalar_result, mask, guarded=guarded)
 
 

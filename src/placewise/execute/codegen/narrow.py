@@ -170,6 +170,7 @@ class _Loop:
         recording = bool(s.options.traced) and any(isinstance(n.attr, Access) for n in self.wanted)
         if recording:
             records.begin_rows(s)
+            s.words = records.words_of(s, s.mask)
         for n in self.wanted:
             self._node(n)
         if recording:

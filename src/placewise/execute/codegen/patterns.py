@@ -94,11 +94,39 @@ def _pattern(s: State, root: Node, stride: int) -> tuple[str, str, str]:
     return found
 
 
+def _ends(s: State, parts: _Parts) -> str:
+    """Addresses of lanes 0 and 16, but for the constant, and zeros: a vector of four."""
+    a = parts.root.type
+    key: tuple[object, ...] = (parts.root.number,)
+    if key not in s.ends:
+        whole, picks = f"<32 x {a}>", lanes([0, 16, 32, 32])
+        root = s.vector(parts.root)
+        s.ends[key] = s.op(
+            f"shufflevector {whole} {root}, {whole} zeroinitializer, <4 x i32> {picks}"
+        )
+    for op, term in parts.terms:
+        value, key = s.ends[key], (*key, op, term.number)
+        if key not in s.ends:
+            s.ends[key] = s.op(f"{op} <4 x {a}> {value}, {_twice(s, term)}")
+    return s.ends[key]
+
+
+def _twice(s: State, term: Node) -> str:
+    """A value common to all lanes, twice, and zeros."""
+    key, four = ("twice", term.number), f"<4 x {term.type}>"
+    if key not in s.ends:
+        one = s.op(f"insertelement {four} zeroinitializer, {term.type} {s.scalar(term)}, i64 0")
+        picks = lanes([0, 0, 1, 1])
+        s.ends[key] = s.op(f"shufflevector {four} {one}, {four} poison, <4 x i32> {picks}")
+    return s.ends[key]
+
+
 def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
     """An access in a loop: short where its root has a pattern, by the helper elsewhere."""
     parts = _parts(n.args[0], access)
     pattern, a0, a16 = _pattern(s, parts.root, kind.lane_bytes)
     at = [_moved(s, kind.address, start, parts) for start in (a0, a16)]
+    ends = _ends(s, parts) if kind.traced else ""
     load = n.op == "load"
     # Vectors made in one of the branches below would not be visible after them.
     plain = 1 if load else 1 + access.count
@@ -126,7 +154,7 @@ def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
 
     for number, step in ways:
         s.start(labels[number])
-        end(_short_way(s, n, access, kind, at, step, slow))
+        end(_short_way(s, n, access, kind, at, step, slow, ends, parts.constant))
     if reach:
         s.start(labels[_SCATTERED])
         end(_scattered(s, n, access, kind, reach, parts))
@@ -282,7 +310,15 @@ def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, part
 
 
 def _short_way(
-    s: State, n: Node, access: Access, kind: Kind, at: list[str], step: int, slow: str
+    s: State,
+    n: Node,
+    access: Access,
+    kind: Kind,
+    at: list[str],
+    step: int,
+    slow: str,
+    ends: str,
+    further: int,
 ) -> str:
     """Two plain accesses of half a warp each, after one check; returns a load's value."""
     found = find_range(s, kind, at[0])
@@ -304,11 +340,11 @@ def _short_way(
     s.start(good)
     touch(s, found, kind.action)
     if kind.traced:
-        places = [
-            s.op(f"add i64 {x}, {found.place}") if kind.memory == "shared" else y
-            for x, y in zip(relative, at, strict=True)
-        ]
-        records.write_here(s, access.site, "-1", (places[0], places[1]), step)
+        if kind.memory == "shared":
+            # Offsets wrap in 32 bits, so they are whole before the window is added.
+            near = s.op(f"add <4 x i32> {ends}, {lanes([further, further, 0, 0])}")
+            ends, further = s.op(f"zext <4 x i32> {near} to <4 x i64>"), int(found.place)
+        records.write_line(s, access.site, ends, further, step)
     pointers = [s.op(f"getelementptr i8, ptr {found.host}, i64 {x}") for x in relative]
     if n.op == "store":
         _store_halves(s, kind, pointers, s.vector(n.args[1]))

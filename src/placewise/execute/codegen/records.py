@@ -106,10 +106,12 @@ def take_over(t: Text) -> None:
     t.do(f"store ptr {t.slot(Slot.RECORD, 'ptr')}, ptr %rec")
 
 
-def write_here(t: Text, site: int, mask: str, at: tuple[str, str], stride: int) -> None:
-    """Record two affine half warps that start ``at`` these addresses, without a look at the
-    room."""
-    _write(t, take(t), str(site), mask, at, str(stride), "-1")
+def write_line(t: Text, site: int, ends: str, further: int, stride: int) -> None:
+    """Record a full warp of two affine halves, without a look at the room. ``ends`` is a vector
+    of four i64: the addresses of lanes 0 and 16 less ``further``, and zeros. So one addition
+    makes the whole record."""
+    words = lanes([further, further, stride << 32 | site, -1], "i64")
+    t.do(f"store <4 x i64> {t.op(f'add <4 x i64> {ends}, {words}')}, ptr {take(t)}, align 8")
 
 
 def write_row(
@@ -135,9 +137,22 @@ def take(t: Text) -> str:
     return record
 
 
+def words_of(t: Text, mask: str) -> str:
+    """The last four words of a record but for those that are constants: the mask (i32)."""
+    return t.op(f"insertelement <4 x i32> zeroinitializer, i32 {mask}, i64 3")
+
+
+def same_place(t: Text, site: int, words: str) -> str:
+    """The last four words of an access whose lanes have one address, of :func:`words_of`."""
+    return t.op(f"or <4 x i32> {words}, {lanes([site, 0, -1, 0])}")
+
+
 def write_there(t: Text, address: str) -> None:
-    """Fill the record that a helper put in place is given as %record: one address for all."""
-    _write(t, "%record", "%site", "%mask", (address, address), "0", "-1")
+    """Fill the record that a helper put in place is given as %record: one address for all, and
+    %words."""
+    for name in ("base", "upper"):
+        t.do(f"store i64 {address}, ptr {_field(t, '%record', name)}, align 8")
+    t.do(f"store <4 x i32> %words, ptr {_field(t, '%record', 'site')}, align 8")
 
 
 # --- in helpers, whose parameters are %ctx, %mask and %site

@@ -153,6 +153,8 @@ class State(Values):
         """The present block."""
         self.mask = ""
         """Active lanes of the present block (i32)."""
+        self.words = ""
+        """Of the trace records of its accesses, what depends on them."""
         self.hot = False
         """The present block is in a loop."""
         self.pairs: dict[tuple[int, int], str] = {}
@@ -161,6 +163,8 @@ class State(Values):
         """LLVM type and name of nodes whose value is a struct."""
         self.patterns: dict[tuple[int, int], tuple[str, str, str]] = {}
         """Of a root and a stride: kind of pattern, lane 0's and lane 16's value."""
+        self.ends: dict[tuple[object, ...], str] = {}
+        """Parts of trace records: addresses of lanes 0 and 16, by their root and what is added."""
         self.reaches: dict[tuple[object, ...], Reach] = {}
         """Checks of groups of accesses, by what the accesses have in common."""
         self.reserved: list[str] = []
@@ -175,6 +179,7 @@ class State(Values):
         self.pairs = {}
         self.structs = {}
         self.patterns = {}
+        self.ends = {}
         self.reaches = {}
         self._flags = ""
 

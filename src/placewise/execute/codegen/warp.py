@@ -131,6 +131,8 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
             if recorded % records.UNCHECKED == 0:
                 if recorded:
                     records.give_back(s)
+                else:
+                    s.words = records.words_of(s, s.mask)
                 records.begin(s)
             recorded += 1
         nodes.emit(s, n, blend)

@@ -7,6 +7,7 @@ that NVRTC makes; NVIDIA does not document them), then come the kernel's paramet
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placewise.execute.builder import int_type
@@ -18,22 +19,39 @@ from placewise.kernel.sass import Constant
 if TYPE_CHECKING:
     from placewise.execute.lower_sass.context import Context
 
-_GEOMETRY = {
-    0x0: "ntid.x",
-    0x4: "ntid.y",
-    0x8: "ntid.z",
-    0xC: "nctaid.x",
-    0x10: "nctaid.y",
-    0x14: "nctaid.z",
-}
-_SHARED_WINDOW, _LOCAL_WINDOW, _STACK_TOP = 0x18, 0x20, 0x28
-"""Generic addresses of shared and local memory (64 bits each), and where R1 starts."""
-_GRID = {0x8C: 32, 0x90: 0}
-"""Halves of the address of the memory by which the blocks of a grid wait for each other (the
-environment registers 1 and 2), before compute capability 9.0."""
-_DESCRIPTOR = {75: 0x118, 80: 0x118, 86: 0x118, 87: 0x118, 89: 0x118, 90: 0x208}
-"""A descriptor of global memory, which only goes into addresses' descriptor operands."""
-_HOPPER = 90
+
+@dataclass(frozen=True)
+class _LaunchWords:
+    """Where bank 0 has what the driver writes for a launch, in bytes."""
+
+    geometry: dict[int, str]
+    windows: dict[int, str]
+    """Generic addresses (64 bits) of memories of a block or thread."""
+    stack_top: int
+    """Where R1 starts."""
+    descriptor: int
+    """Of global memory; only goes into addresses' descriptor operands."""
+    grid: dict[int, int]
+    """Halves of the address of the memory by which the blocks of a grid wait for each other (the
+    environment registers 1 and 2), and by how many bits each is shifted."""
+
+
+def _geometry(block: int, grid: int) -> dict[int, str]:
+    places = ((block, "ntid"), (grid, "nctaid"))
+    return {at + 4 * n: f"{name}.{axis}" for at, name in places for n, axis in enumerate("xyz")}
+
+
+_WINDOWS = {0x18: "shared", 0x20: "local"}
+_TURING = _LaunchWords(_geometry(0x0, 0xC), _WINDOWS, 0x28, 0x118, {0x8C: 32, 0x90: 0})
+_HOPPER = _LaunchWords(_geometry(0x0, 0xC), _WINDOWS, 0x28, 0x208, {0x44: 32, 0x48: 0})
+_BLACKWELL = _LaunchWords(
+    # The grid's words lie 0xA0 lower for each block of a cluster; a launch has no clusters here.
+    _geometry(0x360, 0x370),
+    {0x2F8: "local"},
+    0x37C,
+    0x358,
+    {0x254: 32, 0x258: 0},
+)
 _USER, _COMPILER = 3, (2, 4)
 FUNCTION_WINDOW = 0x7F << 56
 """Numbers from here on stand for functions of the driver, in the order of the cubin's."""
@@ -149,17 +167,18 @@ class Banks:
         start = self.facts.parameter_offset
         if offset >= start:
             return c.b.pure("param", "i32", attr=offset - start)
-        if offset in _GEOMETRY:
-            return c.b.pure("special", "i32", attr=_GEOMETRY[offset])
-        if offset == _STACK_TOP:
+        words = _TURING if c.target < 90 else _HOPPER if c.target < 100 else _BLACKWELL
+        if offset in words.geometry:
+            return c.b.pure("special", "i32", attr=words.geometry[offset])
+        if offset == words.stack_top:
             return c.b.const("i32", self.local_bytes)
-        for place, space in ((_SHARED_WINDOW, "shared"), (_LOCAL_WINDOW, "local")):
+        for place, space in words.windows.items():
             if offset in (place, place + 4):
                 window = WINDOW_OF_SPACE[space] << WINDOW_SHIFT
                 return c.b.const("i32", window >> 8 * (offset - place))
-        if offset in _GRID and c.target < _HOPPER:
-            return c.b.const("i32", address(GRID_WINDOW) >> _GRID[offset])
-        if offset - _DESCRIPTOR.get(c.target, -8) in (0, 4):
+        if offset in words.grid:
+            return c.b.const("i32", address(GRID_WINDOW) >> words.grid[offset])
+        if offset - words.descriptor in (0, 4):
             return c.zero()
         return c.refuse(f"what constant bank 0 holds at {offset:#x} is not known")
 

@@ -15,14 +15,15 @@ FLOAT = {**_ORDERED, **_UNORDERED, "NUM": "ord", "NAN": "uno"}
 
 def isetp(c: Context, i: Instruction) -> None:
     """A comparison of integers, combined with a predicate; .EX goes on from the low words."""
-    signed = not c.flag("U32")
+    kind = c.one_of("U32", "U64", "S64") or "S32"
+    signed, read = kind[0] == "S", c.i64 if kind.endswith("64") else c.i32
     extended = c.flag("EX")
     condition = c.one_of(*_INTEGER)
     combine = c.one_of("AND", "OR", "XOR")
     first, second, a, b, other, *low = i.operands
     if condition is None or combine is None or len(low) != (1 if extended else 0):
         c.unsupported(i)
-    x, y = c.i32(a), c.i32(b)
+    x, y = read(a), read(b)
     if condition in ("F", "T"):
         holds = c.b.const("i1", int(condition == "T"))
     else:

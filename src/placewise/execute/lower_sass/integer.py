@@ -27,11 +27,24 @@ def is_zero(operand: Operand) -> bool:
     return isinstance(operand, Register) and operand.number is None and not operand.inverted
 
 
+def iadd(c: Context, i: Instruction) -> None:
+    """Sum of two words as IADD3 makes it of three, or (.64) of two pairs."""
+    if c.flag("64"):
+        target, first, second = i.operands
+        c.write_wide(target, c.both("add", c.i64(first), c.i64(second)))
+    else:
+        _sum(c, i, 2)
+
+
 def iadd3(c: Context, i: Instruction) -> None:
     """Sum of three words, with up to two carries out (the sum of their values) and in (.X)."""
+    _sum(c, i, 3)
+
+
+def _sum(c: Context, i: Instruction, words: int) -> None:
     extended = c.flag("X")
     target, outs, sources, ins = c.form(i)
-    if len(sources) != 3 or len(outs) > 2 or len(ins) > 2 or bool(ins) != extended:
+    if len(sources) != words or len(outs) > 2 or len(ins) > 2 or bool(ins) != extended:
         c.unsupported(i)
     terms = [s for s in sources if not is_zero(s)]
     if not outs:
@@ -290,7 +303,9 @@ def viaddmnmx(c: Context, i: Instruction) -> None:
 
 def imnmx(c: Context, i: Instruction) -> None:
     """IMNMX, VIMNMX: the smaller of two where the predicate holds, else the larger."""
-    target, a, b, choice = i.operands
+    target, *outs, a, b, choice = i.operands
+    if any(not isinstance(o, Register) or o.number is not None for o in outs):
+        c.unsupported(i, "with a predicate")
     _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)
 
 
@@ -308,6 +323,7 @@ def imnmx3(c: Context, i: Instruction) -> None:
 
 def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: Operand) -> None:
     halves = c.one_of("U16x2", "S16x2")
+    c.without_effect("S32")
     kind = "u" if c.flag("U32") or halves == "U16x2" else "s"
     relu = c.flag("RELU")
     pairs = list(zip(split(c, x, 2), split(c, y, 2), strict=True)) if halves else [(x, y)]

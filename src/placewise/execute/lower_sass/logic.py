@@ -102,8 +102,12 @@ def prmt(c: Context, i: Instruction) -> None:
 
 
 def sel(c: Context, i: Instruction) -> None:
+    wide = c.flag("64")
     target, a, b, choice = i.operands
-    c.write(target, c.b.select(c.predicate(choice), c.i32(a), c.i32(b)))
+    if wide:
+        c.write_wide(target, c.b.select(c.predicate(choice), c.i64(a), c.i64(b)))
+    else:
+        c.write(target, c.b.select(c.predicate(choice), c.i32(a), c.i32(b)))
 
 
 def popc(c: Context, i: Instruction) -> None:

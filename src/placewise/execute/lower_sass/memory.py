@@ -95,7 +95,7 @@ def write_loaded(c: Context, target: Operand, values: list[Node], *, signed: boo
 
 
 def load_constant(c: Context, i: Instruction) -> None:
-    """LDC, ULDC."""
+    """LDC, ULDC, LDCU."""
     bits, count, signed = shape(c)
     target, where = i.operands
     if not isinstance(where, Constant):

@@ -20,7 +20,7 @@ _SPECIAL = {
     "SR_GEMASK": "lanemask_ge",
     "SR_VIRTUALSMID": "smid",
 }
-_ZERO = frozenset({"SRZ", "SR_CgaCtaId", "SR_CTAID_IN_CLUSTER"})
+_ZERO = frozenset({"SRZ", "SR_CgaCtaId", "SR_CgaSize", "SR_CTAID_IN_CLUSTER"})
 _HIGH_WINDOW = {"SR_SWINHI": "shared", "SR_LWINHI": "local"}
 
 

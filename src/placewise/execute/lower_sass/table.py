@@ -25,7 +25,8 @@ from placewise.kernel.sass import Instruction
 
 Handler = Callable[[Context, Instruction], None]
 
-_INTEGER: dict[str, Handler] = {
+_LANES_AND_UNIFORM: dict[str, Handler] = {
+    "IADD": integer.iadd,
     "IADD3": integer.iadd3,
     "IMAD": integer.imad,
     "LEA": integer.lea,
@@ -50,14 +51,6 @@ _INTEGER: dict[str, Handler] = {
     "FLO": logic.flo,
     "BMSK": logic.bmsk,
     "SGXT": logic.sgxt,
-}
-"""Those that the uniform datapath has too, with a U before the name."""
-
-_OTHER: dict[str, Handler] = {
-    "P2R": logic.p2r,
-    "R2P": logic.r2p,
-    "UP2UR": logic.p2r,
-    "UR2UP": logic.r2p,
     "FADD": floating.arithmetic,
     "FMUL": floating.arithmetic,
     "FFMA": floating.arithmetic,
@@ -66,6 +59,19 @@ _OTHER: dict[str, Handler] = {
     "FSEL": floating.fsel,
     "FMNMX": floating.fmnmx,
     "FRND": floating.frnd,
+    "I2F": convert.i2f,
+    "I2FP": convert.i2f,
+    "F2I": convert.f2i,
+    "F2F": convert.f2f,
+    "F2FP": half.pack,
+}
+"""Those that the uniform datapath has too, with a U before the name."""
+
+_OTHER: dict[str, Handler] = {
+    "P2R": logic.p2r,
+    "R2P": logic.r2p,
+    "UP2UR": logic.p2r,
+    "UR2UP": logic.r2p,
     "FCHK": floating.fchk,
     "MUFU": floating.mufu,
     "DADD": double.arithmetic,
@@ -81,11 +87,6 @@ _OTHER: dict[str, Handler] = {
     "HMNMX2": half.hmnmx2,
     "HSET2": half.hset2,
     "HSETP2": half.hsetp2,
-    "F2FP": half.pack,
-    "I2F": convert.i2f,
-    "I2FP": convert.i2f,
-    "F2I": convert.f2i,
-    "F2F": convert.f2f,
     "LDG": memory.load,
     "LD": memory.load,
     "LDS": memory.load,
@@ -96,6 +97,7 @@ _OTHER: dict[str, Handler] = {
     "STL": memory.store,
     "LDC": memory.load_constant,
     "ULDC": memory.load_constant,
+    "LDCU": memory.load_constant,
     "HMMA": matrix.multiply,
     "IMMA": matrix.multiply,
     "DMMA": matrix.multiply,
@@ -127,6 +129,7 @@ _OTHER: dict[str, Handler] = {
     "VOTEU": warp.vote,
     "MATCH": warp.match,
     "REDUX": warp.redux,
+    "CREDUX": warp.redux,
 }
 
 NOTHING = frozenset(
@@ -144,7 +147,7 @@ def handler(i: Instruction) -> Handler | None:
     name = i.parts[0]
     if name in NOTHING:
         return special.nothing
-    found = _OTHER.get(name) or _INTEGER.get(name)
+    found = _OTHER.get(name) or _LANES_AND_UNIFORM.get(name)
     if found is None and name.startswith("U"):
-        found = _INTEGER.get(name[1:])
+        found = _LANES_AND_UNIFORM.get(name[1:])
     return found

@@ -21,6 +21,7 @@ def warpsync(c: Context, i: Instruction) -> None:
 
 def bsync(c: Context, _i: Instruction) -> None:
     """BSYNC, ENDCOLLECTIVE: lanes meet again."""
+    c.without_effect("RECONVERGENT", "RELIABLE")
     c.members = ()
 
 
