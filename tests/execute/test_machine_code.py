@@ -29,7 +29,7 @@ from placewise.kernel.launch import (
 )
 from placewise.kernel.nvrtc import compile_kernel
 
-ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 FAST = ("sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ARCHS if a != "sm_80"))
 TEXTURES = {"textures"}
 """Constructs that use textures; they have tests of their own."""

@@ -60,14 +60,17 @@ def _count_lanes(c: Context, i: Instruction) -> None:
 
 
 def _try_to_exchange(c: Context, i: Instruction) -> None:
-    """ATOMS.CAST.SPIN: compare and swap whose result is 1 where it swapped."""
+    """ATOMS.CAST.SPIN: compare and swap whose result, a word or a predicate, is 1 where it did."""
     c.without_effect("SPIN")
     bits = 64 if c.flag("64") else 32
     target, where, *sources = i.operands
     values = [_value(c, s, bits) for s in sources]
     old = _emit(c, i, where, values, "cas", bits, used=True)
-    done = c.b.resize(c.b.icmp("eq", old, values[0]), old.type)
-    write_loaded(c, target, [done], signed=False)
+    done = c.b.icmp("eq", old, values[0])
+    if is_predicate(target):
+        c.write_predicate(target, done)
+    else:
+        write_loaded(c, target, [c.b.resize(done, old.type)], signed=False)
 
 
 def atomic(c: Context, i: Instruction) -> None:

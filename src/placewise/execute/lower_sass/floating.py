@@ -28,8 +28,8 @@ def rounding_mode(c: Context) -> str | None:
 
 
 def arithmetic(c: Context, i: Instruction) -> None:
-    """FADD, FMUL, FFMA."""
-    op = {"FADD": "fadd", "FMUL": "fmul", "FFMA": "fma"}[i.parts[0]]
+    """FADD, FMUL, FFMA, of lanes or uniform."""
+    op = {"FADD": "fadd", "FMUL": "fmul", "FFMA": "fma"}[i.parts[0].removeprefix("U")]
     mode = rounding_mode(c)
     ftz = c.flag("FTZ")
     saturated = c.flag("SAT")
