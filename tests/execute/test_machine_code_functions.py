@@ -15,7 +15,7 @@ FOLDER = Path(__file__).with_name("machine_code")
 THREADS = 256
 RESULTS = 40
 """Room for this many results of each thread."""
-TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
+TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ALWAYS = "sm_86"
 LONG = "doubles"
 """Its code takes seconds to compile."""

@@ -76,7 +76,10 @@ extern "C" __global__ void bytes(cudaSurfaceObject_t s, cudaSurfaceObject_t d, i
   surf2Dwrite((short)(v.x - v.y), d, x * 2 + width * 2, y);
 }
 """
-TARGETS = ["sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ("sm_75", "sm_86", "sm_90"))]
+TARGETS = [
+    "sm_80",
+    *(pytest.param(a, marks=pytest.mark.slow) for a in ("sm_75", "sm_86", "sm_90", "sm_120")),
+]
 N = 96
 
 

@@ -303,10 +303,18 @@ def viaddmnmx(c: Context, i: Instruction) -> None:
 
 def imnmx(c: Context, i: Instruction) -> None:
     """IMNMX, VIMNMX: the smaller of two where the predicate holds, else the larger."""
-    target, *outs, a, b, choice = i.operands
+    target, outs, (a, b), (choice, *low) = c.form(i)
     if any(not isinstance(o, Register) or o.number is not None for o in outs):
         c.unsupported(i, "with a predicate")
-    _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)
+    if any(p != Register("P", None, inverted=True) for p in low):
+        c.unsupported(i, "that goes on from the low words")
+    kind = c.one_of("U64", "S64")
+    if kind is None:
+        _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)
+    else:
+        x, y, sign = c.i64(a), c.i64(b), kind[0].lower()
+        least, most = c.both(f"{sign}min", x, y), c.both(f"{sign}max", x, y)
+        c.write_wide(target, c.b.select(c.predicate(choice), least, most))
 
 
 def imnmx3(c: Context, i: Instruction) -> None:

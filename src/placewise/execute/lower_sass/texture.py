@@ -104,7 +104,12 @@ def _handle(c: Context, i: Instruction, rest: list[Operand]) -> Node:
 
     A handle has 64 bits here, of which machine code loads the lower ones only.
     """
-    index, bank = rest.pop(), rest.pop()
+    index = rest.pop()
+    if isinstance(index, Register):
+        # Since Blackwell the register stands alone.
+        index, bank = Immediate(0), index
+    else:
+        bank = rest.pop()
     if isinstance(bank, Immediate) and isinstance(index, Immediate):
         offset = c.literal(index) * _WORD
         return c.banks.read(c, Constant(c.literal(bank), None, offset), 64)
