@@ -1,6 +1,7 @@
-"""``python -m benchmarks.probe [--count N] [--data FOLDER]``: hidden hierarchies found out.
+"""``python -m benchmarks.probe [--count N] [--seed N] [--data FOLDER]``: hidden things found out.
 
-``--data`` is a folder of gpu-benches' ``gpu-latency_*.txt``. Writes results/probe.json.
+``--data`` is a folder of gpu-benches' ``gpu-latency_*.txt``. Writes results/probe.json, or with
+another seed than the usual one results/probe-seed-N.json.
 """
 
 from __future__ import annotations
@@ -38,26 +39,27 @@ TEXTURE = 12 * 1024
 
 def main(
     count: Annotated[int, typer.Option(help="Random hierarchies.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = SEED,
     data: Annotated[Path | None, typer.Option(help="Folder of gpu-latency curves.")] = None,
 ) -> None:
     """Judge the probe, print a table, write results/probe.json."""
     hidden = [*machines()]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         # The longest first, so that none is left over at the end.
-        known = pool.map(_found, reversed(hidden), [SEED] * len(hidden))
-        drawn = pool.map(_drawn, range(count))
+        known = pool.map(_found, reversed(hidden), [seed] * len(hidden))
+        drawn = pool.map(_drawn, [seed] * count, range(count))
         figures = [
             figure
             for one, outcome in zip(hidden, reversed([*known]), strict=True)
             for figure in _machine(one, outcome)
         ]
         figures += _random([*drawn])
-    figures += _averages()
-    figures += dram(SEED)
-    figures += whole_probe(SEED)
+    figures += _averages(seed)
+    figures += dram(seed)
+    figures += whole_probe(seed)
     if data is not None:
         figures += published(data)
-    if not report("probe", figures):
+    if not report("probe" if seed == SEED else f"probe-seed-{seed}", figures):
         sys.exit(1)
 
 
@@ -98,8 +100,8 @@ def _found(hidden: Hidden, seed: int) -> Outcome:
     return Outcome(sure, unsure, doubts, device.cycles)
 
 
-def _drawn(number: int) -> Outcome:
-    return _found(some_hierarchy(np.random.default_rng([SEED, number]), number), number)
+def _drawn(seed: int, number: int) -> Outcome:
+    return _found(some_hierarchy(np.random.default_rng([seed, number]), number), number)
 
 
 def _machine(hidden: Hidden, outcome: Outcome) -> list[Figure]:
@@ -117,10 +119,10 @@ def _machine(hidden: Hidden, outcome: Outcome) -> list[Figure]:
     ]
 
 
-def _averages() -> list[Figure]:
+def _averages(seed: int) -> list[Figure]:
     """Fermi's texture L1 by average latencies."""
     texture = machines()[1].hierarchy
-    device = SimulatedDevice(replace(texture, tlbs=()), seed=SEED)
+    device = SimulatedDevice(replace(texture, tlbs=()), seed=seed)
     strides = 2 ** np.arange(2, 10)
     by_stride = saavedra_line(saavedra(device, 4 * TEXTURE, strides))
     by_size = wong_line(wong(device, TEXTURE + np.arange(-2, 34) * 16, 16))

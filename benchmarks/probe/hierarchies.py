@@ -1,4 +1,4 @@
-"""Hierarchies to be found out: four machines', and any number at random.
+"""Hierarchies to be found out: four machines', and any number at random, half of them sliced.
 
 The machines' are modelled on what is published of them (Fermi and Kepler: Mei et al. 2014; Turing
 and Hopper: sizes from NVIDIA's documents). Where nothing is known, as of most policies and set
@@ -7,7 +7,7 @@ mappings, something was chosen: what counts here is that it is hidden, not that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,11 @@ from placewise.probe.simulated import SimulatedCache, SimulatedHierarchy
 KB, MB = 1 << 10, 1 << 20
 BIG_SET = tuple(k % 7 for k in range(56)) + (0,) * 9
 """Sets of 65 pages, of which the first has 17 and the others 8."""
+H100_SLICES = (0.0, 0.0, 3.0, 4.0, 6.0, 8.0, 33.0, 36.0)
+"""Cycles, after mt4g's raw chases of an H100 80GB HBM3: loads that miss L1 and hit L2 take 265 to
+280 cycles or, one in four, 295 to 310."""
+H100_MEMORY = (0.0, 5.0, 10.0, 15.0, 170.0, 180.0, 190.0)
+"""Likewise its loads from DRAM: 680 to 720 cycles or 850 to 910, and a tail."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,15 @@ def machines() -> tuple[Hidden, ...]:
     hopper = SimulatedHierarchy(
         (
             SimulatedCache(128, (32,) * 64, 38.0, 32, policy="plru"),
-            SimulatedCache(128, (25,) * 16384, 219.0, 32, hashed=True),
+            SimulatedCache(128, (25,) * 16384, 269.0, 32, hashed=True),
         ),
-        640.0,
+        690.0,
         (SimulatedCache(2 * MB, (32,), 0.0), SimulatedCache(32 * MB, (8,) * 8, 110.0)),
         420.0,
         1,
+        slices=H100_SLICES,
+        memory_slices=H100_MEMORY,
+        memory_spread=0.1,
     )
     return (
         Hidden("Fermi, global", fermi, 1),
@@ -94,6 +102,9 @@ def some_hierarchy(random: np.random.Generator, number: int) -> Hidden:
             tlbs.append(SimulatedCache(page, ways, walk, table=_table(random, ways)))
             walk += float(random.uniform(0.25, 0.6)) * cycles
     hierarchy = SimulatedHierarchy(tuple(caches), cycles, tuple(tlbs), walk, len(caches) - 1)
+    if len(caches) > 1 and number % 2:
+        added = random.uniform(0.0, 0.12, 8) * caches[-1].cycles
+        hierarchy = replace(hierarchy, slices=tuple(added.tolist()), memory_slices=tuple(added))
     return Hidden(f"random {number}", hierarchy, bypasses, 1 << 29 if tlbs else 1 << 26)
 
 

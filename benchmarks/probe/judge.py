@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from placewise.probe.hierarchy import Hierarchy
 from placewise.probe.simulated import SimulatedCache, SimulatedHierarchy
 from placewise.probe.structure import Structure
@@ -12,8 +14,13 @@ CYCLES = 0.02
 """How far off a latency may be, of itself."""
 
 
-def wrong(found: Structure, hidden: SimulatedCache) -> list[str]:
-    """Parameters that differ, each as ``name: found, hidden``."""
+def wrong(
+    found: Structure, hidden: SimulatedCache, slices: tuple[float, ...] = (0.0,)
+) -> list[str]:
+    """Parameters that differ, each as ``name: found, hidden``.
+
+    ``slices`` is what they add to the latency: that of the middle half of them is right.
+    """
     pairs: list[tuple[str, object, object]] = [
         ("capacity", found.capacity_bytes, hidden.capacity_bytes),
         ("fetched", found.sector_bytes, hidden.sector_bytes or hidden.line_bytes),
@@ -33,8 +40,10 @@ def wrong(found: Structure, hidden: SimulatedCache) -> list[str]:
         ]
         if max(off) > ODDS:
             differ.append(f"odds: off by {max(off):.3f}")
-    if abs(found.latency_cycles - hidden.cycles) > max(CYCLES * hidden.cycles, 2.0):
-        differ.append(f"latency: {found.latency_cycles}, {hidden.cycles}")
+    low, high = (hidden.cycles + np.quantile(slices, q) for q in (0.25, 0.75))
+    within = max(CYCLES * hidden.cycles, 2.0)
+    if not low - within <= found.latency_cycles <= high + within:
+        differ.append(f"latency: {found.latency_cycles}, {low} to {high}")
     return differ
 
 
@@ -48,7 +57,8 @@ def wrong_hierarchy(found: Hierarchy, hidden: SimulatedHierarchy) -> tuple[list[
         if len(some) != len(others):
             (unsure if found.doubts else sure).append(f"{len(some)} {kind}s, not {len(others)}")
         for number, (one, other) in enumerate(zip(some, others, strict=False)):
-            texts = [f"{kind} {number + 1} {text}" for text in wrong(one, other)]
+            slices = hidden.slices if kind == "cache" and number else ()
+            texts = [f"{kind} {number + 1} {text}" for text in wrong(one, other, slices or (0.0,))]
             (unsure if one.doubts else sure).extend(texts)
     return sure, unsure
 

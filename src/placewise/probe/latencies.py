@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,16 @@ _SMOOTH = 0.02
 """Standard deviation that peaks are smoothed with: the noise of the timings."""
 _NEAR = 0.08
 """Peaks nearer than this, in the logarithm, are one level."""
+_SLICED = 0.3
+"""Peaks so near, in the logarithm, may be one level, whose slices and partitions are not equally
+far away: L2 of an H100 answers after 270 and 305 cycles, its DRAM after 700 and 880."""
+_MANY = 32
+"""Different places that an array must visit to show all slices of a level."""
+_RULES = 0.85
+"""Share of the loads of two peaks that the slower one takes in some array if it is a level of its
+own; slices take the same part of every large array."""
+_BROAD = 0.25
+"""Half the width, in the logarithm, of a level without a peak: DRAM, with its rows and refresh."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio (Knuth's multiplicative hashing)."""
 _LOADS = 1 << 14
@@ -37,10 +48,24 @@ class Survey:
     """(k,) sizes of the arrays, in bytes."""
     shares: NDArray[np.float64]
     """(k, levels) share of the loads that each level served."""
+    spans: tuple[tuple[float, float], ...]
+    """Cycles of each level's nearest and farthest slices."""
 
     def between(self, level: int) -> float:
         """Time that parts the hits of ``level`` from the loads that go further."""
-        return float(np.sqrt(self.cycles[level] * self.cycles[level + 1]))
+        return float(np.sqrt(self.spans[level][1] * self.spans[level + 1][0]))
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """Times in one array."""
+
+    logs: NDArray[np.float64]
+    """Logarithms of the cycles."""
+    size: int
+    """Bytes."""
+    visited: int
+    """Different places."""
 
 
 def survey(
@@ -61,31 +86,33 @@ def survey(
     Raises MachineError where no latency is shared by ``SHARE`` of any array's loads.
     """
     most = min(most, device.reach_bytes // stride)
-    samples, sizes = _sweeps(device, stride, spread, bypass, most)
+    sweeps = _sweeps(device, stride, spread, bypass, most)
     more = [
         s
         for step in finer
-        for s in _sweeps(device, step, 0, bypass, min(_LOADS, device.reach_bytes // step))[0]
+        for s in _sweeps(device, step, 0, bypass, min(_LOADS, device.reach_bytes // step))
     ]
     for past in range(bypass + 1, device.bypasses + 1) if finer else ():
-        more += _sweeps(device, stride, spread, past, min(_LOADS, most))[0]
-    found = _levels(samples + more)
-    if not len(found):
+        more += _sweeps(device, stride, spread, past, min(_LOADS, most))
+    peaks = _peaks([*sweeps, *more])
+    if not len(peaks):
         raise MachineError("the timings show no latency that many loads share")
-    edges = (found[1:] + found[:-1]) / 2
+    levels = _levels(peaks, [*sweeps, *more])
+    edges = [(one[-1] + next_[0]) / 2 for one, next_ in pairwise(levels)]
     shares = [
-        np.bincount(np.searchsorted(edges, s), minlength=len(found)) / len(s) for s in samples
+        np.bincount(np.searchsorted(edges, s.logs), minlength=len(levels)) / len(s.logs)
+        for s in sweeps
     ]
-    every = np.concatenate(samples + more)
-    medians = [np.exp(np.median(every[np.abs(every - f) < _NEAR / 2])) for f in found]
-    return Survey(tuple(float(m) for m in medians), np.array(sizes), np.array(shares))
+    return Survey(
+        tuple(_median(level, [*sweeps, *more]) for level in levels),
+        np.array([s.size for s in sweeps]),
+        np.array(shares),
+        tuple((float(np.exp(level[0])), float(np.exp(level[-1]))) for level in levels),
+    )
 
 
-def _sweeps(
-    device: ProbeDevice, stride: int, spread: int, bypass: int, most: int
-) -> tuple[list[NDArray[np.float64]], list[int]]:
-    """Logarithms of the times in each array, and the arrays' bytes."""
-    samples, sizes = [], []
+def _sweeps(device: ProbeDevice, stride: int, spread: int, bypass: int, most: int) -> list[_Sweep]:
+    found = []
     count = 1
     while count <= most:
         lap = places(np.arange(count), stride, spread)
@@ -95,10 +122,10 @@ def _sweeps(
             if count <= _LOADS
             else Chase(end, before=np.concatenate([lap, lap[:-_LOADS]]), bypass=bypass)
         )
-        samples.append(np.log(np.maximum(device.run(chase).cycles.reshape(-1), 1.0)))
-        sizes.append(count * stride)
+        logs = np.log(np.maximum(device.run(chase).cycles.reshape(-1), 1.0))
+        found.append(_Sweep(logs, count * stride, len(end)))
         count *= 2
-    return samples, sizes
+    return found
 
 
 def places(numbers: NDArray[np.int64], stride: int, spread: int) -> NDArray[np.int64]:
@@ -113,13 +140,13 @@ def places(numbers: NDArray[np.int64], stride: int, spread: int) -> NDArray[np.i
     return result
 
 
-def _levels(samples: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """(levels,) logarithms of the latencies that are some array's own, ascending."""
-    low = min(float(s.min()) for s in samples) - 0.2
-    high = max(float(np.percentile(s, 99)) for s in samples) + 0.2
+def _peaks(sweeps: list[_Sweep]) -> NDArray[np.float64]:
+    """(peaks,) logarithms of the latencies that are some array's own, ascending."""
+    low = min(float(s.logs.min()) for s in sweeps) - 0.2
+    high = max(float(np.percentile(s.logs, 99)) for s in sweeps) + 0.2
     bins = np.arange(low, high, _BIN)
     found: list[tuple[float, float]] = []
-    for some in samples:
+    for some in (s.logs for s in sweeps):
         counts, _ = np.histogram(some, bins)
         smooth = gaussian_filter1d(counts / len(some), _SMOOTH / _BIN, mode="constant")
         for peak in find_peaks(np.concatenate([[0], smooth, [0]]))[0] - 1:
@@ -131,4 +158,41 @@ def _levels(samples: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     for at, _ in sorted(found, key=lambda f: -f[1]):
         if all(abs(at - other) >= _NEAR for other in kept):
             kept.append(at)
+    for some in (s.logs for s in sweeps if s.visited >= _MANY):
+        beyond = some[some > max(kept, default=low) + _NEAR]
+        middle = float(np.median(beyond)) if len(beyond) else low
+        if np.mean(np.abs(some - middle) < _BROAD) > 2 * SHARE:
+            kept.append(middle)
     return np.sort(np.array(kept))
+
+
+def _levels(peaks: NDArray[np.float64], sweeps: list[_Sweep]) -> list[NDArray[np.float64]]:
+    """Peaks of each level, nearest first: those are one level that no array tells apart."""
+    edges = (peaks[1:] + peaks[:-1]) / 2
+    taken = np.array(
+        [
+            np.bincount(np.searchsorted(edges, s.logs), minlength=len(peaks)) / len(s.logs)
+            for s in sweeps
+            if s.visited >= _MANY
+        ]
+    ).reshape(-1, len(peaks))
+    first = [0]
+    for k in range(1, len(peaks)):
+        lower = taken[:, first[-1] : k].sum(axis=1)
+        both = lower + taken[:, k]
+        rules = (both >= SHARE) & (taken[:, k] >= _RULES * both)
+        if peaks[k] - peaks[first[-1]] >= _SLICED or rules.any():
+            first.append(k)
+    return np.split(peaks, first[1:])
+
+
+def _median(level: NDArray[np.float64], sweeps: list[_Sweep]) -> float:
+    """Cycles of a level, by the arrays that visit all its slices if any do."""
+    low, high = level[0] - _NEAR / 2, level[-1] + _NEAR / 2
+    large = [s.logs for s in sweeps if s.visited >= _MANY]
+    for some in (large, [s.logs for s in sweeps]):
+        every = np.concatenate(some) if some else np.zeros(0)
+        of_level = every[(every > low) & (every < high)]
+        if len(of_level) >= _MANY:
+            return float(np.exp(np.median(of_level)))
+    return float(np.exp(level.mean()))

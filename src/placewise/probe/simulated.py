@@ -19,6 +19,10 @@ from placewise.probe.chase import Chase, Timings
 
 BLOCK, SECTOR, RUN, FIRST_LABEL, PERIOD, FIRST_SET, HASH_BITS = range(7)
 """Columns of a level's row."""
+_SLICE_LINE = 128
+"""Bytes in a row that lie in one slice."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio (Knuth's multiplicative hashing)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,13 @@ class SimulatedHierarchy:
     """What a load adds whose page no TLB holds."""
     translated_after: int = 0
     """Cache levels that hold virtual addresses: their hits ask no TLB."""
+    slices: tuple[float, ...] = ()
+    """What a load adds that leaves the cores' own cache, by the slice of the last cache that its
+    line lies in: slices are not equally far from an SM. Lines are spread over them by a hash."""
+    memory_slices: tuple[float, ...] = ()
+    """The same of loads that no cache holds."""
+    memory_spread: float = 0.0
+    """Of such loads: standard deviation beside the noise, as a share of their time."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,7 @@ class SimulatedDevice:
         self._adds = np.array([t.cycles for t in hierarchy.tlbs] + [hierarchy.walk_cycles])
         if not hierarchy.tlbs:
             self._adds = np.zeros(1)
+        self._slices = _added(hierarchy)
 
     def run(self, chase: Chase) -> Timings:
         """Time the loads of ``chase``, from empty caches and TLBs.
@@ -124,6 +136,7 @@ class SimulatedDevice:
                 self.hierarchy.translated_after,
                 self._cycles,
                 self._adds,
+                self._slices,
                 timed if kept else timed[:0],
                 now,
             )
@@ -133,6 +146,10 @@ class SimulatedDevice:
     def _noisy(self, cycles: NDArray[np.float32]) -> NDArray[np.float32]:
         random, noise = self._random, self.noise
         flat = cycles.reshape(-1)
+        if self.hierarchy.memory_spread:
+            slow = np.flatnonzero(flat >= self.hierarchy.memory_cycles)
+            factor = random.standard_normal(len(slow), dtype=np.float32)
+            flat[slow] *= np.float32(1) + np.float32(self.hierarchy.memory_spread) * np.abs(factor)
         if noise.spread:
             factor = random.standard_normal(flat.size, dtype=np.float32)
             flat *= np.float32(1) + np.float32(noise.spread) * factor
@@ -140,6 +157,11 @@ class SimulatedDevice:
         flat[hit] += random.uniform(*noise.outlier_cycles, hit.size).astype(np.float32)
         rounded: NDArray[np.float32] = np.rint(flat).reshape(cycles.shape)
         return rounded
+
+
+def _added(hierarchy: SimulatedHierarchy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What slices of the last cache and of memory add."""
+    return np.array(hierarchy.slices or (0.0,)), np.array(hierarchy.memory_slices or (0.0,))
 
 
 def _layout(
@@ -221,6 +243,7 @@ def _walk(
     translated_after: int,
     cycles: NDArray[np.float64],
     adds: NDArray[np.float64],
+    slices: tuple[NDArray[np.float64], NDArray[np.float64]],
     out: NDArray[np.float32],
     now: int,
 ) -> int:
@@ -233,6 +256,10 @@ def _walk(
             while level < levels and _misses(caches, rows[level], table, sets, address, now):
                 level += 1
             took = cycles[level]
+            if level >= min(1, levels - 1):
+                line = np.uint64(address // _SLICE_LINE)
+                some = slices[1 if level == levels else 0]
+                took += some[np.int64((line * _GOLDEN) >> np.uint64(40)) % len(some)]
             if level >= translated_after:
                 tlb = 0
                 while tlb < len(rows) - levels and _misses(
