@@ -90,7 +90,9 @@ class Expressions:
         if op in "/%":
             return f"({type_})({a} {op} ({b} | ({type_})1))"
         if op in ("<<", ">>"):
-            return f"({type_})({a} {op} (int)({b} & ({type_})63))"
+            # By more than the width, a shift is undefined: NVRTC leaves such values out.
+            most = 63 if "long" in type_ else 31
+            return f"({type_})({a} {op} (int)({b} & ({type_}){most}))"
         return f"({type_})({a} {op} {b})"
 
     def intrinsic(self, type_, depth):
