@@ -141,6 +141,9 @@ NOTHING = frozenset(
 """Instructions without effect on results: lanes meet again by the order of blocks, and a warp's
 accesses are done in program order anyway."""
 
+OPCODES = NOTHING | {*_OTHER, *_LANES_AND_UNIFORM, *(f"U{name}" for name in _LANES_AND_UNIFORM)}
+"""All that are covered, but for control flow."""
+
 
 def handler(i: Instruction) -> Handler | None:
     """The lowering of ``i``, or None where it is not covered."""
