@@ -167,7 +167,7 @@ class CubinKernel:
 
 def entries(cubin: bytes) -> tuple[str, ...]:
     """Mangled names of the kernels of a cubin; raises CompileError where it is no cubin."""
-    elf = _open(cubin)
+    elf = open_cubin(cubin)
     table: Any = elf.get_section_by_name(".symtab")
     raw = table.data() if table is not None else b""
     return tuple(
@@ -191,7 +191,7 @@ def read_cubin(cubin: bytes, entry: str) -> CubinKernel:
 
 
 def _read(cubin: bytes, entry: str) -> CubinKernel:
-    elf = _open(cubin)
+    elf = open_cubin(cubin)
     code = elf.get_section_by_name(f".text.{entry}")
     if code is None:
         raise CompileError(
@@ -233,7 +233,8 @@ def _read(cubin: bytes, entry: str) -> CubinKernel:
     )
 
 
-def _open(cubin: bytes) -> ELFFile:
+def open_cubin(cubin: bytes) -> ELFFile:
+    """The ELF file; raises CompileError where it is no cubin."""
     try:
         elf = ELFFile(io.BytesIO(cubin))
         machine = elf["e_machine"]

@@ -9,6 +9,7 @@ from functools import lru_cache
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
+from placewise.kernel.line_table import source_places
 from placewise.kernel.sass import Listing, read_listing
 from placewise.kernel.sass.classes import without_padding
 from placewise.kernel.sass.instruction import Instruction
@@ -49,8 +50,8 @@ def listing_of(cubin: bytes, entry: str) -> Listing:
     Raises CompileError where it cannot be read, UnsupportedError for an operand of unknown form.
     """
     instructions = disassemble(cubin, ("-c", "-json"))
-    lines = disassemble(cubin, ("-c", "-gi"))
-    return read_listing(entry, read_cubin(cubin, entry).code, instructions, lines)
+    places = source_places(cubin, entry)
+    return read_listing(entry, read_cubin(cubin, entry).code, instructions, places)
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -75,8 +75,7 @@ def codes(request):
     for kernel in compile_module(SOURCE, "control.cu", KERNELS, options):
         facts = read_cubin(kernel.cubin, kernel.entry)
         raw = disassemble(kernel.cubin, ("-c", "-json"))
-        lines = disassemble(kernel.cubin, ("-c", "-gi"))
-        listing = read_listing(kernel.entry, facts.code, raw, lines)
+        listing = read_listing(kernel.entry, facts.code, raw, {})
         instructions = without_padding(listing.instructions)
         controls = tuple(control(i.encoding) for i in instructions)
         text = dict(printed(raw, kernel.entry))

@@ -1,14 +1,13 @@
 """nvdisasm's output to a typed listing.
 
 The instructions come from its JSON output, where targets of branches are offsets; their encodings
-from the cubin; their source lines from the text output, in which a comment before an instruction
-names its line, and further ones the places of the calls that were inlined, the outermost last.
+and source lines from the cubin.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Mapping
 from typing import Any
 
 from placewise.errors import CompileError, UnsupportedError
@@ -20,17 +19,15 @@ from placewise.kernel.sass.instruction import (
 )
 from placewise.kernel.sass.operands import parse_operand, split_operands
 
-_SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
-_FILE_LINE = re.compile(r'\s*//## File "(.*?)", line (\d+)')
-_OFFSET = re.compile(r"\s*/\*([0-9a-f]{4,})\*/")
 
-
-def read_listing(entry: str, code: bytes, json_text: str, line_text: str) -> Listing:
+def read_listing(
+    entry: str, code: bytes, json_text: str, places: Mapping[int, tuple[str, int]]
+) -> Listing:
     """The kernel ``entry`` of a disassembled cubin.
 
     ``code`` are the bytes of its section, ``json_text`` what ``nvdisasm -c -json`` prints and
-    ``line_text`` what ``nvdisasm -c -gi`` does. Raises CompileError where they do not fit
-    together, UnsupportedError, located, for an operand of unknown form.
+    ``places`` source file and line of instructions, by offset. Raises CompileError where they do
+    not fit together, UnsupportedError, located, for an operand of unknown form.
     """
     functions: list[dict[str, Any]] = json.loads(json_text)[1]
     found = next((f for f in functions if f["function-name"] == entry), None)
@@ -41,12 +38,11 @@ def read_listing(entry: str, code: bytes, json_text: str, line_text: str) -> Lis
         raise CompileError(
             f"the disassembly of '{entry}' has {len(raw)} instructions, its code {len(code)} bytes"
         )
-    places = source_lines(line_text, entry)
     return Listing(entry, tuple(_instruction(n, item, code, places) for n, item in enumerate(raw)))
 
 
 def _instruction(
-    number: int, item: dict[str, Any], code: bytes, places: dict[int, tuple[str, int]]
+    number: int, item: dict[str, Any], code: bytes, places: Mapping[int, tuple[str, int]]
 ) -> Instruction:
     offset = number * INSTRUCTION_BYTES
     opcode = item["opcode"].strip()
@@ -76,21 +72,3 @@ def _guard(text: str) -> Register | None:
     if not text.startswith("@") or not isinstance(guard, Register):
         raise UnsupportedError(f"predicate '{text}' is not covered")
     return guard
-
-
-def source_lines(text: str, entry: str) -> dict[int, tuple[str, int]]:
-    """(source file, line) of every instruction of ``entry`` that has one, by offset."""
-    places: dict[int, tuple[str, int]] = {}
-    here: tuple[str, int] | None = None
-    inside = False
-    for line in text.splitlines():
-        if match := _SECTION.match(line):
-            inside = match[1] == entry
-            here = None
-        elif not inside:
-            continue
-        elif match := _FILE_LINE.match(line):
-            here = (match[1], int(match[2]))
-        elif (match := _OFFSET.match(line)) and here is not None:
-            places[int(match[1], 16)] = here
-    return places
