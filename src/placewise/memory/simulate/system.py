@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.trace import Site, Taker, TraceChunk
 from placewise.kernel.launch import Launch
-from placewise.machine.machine import Machine, Memory
+from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import requests as rq
@@ -37,6 +37,7 @@ from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
 from placewise.memory.simulate.traffic import (
+    Banked,
     CodeTraffic,
     Estimate,
     SiteTraffic,
@@ -106,6 +107,7 @@ class MemorySystem:
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
         self._trace_blocks = np.ones(blocks, np.bool_)
         self._waves: list[WaveCounts] = []
+        self._what: dict[int, Banked | None] = {}
 
     @property
     def trace_blocks(self) -> NDArray[np.bool_]:
@@ -220,12 +222,12 @@ class MemorySystem:
             self._buffer = _larger(self._buffer)
             self._describe()
 
-    def _memory(self, pair: int) -> tuple[Memory | None, int]:
-        """The memory whose condition says what a pair's accesses take, and bytes of a lane."""
+    def _banked_by(self, pair: int) -> Banked | None:
+        """What a memory without lines must know of a pair's accesses; None for other memories."""
         row = self._pairs.rows[pair]
         site, array = self._sites[row["site"]], int(row["array"])
-        name = self._arrays[array] if array >= 0 else None
-        return self._routes.banked(site, name), site.lane_bytes
+        memory = self._routes.banked(site, self._arrays[array] if array >= 0 else None)
+        return Banked.of(memory, site) if memory is not None else None
 
     def _count_patterns(self) -> None:
         """Transactions of the accesses counted so far, which are then forgotten."""
@@ -247,12 +249,19 @@ class MemorySystem:
         mask: NDArray[np.uint32],
         count: NDArray[np.int64],
     ) -> None:
+        alike: dict[tuple[str, int, bool], list[int]] = {}
         for pair in np.unique(pairs).tolist():
-            memory, width = self._memory(pair)
-            if memory is not None:
-                mine = pairs == pair
-                each = banked_transactions(memory, width, addresses[mine], mask[mine])
-                self._banked[pair] += each @ count[mine]
+            if pair not in self._what:
+                self._what[pair] = self._banked_by(pair)
+            what = self._what[pair]
+            if what is not None:
+                alike.setdefault((what.memory.name, *what[1:]), []).append(pair)
+        for members in alike.values():
+            what = self._what[members[0]]
+            assert what is not None
+            mine = np.isin(pairs, members)
+            each = banked_transactions(what, addresses[mine], mask[mine])
+            np.add.at(self._banked, pairs[mine], each * count[mine])
 
     def _run_wave(self, *, last: bool = True) -> None:
         """Run what was collected; ``last``: nothing more of this wave will come."""

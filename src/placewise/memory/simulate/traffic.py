@@ -18,6 +18,7 @@ from placewise.memory.transactions import evaluate
 _SHIFT = 1 << 20
 """Addresses below zero, of lanes that are not active, are moved up by multiples of this; it is one
 of every block and number of banks that is a power of two."""
+_LANES = np.arange(32, dtype=np.int64)
 
 
 class Estimate(NamedTuple):
@@ -120,17 +121,37 @@ class Traffic:
         return Estimate(dirtied - left, self.dirtied.error * launches)
 
 
+class Banked(NamedTuple):
+    """What a memory that keeps no lines of arrays, shared memory or the cache of constant memory,
+    must know of an instruction."""
+
+    memory: Memory
+    lane_bytes: int
+    one_by_one: bool
+    """Lanes with one address are served one after the other."""
+
+    @staticmethod
+    def of(memory: Memory, site: Site) -> Banked:
+        """Atomics of one address are served one after the other (CUDA C++ Programming Guide,
+        "Atomic Functions"), but for those that count lanes: POPC.INC adds all of them at once."""
+        one_by_one = site.kind == "atomic" and "POPC" not in site.opcode
+        return Banked(memory, site.lane_bytes, one_by_one)
+
+
 def banked_transactions(
-    memory: Memory, lane_bytes: int, addresses: NDArray[np.int64], mask: NDArray[np.uint32]
+    what: Banked, addresses: NDArray[np.int64], mask: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """(n,) transactions of warp accesses in a memory that keeps no lines of arrays: shared memory,
-    or the cache of constant memory. ``addresses`` (n, 32) bytes."""
+    """(n,) transactions of warp accesses; ``addresses`` (n, 32) bytes."""
     lowest = min(0, int(addresses.min(initial=0)))
+    if what.one_by_one:
+        # As if each lane had a word of its own in the same bank.
+        addresses = addresses + _LANES * _SHIFT
+    memory = what.memory
     return evaluate(
         memory.condition,
         addresses - lowest // _SHIFT * _SHIFT,
         mask,
-        np.full(len(addresses), lane_bytes, np.int32),
+        np.full(len(addresses), what.lane_bytes, np.int32),
         block_bytes=memory.block_bytes,
         banks=memory.banks,
     )
