@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
-from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.execute.lower_sass.context import Context, is_predicate, is_sink
 from placewise.execute.lower_sass.memory import place, write_loaded
-from placewise.kernel.sass import Instruction, Operand, Register
+from placewise.kernel.sass import Instruction, Operand
 
 _SPACE = {
     "RED": "global",
@@ -54,7 +54,7 @@ def _count_lanes(c: Context, i: Instruction) -> None:
     """ATOMS.POPC.INC: adds the number of lanes that come to an address."""
     c.without_effect("INC", "32")
     target, where = i.operands
-    if not _is_sink(target):
+    if not is_sink(target):
         c.unsupported(i, "with a result")
     _emit(c, i, where, [c.b.const("i32", 1)], "add", 32)
 
@@ -85,16 +85,12 @@ def atomic(c: Context, i: Instruction) -> None:
     operands = list(i.operands)
     if is_predicate(operands[0]):
         out = operands.pop(0)
-        if not isinstance(out, Register) or out.number is not None:
+        if not is_sink(out):
             c.unsupported(i, "with a predicate result")
     target, where, *sources = operands
     values = [_value(c, s, bits) for s in sources]
-    old = _emit(c, i, where, values, operation, bits, used=not _is_sink(target))
+    old = _emit(c, i, where, values, operation, bits, used=not is_sink(target))
     write_loaded(c, target, [old], signed=False)
-
-
-def _is_sink(target: Operand) -> bool:
-    return isinstance(target, Register) and target.number is None
 
 
 def _value(c: Context, operand: Operand, bits: int) -> Node:

@@ -35,6 +35,11 @@ def is_predicate(operand: Operand) -> bool:
     return isinstance(operand, Register) and operand.file in _PREDICATES
 
 
+def is_sink(operand: Operand) -> bool:
+    """Whether a destination is RZ or PT, which keep nothing."""
+    return isinstance(operand, Register) and operand.number is None
+
+
 class Context(Shorthand):
     """Lowering of one kernel's machine code."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.integer import by_halves, join, split
-from placewise.execute.lower_sass.context import Context
+from placewise.execute.lower_sass.context import Context, is_sink
 from placewise.execute.lower_sass.pairs import Carry
 from placewise.kernel.sass import (
     Instruction,
@@ -28,12 +28,8 @@ def is_zero(operand: Operand) -> bool:
 
 
 def iadd(c: Context, i: Instruction) -> None:
-    """Sum of two words as IADD3 makes it of three, or (.64) of two pairs."""
-    if c.flag("64"):
-        target, first, second = i.operands
-        c.write_wide(target, c.both("add", c.i64(first), c.i64(second)))
-    else:
-        _sum(c, i, 2)
+    """Sum of two words as IADD3 makes it of three, or (.64) of pairs."""
+    _sum(c, i, 2)
 
 
 def iadd3(c: Context, i: Instruction) -> None:
@@ -42,8 +38,16 @@ def iadd3(c: Context, i: Instruction) -> None:
 
 
 def _sum(c: Context, i: Instruction, words: int) -> None:
-    extended = c.flag("X")
+    extended, wide = c.flag("X"), c.flag("64")
     target, outs, sources, ins = c.form(i)
+    if wide:
+        if len(sources) != words or extended or ins or not all(map(is_sink, outs)):
+            c.unsupported(i, "with carries")
+        first, *others = (c.i64(s) for s in sources if not is_zero(s))
+        for other in others:
+            first = c.both("add", first, other)
+        c.write_wide(target, first)
+        return
     if len(sources) != words or len(outs) > 2 or len(ins) > 2 or bool(ins) != extended:
         c.unsupported(i)
     terms = [s for s in sources if not is_zero(s)]
@@ -304,7 +308,7 @@ def viaddmnmx(c: Context, i: Instruction) -> None:
 def imnmx(c: Context, i: Instruction) -> None:
     """IMNMX, VIMNMX: the smaller of two where the predicate holds, else the larger."""
     target, outs, (a, b), (choice, *low) = c.form(i)
-    if any(not isinstance(o, Register) or o.number is not None for o in outs):
+    if not all(map(is_sink, outs)):
         c.unsupported(i, "with a predicate")
     if any(p != Register("P", None, inverted=True) for p in low):
         c.unsupported(i, "that goes on from the low words")

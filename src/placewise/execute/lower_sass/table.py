@@ -117,6 +117,7 @@ _OTHER: dict[str, Handler] = {
     "S2R": special.s2r,
     "S2UR": special.s2r,
     "CS2R": special.cs2r,
+    "CS2UR": special.cs2r,
     "B2R": special.b2r,
     "BMOV": special.bmov,
     "LEPC": special.lepc,

@@ -104,12 +104,9 @@ def _handle(c: Context, i: Instruction, rest: list[Operand]) -> Node:
 
     A handle has 64 bits here, of which machine code loads the lower ones only.
     """
-    index = rest.pop()
-    if isinstance(index, Register):
-        # Since Blackwell the register stands alone.
-        index, bank = Immediate(0), index
-    else:
-        bank = rest.pop()
+    # Since Blackwell a register stands alone, without an index.
+    index = Immediate(0) if isinstance(rest[-1], Register) else rest.pop()
+    bank = rest.pop()
     if isinstance(bank, Immediate) and isinstance(index, Immediate):
         offset = c.literal(index) * _WORD
         return c.banks.read(c, Constant(c.literal(bank), None, offset), 64)
