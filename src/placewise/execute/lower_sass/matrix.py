@@ -22,6 +22,7 @@ _SHAPES = {
     "8832": (8, 8, 32),
     "884": (8, 8, 4),
 }
+_SHAPES |= {"x".join(map(str, shape)): shape for shape in _SHAPES.values()}
 _ELEMENTS = {"BF16": "bf16", "TF32": "tf32"}
 _INTEGERS = ("S8", "U8", "S4", "U4")
 _ROWS = 8
