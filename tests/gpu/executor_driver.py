@@ -15,7 +15,7 @@ from placewise.execute import DeviceMemory
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.launch import Launch
 from placewise.kernel.nvrtc import compile_kernel
-from placewise.probe.target import INSTRUCTIONS, WIDTHS
+from placewise.probe.target import WIDTHS, instructions_of
 
 ARCH = "sm_80"
 ATTRIBUTES = {
@@ -160,7 +160,9 @@ KERNELS = {
     "banks.cu": {f"bank_{what}_{width}" for what in ("latency", "rate") for width in WIDTHS},
     "pairs.cu": {"pairs"},
     "bandwidth.cu": {"stream_through_l1", "stream_past_l1", "nothing"},
-    "instructions.cu": {f"{what}_{n}" for what in ("latency", "rate") for n in INSTRUCTIONS},
+    "instructions.cu": {
+        f"{what}_{n}" for what in ("latency", "rate") for n in instructions_of((8, 0))
+    },
 }
 
 

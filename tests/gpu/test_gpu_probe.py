@@ -13,7 +13,7 @@ from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.probe.chase import Chase
 from placewise.probe.session import Request, probe
-from placewise.probe.target import INSTRUCTIONS
+from placewise.probe.target import instructions_of
 from placewise.probe.write_machine import machine_text
 
 PLACES = np.array([0, 512, 128, 4096, 640])
@@ -107,8 +107,8 @@ def test_strided_lanes_stay_at_their_own_places(driver, target, width):
     assert times.latency_cycles > 0
 
 
-FEW = ("FFMA", "DFMA", "IADD3", "SHFL")
-ALL = [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in INSTRUCTIONS]
+FEW = ("FFMA", "DFMA", "IADD3", "SHFL", "HMMA_16816_F32", "DMMA")
+ALL = [n if n in FEW else pytest.param(n, marks=pytest.mark.slow) for n in instructions_of((8, 0))]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -162,7 +162,7 @@ def test_a_whole_probe_runs_through_the_driver(target, monkeypatch):
     assert set(failed) == {"dram"}
     assert "kinds of time" in failed["dram"]
     assert [path.caches for path in found.paths.values()] == [()] * 4
-    assert len(found.instructions) == len(INSTRUCTIONS)
+    assert len(found.instructions) == len(instructions_of((8, 0)))
     assert found.curve is not None
     with pytest.raises(MachineError, match="no cache of global memory"):
         machine_text(found, load_machine("A100"), "2026-01-31")

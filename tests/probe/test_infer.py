@@ -80,6 +80,34 @@ def test_tlbs_of_fermi_and_kepler():
     assert probed.walk_cycles == pytest.approx(250.0, abs=10.0)
 
 
+def test_slices_and_partitions_that_are_not_equally_far_are_one_level():
+    # As mt4g's raw chases show the V100's L2 (217 or 239 cycles), the H100's DRAM (700 or 880).
+    hierarchy = SimulatedHierarchy(
+        (SimulatedCache(128, (4,) * 16, 30.0, 32), SimulatedCache(128, (16,) * 256, 215.0, 32)),
+        690.0,
+        (SimulatedCache(2 * MB, (16,), 0.0),),
+        120.0,
+        1,
+        slices=(0.0, 1.0, 2.0, 22.0, 23.0),
+        memory_slices=(0.0, 10.0, 180.0, 190.0),
+        memory_spread=0.1,
+    )
+    device = SimulatedDevice(hierarchy, reach_bytes=1 << 28, bypasses=1)
+    probed = infer_hierarchy(device)
+    first, second = probed.caches
+    assert [cache.confidence for cache in probed.caches] == ["high", "high"]
+    assert (first.capacity_bytes, second.capacity_bytes) == (8 * KB, 512 * KB)
+    assert 215 <= second.latency_cycles <= 238
+    assert [(tlb.line_bytes, tlb.ways) for tlb in probed.tlbs] == [(2 * MB, (16,))]
+
+
+def test_levels_that_take_little_longer_are_two_where_one_fits_and_the_other_does_not():
+    near, far = found(
+        SimulatedCache(128, (4,) * 64, 200.0), SimulatedCache(128, (4,) * 512, 250.0)
+    ).caches
+    assert (near.latency_cycles, far.latency_cycles) == pytest.approx((200, 250), rel=0.02)
+
+
 def test_mapping_that_consecutive_lines_do_not_fill_is_doubted():
     (cache,) = found(SimulatedCache(32, (2,) * 8, 50.0, run=4)).caches
     assert cache.confidence == "low"

@@ -14,7 +14,7 @@ from placewise.probe.banks import infer_banks
 from placewise.probe.session import PARTS, TIME_LIMIT_S, Request, probe
 from placewise.probe.simulated_target import SimulatedTarget, bank_wavefronts
 from placewise.probe.structure import Structure
-from placewise.probe.target import INSTRUCTIONS, BankTimes
+from placewise.probe.target import INSTRUCTIONS, BankTimes, instructions_of
 from placewise.probe.write_machine import machine_text
 
 
@@ -139,10 +139,68 @@ def test_the_curve_of_arrays_that_are_timed_only_in_part():
 
 def test_parts_for_which_no_time_is_left_are_named(hidden):
     found = probe(SimulatedTarget(hidden), Request(time_limit_s=0.001))
-    assert ("launch", "no time was left") in found.failures
-    assert found.failures[0][0] == "global"
+    assert found.launch_ns is not None
+    assert found.failures[0] == ("global", "no time was left")
+    assert ("curve", "no time was left") in found.failures
     with pytest.raises(MachineError, match="no cache of global memory"):
         machine_text(found, load_machine("RTX3090"), "2026-01-31")
+
+
+class Late(SimulatedTarget):
+    """Its time is over once it is told so."""
+
+    late = False
+
+    def elapsed_s(self):
+        return 1e6 if self.late else 0.0
+
+
+def test_a_probe_that_runs_out_of_time_still_writes_what_it_knows(hidden):
+    target = Late(hidden)
+
+    def watch(what, _done, _total):
+        target.late = "cache 1" in what
+
+    found = probe(target, Request(parts=("global",)), watch)
+    assert found.failures == (("global", "no time was left for more than is shown"),)
+    l1, l2 = found.paths["global"].caches
+    assert (l1.latency_cycles, l2.latency_cycles) == pytest.approx((33, 210), rel=0.02)
+    assert l1.doubts == l2.doubts == ("no time was left",)
+    machine = parse_machine(machine_text(found, load_machine("RTX3090"), "2026-01-31"))
+    assert machine.memory("L2").latency_cycles == pytest.approx(210, rel=0.02)
+    assumed = load_machine("RTX3090").memory("L1")
+    assert machine.memory("L1").size_bytes == assumed.size_bytes
+
+
+def test_progress_says_how_much_of_the_time_is_spent(hidden):
+    seen = []
+    probe(
+        SimulatedTarget(hidden),
+        Request(parts=("launch", "constant"), time_limit_s=100),
+        lambda what, done, total: seen.append((what, done, total)),
+    )
+    assert seen[0] == ("launch (0 of at most 100 s)", 0, 2)
+    assert ("constant, cache 1 of 2 (0 of at most 100 s)", 1, 2) in seen
+    assert seen[-1] == ("done", 2, 2)
+
+
+class OneRefuses(SimulatedTarget):
+    def instruction(self, name):
+        if name == "DADD":
+            raise MachineError("not on this device")
+        return super().instruction(name)
+
+
+def test_an_instruction_that_is_refused_costs_only_itself(hidden):
+    found = probe(OneRefuses(hidden), Request(parts=("instructions",)))
+    assert found.failures == (("instruction DADD", "not on this device"),)
+    assert len(found.instructions) == len(instructions_of((8, 6))) - 1
+
+
+def test_tensor_cores_are_timed_where_there_are_some():
+    assert "HMMA_16816_F32" in instructions_of((9, 0))
+    assert "HMMA_16816_F32" not in instructions_of((7, 5))
+    assert instructions_of((7, 0)) == INSTRUCTIONS
 
 
 def test_a_part_that_fails_does_not_stop_the_others(hidden):

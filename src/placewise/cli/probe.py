@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 class Part(StrEnum):
     """:data:`placewise.probe.session.PARTS`, said again so that help needs no measuring code."""
 
-    global_ = "global"
-    readonly = "readonly"
-    texture = "texture"
-    constant = "constant"
-    patterns = "patterns"
+    launch = "launch"
     banks = "banks"
     instructions = "instructions"
     bandwidth = "bandwidth"
+    global_ = "global"
+    patterns = "patterns"
+    constant = "constant"
+    readonly = "readonly"
+    texture = "texture"
     dram = "dram"
-    launch = "launch"
     curve = "curve"
 
 

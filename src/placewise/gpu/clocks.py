@@ -22,8 +22,11 @@ UNKNOWN = Clocks(None, None, None, None, None)
 
 def read_clocks(bus_id: str) -> Clocks:
     """Clocks of the GPU at PCI address ``bus_id``; unknown where NVML is missing or refuses."""
-    from cuda.bindings import nvml
-
+    try:
+        from cuda.bindings import nvml
+    except ImportError:
+        # Bindings before 13.1 have none.
+        return UNKNOWN
     try:
         nvml.init_v2()
     except (RuntimeError, nvml.NvmlError):

@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 from placewise.errors import PlacewiseError
 from placewise.gpu.texture import texture_descriptors
 from placewise.kernel.launch import Launch
+from placewise.kernel.nvrtc import supported_archs
+from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
+
+_COMPILERS = (DEFAULT_NVRTC, "12.9", "11.8")
+"""Releases of NVRTC, newest first."""
 
 
 class DeviceError(PlacewiseError):
@@ -96,6 +101,26 @@ class Device:
         major = self.attribute("COMPUTE_CAPABILITY_MAJOR")
         return f"sm_{major}{self.attribute('COMPUTE_CAPABILITY_MINOR')}"
 
+    @property
+    def target(self) -> Target:
+        """The architecture, and the compiler whose machine code the driver loads: the default one
+        unless it is made for a later CUDA than the driver, or no longer knows the architecture, and
+        an earlier one is installed that does."""
+        arch = self.arch
+        number = int(arch.removeprefix("sm_"))
+        newest = int(self.call("cuDriverGetVersion")) // 1000
+        for nvrtc in _COMPILERS:
+            if int(nvrtc.split(".")[0]) > newest:
+                continue
+            try:
+                known = supported_archs(nvrtc)
+            except PlacewiseError:
+                # Not installed.
+                continue
+            if number in known:
+                return Target(arch, nvrtc)
+        return Target(arch)
+
     def wait(self) -> None:
         """Until all queued work is done; a fault of a kernel shows here."""
         self.call("cuStreamSynchronize", self.stream)
@@ -157,7 +182,8 @@ class Scope:
             version = self.device.call("cuDriverGetVersion")
             error.hint = (
                 f"the driver is made for CUDA {version // 1000}.{version % 1000 // 10}; "
-                "an older driver may not load what a newer compiler made"
+                "an older driver may not load what a newer compiler made: `make toolchains` "
+                "installs the compilers of CUDA 12.9 and 11.8, which are then used"
             )
             raise
         self._on_close("cuModuleUnload", module)

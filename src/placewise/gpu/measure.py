@@ -23,6 +23,7 @@ from placewise.kernel.case import Case
 from placewise.kernel.launch import ArrayArgument, SurfaceArgument, TextureArgument
 from placewise.kernel.nvrtc import compile_cubin, compile_kernel, compiler_version
 from placewise.kernel.texture import Sampler
+from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 from placewise.rewrite.rewritten import Rewritten
 
 _BATCH = 50
@@ -74,17 +75,18 @@ def measure(
     options = options or Options()
     start = time.monotonic()
     with Device(ordinal, driver) as device:
-        arch = device.arch
-        truth = expected if expected is not None else _execution(_for_arch(case, arch))
+        target = device.target
+        original = for_target(case, target)
+        truth = expected if expected is not None else _execution(original)
         # All that is asked of the device itself is asked first: after a fault it may not answer.
         clocks = read_clocks if driver is None else _no_clocks
         bus_id = device.bus_id
-        info = _info(device, clocks(bus_id))
+        info = _info(device, clocks(bus_id), original.options.nvrtc)
         records: list[PlacementRecord] = []
         waiting = list(versions)
         while waiting and not _over(start, options.time_limit_s):
             version = waiting.pop(0)
-            record, lost = _measured(device, version, arch, truth, options)
+            record, lost = _measured(device, version, target, truth, options)
             records.append(record)
             if progress is not None:
                 progress(record)
@@ -113,8 +115,11 @@ def _no_clocks(_bus_id: str) -> Clocks:
     return UNKNOWN
 
 
-def _for_arch(case: Case, arch: str) -> Case:
-    return replace(case, options=replace(case.options, arch=arch))
+def for_target(case: Case, target: Target) -> Case:
+    """``case`` compiled for the device at hand, by its own compiler where it names one."""
+    asked = case.options.nvrtc
+    nvrtc = target.nvrtc if asked == DEFAULT_NVRTC else asked
+    return replace(case, options=replace(case.options, arch=target.arch, nvrtc=nvrtc))
 
 
 def _execution(case: Case) -> Execution:
@@ -122,7 +127,7 @@ def _execution(case: Case) -> Execution:
     return execute(kernel, case.launch, case.inputs)
 
 
-def _info(device: Device, clocks: Clocks) -> DeviceInfo:
+def _info(device: Device, clocks: Clocks, nvrtc: str) -> DeviceInfo:
     version = int(device.call("cuDriverGetVersion"))
     return DeviceInfo(
         name=device.name,
@@ -130,19 +135,19 @@ def _info(device: Device, clocks: Clocks) -> DeviceInfo:
         sms=device.attribute("MULTIPROCESSOR_COUNT"),
         l2_bytes=device.attribute("L2_CACHE_SIZE"),
         cuda_version=f"{version // 1000}.{version % 1000 // 10}",
-        nvrtc_version=compiler_version(),
+        nvrtc_version=compiler_version(nvrtc),
         clocks_before=clocks,
         clocks_after=UNKNOWN,
     )
 
 
 def _measured(
-    device: Device, version: Rewritten, arch: str, truth: Execution, options: Options
+    device: Device, version: Rewritten, target: Target, truth: Execution, options: Options
 ) -> tuple[PlacementRecord, bool]:
     """The version's record, and whether the device's context is lost."""
     record = PlacementRecord(version.placement.spaces)
     try:
-        case = _for_arch(version.case, arch)
+        case = for_target(version.case, target)
         cubin, entry = compile_cubin(case.source, case.filename, case.kernel, case.options)
         with Scope(device) as scope:
             return _run(scope, case, cubin, entry, truth, options, record), False

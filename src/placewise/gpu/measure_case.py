@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from placewise.advise.placements import legal_placements
@@ -12,7 +11,7 @@ from placewise.errors import UnsupportedError
 from placewise.execute import execute
 from placewise.gpu.device import Device
 from placewise.gpu.machine_for import machine_for
-from placewise.gpu.measure import Options, measure
+from placewise.gpu.measure import Options, for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
 from placewise.kernel.bind_names import bind_names
 from placewise.kernel.case import Case, Language
@@ -46,11 +45,11 @@ def measure_case(
             where=case.filename,
         )
     with Device(ordinal, driver) as device:
-        arch, name = device.arch, device.name
+        target, name = device.target, device.name
         major = device.attribute("COMPUTE_CAPABILITY_MAJOR")
         minor = device.attribute("COMPUTE_CAPABILITY_MINOR")
     machine = machine or machine_for(name, (major, minor))
-    case = replace(case, options=replace(case.options, arch=arch))
+    case = for_target(case, target)
     view = analyse_source(case)
     case = bind_names(case, view)
     kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)

@@ -69,6 +69,8 @@ def route_of(chase: Chase) -> Route:
 
 def _visits(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often each address came before, in its place of the sequence."""
+    if (np.diff(addresses) > 0).all():
+        return np.zeros(len(addresses), np.int64)
     order = np.argsort(addresses, kind="stable")
     ordered = addresses[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
@@ -81,9 +83,9 @@ def _visits(addresses: NDArray[np.int64]) -> NDArray[np.int64]:
 def load_kernels(scope: Scope, filename: str, entry: str) -> Any:
     """Module of a kernel file of the probe; ``entry`` is one of its kernels."""
     file = resources.files("placewise.probe").joinpath("kernels", filename)
-    cubin, _ = compile_cubin(
-        file.read_text("utf-8"), filename, entry, CompileOptions(arch=scope.device.arch)
-    )
+    target = scope.device.target
+    options = CompileOptions(arch=target.arch, nvrtc=target.nvrtc)
+    cubin, _ = compile_cubin(file.read_text("utf-8"), filename, entry, options)
     return scope.module(cubin)
 
 

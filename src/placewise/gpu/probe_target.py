@@ -42,7 +42,7 @@ _IDLE_CYCLES = 10_000
 """Longer than the interval in which DRAM banks are refreshed, and so closed (1.9 to 7.8 µs)."""
 _PAGE = 1 << 21
 _PAIRS_AT_ONCE = 4096
-_DOUBLES = ("DADD", "DFMA")
+_DOUBLES = ("DADD", "DFMA", "DMMA")
 _FLOATS = ("FADD", "FMUL", "FFMA", "MUFU_EX2", "MUFU_RSQ")
 
 
@@ -192,7 +192,12 @@ class GpuTarget:
 
 
 class GpuPairs:
-    """See :class:`placewise.probe.dram.PairDevice`. Times are the clock's at its highest rate."""
+    """See :class:`placewise.probe.dram.PairDevice`. Times are the clock's at its highest rate.
+
+    Slices of L2 and partitions of DRAM are not equally far from an SM, by more than a row's state
+    makes a difference. So each pair is loaded in both orders, and what a second load takes is given
+    as the typical time of a first one plus what it took more than the same address took as a first.
+    """
 
     def __init__(self, target: GpuTarget) -> None:
         self._target = target
@@ -200,18 +205,21 @@ class GpuPairs:
 
     def second(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
         parts = range(0, len(first), _PAIRS_AT_ONCE)
-        cycles = [
-            self._some(first[k : k + _PAIRS_AT_ONCE], second[k : k + _PAIRS_AT_ONCE]) for k in parts
-        ]
+        cycles = []
+        for k in parts:
+            ones, twos = first[k : k + _PAIRS_AT_ONCE], second[k : k + _PAIRS_AT_ONCE]
+            there, back = self._both(ones, twos), self._both(twos, ones)
+            cycles.append(np.median(back[:, 0]) + there[:, 1] - back[:, 0])
         mhz = self._target.facts.clock_mhz or 1000.0
         result: NDArray[np.float64] = np.concatenate(cycles) * (1e3 / mhz)
         return result
 
-    def _some(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _both(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(n, 2) cycles of the loads of each pair."""
         target, device = self._target, self._target.device
         function = target._scope.function(target.module("pairs.cu", "pairs"), "pairs", 0)
         with Scope(device) as scope:
-            clocks, out = scope.allocate(8 * len(first)), scope.allocate(4)
+            clocks, out = scope.allocate(12 * len(first)), scope.allocate(4)
             ones, twos = (scope.upload((a // 4 * 4).astype(np.uint64)) for a in (first, second))
             values = (
                 *(np.uint64(int(target.kernels.array)), ones, twos, np.uint32(len(first))),
@@ -221,9 +229,9 @@ class GpuPairs:
             launch = Launch((1, 1, 1), (32, 1, 1))
             scope.launcher(function, launch, [parameter(v) for v in values])()
             device.wait()
-            found = np.empty((len(first), 2), np.uint32)
+            found = np.empty((len(first), 3), np.uint32)
             device.call("cuMemcpyDtoH", found.ctypes.data, clocks, found.nbytes)
-        return (found[:, 1] - found[:, 0]).astype(np.float64)
+        return np.diff(found.view(np.int32)).astype(np.float64)
 
 
 def _facts(device: Device) -> DeviceFacts:

@@ -12,6 +12,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.errors import PlacewiseError
+
+
+class OutOfTimeError(PlacewiseError):
+    """The time for a probe is over."""
+
 
 def _nothing() -> NDArray[np.int64]:
     return np.zeros(0, np.int64)

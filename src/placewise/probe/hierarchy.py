@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placewise.errors import MachineError
-from placewise.probe.chase import ProbeDevice
+from placewise.probe.chase import OutOfTimeError, ProbeDevice
 from placewise.probe.infer_lines import capacity_lines, fetched_bytes, size_beyond
 from placewise.probe.infer_policy import infer_policy
 from placewise.probe.infer_sets import find_sets, full, sectors_per_line, sharers
 from placewise.probe.latencies import Survey, survey
-from placewise.probe.structure import NOT_LOOKED_AT, Structure, labels_of, mapping
+from placewise.probe.structure import NO_TIME, NOT_LOOKED_AT, Structure, labels_of, mapping
 from placewise.probe.view import View, false_rate
 
 _STRIDE = 256
@@ -74,32 +74,37 @@ def infer_hierarchy(
 ) -> Hierarchy:
     """Find caches and TLBs by timed chases alone.
 
-    Raises MachineError where the timings show no latency that many loads share.
+    Once the latencies are known, a device that refuses a chase with OutOfTimeError ends the search:
+    what was not taken apart by then says so. Raises MachineError where the timings show no latency
+    that many loads share.
     """
     progress("latencies")
     seen = survey(device, stride=_STRIDE, finer=_FINER)
     levels = len(seen.cycles) - 1
     tlbs: tuple[Structure, ...] = ()
     walk = 0.0
-    if plan.tlbs:
-        progress("TLBs")
-        tlbs, walk = _tlbs(device, seen, plan)
-    page = min((t.line_bytes for t in tlbs if t.line_bytes), default=None)
     caches: list[Structure] = []
-    for level in range(levels):
-        if plan.levels is not None and level >= plan.levels:
-            caches.append(Structure(seen.cycles[level], doubts=(NOT_LOOKED_AT,)))
-            continue
-        progress(f"cache {level + 1} of {levels}")
+    late: tuple[str, ...] = ()
+    try:
+        if plan.tlbs:
+            progress("TLBs")
+            tlbs, walk = _tlbs(device, seen, plan)
+        page = min((t.line_bytes for t in tlbs if t.line_bytes), default=None)
         margin = _MARGIN if plan.tlbs else _WIDE
         high = margin * (seen.cycles[-1] + walk)
-        nearer = 0
-        if level > device.bypasses:
-            nearer = (caches[-1].capacity_bytes or 0) // (caches[-1].line_bytes or 1)
-        caches.append(_cache(device, seen, level, high, page, nearer, plan))
-    doubts = ("a level that is not understood may be two",)
+        for level in range(levels if plan.levels is None else min(plan.levels, levels)):
+            progress(f"cache {level + 1} of {levels}")
+            nearer = 0
+            if level > device.bypasses:
+                nearer = (caches[-1].capacity_bytes or 0) // (caches[-1].line_bytes or 1)
+            caches.append(_cache(device, seen, level, high, page, nearer, plan))
+    except OutOfTimeError:
+        late = (NO_TIME,)
+    others = late or (NOT_LOOKED_AT,)
+    caches += [Structure(cycles, doubts=others) for cycles in seen.cycles[len(caches) : levels]]
     low = any(s.doubts not in ((), (NOT_LOOKED_AT,)) for s in (*caches, *tlbs))
-    return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk, doubts if low else ())
+    doubts = ("a level that is not understood may be two",) if low else ()
+    return Hierarchy(tuple(caches), seen.cycles[-1], tlbs, walk, (*doubts, *late))
 
 
 def _cache(

@@ -27,6 +27,8 @@ _SLICED = 0.3
 far away: L2 of an H100 answers after 270 and 305 cycles, its DRAM after 700 and 880."""
 _MANY = 32
 """Different places that an array must visit to show all slices of a level."""
+_ALL_SLICES = 1024
+"""Different places that lie in all slices about alike."""
 _RULES = 0.85
 """Share of the loads of two peaks that the slower one takes in some array if it is a level of its
 own; slices take the same part of every large array."""
@@ -145,17 +147,19 @@ def _peaks(sweeps: list[_Sweep]) -> NDArray[np.float64]:
     low = min(float(s.logs.min()) for s in sweeps) - 0.2
     high = max(float(np.percentile(s.logs, 99)) for s in sweeps) + 0.2
     bins = np.arange(low, high, _BIN)
-    found: list[tuple[float, float]] = []
-    for some in (s.logs for s in sweeps):
+    found: list[tuple[bool, float, float]] = []
+    for sweep in sweeps:
+        some = sweep.logs
         counts, _ = np.histogram(some, bins)
         smooth = gaussian_filter1d(counts / len(some), _SMOOTH / _BIN, mode="constant")
         for peak in find_peaks(np.concatenate([[0], smooth, [0]]))[0] - 1:
             at = bins[peak] + _BIN / 2
             share = float(np.mean(np.abs(some - at) < _NEAR))
             if share >= SHARE:
-                found.append((at, share))
+                found.append((sweep.visited >= _MANY, share, at))
     kept: list[float] = []
-    for at, _ in sorted(found, key=lambda f: -f[1]):
+    # Arrays of a few lines come last: theirs is the time of some slices.
+    for _, _, at in sorted(found, reverse=True):
         if all(abs(at - other) >= _NEAR for other in kept):
             kept.append(at)
     for some in (s.logs for s in sweeps if s.visited >= _MANY):
@@ -189,8 +193,8 @@ def _levels(peaks: NDArray[np.float64], sweeps: list[_Sweep]) -> list[NDArray[np
 def _median(level: NDArray[np.float64], sweeps: list[_Sweep]) -> float:
     """Cycles of a level, by the arrays that visit all its slices if any do."""
     low, high = level[0] - _NEAR / 2, level[-1] + _NEAR / 2
-    large = [s.logs for s in sweeps if s.visited >= _MANY]
-    for some in (large, [s.logs for s in sweeps]):
+    for least in (_ALL_SLICES, _MANY, 0):
+        some = [s.logs for s in sweeps if s.visited >= least]
         every = np.concatenate(some) if some else np.zeros(0)
         of_level = every[(every > low) & (every < high)]
         if len(of_level) >= _MANY:

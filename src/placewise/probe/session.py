@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import PlacewiseError
-from placewise.probe.chase import Chase, ProbeDevice, Timings
+from placewise.probe.chase import Chase, OutOfTimeError, ProbeDevice, Timings
 from placewise.probe.curve import Curve
 from placewise.probe.dram import AddressMapping, PairDevice, infer_mapping
 from placewise.probe.hierarchy import Hierarchy, Plan, infer_hierarchy
 from placewise.probe.latencies import places
 from placewise.probe.patterns import PatternLatency, latency_patterns
+from placewise.probe.structure import NO_TIME
 from placewise.probe.target import (
-    INSTRUCTIONS,
     PATHS,
     STREAMS,
     WIDTHS,
@@ -25,10 +25,14 @@ from placewise.probe.target import (
     InstructionTimes,
     ProbeTarget,
     StreamTimes,
+    instructions_of,
 )
 
-PARTS = (*PATHS[:4], "patterns", "banks", "instructions", "bandwidth", "dram", "launch", "curve")
-"""What can be probed, in this order."""
+PARTS = (
+    *("launch", "banks", "instructions", "bandwidth", "global", "patterns", "constant"),
+    *("readonly", "texture", "dram", "curve"),
+)
+"""What can be probed, in this order: first what surely takes little time."""
 TIME_LIMIT_S = 280.0
 """Of a whole probe; chases end soon after it."""
 _STRIDES = tuple(range(1, 33))
@@ -44,10 +48,6 @@ _OWN = 2
 """Caches that are taken apart: a third is the other partition of L2, which only takes longer."""
 _NEAR_BYTES = 1 << 20
 """Caches that only some loads use are no larger."""
-
-
-class OutOfTimeError(PlacewiseError):
-    """The time for a probe is over."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +88,27 @@ def probe(
 ) -> Findings:
     """Measure and infer. A part that fails or finds no time is named in ``failures``."""
     start = target.elapsed_s()
-    limit = _Limit(target, start + request.time_limit_s)
     found = Findings(target.facts)
-    failures = []
     parts = [part for part in PARTS if part in request.parts]
     for number, part in enumerate(parts):
-        progress(part, number, len(parts))
+
+        def show(what: str = "", part: str = part, number: int = number) -> None:
+            spent = f"{target.elapsed_s() - start:.0f} of at most {request.time_limit_s:.0f} s"
+            progress(f"{part}{what and f', {what}'} ({spent})", number, len(parts))
+
+        show()
+        limit = _Limit(target, start + request.time_limit_s, show)
         try:
             limit.check()
             found = _STEPS[part](found, limit, request)
         except PlacewiseError as error:
-            failures.append((part, error.message))
+            found = _without(found, part, error.message)
     progress("done", len(parts), len(parts))
-    return replace(found, failures=tuple(failures), seconds=target.elapsed_s() - start)
+    return replace(found, seconds=target.elapsed_s() - start)
+
+
+def _without(found: Findings, part: str, reason: str) -> Findings:
+    return replace(found, failures=(*found.failures, (part, reason)))
 
 
 @dataclass(frozen=True)
@@ -109,10 +117,11 @@ class _Limit:
 
     target: ProbeTarget
     until_s: float
+    show: Callable[[str], None]
 
     def check(self) -> None:
         if self.target.elapsed_s() > self.until_s:
-            raise OutOfTimeError("no time was left")
+            raise OutOfTimeError(NO_TIME)
 
     def chaser(self, path: str) -> _LimitedChaser:
         return _LimitedChaser(self.target.chaser(path), self)
@@ -142,7 +151,11 @@ def _path(path: str) -> Callable[[Findings, _Limit, Request], Findings]:
         else:
             device = device.up_to(_NEAR_BYTES)
             plan = replace(plan, levels=None if path == "constant" else 1)
-        return replace(found, paths={**found.paths, path: infer_hierarchy(device, plan)})
+        hierarchy = infer_hierarchy(device, plan, limit.show)
+        found = replace(found, paths={**found.paths, path: hierarchy})
+        if NO_TIME in hierarchy.doubts:
+            return _without(found, path, f"{NO_TIME} for more than is shown")
+        return found
 
     return step
 
@@ -161,8 +174,15 @@ def _banks(found: Findings, limit: _Limit, _request: Request) -> Findings:
 
 
 def _instructions(found: Findings, limit: _Limit, _request: Request) -> Findings:
-    times = tuple(limit.target.instruction(name) for name in INSTRUCTIONS)
-    return replace(found, instructions=times)
+    for name in instructions_of(found.facts.compute_capability):
+        try:
+            times = limit.target.instruction(name)
+        except PlacewiseError as error:
+            # One that a compiler or driver refuses says nothing of the others.
+            found = _without(found, f"instruction {name}", error.message)
+        else:
+            found = replace(found, instructions=(*found.instructions, times))
+    return found
 
 
 def _bandwidth(found: Findings, limit: _Limit, _request: Request) -> Findings:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 NOT_LOOKED_AT = "not looked at"
 """The doubt of a level of which only the latency was asked for."""
+NO_TIME = "no time was left"
+"""The doubt of a level that was to be taken apart and was not."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,14 @@ INSTRUCTIONS = (
     *("POPC", "MUFU_EX2", "MUFU_RSQ", "SHFL"),
 )
 """Kernels of ``kernels/instructions.cu``, by the opcode they time; ``_`` stands for a dot."""
+TENSOR = {
+    "HMMA_1688_F32": (7, 5),
+    "HMMA_16816_F32": (8, 0),
+    "HMMA_1688_F32_TF32": (8, 0),
+    "IMMA_16832_S8_S8": (8, 0),
+    "DMMA": (8, 0),
+}
+"""The same of tensor cores, each with the least compute capability that has it."""
 WIDTHS = (4, 8, 16)
 """Bytes that a lane reads from shared memory at a time."""
 STREAMS = ("L1", "L2", "DRAM")
@@ -44,6 +52,11 @@ class DeviceFacts:
     shared_bytes_per_sm: int
     dram_gb_per_s: float | None
     """Peak, from the memory's clock and width."""
+
+
+def instructions_of(capability: tuple[int, int]) -> tuple[str, ...]:
+    """Those of :data:`INSTRUCTIONS` and :data:`TENSOR` that such a GPU has."""
+    return (*INSTRUCTIONS, *(name for name, least in TENSOR.items() if capability >= least))
 
 
 @dataclass(frozen=True)

@@ -174,12 +174,13 @@ class _Writer:
             size=Reference("driver", size_note or None), block=fetched, latency=_how(l2),
         )  # fmt: skip
         if self.has_l1:
-            l1 = self.caches[0]
-            line = l1.line_bytes or _of(self.like, "L1").block_bytes
+            l1, known = self.caches[0], _of(self.like, "L1")
+            least = "with shared memory's least share of the array"
             yield self._memory(
-                "L1", 9, "RW", l1.capacity_bytes, line, l1.latency_cycles, (),
+                "L1", 9, "RW", l1.capacity_bytes or known.size_bytes,
+                l1.line_bytes or known.block_bytes, l1.latency_cycles, (),
                 ("L2", "globalMem", "textureMem"), "sm",
-                size=_how(l1, "with shared memory's least share of the array"),
+                size=_how(l1, least) if l1.capacity_bytes else Reference("like", None),
                 block=_how(l1) if l1.line_bytes else Reference("like", None), latency=_how(l1),
             )  # fmt: skip
         texels = 1 << 27

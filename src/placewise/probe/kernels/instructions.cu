@@ -16,6 +16,7 @@ __device__ __forceinline__ unsigned now() {
 #define LINK(Name, Type, letter, ptx)                                                            \
   struct Name {                                                                                  \
     typedef Type Value;                                                                          \
+    typedef Type State;                                                                          \
     static __device__ __forceinline__ void apply(Value& x, Value& a, Value b) {                  \
       asm volatile(ptx : "+" letter(x) : letter(a), letter(b));                                  \
     }                                                                                            \
@@ -25,6 +26,7 @@ __device__ __forceinline__ unsigned now() {
 // to the multiplier, those of three do not.
 struct Iadd {
   typedef unsigned Value;
+  typedef unsigned State;
   static __device__ __forceinline__ void apply(Value& x, Value& a, Value b) {
     const Value before = x;
     asm volatile("{.reg .u32 t; add.u32 t, %0, %1; add.u32 %0, t, %2;}" : "+r"(x) : "r"(a), "r"(b));
@@ -32,25 +34,73 @@ struct Iadd {
   }
 };
 
+// What a tensor core adds to.
+template <class Type, unsigned Count>
+struct Sums {
+  Type of[Count];
+  __device__ __forceinline__ explicit Sums(unsigned start = 0) {
+#pragma unroll
+    for (unsigned k = 0; k < Count; ++k) of[k] = static_cast<Type>(start + k);
+  }
+};
+
+template <class Type>
+__device__ __forceinline__ Type whole(Type x) {
+  return x;
+}
+
+template <class Type, unsigned Count>
+__device__ __forceinline__ unsigned whole(const Sums<Type, Count>& x) {
+  Type sum = x.of[0];
+#pragma unroll
+  for (unsigned k = 1; k < Count; ++k) sum += x.of[k];
+  return static_cast<unsigned>(sum);
+}
+
+// Matrices of a warp: a in two or four registers of each lane, b in one or two, sums in four.
+#define MATRICES(Name, Type, letter, shape, a_registers, b_registers)                            \
+  struct Name {                                                                                  \
+    typedef unsigned Value;                                                                      \
+    typedef Sums<Type, 4> State;                                                                 \
+    static __device__ __forceinline__ void apply(State& x, Value& a, Value b) {                  \
+      asm volatile("mma.sync.aligned." shape " {%0, %1, %2, %3}, " a_registers ", " b_registers  \
+                   ", {%0, %1, %2, %3};"                                                         \
+                   : "+" letter(x.of[0]), "+" letter(x.of[1]), "+" letter(x.of[2]),              \
+                     "+" letter(x.of[3])                                                         \
+                   : "r"(a), "r"(b));                                                            \
+    }                                                                                            \
+  };
+
+struct Dmma {
+  typedef double Value;
+  typedef Sums<double, 2> State;
+  static __device__ __forceinline__ void apply(State& x, Value& a, Value b) {
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+                 : "+d"(x.of[0]), "+d"(x.of[1])
+                 : "d"(a), "d"(b));
+  }
+};
+
 template <class Link>
 __device__ __forceinline__ void latency(typename Link::Value a, typename Link::Value b,
                                         unsigned* cycles, typename Link::Value* out) {
-  typename Link::Value x = static_cast<typename Link::Value>(threadIdx.x);
+  typename Link::State x = static_cast<typename Link::State>(threadIdx.x);
   Link::apply(x, a, b);
   cycles[0] = now();
 #pragma unroll
   for (unsigned k = 0; k < LINKS; ++k) Link::apply(x, a, b);
-  out[threadIdx.x] = x;
+  out[threadIdx.x] = whole(x);
   cycles[1] = now();
 }
 
 template <class Link>
 __device__ __forceinline__ void rate(typename Link::Value a, typename Link::Value b,
                                      unsigned* cycles, typename Link::Value* out) {
-  typename Link::Value x[CHAINS], y[CHAINS];
+  typename Link::State x[CHAINS];
+  typename Link::Value y[CHAINS];
 #pragma unroll
   for (unsigned c = 0; c < CHAINS; ++c) {
-    x[c] = static_cast<typename Link::Value>(threadIdx.x + c);
+    x[c] = static_cast<typename Link::State>(threadIdx.x + c);
     y[c] = a;
   }
   __syncthreads();
@@ -65,7 +115,7 @@ __device__ __forceinline__ void rate(typename Link::Value a, typename Link::Valu
   }
   __syncthreads();
   cycles[1] = now();
-  out[threadIdx.x] = x[0] + x[1] + x[2] + x[3];
+  out[threadIdx.x] = whole(x[0]) + whole(x[1]) + whole(x[2]) + whole(x[3]);
 }
 
 #define INSTRUCTION(name, Name)                                                                  \
@@ -106,3 +156,17 @@ INSTRUCTION(POPC, Popc)
 INSTRUCTION(MUFU_EX2, Ex2)
 INSTRUCTION(MUFU_RSQ, Rsq)
 INSTRUCTION(SHFL, Shfl)
+
+#if __CUDA_ARCH__ >= 750
+MATRICES(Hmma8, float, "f", "m16n8k8.row.col.f32.f16.f16.f32", "{%4, %5}", "{%5}")
+INSTRUCTION(HMMA_1688_F32, Hmma8)
+#endif
+#if __CUDA_ARCH__ >= 800
+MATRICES(Hmma16, float, "f", "m16n8k16.row.col.f32.f16.f16.f32", "{%4, %5, %4, %5}", "{%5, %4}")
+MATRICES(Tf32, float, "f", "m16n8k8.row.col.f32.tf32.tf32.f32", "{%4, %5, %4, %5}", "{%5, %4}")
+MATRICES(Imma, unsigned, "r", "m16n8k32.row.col.s32.s8.s8.s32", "{%4, %5, %4, %5}", "{%5, %4}")
+INSTRUCTION(HMMA_16816_F32, Hmma16)
+INSTRUCTION(HMMA_1688_F32_TF32, Tf32)
+INSTRUCTION(IMMA_16832_S8_S8, Imma)
+INSTRUCTION(DMMA, Dmma)
+#endif
