@@ -2,11 +2,16 @@
 
 import json
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from placewise.advise.counters import predict_counters
 from placewise.cli.main import main
+from placewise.memory.simulate.dram import BankTraffic
+from placewise.memory.simulate.metrics import WARPS_ACTIVE
+from placewise.memory.simulate.tlb import TlbTraffic
 from placewise.report import counters_document, render_counters, report_console
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -64,8 +69,44 @@ def test_what_the_machine_reads_itself_is_counted_and_said(report):
 
 def test_each_array_and_line_is_told(report):
     by_array, by_line = text_of(report, by="array"), text_of(report, by="line")
-    assert all(f"\n{name}\n" in by_array for name in ("values", "columns", "x", "y"))
+    assert all(f"\n  {name} " in by_array for name in ("values", "columns", "x", "y"))
+    shares = by_array.split(f"\n{STORES}")[-1].splitlines()[1].split()
+    assert shares[0] == "y"
+    assert shares[-2:] == ["100", "%"]
     assert "values[j] * x[columns[j]]" in by_line
+
+
+def test_occupancy_is_a_bound(report):
+    line = next(x for x in text_of(report).splitlines() if WARPS_ACTIVE in x)
+    assert line.split()[1:] == ["≤", "100"]
+    assert counters_document(report)["counters"][WARPS_ACTIVE]["upper_bound"]
+    for measured, word in ((87.5, "holds"), (101.0, "exceeded")):
+        launch = replace(report.measured, values={WARPS_ACTIVE: measured})
+        text = text_of(replace(report, measured=launch))
+        assert next(x for x in text.splitlines() if WARPS_ACTIVE in x).endswith(word)
+
+
+def test_translation_and_row_buffers(report):
+    """Shown where the machine's file tells of them."""
+    assert "Address translation" not in text_of(report)
+    assert "DRAM banks" not in text_of(report)
+    counts = [np.array(n, float) for n in ([30, 10], [10, 6], [1, 1], [19, 3], [0, 0], [0, 0])]
+    traffic = replace(
+        report.run.traffic,
+        tlbs=(TlbTraffic("T1", 200, 150), TlbTraffic("T2", 0, 0)),
+        banks=BankTraffic(*counts, rounds=1.0),
+    )
+    known = replace(report, run=replace(report.run, traffic=traffic))
+    lines = [line.split() for line in text_of(known).splitlines()]
+    assert ["T1", "200", "75.0", "%"] in lines
+    assert ["T2", "0", "–"] in lines
+    assert ["row", "open", "16", "40.0", "%"] in lines
+    assert ["another", "row", "open", "22", "55.0", "%"] in lines
+    assert ["busiest", "of", "2", "banks", "30", "75.0", "%"] in lines
+    document = counters_document(known)
+    json.dumps(document, allow_nan=False)
+    assert document["tlbs"][0] == {"name": "T1", "requests": 200, "hits": 150}
+    assert document["dram_banks"]["conflicts"] == [19.0, 3.0]
 
 
 def test_bad_input(monkeypatch, capsys, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -11,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advise.counters import CounterReport
-from placewise.memory.simulate.metrics import Metric, metrics_by_array, metrics_by_line
+from placewise.memory.simulate.dram import BankTraffic
+from placewise.memory.simulate.metrics import Metric, in_order, metrics_by_array, metrics_by_line
 from placewise.report.source_lines import SourceLines, short
 
 COUNTERS_SCHEMA_VERSION = 1
@@ -21,9 +23,11 @@ _CERTAIN = 1e-12
 def render_counters(report: CounterReport, *, by: str | None = None) -> RenderableType:
     """The whole report, for a rich console; ``by``: ``array`` or ``line``, parts of the launch."""
     parts: list[RenderableType] = [_heading(report), Text(), _launch(report)]
+    for title, table in (("DRAM banks", _banks(report)), ("Address translation", _tlbs(report))):
+        if table is not None:
+            parts += [Text(), Text(f"{title}, of the blocks traced", style="bold"), table]
     if by == "array":
-        for name, metrics in metrics_by_array(report.run):
-            parts += [Text(), Text(name, style="bold"), _part(metrics)]
+        parts += [Text(), _arrays(metrics_by_array(report.run))]
     if by == "line":
         source = SourceLines(report.case)
         for place, metrics in metrics_by_line(report.run):
@@ -64,12 +68,73 @@ def _launch(report: CounterReport) -> Table:
     if report.measured is not None:
         table.add_column("measured", justify="right", no_wrap=True)
         table.add_column("error", justify="right", no_wrap=True)
+    unit = ""
     for metric in report.metrics:
+        if unit and not metric.name.startswith(unit):
+            table.add_row()
+        unit = metric.name.partition("__")[0]
         row = [metric.name, _amount(metric)]
         if report.measured is not None:
             truth = measured.get(metric.name)
-            row += ["" if truth is None else _number(truth), _error(metric.value, truth)]
+            row += ["" if truth is None else _number(truth), _error(metric, truth)]
         table.add_row(*row)
+    return table
+
+
+def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:
+    """Each counter, and what the arrays have of it."""
+    by_counter: dict[str, list[tuple[str, Metric]]] = {}
+    for name, metrics in parts:
+        for metric in metrics:
+            by_counter.setdefault(metric.name, []).append((name, metric))
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(overflow="fold")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    for counter in in_order(by_counter):
+        members = by_counter[counter]
+        total = sum(m.value for _, m in members)
+        table.add_row(Text(counter, style="bold"))
+        for name, metric in members:
+            table.add_row(f"  {name}", _amount(metric), f"{100 * metric.value / total:.0f} %")
+    return table
+
+
+def _banks(report: CounterReport) -> Table | None:
+    """Row buffers of the DRAM; None where the machine's file has no mapping of addresses."""
+    banks = report.run.traffic.banks
+    if banks is None or not banks.requests.sum():
+        return None
+    asked = float(banks.requests.sum())
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_row("requests", _number(asked))
+    for what, counts in (
+        ("row open", banks.hits),
+        ("no row open", banks.misses),
+        ("another row open", banks.conflicts),
+    ):
+        share = f"{100 * float(counts.sum()) / asked:.1f} %"
+        table.add_row(what, _number(float(counts.sum())), share)
+    most = float(banks.requests.max())
+    table.add_row(
+        f"busiest of {len(banks.requests)} banks", _number(most), f"{100 * most / asked:.1f} %"
+    )
+    return table
+
+
+def _tlbs(report: CounterReport) -> Table | None:
+    """What each level was asked and had; None where the machine's file has none."""
+    if not report.run.traffic.tlbs:
+        return None
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("level", "asked", "found"):
+        table.add_column(heading, justify="left" if heading == "level" else "right")
+    for level in report.run.traffic.tlbs:
+        found = f"{100 * level.hits / level.requests:.1f} %" if level.requests else "–"
+        table.add_row(level.name, _number(level.requests), found)
     return table
 
 
@@ -84,6 +149,8 @@ def _part(metrics: Iterable[Metric]) -> Table:
 
 def _amount(metric: Metric) -> str:
     """The value, with its standard error where it is an estimate."""
+    if metric.bound:
+        return f"≤ {_number(metric.value)}"
     if metric.error > _CERTAIN * max(1.0, abs(metric.value)):
         return f"{_number(metric.value)} ± {_number(metric.error)}"
     return _number(metric.value)
@@ -93,12 +160,14 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.4g}"
 
 
-def _error(predicted: float, measured: float | None) -> str:
+def _error(metric: Metric, measured: float | None) -> str:
     if measured is None:
         return ""
+    if metric.bound:
+        return "holds" if measured <= metric.value else "exceeded"
     if measured == 0.0:
-        return "" if predicted == 0.0 else "not measured"
-    return f"{100 * (predicted / measured - 1):+.2f} %"
+        return "" if metric.value == 0.0 else "not measured"
+    return f"{100 * (metric.value / measured - 1):+.2f} %"
 
 
 def counters_document(report: CounterReport) -> dict[str, Any]:
@@ -128,9 +197,21 @@ def counters_document(report: CounterReport) -> dict[str, Any]:
             {"file": place.file, "line": place.line, "counters": _values(metrics)}
             for place, metrics in metrics_by_line(run)
         ],
+        "tlbs": [asdict(level) for level in run.traffic.tlbs],
+        "dram_banks": _bank_document(run.traffic.banks),
         "notes": list(report.notes),
     }
 
 
-def _values(metrics: Iterable[Metric]) -> dict[str, dict[str, float]]:
-    return {m.name: {"value": m.value, "standard_error": m.error} for m in metrics}
+def _bank_document(banks: BankTraffic | None) -> dict[str, list[float]] | None:
+    if banks is None:
+        return None
+    names = ("requests", "hits", "misses", "conflicts")
+    return {name: getattr(banks, name).tolist() for name in names}
+
+
+def _values(metrics: Iterable[Metric]) -> dict[str, dict[str, Any]]:
+    return {
+        m.name: {"value": m.value, "standard_error": m.error, "upper_bound": m.bound}
+        for m in metrics
+    }

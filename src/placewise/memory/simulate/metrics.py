@@ -17,7 +17,9 @@ from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 
 NCU_SECTOR = 32
+WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _L2_READ = "lts__t_sectors_op_read.sum"
+_UNITS = ("l1tex__t_", "l1tex__data_", "idc__", "lts__", "dram__", "smsp__", "launch__", "sm__")
 
 
 class Metric(NamedTuple):
@@ -27,6 +29,8 @@ class Metric(NamedTuple):
     value: float
     error: float = 0.0
     """Standard error, where blocks were sampled."""
+    bound: bool = False
+    """The counter is at most this."""
 
 
 class SourceLine(NamedTuple):
@@ -44,12 +48,12 @@ def launch_metrics(
     ``microseconds``: how long it takes, where that is known; what the machine reads from L2 at all
     times is then counted, as a profiler does.
     """
-    traffic = run.traffic
+    traffic, execution = run.traffic, run.execution
     written = traffic.dram_sectors_written(launches)
     metrics = [
         *traffic_metrics(traffic.sites, traffic.sector_bytes),
-        Metric("smsp__inst_executed.sum", float(run.execution.warp_instructions)),
-        Metric("smsp__thread_inst_executed.sum", float(run.execution.thread_instructions)),
+        Metric("smsp__inst_executed.sum", float(execution.warp_instructions)),
+        Metric("smsp__thread_inst_executed.sum", float(execution.thread_instructions)),
     ]
     if run.from_machine_code:
         metrics += _class_metrics(run)
@@ -61,11 +65,26 @@ def launch_metrics(
         per_sector = traffic.sector_bytes / NCU_SECTOR
         error = written.error * per_sector
         metrics.append(Metric("dram__sectors_write.sum", written.value * per_sector, error))
+    if execution.warp_instructions:
+        active = execution.thread_instructions / execution.warp_instructions
+        metrics.append(Metric("smsp__thread_inst_executed_per_inst_executed.ratio", active))
     if run.kernel.registers:
         metrics.append(Metric("launch__registers_per_thread", float(run.kernel.registers)))
     occupied = 100.0 * run.occupancy.fraction
     metrics.append(Metric("sm__maximum_warps_per_active_cycle_pct", occupied))
-    return tuple(metrics)
+    metrics.append(Metric(WARPS_ACTIVE, occupied, bound=True))
+    return tuple(sorted(metrics, key=lambda m: _unit(m.name)))
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Counters by their unit, on the way from the SM to DRAM; instructions and the launch come
+    last."""
+    return sorted(names, key=_unit)
+
+
+def _unit(name: str) -> int:
+    starts = (n for n, unit in enumerate(_UNITS) if name.startswith(unit))
+    return next(starts, len(_UNITS))
 
 
 def _background_sectors(machine: Machine, microseconds: float) -> float:
@@ -114,7 +133,7 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         if kind != "st":
             add(f"lts__t_sectors_op_{below}_lookup_hit.sum", sectors(t.l2_hits))
         add("dram__sectors_read.sum", sectors(t.dram_sectors))
-    return tuple(Metric(name, e.value, e.error) for name, e in found.items())
+    return tuple(Metric(name, *found[name]) for name in in_order(found))
 
 
 def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:
