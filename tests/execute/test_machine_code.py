@@ -181,11 +181,11 @@ def test_what_is_not_known_is_refused_before_anything_runs(monkeypatch, old, new
 
 
 def test_targets_and_kernels_without_machine_code_are_refused():
-    kernel = compile_kernel(COUNTED, "counted.cu", "k", CompileOptions(arch="sm_120"))
+    kernel = compile_kernel(COUNTED, "counted.cu", "k", CompileOptions(arch="sm_88"))
     a = np.arange(64, dtype=np.int32)
     inputs = Inputs((ArrayArgument("a", a), ArrayArgument("b", a.copy())))
     launch = Launch((1, 1, 1), (64, 1, 1))
-    with pytest.raises(UnsupportedError, match="sm_120"):
+    with pytest.raises(UnsupportedError, match="sm_88"):
         execute(replace(kernel, machine_code=True), launch, inputs)
     with pytest.raises(UnsupportedError, match="no machine code"):
         execute(replace(kernel, machine_code=True, cubin=None), launch, inputs)

@@ -266,6 +266,8 @@ class Program:
     """Blocks whose innermost loop waits for what other warps do."""
     syncs: list[Sync] = field(default_factory=list)
     """Instructions that order what threads do."""
+    tables: bytes = b""
+    """Contents of :data:`placewise.execute.layout.TABLES_WINDOW`."""
     guards: list[list[int]] = field(default_factory=list)
     """For each counter of ``count`` nodes the places of the instructions that it counts for."""
 

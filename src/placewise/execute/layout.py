@@ -45,6 +45,9 @@ HEAP_WINDOW = WINDOWS - 2
 GRID_WINDOW = WINDOWS - 3
 """Memory by which the blocks of a grid wait for each other (cooperative groups)."""
 
+TABLES_WINDOW = WINDOWS - 4
+"""Constants that the compiler of machine code keeps for itself."""
+
 GRID_BYTES = 64
 """Of it; cooperative_groups uses the first words."""
 
@@ -57,9 +60,10 @@ def address(window: int) -> int:
 def function_address(line: int, checksum: int) -> int:
     """Address of a function, by the line of the PTX text that it starts on and the text's checksum.
 
-    So it is the same for all kernels of a module; another module takes it for no function.
+    So it is the same for all kernels of a module; another module takes it for no function. The
+    lowest 32 bits are more than an offset in a constant bank, as which machine code may take them.
     """
-    return address(CODE_WINDOW) + 16 * ((checksum % (1 << 14) << 18) + line)
+    return address(CODE_WINDOW) + 16 * (((checksum % (1 << 14) | 1) << 18) + line)
 
 
 class Slot(IntEnum):

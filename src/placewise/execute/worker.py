@@ -77,6 +77,9 @@ class Worker:
         self._windows[spaces["shared"], 1:5] = (shared, shared_start, -1, shared)
         parameters = self._parameters
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
+        self._tables = np.frombuffer(program.tables or bytes(1), np.uint8)
+        row = (len(program.tables), self._tables.ctypes.data, -1, 0)
+        self._windows[layout.TABLES_WINDOW, 1:5] = row
         self._grid = np.zeros(layout.GRID_BYTES, np.uint8)
         row = (layout.GRID_BYTES, self._grid.ctypes.data, -1, layout.GRID_BYTES)
         self._windows[layout.GRID_WINDOW, 1:5] = row

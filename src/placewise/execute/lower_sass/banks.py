@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
-from placewise.execute.layout import GRID_WINDOW, WINDOW_OF_SPACE, WINDOW_SHIFT, address
+from placewise.execute.layout import (
+    GRID_WINDOW,
+    TABLES_WINDOW,
+    WINDOW_OF_SPACE,
+    WINDOW_SHIFT,
+    address,
+)
 from placewise.kernel.cubin import CubinKernel, Variable
 from placewise.kernel.sass import Constant
 
@@ -55,16 +61,34 @@ _BLACKWELL = _LaunchWords(
 _USER, _COMPILER = 3, (2, 4)
 FUNCTION_WINDOW = 0x7F << 56
 """Numbers from here on stand for functions of the driver, in the order of the cubin's."""
-_LONGEST_TABLE = 4096
+_DESCRIPTORS = 2
+"""The bank in which functions have their places, to which pointers are offsets where a module has
+several kernels."""
+_LONGEST_TABLE = 256
+"""Bytes of a table up to which its entries are compared one by one."""
+_NOWHERE = 0x7E << 56
+"""Address of what the kernel's PTX does not have and so cannot read: in no window."""
 
 
 class Banks:
     """Reads operands ``c[bank][…]`` of one kernel."""
 
-    def __init__(self, facts: CubinKernel, symbols: dict[str, int], local_bytes: int) -> None:
+    def __init__(
+        self,
+        facts: CubinKernel,
+        symbols: dict[str, int],
+        pointed: tuple[tuple[int, int], ...],
+        local_bytes: int,
+    ) -> None:
         self.facts = facts
         self.symbols = symbols
         """Addresses of module variables."""
+        self.pointed = pointed
+        """Start in the code, and address, of each function that a pointer may hold."""
+        self.tables = bytearray()
+        """Tables that are read from memory."""
+        self._placed: dict[int, int] = {}
+        """Where the banks' tables start there."""
         self.local_bytes = local_bytes
         self._variables = tuple(
             v for v in facts.variables if v.section == f".nv.constant{_USER}" and v.size
@@ -85,8 +109,8 @@ class Banks:
     def load(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
         """``count`` elements of ``bits`` from memory that may be indexed at run time."""
         operand = _at_known_place(c, operand)
-        start = operand.offset - self.facts.parameter_offset
-        if operand.bank == 0 and operand.base is None and start >= 0:
+        if operand.bank == 0 and operand.base is None and self._is_parameter(operand.offset):
+            start = operand.offset - self.facts.parameter_offset
             places = [start + n * bits // 8 for n in range(count)]
             return [c.b.pure("param", int_type(bits), attr=at) for at in places]
         offset: Node = c.b.const("i32", operand.offset)
@@ -163,10 +187,13 @@ class Banks:
             return c.b.const("i32", self._compiler_word(c, bank, offset))
         return c.refuse(f"constant bank {bank}")
 
+    def _is_parameter(self, offset: int) -> bool:
+        """Whether a place in bank 0 is among the parameters; a kernel without any has no offset."""
+        return self.facts.parameter_bytes > 0 and offset >= self.facts.parameter_offset
+
     def _launch_word(self, c: Context, offset: int) -> Node:
-        start = self.facts.parameter_offset
-        if offset >= start:
-            return c.b.pure("param", "i32", attr=offset - start)
+        if self._is_parameter(offset):
+            return c.b.pure("param", "i32", attr=offset - self.facts.parameter_offset)
         words = _TURING if c.target < 90 else _HOPPER if c.target < 100 else _BLACKWELL
         if offset in words.geometry:
             return c.b.pure("special", "i32", attr=words.geometry[offset])
@@ -184,29 +211,66 @@ class Banks:
 
     def _compiler_word(self, c: Context, bank: int, offset: int) -> int:
         content = self.facts.bank(bank)
-        for r in content.relocations:
-            if r.offset in (offset, offset - 4):
-                value = self._address(c, r.symbol) + r.addend
-                return value >> 8 * (offset - r.offset) & 0xFFFFFFFF
+        symbol = self._relocated(bank, offset)
+        if symbol is not None and self._address(symbol) is None:
+            c.refuse(f"the address of '{symbol}'")
         if not 0 <= offset <= len(content.data) - 4:
             c.refuse(f"constant bank {bank} has nothing at {offset:#x}")
+        return self._table_word(bank, offset)
+
+    def _table_word(self, bank: int, offset: int) -> int:
+        """32 bits of a bank, with addresses of what the kernel cannot read leading nowhere."""
+        content = self.facts.bank(bank)
+        for r in content.relocations:
+            if r.offset in (offset, offset - 4):
+                found = self._address(r.symbol)
+                value = _NOWHERE if found is None else found + r.addend
+                return value >> 8 * (offset - r.offset) & 0xFFFFFFFF
         return int.from_bytes(content.data[offset : offset + 4], "little")
 
-    def _address(self, c: Context, symbol: str) -> int:
-        if symbol in self.symbols:
-            return self.symbols[symbol]
+    def _relocated(self, bank: int, offset: int) -> str | None:
+        """The symbol whose address stands at a place."""
+        at = (offset, offset - 4)
+        return next((r.symbol for r in self.facts.bank(bank).relocations if r.offset in at), None)
+
+    def _address(self, symbol: str) -> int | None:
         if symbol in self.facts.externals:
             return FUNCTION_WINDOW + self.facts.externals.index(symbol)
-        return c.refuse(f"the address of '{symbol}'")
+        return self.symbols.get(symbol)
+
+    def _place(self, bank: int) -> int:
+        """Where a bank's table lies among those that are read from memory."""
+        if bank not in self._placed:
+            self._placed[bank] = len(self.tables)
+            length = len(self.facts.bank(bank).data) // 4 * 4
+            words = [self._table_word(bank, at) for at in range(0, length, 4)]
+            self.tables += b"".join(word.to_bytes(4, "little") for word in words)
+            self.tables += bytes(-len(self.tables) % 16)
+        return self._placed[bank]
 
     def _table(self, c: Context, operand: Constant, offset: Node, bits: int) -> Node:
         """An entry of the compiler's tables (targets of a switch, addresses), by its offset."""
+        functions = []
+        if operand.bank == _DESCRIPTORS:
+            for start, pointer in self.pointed:
+                known = (pointer & 0xFFFFFFFF) + operand.offset
+                functions.append((start, c.b.icmp("eq", offset, c.b.const("i32", known))))
+        for _, here in functions:
+            offset = c.b.select(here, c.zero(), offset)
+        result = self._entry(c, operand, offset, bits)
+        for start, here in functions:
+            result = c.b.select(here, c.b.const(result.type, start), result)
+        return result
+
+    def _entry(self, c: Context, operand: Constant, offset: Node, bits: int) -> Node:
         length, step = len(self.facts.bank(operand.bank).data), bits // 8
         if length > _LONGEST_TABLE:
-            c.refuse(f"a table of {length} bytes in constant bank {operand.bank}")
+            first = address(TABLES_WINDOW) + self._place(operand.bank)
+            where = c.both("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
+            return c.memory_load("param", bits, 1, where, 0)[0]
         result = c.zero(int_type(bits))
         for at in range(operand.offset % step, length - step + 1, step):
-            words = [self._compiler_word(c, operand.bank, at + n) for n in range(0, step, 4)]
+            words = [self._table_word(operand.bank, at + n) for n in range(0, step, 4)]
             entry = sum(word << 32 * n for n, word in enumerate(words))
             here = c.b.icmp("eq", offset, c.b.const("i32", at))
             result = c.b.select(here, c.b.const(result.type, entry), result)

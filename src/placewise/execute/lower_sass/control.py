@@ -1,7 +1,6 @@
-"""Control flow: branches, subroutines put in place, barriers, and the end of threads.
+"""Control flow: blocks, branches, barriers, and the end of threads.
 
-See :mod:`placewise.execute.lower_sass.subroutines` for what becomes of calls. A return to anywhere
-else than where its call returns to ends the run as a trap.
+For calls and returns see :mod:`placewise.execute.lower_sass.calls`.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from placewise.errors import UnsupportedError
 from placewise.execute.ir import Barrier, Block, Branch, Exit, Jump, Node, Place, Switch, Trap
 from placewise.execute.lower_sass import table
+from placewise.execute.lower_sass.calls import Calling
 from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.execute.lower_sass.special import BARRIER_RESULT
 from placewise.execute.lower_sass.subroutines import MAY_END, Calls, Subroutines
@@ -19,20 +19,22 @@ from placewise.kernel.sass import (
     Instruction,
     Listing,
     Operand,
-    Register,
 )
 
 _LONGEST = 200_000
 """Instructions of all copies together; more would take minutes to compile."""
-_FAILURES = frozenset({"__assertfail", "__assert_fail"})
-_HEAP = frozenset({"malloc", "free"})
 
 
 class Control:
     """Lowers a kernel's section from its start, and whatever it reaches."""
 
     def __init__(
-        self, context: Context, listing: Listing, facts: CubinKernel, files: dict[str, int]
+        self,
+        context: Context,
+        listing: Listing,
+        facts: CubinKernel,
+        files: dict[str, int],
+        subroutines: Subroutines,
     ) -> None:
         self.c = context
         self.b = context.b
@@ -40,7 +42,8 @@ class Control:
         self.files = files
         """Numbers of source files by name."""
         self.code = listing.instructions
-        self.subroutines = Subroutines(facts, self.code)
+        self.subroutines = subroutines
+        self.calling = Calling(self)
         self.branches = {x.offset: x.targets for x in facts.indirect_branches}
         self.leaders = self._leaders()
         self.blocks: dict[tuple[Calls, int], Block] = {}
@@ -53,6 +56,7 @@ class Control:
         while self.waiting:
             calls, offset = self.waiting.pop()
             self._lower(calls, offset)
+        self.calling.finish()
 
     def _leaders(self) -> set[int]:
         """Where blocks start."""
@@ -64,8 +68,12 @@ class Control:
                 found |= {int(o.value) for o in i.operands if isinstance(o, Immediate)}
         for targets in self.branches.values():
             found |= set(targets)
-        called = (i for i in self.code if i.parts[0] == "CALL")
-        return found | {self.subroutines.return_address(i) for i in called}
+        for i in self.code:
+            if i.parts[0] == "CALL":
+                for start in self.subroutines.callees(i):
+                    registers = self.subroutines.return_registers(start)
+                    found.add(self.subroutines.return_address(i, registers))
+        return found
 
     def _block(self, calls: Calls, offset: int) -> Block:
         key = (calls, offset)
@@ -80,7 +88,8 @@ class Control:
             self.waiting.append(key)
         return found
 
-    def _go(self, calls: Calls, offset: int) -> int:
+    def go(self, calls: Calls, offset: int) -> int:
+        """Number of the block at ``offset`` in a copy."""
         return self._block(calls, offset).number
 
     def _lower(self, calls: Calls, offset: int) -> None:
@@ -88,15 +97,16 @@ class Control:
         self.c.start(self._block(calls, offset))
         at = offset
         while True:
-            i = self._at(at)
+            i = self.at(at)
             if self._instruction(calls, i):
                 return
             at += INSTRUCTION_BYTES
             if at in self.leaders:
-                self.b.finish(Jump(self._go(calls, at)))
+                self.b.finish(Jump(self.go(calls, at)))
                 return
 
-    def _at(self, offset: int) -> Instruction:
+    def at(self, offset: int) -> Instruction:
+        """The instruction at ``offset``."""
         if offset >= len(self.code) * INSTRUCTION_BYTES:
             raise UnsupportedError("the machine code runs off its end", where=self.c.filename)
         return self.code[offset // INSTRUCTION_BYTES]
@@ -167,17 +177,18 @@ class Control:
         self.c.without_effect("U", "INC", "DEC")
         condition, rest = self._condition(i, guard)
         (operand,) = rest
-        self._branch_if(calls, i, condition, operand)
+        self.branch_if(calls, i, condition, operand)
         return True
 
-    def _branch_if(
+    def branch_if(
         self, calls: Calls, i: Instruction, condition: Node | None, operand: Operand
     ) -> None:
-        target = self._go(calls, self.c.literal(operand))
+        """End the block: to where ``operand`` says where the condition holds, else behind ``i``."""
+        target = self.go(calls, self.c.literal(operand))
         if condition is None:
             self.b.finish(Jump(target))
         else:
-            self.b.finish(Branch(condition, target, self._go(calls, i.offset + INSTRUCTION_BYTES)))
+            self.b.finish(Branch(condition, target, self.go(calls, i.offset + INSTRUCTION_BYTES)))
 
     def _branch_together(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
         """BRA.DIV and BRA.CONV ask whether just the lanes of a mask are here with the guard.
@@ -193,7 +204,7 @@ class Control:
         if guard is not None:
             condition = self.b.effect("vote", "i1", guard, attr="all")
             condition = condition if converged else self.c.negate(condition)
-        self._branch_if(calls, i, condition, i.operands[-1])
+        self.branch_if(calls, i, condition, i.operands[-1])
         return True
 
     def _indirect(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
@@ -208,12 +219,12 @@ class Control:
         for n, target in enumerate(targets):
             here = self.c.b.icmp("eq", value, self.c.b.const("i32", target - base))
             index = self.b.select(here, self.c.b.const("i32", n), index)
-        self.b.finish(Switch(index, tuple(self._go(calls, t) for t in targets)))
+        self.b.finish(Switch(index, tuple(self.go(calls, t) for t in targets)))
         return True
 
-    def _fork(self, calls: Calls, i: Instruction, guard: Node | None) -> int:
+    def fork(self, calls: Calls, i: Instruction, guard: Node | None) -> int:
         """Go to a new block where ``guard`` holds; returns the number of the block after ``i``."""
-        after = self._go(calls, i.offset + INSTRUCTION_BYTES)
+        after = self.go(calls, i.offset + INSTRUCTION_BYTES)
         if guard is not None:
             taken = self.b.new_block()
             self.b.finish(Branch(guard, taken.number, after))
@@ -225,81 +236,15 @@ class Control:
         if rest:
             self.c.unsupported(i)
         if condition is not None:
-            self._fork(calls, i, condition)
+            self.fork(calls, i, condition)
         self.b.finish(Exit())
         return True
 
     def _trap(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
         self.c.without_effect("TRAP", "INT", "PAUSE")
         if guard is not None:
-            self._fork(calls, i, guard)
+            self.fork(calls, i, guard)
         self.b.finish(Trap(self.c.place))
-        return True
-
-    # --- subroutines
-
-    def _call(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        c = self.c
-        c.without_effect("NOINC", "REL")
-        if c.flag("ABS"):
-            return self._call_driver(calls, i, guard)
-        (target,) = i.operands
-        start = self.subroutines.start_of(target)
-        if start is None:
-            c.unsupported(i, f"'{target}' is not in the kernel's code")
-        if start not in self.subroutines.starts:
-            # Into the middle of the code that calls: a jump, from which nothing returns.
-            self._branch_if(calls, i, guard, target)
-            return True
-        if i.offset in calls:
-            c.unsupported(i, "a subroutine that calls itself")
-        if guard is not None:
-            self._fork(calls, i, guard)
-        self.b.finish(Jump(self._go((*calls, i.offset), start)))
-        return True
-
-    def _return(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        c = self.c
-        c.without_effect("NODEC", "REL")
-        if c.modifiers or not calls:
-            c.unsupported(i)
-        register = i.operands[0]
-        if guard is not None:
-            self._fork(calls, i, guard)
-        back = self.subroutines.return_address(self._at(calls[-1]))
-        right = c.b.icmp("eq", c.i32(register), c.b.const("i32", back))
-        lost = self.b.new_block()
-        self.b.finish(Branch(right, self._go(calls[:-1], back), lost.number))
-        c.start(lost)
-        self.b.finish(Trap(c.place))
-        return True
-
-    def _call_driver(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        """CALL.ABS: to a function that only the driver has."""
-        c = self.c
-        (target,) = i.operands
-        address = c.i64(target)
-        number = address.attr if address.op == "const" else None
-        name = c.banks.function(number) if isinstance(number, int) else None
-        after = self._fork(calls, i, guard)
-        if name in _FAILURES:
-            # Expression, file, line and function.
-            line = self.b.resize(c.i32(Register("R", 8)), "i64")
-            text, file, function = (c.i64(Register("R", n)) for n in (4, 6, 10))
-            self.b.effect("host", "i64", text, file, line, function, attr="assert")
-            self.b.finish(Trap(c.place))
-        elif name in _HEAP:
-            given = c.i64(Register("R", 4))
-            c.write_wide(Register("R", 4), self.b.effect("heap", "i64", given, attr=name))
-            self.b.finish(Jump(after))
-        elif name == "vprintf":
-            # By the convention of calls: the format in R4 and R5, the arguments in R6 and R7.
-            text, values = (c.i64(Register("R", n)) for n in (4, 6))
-            count = self.b.effect("host", "i64", text, values, attr="printf")
-            c.write(Register("R", 4), self.b.resize(count, "i32"))
-            self.b.finish(Jump(after))
-        else:
-            c.unsupported(i, f"'{name}'" if name else "the callee is not known")
         return True
 
     # --- barriers
@@ -310,7 +255,7 @@ class Control:
         c.without_effect("DEFER_BLOCKING", "SYNC")
         arrive = c.flag("ARV")
         # Operands belong to the block that the barrier ends.
-        after = self._fork(calls, i, guard)
+        after = self.fork(calls, i, guard)
         reduce = None
         operands = list(i.operands)
         if c.flag("RED"):
@@ -341,7 +286,7 @@ _CONTROL = {
     "BRX": Control._indirect,
     "EXIT": Control._exit,
     "BPT": Control._trap,
-    "CALL": Control._call,
-    "RET": Control._return,
+    "CALL": lambda control, calls, i, guard: control.calling.call(calls, i, guard),
+    "RET": lambda control, calls, i, guard: control.calling.return_(calls, i, guard),
     "BAR": Control._barrier,
 }

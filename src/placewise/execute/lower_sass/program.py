@@ -7,11 +7,13 @@ from pathlib import PurePath
 from placewise.errors import UnsupportedError
 from placewise.execute.builder import Builder
 from placewise.execute.ir import Program
-from placewise.execute.layout import address
+from placewise.execute.layout import address, function_address
 from placewise.execute.lower_ptx.program import module_variables
+from placewise.execute.lower_ptx.stack import STACK_BYTES
 from placewise.execute.lower_sass.banks import Banks
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.control import Control
+from placewise.execute.lower_sass.subroutines import Subroutines
 from placewise.execute.lower_sass.texture import Shapes, shapes_of
 from placewise.execute.lower_sass.webs import split_webs
 from placewise.kernel.cubin import CubinKernel, read_cubin
@@ -36,23 +38,30 @@ def lower_machine_code(kernel: Kernel, module: Module, first_window: int) -> Pro
     facts = read_cubin(kernel.cubin, kernel.entry)
     listing = listing_of(kernel.cubin, kernel.entry)
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
+    pointers = {
+        f.name: function_address(f.line, module.checksum)
+        for f in module.functions.values()
+        if f.name in module.taken
+    }
     shapes = shapes_of(module)
-    return lower_sass(listing, facts, symbols, module.files, kernel.filename, shapes)
+    return lower_sass(listing, facts, symbols, pointers, module.files, kernel.filename, shapes)
 
 
 def lower_sass(
     listing: Listing,
     facts: CubinKernel,
     symbols: dict[str, int],
+    pointers: dict[str, int],
     files: dict[int, str],
     filename: str,
     shapes: Shapes,
 ) -> Program:
     """Lower a kernel's machine code.
 
-    ``symbols`` are the addresses of the module's variables, ``files`` the source files by the
-    numbers that places use, ``shapes`` those of the textures that the PTX samples. Raises
-    UnsupportedError for the first instruction that is not covered.
+    ``symbols`` are the addresses of the module's variables, ``pointers`` those of the functions
+    that pointers may hold, ``files`` the source files by the numbers that places use, ``shapes``
+    those of the textures that the PTX samples. Raises UnsupportedError for the first instruction
+    that is not covered.
     """
     if facts.target not in COVERED:
         known = ", ".join(f"sm_{t}" for t in COVERED)
@@ -61,16 +70,19 @@ def lower_sass(
             where=filename,
             hint=f"that for {known} is; PTX runs for every target",
         )
-    if facts.stack_bytes is None:
+    subroutines = Subroutines(facts, listing.instructions, pointers)
+    # Without a known bound, or with the 0 of ptxas 12.9, a subroutine calls itself.
+    stack = STACK_BYTES if subroutines.recursive else facts.stack_bytes
+    if stack is None:
         raise UnsupportedError("machine code whose stack has no known bound", where=filename)
-    local_bytes = -(-facts.stack_bytes // _LOCAL_ALIGN) * _LOCAL_ALIGN
+    local_bytes = -(-stack // _LOCAL_ALIGN) * _LOCAL_ALIGN
     builder = Builder()
-    banks = Banks(facts, symbols, local_bytes)
+    banks = Banks(facts, symbols, subroutines.pointed, local_bytes)
     context = Context(builder, banks, filename, facts.target)
     context.shapes = shapes
     numbers = _numbers(listing, files)
     context.names = {name: files[number] for name, number in numbers.items()}
-    Control(context, listing, facts, numbers).run()
+    Control(context, listing, facts, numbers, subroutines).run()
     program = Program(
         name=facts.entry,
         blocks=builder.blocks,
@@ -79,6 +91,7 @@ def lower_sass(
         shared_bytes=facts.shared_base + facts.static_shared_bytes,
         local_bytes=local_bytes,
         param_bytes=facts.parameter_bytes,
+        tables=bytes(banks.tables),
         guards=builder.guards,
     )
     return split_webs(program)

@@ -1,29 +1,55 @@
-"""Subroutines: where they start, and where they return to.
+"""Subroutines: where they start, who calls them, and where they return to.
 
 A subroutine gets a copy of its own at each call, since lanes that parted before different calls
-must not meet inside; a copy is named by the calls that lead to it. The register that a return goes
-by holds what the caller put into it: the compiler loads a literal right before the call.
+must not meet inside; a copy is named by the calls that lead to it. One that may call itself, or
+that calls such a one, is lowered once, and so are those with several callers in code whose copies
+would be too long. The register that a return goes by holds what the caller put into it: the
+compiler loads a literal right before the call.
 """
 
 from __future__ import annotations
 
-from placewise.kernel.cubin import CubinKernel
-from placewise.kernel.sass import INSTRUCTION_BYTES, Immediate, Instruction, Name, Operand
+import functools
+from collections.abc import Collection, Iterator, Mapping
+
+from placewise.execute import cfg
+from placewise.kernel.cubin import CubinKernel, Function
+from placewise.kernel.sass import INSTRUCTION_BYTES, Immediate, Instruction, Name, Operand, Register
 
 Calls = tuple[int, ...]
-"""Offsets of the call instructions that lead to a copy, outermost first."""
+"""Offsets of the call instructions that lead to a copy, outermost first. Those inside a subroutine
+that is lowered once come behind the complement of its start."""
 
 MAY_END = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "EXIT", "BPT", "KILL", "BAR", "JMX"})
 """Instructions after which a block starts."""
+_JUMPS = frozenset({"BRA", "JMP", "CALL"})
+_LIMIT = 20_000
+"""Instructions of all copies together from which subroutines are lowered once, as for PTX."""
 
 
 class Subroutines:
-    """What is called in a kernel's section, and from where."""
+    """What is called in a kernel's section, and from where.
 
-    def __init__(self, facts: CubinKernel, code: tuple[Instruction, ...]) -> None:
+    ``pointers`` are the addresses of functions that pointers may hold, by their names in the PTX.
+    """
+
+    def __init__(
+        self, facts: CubinKernel, code: tuple[Instruction, ...], pointers: Mapping[str, int]
+    ) -> None:
         self.code = code
         self.functions = {f.name: f for f in facts.functions}
         self.starts = frozenset({0} | {f.offset for f in facts.functions})
+        own = f"${facts.entry}$"
+        self.pointed = tuple(
+            (f.offset, pointers[name])
+            for f in facts.functions
+            if (name := f.name.removeprefix(own)) in pointers
+        )
+        """Start and address of each function that a pointer may hold."""
+        self.recursive = False
+        """Whether some subroutine may call itself."""
+        self.shared = self._lowered_once()
+        """Starts of the subroutines that are lowered once."""
 
     def start_of(self, callee: Operand) -> int | None:
         """Where a callee starts; None where it is none of this section."""
@@ -34,10 +60,19 @@ class Subroutines:
             return callee.value
         return None
 
-    def return_address(self, i: Instruction) -> int:
-        """Where a call returns to: what was put last into a register that the callee returns by."""
+    def callees(self, i: Instruction) -> tuple[int, ...]:
+        """Where the subroutines start that a call may reach; none for functions of the driver."""
+        if "ABS" in i.parts:
+            return ()
+        if isinstance(i.operands[0], Register):
+            return tuple(start for start, _ in self.pointed)
+        start = self.start_of(i.operands[0])
+        return (start,) if start is not None else ()
+
+    def return_address(self, i: Instruction, registers: Collection[Operand]) -> int:
+        """Where a call returns to: what was put last into one of the registers that its subroutine
+        returns by."""
         after = i.offset + INSTRUCTION_BYTES
-        registers = self._return_registers(i.operands[0])
         for at in range(i.offset - INSTRUCTION_BYTES, -1, -INSTRUCTION_BYTES):
             earlier = self.code[at // INSTRUCTION_BYTES]
             if earlier.parts[0] in MAY_END:
@@ -49,15 +84,70 @@ class Subroutines:
                 break
         return after
 
-    def _return_registers(self, callee: Operand) -> set[Operand]:
+    def return_registers(self, start: int) -> set[Operand]:
         """Registers that the returns of a subroutine go by."""
-        start = self.start_of(callee)
         function = next((f for f in self.functions.values() if f.offset == start), None)
         if function is None:
             return set()
-        last = function.offset + function.size
-        return {
-            i.operands[0]
-            for i in self.code
-            if i.parts[0] == "RET" and function.offset <= i.offset < last
+        return {i.operands[0] for i in self._body(function) if i.parts[0] == "RET"}
+
+    # --- which are lowered once
+
+    def _body(self, function: Function) -> tuple[Instruction, ...]:
+        first = function.offset // INSTRUCTION_BYTES
+        return self.code[first : first + function.size // INSTRUCTION_BYTES]
+
+    def _calls(self) -> Iterator[tuple[int, int]]:
+        """(start of the subroutine, start of what it goes to); 0 is the kernel itself."""
+        owner = dict.fromkeys(range(len(self.code)), 0)
+        for function in self.functions.values():
+            first = function.offset // INSTRUCTION_BYTES
+            owner.update(
+                dict.fromkeys(range(first, first + len(self._body(function))), function.offset)
+            )
+        for n, i in enumerate(self.code):
+            if i.parts[0] == "CALL":
+                for start in self.callees(i):
+                    yield owner[n], owner.get(start // INSTRUCTION_BYTES, 0)
+            elif i.parts[0] in _JUMPS:
+                for operand in i.operands:
+                    if isinstance(operand, Immediate) and isinstance(operand.value, int):
+                        into = owner.get(operand.value // INSTRUCTION_BYTES, 0)
+                        if into != owner[n]:
+                            yield owner[n], into
+
+    def _lowered_once(self) -> frozenset[int]:
+        calls = list(self._calls())
+        numbers = {start: n for n, start in enumerate(sorted(self.starts))}
+        goes_to = {
+            n: tuple(numbers[b] for a, b in calls if a == start) for start, n in numbers.items()
         }
+        cycles = {
+            n
+            for component in cfg.components(set(goes_to), goes_to)
+            for n in component
+            if len(component) > 1 or n in goes_to[n]
+        }
+        once = {start for start, n in numbers.items() if n in cycles}
+        self.recursive = bool(once)
+        if self._expanded(calls, once) > _LIMIT:
+            callees = [b for _, b in calls]
+            once |= {start for start in self.starts if callees.count(start) > 1}
+        more = set(once)
+        while more:
+            # Of a caller there must be one, too, for the return to be to one place.
+            more = {a for a, b in calls if b in once} - once - {0}
+            once |= more
+        return frozenset(once - {0})
+
+    def _expanded(self, calls: list[tuple[int, int]], once: set[int]) -> int:
+        """Instructions, a copy for each call."""
+        sizes = {f.offset: len(self._body(f)) for f in self.functions.values()}
+        sizes[0] = len(self.code) - sum(sizes.values())
+
+        @functools.cache
+        def whole(start: int) -> int:
+            inside = (b for a, b in calls if a == start and b not in once)
+            return sizes[start] + sum(whole(b) for b in inside)
+
+        return sum(whole(start) for start in {0} | once)
