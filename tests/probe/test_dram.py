@@ -57,5 +57,5 @@ def test_exclusive_or_hashes_of_low_bits_with_row_bits(seed):
 
 def test_loads_that_never_reach_the_dram_are_refused():
     dram = SimulatedDram(20, (), (), 30.0, 30.0, 30.0)
-    with pytest.raises(MachineError, match="1 kinds of time"):
+    with pytest.raises(MachineError, match="three kinds of time"):
         infer_mapping(SimulatedPairs(dram))

@@ -23,8 +23,11 @@ from placewise.errors import MachineError
 
 _BASES = 25
 """Addresses that each difference is tried at; outliers of fewer than half do not count."""
-_BETWEEN = 1.08
-"""Ratio of two neighbouring latencies from which they are of two kinds."""
+_BETWEEN = 1.015
+"""Least ratio of two neighbouring latencies of different kinds: opening a row takes some 15 ns,
+which is 3 % of what a load takes on a current GPU."""
+_CLEAR = 2.0
+"""How many times as far apart kinds must be as any neighbours within a kind."""
 _MOST_BANK_BITS = 10
 """All combinations of so many bits are tried with each further bit."""
 HIT, MISS, CONFLICT = range(3)
@@ -154,13 +157,14 @@ def _medians(
 def _three_levels(seen: NDArray[np.float64]) -> NDArray[np.float64]:
     """(3,) hit, miss and conflict."""
     ordered = np.sort(seen)
-    cuts = np.flatnonzero(ordered[1:] / ordered[:-1] >= _BETWEEN) + 1
-    parts = [part for part in np.split(ordered, cuts) if len(part)]
-    if len(parts) != 3:
+    apart = np.diff(np.log(np.maximum(ordered, 1.0)))
+    third, second = np.sort(apart)[[-3, -2]]
+    if second < np.log(_BETWEEN) or second < _CLEAR * third:
         raise MachineError(
-            f"pairs of loads take {len(parts)} kinds of time, not three",
+            "pairs of loads do not take three kinds of time",
             hint="row hits, misses and conflicts must differ, and loads must pass the caches",
         )
+    parts = np.split(ordered, np.sort(np.argsort(apart)[-2:]) + 1)
     return np.array([np.median(part) for part in parts])
 
 
