@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from placewise.cli.main import app
 from placewise.errors import MachineError
 from placewise.probe.chase import Chase
+from placewise.probe.mt4g_raw import read_mt4g_raw
 from placewise.probe.others import read_levels
 from placewise.probe.raw import (
     bandwidth_levels,
@@ -48,6 +49,72 @@ def test_raw_sizes_that_all_fit_are_doubted(tmp_path):
     path = raw_file(tmp_path / "GPU__L1_Size.txt", "lru", range(2 * KB, 8 * KB, 256))
     found = read_size(read_mt4g_sizes(path))
     assert (found.capacity_bytes, found.confidence) == (None, "low")
+
+
+def device_with(*caches, seed=5):
+    return SimulatedDevice(
+        SimulatedHierarchy(caches, 300.0), noise=Noise(0.02, 0.002), seed=seed, reach_bytes=1 << 22
+    )
+
+
+@pytest.mark.parametrize("piece", [32, 64, 256])
+def test_raw_fetch_granularity_of_mt4g(tmp_path, piece):
+    device = device_with(SimulatedCache(256, (8,) * 512, 40.0, piece))
+    rows = [
+        ",".join(str(int(n)) for n in (stride, *device.run(Chase(lap)).cycles[0]))
+        for stride in range(4, 2 * piece + 4, 4)
+        for lap in (np.arange(65) * stride,)
+    ]
+    path = tmp_path / "GPU_-_L1_Fetch_Granularity.txt"
+    path.write_text("\n".join(rows))
+    found = read_mt4g_raw(path)
+    assert (found.fetched_bytes, found.doubts) == (piece, ())
+    assert found.cycles == pytest.approx(40, rel=0.1)
+    assert read_levels(path)[0].fetched_bytes == piece
+
+
+@pytest.mark.parametrize("line", [64, 128])
+def test_raw_line_size_of_mt4g(tmp_path, line):
+    device = device_with(SimulatedCache(line, (8 * KB // line,), 40.0, 32))
+    rows = []
+    for stride in range(16, 272, 16):
+        for size in range(16 * KB // 3, 32 * KB // 3, 512):
+            lap = np.arange(0, size, stride)
+            cycles = device.run(Chase(lap, warm=1)).cycles[0][:24]
+            rows.append(",".join(str(int(n)) for n in (stride, size, *cycles)))
+    path = tmp_path / "GPU_-_L1_Line_Size.txt"
+    path.write_text("\n".join(rows))
+    found = read_mt4g_raw(path)
+    assert (found.line_bytes, found.doubts) == (line, ())
+
+
+def test_raw_latency_of_mt4g(tmp_path):
+    path = tmp_path / "GPU_-_L2_Latency.txt"
+    path.write_text("\n".join(["210", "230"] * 20))
+    assert read_levels(path)[0].cycles == 220
+
+
+def test_streams_over_occupancy(tmp_path):
+    path = tmp_path / "gpu-stream.txt"
+    rows = ["blockSize   threads       %occ  |                init       read"]
+    rows += [
+        f"  {32 * k}  {k * 2688}   {4 * k} %  |  GB/s:  {60 * k}  {62.5 * k}" for k in range(1, 9)
+    ]
+    path.write_text("\n".join(rows))
+    (level,) = read_levels(path)
+    assert (level.capacity_bytes, level.gb_per_s) == (None, 500.0)
+
+
+def test_bandwidth_of_l2_over_size(tmp_path):
+    path = tmp_path / "gpu-l2-cache.txt"
+    rows = [
+        f"  512 kB  {kb} kB   5ms   1.4%  {3000 if kb <= 8192 else 900} GB/s   0 GB/s"
+        for kb in np.unique(np.geomspace(1024, 65536, 40).astype(int))
+    ]
+    path.write_text("\n".join(rows))
+    l2, dram = read_levels(path)
+    assert (l2.gb_per_s, dram.gb_per_s) == (3000, 900)
+    assert l2.capacity_bytes / KB == pytest.approx(8192, rel=0.12)
 
 
 def test_bandwidth_over_size(tmp_path):

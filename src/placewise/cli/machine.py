@@ -111,13 +111,14 @@ def read_curve(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="What gpu-benches' gpu-latency or gpu-cache printed, or a raw …_Size.txt of mt4g.",
+            help="What gpu-latency, gpu-cache, gpu-l2-cache or gpu-stream of gpu-benches printed, "
+            "or a raw file of mt4g.",
         ),
     ],
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
 ) -> None:
-    """Read levels and capacities from others' measurements over size."""
+    """Read levels, capacities, lines, latencies and bandwidths from others' measurements."""
     from placewise.probe.others import read_levels
 
     levels = read_levels(file)
@@ -125,15 +126,23 @@ def read_curve(
         print(json.dumps([asdict(level) for level in levels], indent=2))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("level", "capacity", "latency", "bandwidth", "confidence"):
+    columns = ("level", "capacity", "latency", "bandwidth", "line", "fetched", "confidence")
+    for column in columns:
         table.add_column(column)
     for number, level in enumerate(levels, 1):
-        size, cycles, rate = level.capacity_bytes, level.cycles, level.gb_per_s
+        size = level.capacity_bytes
+        beyond = "beyond" if len(levels) > 1 else ""
         table.add_row(
             str(number),
-            "beyond" if size is None else f"{size / 1024:.0f} KB",
-            "" if cycles is None else f"{cycles:.1f} clk",
-            "" if rate is None else f"{rate:.0f} GB/s",
+            beyond if size is None else f"{size / 1024:.0f} KB",
+            _with_unit(level.cycles, ".1f", "clk"),
+            _with_unit(level.gb_per_s, ".0f", "GB/s"),
+            _with_unit(level.line_bytes, "d", "B"),
+            _with_unit(level.fetched_bytes, "d", "B"),
             "; ".join(("low", *level.doubts)) if level.doubts else "high",
         )
     Console().print(table)
+
+
+def _with_unit(value: float | None, form: str, unit: str) -> str:
+    return "" if value is None else f"{value:{form}} {unit}"

@@ -1,4 +1,4 @@
-"""Levels of a memory path from whichever of others' files over size."""
+"""Levels of a memory path from whichever of others' files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from pathlib import Path
 
 from placewise.errors import MachineError
 from placewise.probe.curve import plateaus, read_latency_curve
+from placewise.probe.mt4g_raw import LEAST_ARRAY, read_mt4g_raw
 from placewise.probe.raw import (
     bandwidth_levels,
     read_bandwidth_curve,
     read_mt4g_sizes,
     read_size,
+    read_streams,
 )
 
 
@@ -24,23 +26,27 @@ class Level:
     """None for the last."""
     cycles: float | None = None
     gb_per_s: float | None = None
+    line_bytes: int | None = None
+    fetched_bytes: int | None = None
+    """What a miss brings."""
     doubts: tuple[str, ...] = ()
 
 
 def read_levels(path: Path) -> tuple[Level, ...]:
-    """Levels that a latency curve, a bandwidth curve or raw chases show, nearest first.
+    """Levels that a latency curve, bandwidths or raw chases show, nearest first.
 
     Raises MachineError where the file is none of them.
     """
-    for read in (_latency, _bandwidth, _raw):
+    for read in (_latency, _bandwidth, _streams, _sizes, _chases):
         if path.is_file() and (levels := _tried(read, path)) is not None:
             return levels
     if not path.is_file():
         raise MachineError("cannot read the measurements: no such file", where=str(path))
     raise MachineError(
-        "neither latencies nor bandwidths over sizes",
+        "neither latencies nor bandwidths",
         where=str(path),
-        hint="give what gpu-latency or gpu-cache printed, or a raw …_Size.txt of mt4g",
+        hint="give what gpu-latency, gpu-cache, gpu-l2-cache or gpu-stream printed, or a raw file "
+        "of mt4g (…_Size, …_Line_Size, …_Fetch_Granularity, …_Latency)",
     )
 
 
@@ -60,6 +66,27 @@ def _bandwidth(path: Path) -> tuple[Level, ...]:
     return tuple(Level(capacity, gb_per_s=rate) for rate, capacity in levels)
 
 
-def _raw(path: Path) -> tuple[Level, ...]:
-    found = read_size(read_mt4g_sizes(path))
+def _streams(path: Path) -> tuple[Level, ...]:
+    return (Level(None, gb_per_s=read_streams(path)),)
+
+
+def _sizes(path: Path) -> tuple[Level, ...]:
+    raw = read_mt4g_sizes(path)
+    if raw.sizes[0] < LEAST_ARRAY:
+        raise MachineError("the rows begin with strides, not with sizes", where=str(path))
+    found = read_size(raw)
     return (Level(found.capacity_bytes, found.hit_cycles, doubts=found.doubts),)
+
+
+def _chases(path: Path) -> tuple[Level, ...]:
+    found = read_mt4g_raw(path)
+    line, fetched = found.line_bytes, found.fetched_bytes
+    return (
+        Level(
+            None,
+            found.cycles,
+            line_bytes=line,
+            fetched_bytes=fetched,
+            doubts=found.doubts,
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Others' measurements as files: mt4g's raw chases and gpu-benches' bandwidth over size."""
+"""Others' measurements as files: mt4g's raw chases over size and gpu-benches' bandwidths."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from scipy.optimize import isotonic_regression
 from placewise.errors import MachineError
 from placewise.probe.curve import Curve, Plateau, plateaus
 
-_FEW = 0.02
+FEW = 0.02
 """Share of a size's loads that may miss, outliers among them, while the array still fits."""
 _MISSES = 90
 """Percentile of the largest array's times that is a miss: one load in a few meets a new line."""
 _APART = 1.15
 """Ratio of miss to hit below which nothing was seen to miss."""
 _FEWEST_ROWS = 4
-_BANDWIDTH = re.compile(r"^\s*(?P<kb>\d+(?:\.\d+)?) kB\s+\S+ms\s+\S+%\s+(?P<gb>\d+(?:\.\d+)?) GB/s")
-"""A row of gpu-cache: size, time, spread, effective bandwidth."""
+_NUMBER = r"\d+(?:\.\d+)?"
+_BANDWIDTH = re.compile(
+    rf"^\s*(?:{_NUMBER} kB\s+)?(?P<kb>{_NUMBER}) kB\s+\S+ms\s+\S+%\s+(?P<gb>{_NUMBER}) GB/s"
+)
+"""A row of gpu-cache: size, time, spread, effective bandwidth; gpu-l2-cache has a block's part of
+the data before the size of all."""
+_OCCUPANCY = re.compile(rf"^\s*\d+\s+\d+\s+{_NUMBER} %\s+\|\s+GB/s:(?P<gb>(?:\s+{_NUMBER})+)\s*$")
+"""A row of gpu-stream: threads of a block, of all, occupancy, bandwidths of several kernels."""
 _LOST = 1.1
 """Ratio of times, beyond a level's median, at which its capacity is passed."""
 _DRIFT = 1.25
@@ -58,7 +64,7 @@ def read_mt4g_sizes(path: Path) -> RawSizes:
     Raises MachineError where the file cannot be read or has no such rows.
     """
     rows = []
-    for line in _lines(path):
+    for line in read_lines(path):
         fields = line.split(",")
         if len(fields) > 1 and all(field.strip().isdigit() for field in fields):
             rows.append([int(field) for field in fields])
@@ -80,12 +86,12 @@ def read_size(raw: RawSizes) -> SizeReading:
     if miss < _APART * hit:
         return SizeReading(None, hit, ("nothing was seen to miss",))
     missed = (raw.cycles > np.sqrt(hit * miss)).mean(axis=1)
-    over = np.flatnonzero(missed > _FEW)
+    over = np.flatnonzero(missed > FEW)
     first = int(over[0])
     doubts = []
     if first == 0:
         doubts.append("even the smallest array does not fit")
-    elif (missed[first:] <= _FEW).any():
+    elif (missed[first:] <= FEW).any():
         doubts.append("a larger array fits again")
     if len(raw.sizes) - first < _FEWEST_ROWS:
         doubts.append("few arrays are too large")
@@ -93,20 +99,36 @@ def read_size(raw: RawSizes) -> SizeReading:
 
 
 def read_bandwidth_curve(path: Path) -> Curve:
-    """What gpu-benches' ``gpu-cache`` prints, as nanoseconds for a kilobyte over size in bytes.
+    """What gpu-benches' ``gpu-cache`` and ``gpu-l2-cache`` print: nanoseconds for a kilobyte over
+    size in bytes.
 
     Raises MachineError where the file cannot be read or has no such rows.
     """
-    found = [match for line in _lines(path) if (match := _BANDWIDTH.match(line))]
+    found = [match for line in read_lines(path) if (match := _BANDWIDTH.match(line))]
     if len(found) < _FEWEST_ROWS:
         raise MachineError(
             "no bandwidths over sizes",
             where=str(path),
-            hint="rows of gpu-cache give kB, ms, % and GB/s",
+            hint="rows of gpu-cache and gpu-l2-cache give kB, ms, % and GB/s",
         )
     sizes = np.array([float(match["kb"]) * 1024 for match in found])
     rate = np.array([float(match["gb"]) for match in found])
     return Curve(sizes, 1e3 / rate)
+
+
+def read_streams(path: Path) -> float:
+    """The most GB/s of all kernels and occupancies that gpu-benches' ``gpu-stream`` printed.
+
+    Raises MachineError where the file cannot be read or has no such rows.
+    """
+    found = [match["gb"] for line in read_lines(path) if (match := _OCCUPANCY.match(line))]
+    if len(found) < _FEWEST_ROWS:
+        raise MachineError(
+            "no bandwidths over occupancy",
+            where=str(path),
+            hint="rows of gpu-stream give threads, % and, after GB/s:, bandwidths",
+        )
+    return max(float(number) for row in found for number in row.split())
 
 
 def bandwidth_levels(curve: Curve) -> tuple[tuple[float, float | None], ...]:
@@ -133,7 +155,8 @@ def bandwidth_levels(curve: Curve) -> tuple[tuple[float, float | None], ...]:
     return tuple(levels)
 
 
-def _lines(path: Path) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Lines of a file; raises MachineError where it cannot be read."""
     try:
         return path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
