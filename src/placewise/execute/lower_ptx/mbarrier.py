@@ -6,12 +6,11 @@ made at once, so arriving for them is arriving.
 
 from __future__ import annotations
 
+from placewise.execute.codegen.mbarrier import COUNT_BITS, EXPECTED_AT, PENDING_AT
 from placewise.execute.ir import Node
 from placewise.execute.lower_ptx.context import Context
 from placewise.execute.lower_ptx.memory import make_access, place_of
 from placewise.kernel.ptx import Instruction, Operand, Sink
-
-_COUNT_BITS = 20
 
 
 def mbarrier(c: Context, i: Instruction) -> None:
@@ -21,8 +20,8 @@ def mbarrier(c: Context, i: Instruction) -> None:
     if name == "init":
         _init(c, i)
     elif name == "pending_count":
-        low = c.b.const("i64", (1 << _COUNT_BITS) - 1)
-        c.dst(i.operands[0], c.both("and", c.src(i.operands[1], "i64"), low))
+        field = c.both("lshr", c.src(i.operands[1], "i64"), c.b.const("i64", PENDING_AT))
+        c.dst(i.operands[0], _negative(c, field))
     elif name in ("arrive", "arrive_drop"):
         _arrive(c, i, name)
     elif name in ("expect_tx", "complete_tx"):
@@ -46,11 +45,19 @@ def update(c: Context, i: Instruction, operation: str, where: Operand, value: No
 
 def _init(c: Context, i: Instruction) -> None:
     space, address, offset = place_of(c, i, i.operands[0])
-    count = c.src(i.operands[1], "i64")
-    expected = c.both("shl", count, c.b.const("i64", _COUNT_BITS))
+    count = _negative(c, c.src(i.operands[1], "i64"))
+    expected, pending = (
+        c.both("shl", count, c.b.const("i64", at)) for at in (EXPECTED_AT, PENDING_AT)
+    )
     access = make_access(c, i, "store", space, (64, 1, offset))
     guard = (c.guard,) if c.guard is not None else ()
-    c.b.access("store", "i1", access, address, c.both("or", count, expected), *guard)
+    c.b.access("store", "i1", access, address, c.both("or", expected, pending), *guard)
+
+
+def _negative(c: Context, count: Node) -> Node:
+    """A number of arrivals as the word keeps it, or back."""
+    less = c.both("sub", c.b.const("i64", 0), count)
+    return c.both("and", less, c.b.const("i64", (1 << COUNT_BITS) - 1))
 
 
 def _arrive(c: Context, i: Instruction, name: str) -> None:

@@ -81,6 +81,11 @@ def atomic(c: Context, i: Instruction) -> None:
     if c.flag("CAST"):
         _try_to_exchange(c, i)
         return
+    if c.flag("ARRIVE"):
+        c.without_effect("64")
+        target, where = i.operands
+        write_loaded(c, target, [update(c, where, "arrive_ampere", c.zero("i64"))], signed=False)
+        return
     operation, bits = _operation(c)
     operands = list(i.operands)
     if is_predicate(operands[0]):
@@ -91,6 +96,14 @@ def atomic(c: Context, i: Instruction) -> None:
     values = [_value(c, s, bits) for s in sources]
     old = _emit(c, i, where, values, operation, bits, used=not is_sink(target))
     write_loaded(c, target, [old], signed=False)
+
+
+def update(c: Context, where: Operand, operation: str, value: Node) -> Node:
+    """An operation on the mbarrier at ``where`` in shared memory, with an i64 operand; returns
+    the word that it was."""
+    address, offset = place(c, where, "shared")
+    access = c.access("atomic", "shared", 64, 1, offset, f"mbarrier_{operation}")
+    return c.b.access("atomic", "i64", access, address, value, *c.guards())
 
 
 def _value(c: Context, operand: Operand, bits: int) -> Node:

@@ -285,7 +285,8 @@ class Banks:
 def _at_known_place(c: Context, operand: Constant) -> Constant:
     """The operand without its index, where that has just been loaded with a literal."""
     if operand.base is None:
-        return operand
+        # A listing shows the upper half of a bank with the sign of 16 bits.
+        return operand._replace(offset=operand.offset & 0xFFFF)
     index = c.register(operand.base.file, operand.base.number)
     if index.op != "const" or not isinstance(index.attr, int):
         return operand

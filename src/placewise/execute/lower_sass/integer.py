@@ -18,6 +18,8 @@ from placewise.kernel.sass import (
     unsigned,
 )
 
+_PARTS = {"U16x2": 2, "S16x2": 2, "U8x4": 4, "S8x4": 4}
+"""Into how many parts a word is taken."""
 _SAME_PRODUCT = ("MOV", "IADD", "SHL", "U32")
 """Names for IMAD where some operand is 0, 1 or a power of two; the low word has no sign."""
 
@@ -334,11 +336,12 @@ def imnmx3(c: Context, i: Instruction) -> None:
 
 
 def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: Operand) -> None:
-    halves = c.one_of("U16x2", "S16x2")
+    parts = c.one_of(*_PARTS)
     c.without_effect("S32")
-    kind = "u" if c.flag("U32") or halves == "U16x2" else "s"
+    kind = "u" if c.flag("U32") or (parts or "").startswith("U") else "s"
     relu = c.flag("RELU")
-    pairs = list(zip(split(c, x, 2), split(c, y, 2), strict=True)) if halves else [(x, y)]
+    number = _PARTS[parts] if parts else 1
+    pairs = list(zip(split(c, x, number), split(c, y, number), strict=True))
     smaller = c.predicate(choice)
     results = []
     for a, b in pairs:
