@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
+from placewise.execute.sketch.guarded import Guarded
 
-_MEMORY = frozenset({"load", "store", "atomic"})
+MEMORY = frozenset({"load", "store", "atomic"})
 _EVERYWHERE = "generic"
 
 
@@ -58,7 +59,9 @@ class Relevant:
                     self._writers.setdefault(n.attr, []).append(n)
                 elif n.op in ("store", "atomic"):
                     self._stores.append(n)
-        self._work = list(_roots(program))
+        self._guarded = Guarded()
+        self._addresses: dict[Node, Node] = {}
+        self._work = list(self._roots(program))
         while self._work:
             self._need(self._work.pop())
 
@@ -71,7 +74,7 @@ class Relevant:
                 self._regs.add(n.attr)
                 writers = self._writers.get(n.attr, [])
                 self._work += writers
-        elif n.op in _MEMORY:
+        elif n.op in MEMORY:
             self._need_contents(n)
         else:
             self._work += n.args
@@ -81,7 +84,7 @@ class Relevant:
         access = n.attr
         assert isinstance(access, Access)
         self.contents.add(n)
-        self._work += n.args
+        self._work += (self.address(n), *n.args[1:])
         if access.space in self._spaces:
             return
         self._spaces.add(access.space)
@@ -90,17 +93,26 @@ class Relevant:
             assert isinstance(other, Access)
             if _EVERYWHERE in (access.space, other.space) or access.space == other.space:
                 self.contents.add(store)
-                self._work += store.args
+                self._work += (self.address(store), *store.args[1:])
 
+    def address(self, n: Node) -> Node:
+        """The address of a memory node in the lanes where its guard holds; may be made of nodes
+        that stand in no block (see :class:`.guarded.Guarded`)."""
+        found = self._addresses.get(n)
+        if found is None:
+            guard = guard_of(n)
+            found = n.args[0] if guard is None else self._guarded.address(n.args[0], guard)
+            self._addresses[n] = found
+        return found
 
-def _roots(program: Program) -> Iterator[Node]:
-    for block in program.blocks:
-        yield from steering(block)
-        for n in block.nodes:
-            if n.op in _MEMORY:
-                yield n.args[0]
-                guard = guard_of(n)
-                if guard is not None:
-                    yield guard
-            elif n.op == "count":
-                yield n.args[0]
+    def _roots(self, program: Program) -> Iterator[Node]:
+        for block in program.blocks:
+            yield from steering(block)
+            for n in block.nodes:
+                if n.op in MEMORY:
+                    yield self.address(n)
+                    guard = guard_of(n)
+                    if guard is not None:
+                        yield guard
+                elif n.op == "count":
+                    yield n.args[0]

@@ -30,8 +30,9 @@ from placewise.execute.ir import (
     Switch,
 )
 from placewise.execute.sketch.across import ACROSS
+from placewise.execute.sketch.guarded import made_nodes
 from placewise.execute.sketch.operations import DTYPES, Lanes, constant, operation
-from placewise.execute.sketch.relevant import Relevant, guard_of
+from placewise.execute.sketch.relevant import MEMORY, Relevant, guard_of
 from placewise.execute.sketch.specials import special_registers
 from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
@@ -258,8 +259,13 @@ class _Run:
 
     def _prepare(self, block: Block) -> list[_Step]:
         needed = self.relevant.nodes
-        steps = []
+        own = set(block.nodes)
+        steps: list[_Step] = []
         for n in block.nodes:
+            if n.op in MEMORY:
+                steps += [
+                    _Step(made, _call(made)) for made in made_nodes(self.relevant.address(n), own)
+                ]
             if n.op in ("load", "store", "atomic"):
                 access = n.attr
                 assert isinstance(access, Access)
@@ -272,11 +278,11 @@ class _Run:
         return steps
 
     def _memory_call(self, n: Node, access: Access) -> Callable[[_Run, NDArray[np.bool_]], None]:
-        guard = guard_of(n)
+        guard, place = guard_of(n), self.relevant.address(n)
         with_contents = n in self.relevant.contents
 
         def call(run: _Run, mask: NDArray[np.bool_]) -> None:
-            address = run.value(n.args[0])
+            address = run.value(place)
             if access.offset:
                 address = address + address.dtype.type(access.offset % (1 << 8 * address.itemsize))
             if guard is not None:
@@ -370,7 +376,7 @@ def _call(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
     function = operation(n)
     if function is None:
         raise UnsupportedError(f"'{n.op}' decides a path or an address")
-    args, dtype = n.args, DTYPES[n.type]
+    args, dtype = n.args, np.dtype(DTYPES[n.type])
 
     def compute(run: _Run, _: NDArray[np.bool_]) -> None:
         value = function(*[run.values[a] for a in args])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,26 +53,28 @@ class Storage:
         window = (first >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
         return window, (wide & np.uint64(_INSIDE)).astype(np.int64)
 
-    def places(self, space: str, address: Lanes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Window and byte within the window's own memory, (warps, 32) each."""
+    def _places(
+        self, space: str, address: Lanes, mask: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, NDArray[np.bool_], NDArray[np.int64]]]:
+        """Of every window that lanes of ``mask`` are in: its number, the lanes (warps, 32) that are
+        in bounds, and their bytes (n,) within the window's own memory."""
         wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)
-        if space == "shared":
-            window = np.full(wide.shape, _SHARED)
-        elif space == "local":
-            window = np.full(wide.shape, _LOCAL)
+        offset = (wide & np.uint64(_INSIDE)).astype(np.int64)
+        if space in ("shared", "local"):
+            # Spilled registers come here by the thousand: their window is known.
+            found = [(WINDOW_OF_SPACE[space], mask)]
         else:
             window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
-        offset = (wide & np.uint64(_INSIDE)).astype(np.int64)
-        offset = np.where(
-            window == _SHARED,
-            np.where(offset < self._shared_bytes, offset + self._shared_start, -1),
-            np.where(
-                window == _LOCAL,
-                np.where(offset < self._local_bytes, offset + self._local_start, -1),
-                offset,
-            ),
-        )
-        return window, offset
+            found = [(w, mask & (window == w)) for w in np.unique(window[mask]).tolist()]
+        for number, lanes in found:
+            if number == _SHARED:
+                here = lanes & (offset < self._shared_bytes)
+                yield number, here, (offset + self._shared_start)[here]
+            elif number == _LOCAL:
+                here = lanes & (offset < self._local_bytes)
+                yield number, here, (offset + self._local_start)[here]
+            else:
+                yield number, lanes, offset[lanes]
 
     def load(
         self, space: str, address: Lanes, mask: NDArray[np.bool_], bits: int, count: int
@@ -80,11 +82,9 @@ class Storage:
         """``count`` consecutive elements of ``bits`` for each lane of ``mask`` ((warps, 32))."""
         dtype = np.dtype(f"u{bits // 8}")
         results = [np.zeros(mask.shape, dtype) for _ in range(count)]
-        window, offset = self.places(space, address)
-        for w in np.unique(window[mask]).tolist():
-            memory = self._elements(w, dtype)
-            here = mask & (window == w) & (offset >= 0)
-            index = offset[here] // dtype.itemsize
+        for window, here, offset in self._places(space, address, mask):
+            memory = self._elements(window, dtype)
+            index = offset // dtype.itemsize
             for n, result in enumerate(results):
                 inside = index + n < len(memory)
                 values = np.zeros(len(index), dtype)
@@ -102,11 +102,9 @@ class Storage:
     ) -> None:
         """The reverse; of lanes with the same address the highest one stays."""
         dtype = np.dtype(f"u{bits // 8}")
-        window, offset = self.places(space, address)
-        for w in np.unique(window[mask]).tolist():
-            memory = self._elements(w, dtype)
-            here = mask & (window == w) & (offset >= 0)
-            index = offset[here] // dtype.itemsize
+        for window, here, offset in self._places(space, address, mask):
+            memory = self._elements(window, dtype)
+            index = offset // dtype.itemsize
             for n, value in enumerate(values):
                 inside = index + n < len(memory)
                 given = np.broadcast_to(np.asarray(value).astype(dtype), mask.shape)[here]
