@@ -6,34 +6,63 @@ A process of its own for each case: a fault in a kernel spoils the process's CUD
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 
-from placewise.cases import load_case
+from placewise.cases import case_names, load_case
 from placewise.errors import PlacewiseError
-from placewise.gpu import DeviceError, Options, PlacementRecord
+from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord
+from placewise.gpu.device import Device
 from placewise.gpu.measure_case import measure_case
 from placewise.gpu.record import read_measurements, write_measurements
 
 NO_GPU = 3
 """Exit status where there is no GPU."""
+LOADS_AND_STORES = ("global_op_ld", "global_op_st", "local_op_ld", "local_op_st")
+METRICS = (
+    "gpu__time_duration.sum",
+    "launch__registers_per_thread",
+    "smsp__cycles_active.avg",
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    *(f"l1tex__t_requests_pipe_lsu_mem_{kind}.sum" for kind in LOADS_AND_STORES),
+    *(f"l1tex__t_sectors_pipe_lsu_mem_{kind}.sum" for kind in LOADS_AND_STORES),
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum",
+    "l1tex__t_sectors_pipe_tex_mem_texture.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "lts__t_sectors_op_read.sum",
+    "lts__t_sectors_op_read_lookup_hit.sum",
+    "lts__t_sectors_op_write.sum",
+    "dram__sectors_read.sum",
+    "dram__sectors_write.sum",
+    "idc__requests.sum",
+)
+"""Counters of Nsight Compute that ``placewise counters`` predicts, and the time."""
 
 
 def main() -> int:
     """Status: 0 measured and all outputs as expected, 1 not so, 2 an error, 3 no GPU."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("case")
-    parser.add_argument("--folder", type=Path, required=True, help="where the data file goes")
-    parser.add_argument("--device", type=int, default=0)
-    parser.add_argument("--time-limit", type=float, required=True, help="seconds")
-    chosen = parser.parse_args()
+    chosen = _arguments()
+    if chosen.list:
+        print(*case_names())
+        return 0
+    if chosen.metrics:
+        print(",".join(METRICS))
+        return 0
     try:
+        if chosen.check:
+            with Device(chosen.device) as device:
+                print(f"benchmarks/gpu: {device.name}, {device.target}", file=sys.stderr)
+            return 0
+        options = Options(time_limit_s=chosen.time_limit)
+        if chosen.once:
+            options = Options(warmup=0, repeats=1, l2=(), time_limit_s=chosen.time_limit)
         measurement = measure_case(
-            load_case(chosen.case),
-            ordinal=chosen.device,
-            options=Options(time_limit_s=chosen.time_limit),
-            progress=_show,
+            load_case(chosen.case), ordinal=chosen.device, options=options, progress=_show
         )
     except DeviceError as error:
         print(f"benchmarks/gpu: {error.message}", file=sys.stderr)
@@ -41,17 +70,49 @@ def main() -> int:
     except PlacewiseError as error:
         print(error, file=sys.stderr)
         return 2
-    device = re.sub(r"\W+", "-", measurement.device.name).strip("-")
-    path = chosen.folder / f"gpu-{device}-{measurement.date[:10]}.json"
-    earlier = read_measurements(path) if path.is_file() else ()
-    kept = tuple(m for m in earlier if m.case != measurement.case)
-    write_measurements(path, (*kept, measurement))
+    path = (
+        _launches(chosen.folder, measurement) if chosen.once else _add(chosen.folder, measurement)
+    )
     wrong = sum(not record.identical for record in measurement.records)
     print(
         f"{chosen.case}: {len(measurement.records)} placements, {wrong} not bit-identical, "
         f"{measurement.left_out} left out; {path}"
     )
     return 1 if wrong else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", nargs="?")
+    parser.add_argument("--folder", type=Path, help="where the data file goes")
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--time-limit", type=float, help="seconds")
+    parser.add_argument("--once", action="store_true", help="launch once each, for a profiler")
+    parser.add_argument("--check", action="store_true", help="only whether there is a GPU")
+    parser.add_argument("--list", action="store_true", help="only the names of the cases")
+    parser.add_argument("--metrics", action="store_true", help="only the names of the counters")
+    chosen = parser.parse_args()
+    if not (chosen.list or chosen.metrics or chosen.check or (chosen.case and chosen.folder)):
+        parser.error("needs a case and --folder")
+    return chosen
+
+
+def _add(folder: Path, measurement: Measurement) -> Path:
+    """Beside what the file holds of other cases."""
+    device = re.sub(r"\W+", "-", measurement.device.name).strip("-")
+    path = folder / f"gpu-{device}-{measurement.date[:10]}.json"
+    earlier = read_measurements(path) if path.is_file() else ()
+    kept = tuple(m for m in earlier if m.case != measurement.case)
+    write_measurements(path, (*kept, measurement))
+    return path
+
+
+def _launches(folder: Path, measurement: Measurement) -> Path:
+    """Placements in the order of their launches, which is that of a profiler's report."""
+    path = folder / f"{measurement.case}.json"
+    launched = [dict(r.placement) for r in measurement.records if r.error is None]
+    path.write_text(json.dumps({"case": measurement.case, "launches": launched}, indent=1) + "\n")
+    return path
 
 
 def _show(record: PlacementRecord) -> None:

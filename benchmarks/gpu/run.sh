@@ -1,51 +1,110 @@
 #!/usr/bin/env bash
-# Probes this machine's GPU (machine file, curves and figures as benchmarks/results/probe-gpu.*, and
-# advice on that machine), then measures all bundled cases in all legal placements and writes
-# benchmarks/results/gpu-<device>-<date>.json. At most 8 minutes (480 s) in all, of which the probe
-# takes PROBE_SECONDS (200). Exits with 3 where there is no GPU.
-set -euo pipefail
-cd "$(dirname "$0")/../.."
+# Probes this machine's GPU, measures all bundled cases in all legal placements on it, and reads
+# their counters where Nsight Compute can:
+#
+#   benchmarks/gpu/run.sh [--out FOLDER] [--device N]
+#
+# FOLDER (benchmarks/results) gets probe-gpu.msl, .svg and .json (machine file, curves, figures),
+# probe-gpu-advice.json (advice on that machine), probe-gpu-beside-H100.txt, gpu-DEVICE-DATE.json
+# (times) and counters/CASE.ncu-rep with CASE.json (its placements, one for each launch). Each is
+# there as soon as its step is done, whatever becomes of later ones. At most 8 minutes (480 s) in
+# all, of which the probe takes PROBE_SECONDS (200) and counters COUNTER_SECONDS (60). PYTHON is the
+# interpreter that Placewise is installed for; by default that of `make setup`.
+#
+# Status: 0 all went well, 1 some step did not, 2 wrong arguments, 3 no GPU.
+set -uo pipefail
+here=$(cd "$(dirname "$0")/../.." && pwd)
 
-python=.venv/bin/python
-if [ ! -x "$python" ]; then
-    make --silent setup
+results=$here/benchmarks/results
+device=0
+while [ $# -gt 0 ]; do
+    case $1 in
+    --out | --device)
+        if [ $# -lt 2 ]; then
+            echo "benchmarks/gpu: $1 needs a value" >&2
+            exit 2
+        fi
+        if [ "$1" = --out ]; then
+            mkdir -p "$2" && results=$(cd "$2" && pwd) || exit 2
+        else
+            device=$2
+        fi
+        shift 2
+        ;;
+    *)
+        echo "benchmarks/gpu: unknown argument $1; there are --out FOLDER and --device N" >&2
+        exit 2
+        ;;
+    esac
+done
+cd "$here" || exit 2
+if [ -z "${PYTHON:-}" ]; then
+    PYTHON=$here/.venv/bin/python
+    [ -x "$PYTHON" ] || make --silent setup || exit 2
 fi
 
 end=$((SECONDS + 480))
-results=benchmarks/results
-placewise=.venv/bin/placewise
-limit=${PROBE_SECONDS:-200}
-if ! "$python" -c 'from placewise.gpu.device import Device; Device().__exit__(None, None, None)' \
-    2>/dev/null; then
-    echo "benchmarks/gpu: no GPU" >&2
-    exit 3
-fi
-probed=0
-timeout $((limit + 30)) "$placewise" probe --time-limit "$limit" --json \
-    --out "$results/probe-gpu.msl" --curves "$results/probe-gpu.svg" \
-    >"$results/probe-gpu.json" || probed=1
-if [ "$probed" -eq 0 ]; then
-    "$placewise" advise spmv --machine "$results/probe-gpu.msl" --format json \
-        >"$results/probe-gpu-advice.json" || probed=1
-    # Figure by figure beside the H100, whose file has mt4g's measurements.
-    "$placewise" machine diff "$results/probe-gpu.msl" H100 >"$results/probe-gpu-beside-H100.txt" ||
-        probed=1
-fi
-cases=$("$python" -c 'from placewise.cases import case_names; print(*case_names())')
-left=$(wc -w <<<"$cases")
-status=$probed
-for case in $cases; do
-    # What is left of the time is shared evenly; a part stays for compiling and executing the case.
-    share=$(((end - SECONDS) / left))
-    limit=$((share * 8 / 10))
-    code=0
-    timeout $((share > 0 ? share : 1)) "$python" -m benchmarks.gpu "$case" \
-        --folder benchmarks/results --time-limit "$limit" "$@" || code=$?
-    if [ "$code" -eq 3 ]; then
-        exit 3
-    elif [ "$code" -ne 0 ]; then
+status=0
+# What a step prints besides, and why it failed, goes to standard error; the next one goes on.
+step() {
+    local limit=$1 name=$2
+    shift 2
+    timeout --signal INT --kill-after 10 "$limit" "$@"
+    local code=$?
+    if [ $code -ne 0 ]; then
+        echo "benchmarks/gpu: $name ended with status $code" >&2
         status=1
     fi
+    return $code
+}
+
+"$PYTHON" -m benchmarks.gpu --check --device "$device" || exit $?
+
+probe_limit=${PROBE_SECONDS:-200}
+echo "probe, at most $probe_limit s" >&2
+if step $((probe_limit + 30)) probe "$PYTHON" -m placewise probe --time-limit "$probe_limit" \
+    --device "$device" --json --out "$results/probe-gpu.msl" --curves "$results/probe-gpu.svg" \
+    >"$results/probe-gpu.json"; then
+    step 60 advice "$PYTHON" -m placewise advise spmv --machine "$results/probe-gpu.msl" \
+        --format json >"$results/probe-gpu-advice.json"
+    # Figure by figure beside the H100, whose file has mt4g's measurements.
+    step 30 comparison "$PYTHON" -m placewise machine diff "$results/probe-gpu.msl" H100 \
+        >"$results/probe-gpu-beside-H100.txt"
+fi
+
+counter_limit=0
+if command -v ncu >/dev/null; then
+    counter_limit=${COUNTER_SECONDS:-60}
+fi
+cases=$("$PYTHON" -m benchmarks.gpu --list) || status=1
+left=$(wc -w <<<"$cases")
+for case in $cases; do
+    # What is left of the time is shared evenly; a part stays for compiling and executing the case.
+    share=$(((end - SECONDS - counter_limit) / left))
     left=$((left - 1))
+    if [ $share -lt 5 ]; then
+        echo "benchmarks/gpu: no time was left for $case" >&2
+        status=1
+        continue
+    fi
+    step $share "$case" "$PYTHON" -m benchmarks.gpu "$case" --folder "$results" \
+        --device "$device" --time-limit $((share * 8 / 10))
 done
-exit "$status"
+
+if [ "$counter_limit" -gt 0 ]; then
+    mkdir -p "$results/counters"
+    left=$(wc -w <<<"$cases")
+    for case in $cases; do
+        share=$(((end - SECONDS) / left))
+        left=$((left - 1))
+        [ $share -ge 5 ] || continue
+        # Clocks stay as they are: to set them needs rights, and others may use the device.
+        if ! step $share "counters of $case" ncu --clock-control none --force-overwrite --quiet \
+            --metrics "$("$PYTHON" -m benchmarks.gpu --metrics)" \
+            --export "$results/counters/$case" "$PYTHON" -m benchmarks.gpu "$case" --once \
+            --folder "$results/counters" --device "$device" --time-limit $((share * 8 / 10)) >&2; then
+            echo "benchmarks/gpu: counters may need rights (ERR_NVGPUCTRPERM)" >&2
+        fi
+    done
+fi
+exit $status

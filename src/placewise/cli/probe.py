@@ -90,24 +90,30 @@ def probe(
         target = _target(stack, simulate, device, seed)
         progress = stack.enter_context(StepProgress(Console(stderr=True), quiet=quiet))
         found = run_probe(target, request, progress.step)
+    # What was measured is shown even where no machine can be made of it.
+    missing: PlacewiseError | None = None
     written = []
-    text, name = _machine_text(found)
+    name = re.sub(r"\W+", "-", found.facts.name).strip("-")
     path = out or Path(f"{name}.msl")
     drawing = curves or path.with_suffix(".svg")
-    if text is not None:
-        _write(path, text)
-        written.append(path)
-    elif out is not None:
-        raise PlacewiseError("no cache of global memory was found", where=found.facts.name)
+    try:
+        if out is not None or _has_caches(found):
+            _write(path, _machine_text(found))
+            written.append(path)
+    except PlacewiseError as error:
+        missing = error
     if curves is not None or _drawable(found):
         write_drawing(probe_curves(found), drawing)
         written.append(drawing)
     if as_json or format_ is Format.json:
         print(json.dumps(probe_document(found), indent=2))
-        return
-    report_console().print(render_probe(found), highlight=False)
-    if written:
-        Console().print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+    else:
+        report_console().print(render_probe(found), highlight=False)
+        if written:
+            Console().print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+    if missing is not None:
+        Console(stderr=True).print(f"no machine file: {missing}", soft_wrap=True, highlight=False)
+        raise typer.Exit(1)
 
 
 def _target(stack: ExitStack, simulate: str | None, device: int, seed: int) -> ProbeTarget:
@@ -121,15 +127,17 @@ def _target(stack: ExitStack, simulate: str | None, device: int, seed: int) -> P
     return stack.enter_context(GpuTarget(device))
 
 
-def _machine_text(found: Findings) -> tuple[str | None, str]:
-    """The machine file, where the caches of global memory were found, and the GPU's short name."""
+def _machine_text(found: Findings) -> str:
+    """The machine file; MachineError where the caches of global memory were not found."""
     from placewise.gpu.machine_for import machine_for
     from placewise.probe.write_machine import machine_text
 
     like = machine_for(found.facts.name, found.facts.compute_capability)
-    name = re.sub(r"\W+", "-", found.facts.name).strip("-")
-    caches = found.paths["global"].caches if "global" in found.paths else ()
-    return (machine_text(found, like, date.today().isoformat()) if caches else None), name
+    return machine_text(found, like, date.today().isoformat())
+
+
+def _has_caches(found: Findings) -> bool:
+    return "global" in found.paths and bool(found.paths["global"].caches)
 
 
 def _drawable(found: Findings) -> bool:

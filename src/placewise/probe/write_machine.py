@@ -28,7 +28,7 @@ from placewise.machine.tree import (
     Special,
     Specification,
 )
-from placewise.probe.banks import infer_banks
+from placewise.probe.banks import BankStructure, infer_banks
 from placewise.probe.session import Findings
 from placewise.probe.structure import NOT_LOOKED_AT, Structure
 from placewise.probe.write_parts import quantity, setting, written_parts
@@ -78,6 +78,7 @@ class _Writer:
         self.caches = self.path.caches if self.path else ()
         self.has_l1 = len(self.caches) > 1
         self.l2 = self.caches[1 if self.has_l1 else 0] if self.caches else None
+        self.banks = _banks(found)
 
     def specification(self, date: str) -> Specification:
         spaces = self._spaces()
@@ -221,8 +222,8 @@ class _Writer:
     def _shared(self) -> MemoryEntry:
         known = _of(self.like, "sharedMem")
         banks, of_banks = known.banks, Reference("like", None)
-        if self.found.banks:
-            banks = infer_banks(self.found.banks).banks
+        if self.banks is not None:
+            banks = self.banks.banks
             of_banks = Reference("probe", "strided accesses")
         cycles = self.found.shared_cycles
         return self._memory(
@@ -299,11 +300,10 @@ class _Writer:
             rows = [row for row in self._structure(cache) if row.name != "sector"]
             if rows:
                 yield DetailEntry(name, tuple(rows))
-        if self.found.banks:
-            added = infer_banks(self.found.banks).conflict_cycles
-            if added > 0:
-                slope = Reference("probe", "latency over the stride")
-                yield DetailEntry("sharedMem", (quantity("conflict", added, "clk", slope),))
+        if self.banks is not None and self.banks.conflict_cycles > 0:
+            slope = Reference("probe", "latency over the stride")
+            added = quantity("conflict", self.banks.conflict_cycles, "clk", slope)
+            yield DetailEntry("sharedMem", (added,))
 
     def _cache_settings(self, name: str, cache: Structure) -> Iterable[LimitEntry]:
         yield from self._structure(cache)
@@ -363,6 +363,14 @@ class _Writer:
                 "shared", "S", "kernel_buffer", (Level("sharedMem"),), "global", "RW", "__shared__"
             ),
         )  # fmt: skip
+
+
+def _banks(found: Findings) -> BankStructure | None:
+    """None where they were not looked at, or do not look like banks."""
+    try:
+        return infer_banks(found.banks) if found.banks else None
+    except MachineError:
+        return None
 
 
 def _how(cache: Structure, note: str = "") -> Reference:
