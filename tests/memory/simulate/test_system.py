@@ -11,6 +11,7 @@ from placewise.execute.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import parse_machine
 from placewise.memory import occupancy
+from placewise.memory.simulate.seats import seats
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = """
@@ -42,6 +43,7 @@ SITES = (
     Site("st.global.f32", "global", "store", 4, 3, 3),
     Site("ld.shared.f32", "shared", "load", 4, 4, 4),
 )
+SEED = 5
 BYTES = 8192
 WARPS = 2
 
@@ -130,10 +132,11 @@ def reference(accesses, blocks, resident, first_line):
     l2 = [Sectored(4, 4), Sectored(4, 4)]  # sets by parity of the line
     translation, rows, turn = Translation(), Rows(), 0
     for wave in range(-(-blocks // (2 * resident))):
-        queues = {}
+        queues, place = {}, seats(wave, 2, resident, SEED)
         for site, block, warp, phase, lanes in accesses:
             if block // (2 * resident) == wave:
-                queues.setdefault((block % 2, block, warp), []).append((phase, site, lanes))
+                seat = place[block % (2 * resident)]
+                queues.setdefault((seat // resident, seat, warp), []).append((phase, site, lanes))
         while queues:
             requests = []
             for sm in range(2):
@@ -240,7 +243,8 @@ def test_random_traces(blocks):
     launch = Launch((len(blocks), 1, 1), (32 * WARPS, 1, 1))
     resident = occupancy(launch, machine, registers=None, shared_bytes=0)
     assert resident.blocks == 2
-    system = MemorySystem(LaunchFacts(launch, resident, 0, 0, (("a", BYTES),)), machine)
+    facts = LaunchFacts(launch, resident, 0, 0, (("a", BYTES),))
+    system = MemorySystem(facts, machine, seed=SEED)
     system.begin(SITES, ("a",))
     system.chunk(chunk)
     traffic = system.traffic()
@@ -261,6 +265,19 @@ def test_random_traces(blocks):
     assert b.rounds == turns
     stored = [c for c in columns if c[0] == 3]
     assert traffic.sites[3].requests == len(stored)
+
+
+def test_blocks_go_to_sms_in_turn_at_first_and_anywhere_later():
+    first = seats(0, 3, 2, SEED)
+    assert (first // 2).tolist() == [0, 1, 2, 0, 1, 2]
+    assert sorted(first) == list(range(6))
+    # Of a later wave's blocks, as many as on average meet the block before on their SM.
+    met = 0
+    for wave in range(1, 201):
+        later = seats(wave, 20, 5, SEED)
+        assert sorted(later) == list(range(100))
+        met += np.count_nonzero(np.diff(later // 5) == 0)
+    assert met / (200 * 99) == pytest.approx(4 / 99, rel=0.1)
 
 
 def affine_accesses(count, **columns):

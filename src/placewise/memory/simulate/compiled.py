@@ -79,7 +79,7 @@ def _taker(version: int, offset: Any) -> Any:
                 carray(pointer(w[19]), (w[20],), rq.PAIR),
                 carray(pointer(w[21]), (w[22],), np.int64),
             ),
-            Cut(w[54], w[55], w[56], w[57], w[58], w[59], w[60], w[61], w[62]),
+            Cut(w[56], w[57], w[58], w[59], w[60], w[61], w[62], w[63], w[64]),
             Patterns(
                 carray(pointer(w[23]), (w[24], w[25]), np.int64),
                 carray(pointer(w[26]), (w[27],), np.int64),
@@ -96,14 +96,15 @@ def _taker(version: int, offset: Any) -> Any:
                 carray(pointer(w[46]), (w[47],), np.int32),
                 carray(pointer(w[48]), (w[49],), np.int64),
                 carray(pointer(w[50]), (w[51],), np.int64),
+                carray(pointer(w[52]), (w[53],), np.int64),
             ),
-            carray(pointer(w[52]), (w[53],), np.int64),
+            carray(pointer(w[54]), (w[55],), np.int64),
         )
 
     return take
 
 
-WORDS = 63
+WORDS = 65
 """Of :func:`words_of`."""
 
 

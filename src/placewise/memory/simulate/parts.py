@@ -68,6 +68,9 @@ class Buffer(NamedTuple):
     marks: NDArray[np.int64]
     """(MARKS + 1,) where lines of the present access lie, by the lowest bits of their numbers; the
     last word numbers the accesses."""
+    place: NDArray[np.int64]
+    """(SMs * resident,) where each block of the wave runs
+    (:func:`placewise.memory.simulate.seats.seats`)."""
 
 
 def new_buffer(blocks: int) -> Buffer:
@@ -80,6 +83,7 @@ def new_buffer(blocks: int) -> Buffer:
         np.empty(MOST_PARTS + 16, np.int32),
         np.empty(MOST_PARTS, np.int64),
         np.zeros(MARKS + 1, np.int64),
+        np.zeros(blocks, np.int64),
     )
 
 

@@ -185,7 +185,7 @@ def collect(
         if state[LEFT_OUT]:
             at = stop
             continue
-        place = local % cut.sms * cut.resident + local // cut.sms
+        place = buffer.place[np.uintp(local)]
         buffer.seen[place] = True
         seat, phase = place * cut.warps + run.warp, np.int64(run.phase)
         fresh = seat != last_seat or phase != last_phase

@@ -1,9 +1,9 @@
 """A trace consumer that is the machine's memory system.
 
-Blocks go to SMs in turn and stay as occupancy has it: a wave is what all SMs hold at a time. The
-executor delivers a block's accesses warp by warp; they are kept until the wave is complete and then
-run interleaved (:mod:`placewise.memory.simulate.wave`). Caches live on from wave to wave, and start
-empty, as a profiler has them that clears caches before each kernel.
+Blocks go to SMs as occupancy has it: a wave is what all SMs hold at a time. The executor delivers a
+block's accesses warp by warp; they are kept until the wave is complete and then run interleaved
+(:mod:`placewise.memory.simulate.wave`). Caches live on from wave to wave, and start empty, as a
+profiler has them that clears caches before each kernel.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from placewise.memory.simulate.parts import (
 from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines
+from placewise.memory.simulate.seats import seats
 from placewise.memory.simulate.traffic import (
     Banked,
     CodeTraffic,
@@ -162,6 +163,7 @@ class MemorySystem:
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         self._levels = Levels(self._machine, h, self._cut, self._pairs, self._seed)
         self._buffer = new_buffer(self._per_wave)
+        self._seat_blocks(0)
         self._state = np.zeros(rq.STATE_WORDS, np.int64)
         self._state[[rq.FIRST_BLOCK, rq.SEAT]] = -self._per_wave, -1
         self._describe()
@@ -175,6 +177,9 @@ class MemorySystem:
         if self._words is None:
             self._words = words
         self._words[:] = words
+
+    def _seat_blocks(self, wave: int) -> None:
+        self._buffer.place[:] = seats(wave, self._cut.sms, self._cut.resident, self._seed)
 
     def _check_lines(self) -> None:
         cut = self._cut
@@ -212,6 +217,7 @@ class MemorySystem:
             self._wave = int(self._state[rq.NEXT_BLOCK]) // self._per_wave
             self._state[rq.FIRST_BLOCK] = self._wave * self._per_wave
             self._state[rq.LEFT_OUT] = not self._chosen[self._wave]
+            self._seat_blocks(self._wave)
         elif why == rq.NO_PATTERN:
             self._count_patterns()
         elif why == rq.NO_PAIR:
