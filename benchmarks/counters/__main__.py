@@ -12,6 +12,7 @@ measured duration. What was chosen by looking at some of these rows is listed in
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import random
 import sys
@@ -40,6 +41,9 @@ def main() -> int:
     parser.add_argument(
         "--resume", action="store_true", help="keep the rows that the table has already"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="begin no row after so long (then --resume)"
+    )
     options = parser.parse_args()
     rows = [
         row
@@ -51,7 +55,7 @@ def main() -> int:
     left = [row for row in rows if (row.kernel, row.number) not in known]
     # A run that is cut short has looked at rows of every kind.
     random.Random(0).shuffle(left)
-    done = compare_all(left, options.jobs)
+    done = compare_all(left, options.jobs, options.seconds)
     for row in track(done, "configurations", total=len(left), disable=not left):
         compared.append(row)
         write_table(TABLE, compared, COUNTERS)

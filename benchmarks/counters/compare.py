@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
+import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
 from benchmarks.counters.judge import COUNTERS
+from benchmarks.counters.kernels import compiled
 from benchmarks.counters.measured import Row, case_of, sample_of
 from benchmarks.counters.rows import Compared
-from placewise.kernel.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
 from placewise.memory.simulate.metrics import launch_metrics
@@ -26,7 +28,7 @@ def compare(row: Row) -> Compared:
     """Counters of one row's launch."""
     case, sample = case_of(row, share=SHARE), sample_of(row, SHARE)
     run = simulate_launch(
-        compile_case(case), case.launch, case.inputs, load_machine("RTX2080Ti"), records=RECORDS
+        compiled(case), case.launch, case.inputs, load_machine("RTX2080Ti"), records=RECORDS
     )
     found = {
         m.name: m.value
@@ -34,7 +36,8 @@ def compare(row: Row) -> Compared:
     }
     ratio = sample.of_threads / sample.of_data
     predicted = {
-        name: value * ratio if _PER_THREAD in name else value for name, value in found.items()
+        name: value * ratio if _PER_THREAD in name and name.endswith(".sum") else value
+        for name, value in found.items()
     }
     return Compared(
         row.kernel,
@@ -44,9 +47,16 @@ def compare(row: Row) -> Compared:
     )
 
 
-def compare_all(rows: list[Row], jobs: int) -> Iterator[Compared]:
-    """All rows as they are done, in ``jobs`` processes."""
+def compare_all(rows: list[Row], jobs: int, seconds: float) -> Iterator[Compared]:
+    """Rows as they are done, in ``jobs`` processes; none is begun after so many ``seconds``."""
+    end = time.monotonic() + seconds
     spawn = multiprocessing.get_context("spawn")
+    left = iter(rows)
     with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
-        for done in as_completed([pool.submit(compare, row) for row in rows]):
-            yield done.result()
+        running = {pool.submit(compare, row) for row in itertools.islice(left, jobs)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            if time.monotonic() < end:
+                running |= {pool.submit(compare, row) for row in itertools.islice(left, len(done))}
+            for future in done:
+                yield future.result()

@@ -12,6 +12,7 @@ from rich.table import Table
 from benchmarks.counters.measured import KERNELS, VARIANTS
 from benchmarks.counters.rows import Compared
 from benchmarks.results import Figure
+from placewise.memory.simulate.metrics import WARPS_ACTIVE
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ ASKED = (
     Asked("smsp__sass_thread_inst_executed_op_misc_pred_on.sum"),
     Asked("l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum"),
     Asked("l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"),
+    Asked("smsp__thread_inst_executed_per_inst_executed.ratio"),
+    Asked(WARPS_ACTIVE),
 )
 COUNTERS = (EXACT, *(a.counter for a in ASKED))
 
@@ -62,11 +65,15 @@ def unseen(row: Compared) -> bool:
 def judge(rows: Sequence[Compared]) -> list[Figure]:
     """Figures asked beside those measured."""
     exact = np.abs(errors_of(rows, EXACT)) < 1e-9
+    bound = [np.less_equal(*r.counters[WARPS_ACTIVE]) for r in rows]
     same = [r.registers[0] == r.registers[1] for r in rows]
     figures = [
         Figure("rows compared", len(rows), "", "", True),
         _figure(f"{EXACT}: rows that are exact", exact.mean(), 0.99, at_least=True),
         Figure("registers as reported: rows", float(np.mean(same)), "share", "", True),
+        _figure(
+            f"{WARPS_ACTIVE}: rows within the bound", float(np.mean(bound)), 1.0, at_least=True
+        ),
     ]
     for asked in ASKED:
         found = np.abs(errors_of(rows, asked.counter))
