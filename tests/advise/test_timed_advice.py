@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from placewise import make_case
 from placewise.advise import advise
+from placewise.advise.finalists import AS_GOOD, joined, recommended
 from placewise.advise.timing import time_form
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.prepare_case import named_case
@@ -18,15 +21,20 @@ def timed_advice(gather_case):
 
 
 def test_finalists_and_the_present_form_have_times(timed_advice):
-    first, second, *rest = timed_advice.options
+    timed = [option for option in timed_advice.options if option.timed is not None]
+    # Two finalists, and the table in constant memory, which the memory model ranks behind them.
+    assert 2 <= len(timed) <= 3
+    assert any(option.placement["table"] == "constant" for option in timed)
     assert timed_advice.present.ratio == 1.0
-    for option in (first, second, timed_advice.present):
+    for option in (*timed, timed_advice.present):
         assert option.predicted_ms is not None
         assert option.predicted_ms > 0
-    assert first.ratio == pytest.approx(first.predicted_ms / timed_advice.present.predicted_ms)
-    assert first.ratio <= second.ratio
-    assert all(option.rerun is None and option.timed is None for option in rest)
-    assert all(option.low <= option.ratio <= option.high for option in (first, second))
+        assert option.low <= option.ratio <= option.high
+        present_ms = timed_advice.present.predicted_ms
+        assert option.ratio == pytest.approx(option.predicted_ms / present_ms)
+    assert timed == list(timed_advice.options[: len(timed)])
+    ratios = [option.ratio for option in timed]
+    assert ratios == sorted(ratios)
 
 
 def test_a_time_is_that_of_the_form_alone(gather_case, timed_advice):
@@ -57,3 +65,51 @@ def test_a_measured_time_goes_before_a_predicted_one(gather_case):
     advice = advise(gather_case, "A100", finalists=1, measured_ms=4.0)
     assert advice.present.predicted_ms == 4.0
     assert advice.options[0].predicted_ms == pytest.approx(4.0 * advice.options[0].ratio)
+
+
+POLYNOMIAL = """
+__global__ void poly(const float *x, const float *coeff, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float v = x[i], s = 0.f;
+    for (int k = 0; k < 64; ++k) s = s * v + coeff[k];
+    y[i] = s;
+}
+__device__ float twice(const float *x, int i) { return 2.f * x[i]; }
+__global__ void passes_on(const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = twice(x, i); y += 1; y[i] = 0.f;
+}
+"""
+
+
+def test_coefficients_that_all_threads_read_go_to_constant_memory():
+    """There they are operands of the arithmetic; anywhere else each of them is a load."""
+    n = 1 << 18
+    arrays = [np.linspace(-1, 1, n, dtype=np.float32), np.ones(64, np.float32)]
+    arguments = [*arrays, np.zeros(n, np.float32), np.int32(n)]
+    found = advise(make_case("poly", POLYNOMIAL, arguments, block=256, problem=n), "A100")
+    assert found.recommended is not None
+    moves = found.recommended.placement.moved(found.present.placement)
+    assert moves == (("coeff", "global", "constant"),)
+    assert found.recommended.high < 1.0 < found.recommended.traffic.ratio
+
+
+def test_the_present_form_has_a_time_where_nothing_can_move():
+    arguments = [np.ones(4096, np.float32), np.zeros(4097, np.float32)]
+    found = advise(make_case("passes_on", POLYNOMIAL, arguments, block=256, problem=4096), "A100")
+    assert not found.options
+    assert found.present.predicted_ms > 0
+    assert "limited by" in as_text(found)
+
+
+def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case):
+    """Textures cannot be sketched: their form is timed from the whole launch, the present too."""
+    found = advise(gather_case, "A100")
+    whole = [o for o in found.options if o.beside and o.beside is not found.present.timed]
+    assert whole
+    for option in whole:
+        assert option.timed.whole
+        assert option.ratio == pytest.approx(option.timed.ms / option.beside.ms)
+        assert option.predicted_ms == pytest.approx(option.ratio * found.present.predicted_ms)
+    assert any("run of the whole launch" in note for note in found.notes)

@@ -96,6 +96,10 @@ class Option:
     verification: Verification | None = None
     timed: Timed | None = None
     """Time of the whole form, where it was written and could be timed."""
+    beside: Timed | None = None
+    """The present form's time that it is compared with, found in the same way."""
+    present_ms: float | None = None
+    """The present form's time as it is reported, where that was found in another way."""
     rerun: Ratio | None = None
     """That time over the present form's."""
 
@@ -124,7 +128,9 @@ class Option:
         """Time: the measured one of the present placement times the ratio, else the form's own."""
         if self.measured_ms is not None:
             return self.measured_ms * self.ratio
-        return None if self.timed is None else self.timed.ms
+        if self.timed is None or self.present_ms is None:
+            return None if self.timed is None else self.timed.ms
+        return self.present_ms * self.ratio
 
     @property
     def proven(self) -> bool:

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from placewise.advise.advice import Advice, Option, RunFacts, Verification
+from placewise.advise.finalists import finalists as best_ranked
+from placewise.advise.finalists import joined, operands, recommended
 from placewise.advise.prepare import Prepared, prepare
 from placewise.advise.timing import ratio_of_times, time_form
 from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
 from placewise.cases import load_case
-from placewise.choose import Candidate, combinations, search
+from placewise.choose import Candidate, combinations, judged, search
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
@@ -26,9 +28,6 @@ from placewise.space import Placement
 FINALISTS = 5
 """Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
 
-AS_GOOD = 0.02
-"""Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
-harder to read should buy something."""
 UNCHANGED = 0.995
 """A ratio that prints as 1.00 or more is no gain."""
 
@@ -58,21 +57,21 @@ def advise(
     now = next(c for c in candidates if c.present)
     present = _option(now, now, measured_ms)
     options = [_option(c, now, measured_ms) for c in candidates if not c.present]
-    chosen = _finalists(options, present, finalists)
-    if chosen:
+    if finalists:
         progress("timing the present form", 0, 0)
         timed = time_form(prepared.kernel, prepared.case, machine)
-        present = replace(present, timed=timed, rerun=ratio_of_times(timed, timed))
-    for done, at in enumerate(chosen):
-        progress("rewriting, verifying and timing", done, len(chosen))
-        options[at] = _proven(options[at], prepared, present)
-    options = _compared_alike(options, prepared, present)
-    proven = [options[at] for at in chosen if options[at].proven and options[at].high < 1.0]
-    # By the forms' own times where there are any; else in the order of choice.
+        present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
+    chosen = best_ranked(options, present, finalists)
+    if present.rerun is not None:
+        others = operands(prepared.legality, machine)
+        chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
+    _prove(chosen, options, prepared, present, progress)
+    together = joined(options, prepared.legality)
+    more = _among(together, options, now, prepared, measured_ms, known=chosen)
+    _prove(more, options, prepared, present, progress)
+    chosen += more
+    best = recommended([options[at] for at in chosen], present)
     # Forms that were timed come first: what is known of the others is less.
-    recommended = min(
-        proven, key=lambda o: (o.rerun is None, o.rerun.ratio if o.rerun else 0.0), default=None
-    )
     options.sort(key=lambda o: (o.rerun is None, o.ratio))
     return Advice(
         case=prepared.case,
@@ -81,8 +80,8 @@ def advise(
         arrays=array_facts(prepared.profile, now),
         present=present,
         options=tuple(options),
-        recommended=recommended,
-        verdict=_verdict(recommended, tuple(options), present),
+        recommended=best,
+        verdict=_verdict(best, tuple(options), present),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         notes=(*prepared.notes, *_time_notes(present, options), *_range_note(candidates)),
@@ -90,15 +89,42 @@ def advise(
     )
 
 
-def _finalists(options: list[Option], present: Option, number: int) -> list[int]:
-    """Positions of the options to prove, the one to recommend first: the fewest moves among those
-    that are as good as the best, then the best-ranked."""
-    if not options or not number:
-        return []
-    moves = [len(option.placement.moved(present.placement)) for option in options]
-    good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
-    simplest = min(good, key=lambda i: (moves[i], i))
-    return [simplest, *(i for i in range(len(options)) if i != simplest)][:number]
+def _among(
+    placements: list[Placement],
+    options: list[Option],
+    now: Candidate,
+    prepared: Prepared,
+    measured_ms: float | None,
+    *,
+    known: list[int],
+) -> list[int]:
+    """Positions of ``placements`` among the options but for the ``known`` ones; those that the
+    search did not bring are appended."""
+    found = []
+    for placement in placements:
+        at = next((i for i, o in enumerate(options) if o.placement == placement), len(options))
+        if at == len(options):
+            (candidate,) = judged(
+                [placement], prepared.profile, prepared.legality, prepared.machine, path_model()
+            )
+            options.append(_option(candidate, now, measured_ms))
+        if at not in known:
+            found.append(at)
+    return found
+
+
+def _prove(
+    chosen: list[int],
+    options: list[Option],
+    prepared: Prepared,
+    present: Option,
+    progress: Progress,
+) -> None:
+    """Rewrite, run and time the ``chosen`` options, in place."""
+    for done, at in enumerate(chosen):
+        progress("rewriting, verifying and timing", done, len(chosen))
+        options[at] = _proven(options[at], prepared, present)
+    options[:] = _compared_alike(options, prepared, present)
 
 
 def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> Option:
@@ -136,6 +162,7 @@ def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
         rewritten=rewritten,
         verification=found,
         timed=timed,
+        beside=present.timed,
         rerun=ratio_of_times(timed, present.timed),
     )
 
@@ -155,17 +182,36 @@ def _time_notes(present: Option, options: list[Option]) -> tuple[str, ...]:
             f"model's error on measured kernels ({error.fitted_on}; held out: "
             f"{error.checked_on or 'nothing'})"
         )
+    whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
+    if whole:
+        notes.append(
+            "timed from a run of the whole launch in place of some blocks, and compared with the "
+            "present form timed so; their ms are that ratio of the present form's: "
+            + "; ".join(
+                ", ".join(f"{a} → {to}" for a, _, to in o.placement.moved(present.placement))
+                for o in whole
+            )
+        )
     return tuple(notes)
 
 
 def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
     """The options, those timed from a run of the whole launch compared with the present form timed
     so: what a sketch of a few blocks leaves out must not pass for a gain."""
-    unlike = [o for o in options if o.timed and o.timed.prediction and o.timed.whole]
+    unlike = [
+        o
+        for o in options
+        if o.timed and o.timed.prediction and o.timed.whole and o.beside is present.timed
+    ]
     if not unlike or present.timed is None or present.timed.whole:
         return options
     whole = time_form(prepared.kernel, prepared.case, prepared.machine, whole=True)
-    return [replace(o, rerun=ratio_of_times(o.timed, whole)) if o in unlike else o for o in options]
+    return [
+        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=present.timed.ms)
+        if o in unlike
+        else o
+        for o in options
+    ]
 
 
 def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:

@@ -1,6 +1,15 @@
 """Legal placements, and the search for the best of them."""
 
 from placewise.choose.legality import Choice, Legality, in_words, legal_spaces
-from placewise.choose.search import Candidate, combinations, search
+from placewise.choose.search import Candidate, combinations, judged, search
 
-__all__ = ["Candidate", "Choice", "Legality", "combinations", "in_words", "legal_spaces", "search"]
+__all__ = [
+    "Candidate",
+    "Choice",
+    "Legality",
+    "combinations",
+    "in_words",
+    "judged",
+    "legal_spaces",
+    "search",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,10 +86,22 @@ def search(
         near = np.unique(np.concatenate([_neighbours(table, row) for row in starts]), axis=0)
         choice, _ = ranked(table, near, model.total(table.path_times(near)), limit)
 
-    present = counters(profile, machine, legality.present, reading=reading)
     chosen = [table.placement(row) for row in choice]
     if legality.present not in chosen:
         chosen.append(legality.present)
+    return judged(chosen, profile, legality, machine, model, reading)
+
+
+def judged(
+    chosen: Iterable[Placement],
+    profile: Profile,
+    legality: Legality,
+    machine: Machine,
+    model: AdditiveModel,
+    reading: Reading | None = None,
+) -> tuple[Candidate, ...]:
+    """What the model says of some placements, which are taken to be legal and to fit."""
+    present = counters(profile, machine, legality.present, reading=reading)
     candidates = []
     for placement in chosen:
         counted = counters(profile, machine, placement, reading=reading)

@@ -102,7 +102,7 @@ def _ranking(advice: Advice) -> Table:
     table = _table()
     table.add_column("#", justify="right")
     table.add_column("what moves", overflow="fold")
-    timed = any(option.rerun is not None for option in advice.options)
+    timed = any(option.rerun is not None for option in (advice.present, *advice.options))
     if timed:
         table.add_column("memory/present", justify="right")
     table.add_column("time/present", justify="right")
@@ -201,8 +201,8 @@ def _limits(advice: Advice, option: Option) -> RenderableType | None:
     """Parts of the timed prediction of ``option`` beside those of the present form."""
     if option.timed is None or option.timed.prediction is None:
         return None
-    assert advice.present.timed is not None
-    before = advice.present.timed.prediction
+    assert option.beside is not None
+    before = option.beside.prediction
     after = option.timed.prediction
     now = {part.path: part for part in before.parts} if before is not None else {}
     then = {part.path: part for part in after.parts}
