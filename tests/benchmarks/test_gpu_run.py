@@ -105,8 +105,7 @@ def test_one_call_leaves_everything_where_it_was_told_to(call, tmp_path):
     assert (results / "probe-gpu.svg").stat().st_size > 10_000
     probed = json.loads((results / "probe-gpu.json").read_text())
     assert probed["not_found"] == []
-    advice = json.loads((results / "probe-gpu-advice.json").read_text())
-    assert advice["case"]["name"] == "spmv" if isinstance(advice["case"], dict) else True
+    assert json.loads((results / "probe-gpu-advice.json").read_text())["options"]
     assert "L2" in (results / "probe-gpu-beside-H100.txt").read_text()
     assert (results / "gpu-times.json").is_file()
     reports = {path.stem for path in (results / "counters").glob("*.ncu-rep")}
