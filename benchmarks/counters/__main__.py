@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks.counters.compare import compare_all
-from benchmarks.counters.judge import COUNTERS, error_table, judge
+from benchmarks.counters.judge import COUNTERS, OF_CODE, error_table, judge
 from benchmarks.counters.measured import KERNELS, read_rows
 from benchmarks.counters.rows import read_table, write_table
 from benchmarks.results import RESULTS, report
@@ -58,7 +58,7 @@ def main() -> int:
     done = compare_all(left, options.jobs, options.seconds)
     for row in track(done, "configurations", total=len(left), disable=not left):
         compared.append(row)
-        write_table(TABLE, compared, COUNTERS)
+        write_table(TABLE, compared, (*COUNTERS, OF_CODE))
     Console(width=140).print(error_table(compared))
     return 0 if report("counters", judge(compared)) else 1
 

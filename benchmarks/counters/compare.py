@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
-from benchmarks.counters.judge import COUNTERS
+from benchmarks.counters.judge import COUNTERS, OF_CODE
 from benchmarks.counters.kernels import compiled
 from benchmarks.counters.measured import Row, case_of, sample_of
 from benchmarks.counters.rows import Compared
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics import launch_metrics
+from placewise.memory.simulate.metrics import NCU_SECTOR, launch_metrics
 
 SHARE = 100
 RECORDS = 3_000_000
@@ -39,11 +39,13 @@ def compare(row: Row) -> Compared:
         name: value * ratio if _PER_THREAD in name and name.endswith(".sum") else value
         for name, value in found.items()
     }
+    code, sector = run.traffic.instructions.later, run.traffic.sector_bytes
+    predicted[OF_CODE] = code * sample.of_data * sector / NCU_SECTOR
     return Compared(
         row.kernel,
         row.number,
         (row.whole("registers"), int(predicted.get(REGISTERS, 0))),
-        {c: (row.values.get(c, 0.0), predicted.get(c, 0.0)) for c in COUNTERS},
+        {c: (row.values.get(c, 0.0), predicted.get(c, 0.0)) for c in (*COUNTERS, OF_CODE)},
     )
 
 

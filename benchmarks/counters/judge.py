@@ -45,6 +45,9 @@ ASKED = (
     Asked(WARPS_ACTIVE),
 )
 COUNTERS = (EXACT, *(a.counter for a in ASKED))
+OF_CODE = f"{L2_READS} of machine code"
+"""What of the predicted reads is machine code that is fetched again and again; recorded counters do
+not tell it apart."""
 
 
 def errors_of(rows: Sequence[Compared], counter: str) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Compiled kernels kept on disk: NVRTC takes up to 20 seconds for one, as long as its simulation."""
+"""Compiled kernels kept on disk: NVRTC may take 20 seconds for one, as long as its simulation."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.cache import Caches, Geometry, Int, access, new_caches
 from placewise.memory.simulate.traffic import CodeTraffic
 
-FETCHING_ALIKE, FETCHING_VARIED = 0.175, 0.475
+FETCHING_ALIKE, FETCHING_VARIED = 0.14, 0.28
 """Share of the blocks that fetch code for themselves, of those whose SMs share a cache of
 instructions: where blocks all do the same, and where they differ along the way. Fitted on L2 reads
 of an RTX 2080 Ti under convolutions of more than 46 KB of code, every second one of 82 shapes."""
