@@ -1,10 +1,15 @@
 """The counters benchmark: samples that stand for the whole, a table that goes on, its judgement."""
 
+import numpy as np
 import pytest
 
+from benchmarks.counters import kernels
 from benchmarks.counters.judge import ASKED, COUNTERS, EXACT, L2_READS, judge, unseen
 from benchmarks.counters.measured import POINTS, Row, case_of, sample_of
 from benchmarks.counters.rows import Compared, read_table, write_table
+from placewise.kernel.make_case import make_case
+from placewise.kernel.prepare_case import compile_case
+from placewise.memory.simulate.metrics import WARPS_ACTIVE
 
 
 def points_row(threads, tile):
@@ -39,6 +44,26 @@ def test_the_table_is_read_as_it_was_written(tmp_path):
     assert read_table(path) == []
     write_table(path, rows, COUNTERS)
     assert read_table(path) == sorted(rows, key=lambda r: (r.kernel, r.number))
+
+
+def test_compiled_kernels_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    source = "__global__ void fill(float *a) {{ a[threadIdx.x] = {}; }}"
+    cases = [
+        make_case("fill", source.format(n), {"a": np.zeros(32, np.float32)}, block=32, grid=1)
+        for n in (1, 2)
+    ]
+    first = kernels.compiled(cases[0])
+    other = kernels.compiled(cases[1])
+    monkeypatch.setattr(kernels, "compile_case", lambda _: pytest.fail("compiled again"))
+    assert kernels.compiled(cases[0]) == first == compile_case(cases[0])
+    assert kernels.compiled(cases[1]) == other != first
+
+
+def test_occupancy_is_a_bound():
+    rows = [compared("convolution", 1), compared("pnpoly", 1, 0.1), compared("pnpoly", 2, -0.1)]
+    found = {f.figure: f for f in judge(rows)}
+    assert found[f"{WARPS_ACTIVE}: rows within the bound"].value == pytest.approx(2 / 3)
 
 
 def test_percentiles_and_bounds():
