@@ -78,6 +78,19 @@ def test_every_configuration_is_predicted_and_compared(files, tmp_path):
     assert plot.read_text().startswith("<?xml")
 
 
+def test_the_best_are_looked_for_among_all(files):
+    options = ("-m", "A4000", "--model", "timeline", "--best", "-n", "3")
+    result = invoke(*files, *options, "--json")
+    assert result.exit_code == 0
+    (table,) = json.loads(result.stdout)["tables"]
+    # A sample takes twenty at least: here three at random, and the budget is spent.
+    assert table["search"] == {"sampled": 3, "finished": False}
+    assert len(table["models"][0]["predictions"]) == 3
+    shown = invoke(*files, *options)
+    assert "timeline puts first" in shown.stdout
+    assert "3 of 4 configurations" in shown.stdout
+
+
 def test_a_slower_clock_takes_longer(files):
     def first(*options):
         result = invoke(*files, "-m", "A4000", "--model", "timeline", "--json", *options)

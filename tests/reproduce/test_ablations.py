@@ -92,4 +92,4 @@ def test_trained_overlap_gives_back_the_times_it_was_trained_on():
 
 def test_machines_and_files_must_fit():
     with pytest.raises(CaseError, match="1 files of measured times and 2 machines"):
-        ablations([Path("a.csv")], Path("case.toml"), ["A100", "A4000"])
+        ablations([Path("a.csv")], Path("case.toml"), ["A100", "A4000"], configurations=4)

@@ -21,6 +21,16 @@ CaseName = Annotated[
 MachineName = Annotated[
     str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")
 ]
+MachineNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME|FILE",
+        help="GPU of the measurements: once for all files, or once for each in their order. "
+        "By default the device that the file names.",
+    ),
+]
 OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="What to print.")]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 CompilerVersion = Annotated[

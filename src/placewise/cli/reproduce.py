@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, Format, OutputFormat, Quiet
+from placewise.cli.options import AsJson, Format, MachineNames, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError
 
@@ -58,15 +58,7 @@ def reproduce(
         Path | None,
         typer.Option(metavar="FILE", help="Their kernel: a case file with [parameters]."),
     ] = None,
-    machine: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME|FILE",
-            help="Their GPU: once for all, or once for each --data.",
-        ),
-    ] = None,
+    machine: MachineNames = None,
     configurations: Annotated[
         int, typer.Option("--configurations", "-n", min=2, help="Taken of each --data file.")
     ] = CONFIGURATIONS,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, CompilerVersion, Format, OutputFormat, Quiet
+from placewise.cli.options import AsJson, CompilerVersion, Format, MachineNames, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 
 CONFIGURATIONS = 100
@@ -30,16 +30,7 @@ def validate(
             metavar="FILE", help="The measured kernel: a case file (.toml) with [parameters]."
         ),
     ],
-    machine: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME|FILE",
-            help="GPU of the measurements: once for all files, or once for each in their order. "
-            "By default the device that the file names.",
-        ),
-    ] = None,
+    machine: MachineNames = None,
     model: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Only this model; may be given again. All by default."),
@@ -53,6 +44,14 @@ def validate(
             help="Predicted of every file, drawn at random; 0: all.",
         ),
     ] = CONFIGURATIONS,
+    best: Annotated[
+        bool,
+        typer.Option(
+            "--best",
+            help="Look for the configurations that the first model puts first, among all: a random "
+            "half of --configurations, then the neighbours of the best.",
+        ),
+    ] = False,
     clock: Annotated[
         float | None,
         typer.Option(
@@ -94,6 +93,7 @@ def validate(
             time_column=time_column,
             configurations=configurations or None,
             seed=seed,
+            best=best,
             progress=progress.step,
         )
     if plot is not None:

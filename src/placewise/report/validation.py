@@ -15,6 +15,8 @@ from rich.text import Text
 from placewise.validate import ModelResult, TableResult
 
 VALIDATION_SCHEMA_VERSION = 1
+_SHOWN = 5
+"""Configurations that a search has found, in the text."""
 _COLUMNS = (
     ("error", "mean of |predicted − measured| / measured"),
     ("median", "its median"),
@@ -34,6 +36,8 @@ def render_validation(results: Sequence[TableResult]) -> RenderableType:
         if parts:
             parts.append(Text())
         parts += [_heading(result), Text(), _leaderboard(result)]
+        if result.search is not None:
+            parts += [Text(), _first(result)]
         placements = _placements(result)
         if placements is not None:
             parts += [Text(), placements]
@@ -55,6 +59,9 @@ def validation_document(results: Sequence[TableResult]) -> dict[str, Any]:
 def _heading(result: TableResult) -> RenderableType:
     of = f"{len(result.chosen)} of {len(result.table.rows)} configurations"
     failed = f", {result.table.failed} others without a time" if result.table.failed else ""
+    if result.search is not None:
+        how = "to the end" if result.search.finished else "until the given number was reached"
+        of += f", {result.search.sampled} at random, then neighbours of the best {how}"
     return Group(
         Text.assemble(
             (result.table.path.name, "bold"), " on ", (result.machine.name, "bold"),
@@ -86,6 +93,26 @@ def _leaderboard(result: TableResult) -> Table:
             _percent(found.regret),
             _percent(found.regret_of_20),
             _percent(found.coverage),
+        )
+    return table
+
+
+def _first(result: TableResult) -> Table:
+    """What the model that led a search puts first, beside what was measured."""
+    model = result.models[0]
+    measured = result.measured(model)
+    optimum = min(row.nanoseconds for row in result.table.rows)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(f"{model.model} puts first", overflow="fold")
+    for name in ("predicted", "measured", "over the best"):
+        table.add_column(name, justify="right")
+    for at in np.argsort(model.predicted, kind="stable")[:_SHOWN].tolist():
+        configuration = result.chosen[model.rows[at]].configuration
+        table.add_row(
+            ", ".join(f"{name} {value}" for name, value in configuration),
+            f"{model.predicted[at] / 1e3:.1f} µs" if model.absolute else "–",
+            f"{measured[at] / 1e3:.1f} µs",
+            _percent(float(measured[at] / optimum - 1.0)),
         )
     return table
 
@@ -128,6 +155,8 @@ def _table_document(result: TableResult) -> dict[str, Any]:
         "machine": result.machine.name,
         "configurations": len(result.table.rows),
         "without_time": result.table.failed,
+        "search": result.search
+        and {"sampled": result.search.sampled, "finished": result.search.finished},
         "chosen": [
             {"configuration": dict(row.configuration), "measured_ns": row.nanoseconds}
             for row in result.chosen

@@ -1,6 +1,6 @@
 """The papers' tables recomputed, paper beside program."""
 
-from placewise.reproduce.ablations import CONFIGURATIONS, ablations
+from placewise.reproduce.ablations import ablations
 from placewise.reproduce.addressing_table import addressing_reproduction
 from placewise.reproduce.event_selection import event_selection
 from placewise.reproduce.hu_liu_tables import hu_liu_tables
@@ -8,7 +8,6 @@ from placewise.reproduce.porple_table4 import porple_table4
 from placewise.reproduce.result import Reproduction, Table
 
 __all__ = [
-    "CONFIGURATIONS",
     "Reproduction",
     "Table",
     "ablations",

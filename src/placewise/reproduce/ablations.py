@@ -40,7 +40,6 @@ IMPROVEMENTS = (
     ("whole model", "8.1 % over the even distribution (Fig. 8), 39.1 % over the baseline"),
     ("+ queue", "13.8 % over the baseline (Fig. 9)"),
 )
-CONFIGURATIONS = 24
 
 
 @dataclass(frozen=True)
@@ -152,12 +151,13 @@ def ablations(
     case: Path,
     machines: Sequence[str],
     *,
-    configurations: int = CONFIGURATIONS,
+    configurations: int,
     seed: int = 0,
     progress: Progress = silent,
 ) -> Reproduction:
     """Errors of every ablation on ``data``, of a machine each or of one for all; the regression of
-    the overlap trained on each machine's forms and tested on the others'.
+    the overlap trained on each machine's forms and tested on the others'. About ``configurations``
+    of each file are taken, drawn with ``seed``.
 
     Raises CaseError for input that does not fit.
     """

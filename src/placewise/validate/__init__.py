@@ -2,10 +2,9 @@
 
 from placewise.validate.figures import Accuracy, PlacementError
 from placewise.validate.tables import MeasuredTime, TimeTable, read_times
-from placewise.validate.validate import CONFIGURATIONS, ModelResult, TableResult, validate
+from placewise.validate.validate import ModelResult, TableResult, validate
 
 __all__ = [
-    "CONFIGURATIONS",
     "Accuracy",
     "MeasuredTime",
     "ModelResult",

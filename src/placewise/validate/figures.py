@@ -43,9 +43,11 @@ def accuracy(
     *,
     absolute: bool,
     intervals: tuple[Times, Times] | None = None,
+    optimum: float | None = None,
 ) -> Accuracy:
     """All figures of one model on one table. ``absolute``: predictions are times, not only in
-    proportion to them; ``intervals`` are their lower and upper ends."""
+    proportion to them; ``intervals`` are their lower and upper ends; ``optimum`` is the least
+    measured time where that is not among ``measured``."""
     factor = best_factor(predicted, measured)
     errors = relative_errors(predicted, measured)
     scaled = relative_errors(factor * predicted, measured)
@@ -61,8 +63,8 @@ def accuracy(
         scaled_median_error=float(np.median(scaled)),
         factor=factor,
         spearman=rank_correlation(predicted, measured),
-        regret=regret(predicted, measured, 1),
-        regret_of_20=regret(predicted, measured, 20),
+        regret=regret(predicted, measured, 1, optimum),
+        regret_of_20=regret(predicted, measured, 20, optimum),
         coverage=covered,
     )
 
@@ -95,15 +97,15 @@ def rank_correlation(predicted: Times, measured: Times) -> float:
     return float(spearmanr(predicted, measured).statistic)
 
 
-def regret(predicted: Times, measured: Times, first: int) -> float:
+def regret(predicted: Times, measured: Times, first: int, optimum: float | None = None) -> float:
     """Least measured time among the ``first`` configurations that the model puts in front, over the
-    least of all, less 1. Where the model sees no difference, the mean over the choices that it
-    leaves open stands for a choice of one."""
+    least of all (``optimum`` where given), less 1. Where the model sees no difference, the mean
+    over the choices that it leaves open stands for a choice of one."""
     if first == 1:
         chosen = measured[predicted == predicted.min()].mean()
     else:
         chosen = measured[np.argsort(predicted, kind="stable")[:first]].min()
-    return float(chosen / measured.min() - 1.0)
+    return float(chosen / (measured.min() if optimum is None else optimum) - 1.0)
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _pairs(
     """Positions of (form with the least values, another form) that differ in ``varied`` alone; none
     where the form with the least value that the table has of each is missing."""
     values = [tuple(dict(c)[name] for name in varied) for c in configurations]
-    least = tuple(min((v[k] for v in values), key=_order) for k in range(len(varied)))
+    least = tuple(min((v[k] for v in values), key=order_of) for k in range(len(varied)))
     groups: dict[tuple[object, ...], list[int]] = {}
     for at, configuration in enumerate(configurations):
         rest = tuple(item for item in configuration if item[0] not in varied)
@@ -166,6 +168,6 @@ def _pairs(
     return base, other
 
 
-def _order(value: object) -> tuple[str, object]:
+def order_of(value: object) -> tuple[str, object]:
     """Numbers among themselves, words among themselves."""
     return ("", float(value)) if isinstance(value, int | float) else (str(value), 0.0)

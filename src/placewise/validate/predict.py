@@ -60,31 +60,36 @@ class Task:
     """Whether any model needs the papers' transaction counts, which another run must trace."""
 
 
-def predict_rows(
-    task: Task,
-    rows: Sequence[MeasuredTime],
-    *,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[Answers, ...]:
-    """Answers for ``rows``, in their order; ``progress`` is called with rows done and rows in all.
+class Predictor:
+    """Processes that predict configurations of a task, kept between calls; a context manager.
 
     A model that refuses a configuration gives its reason. Raises PlacewiseError where a
     configuration is no valid case at all.
     """
-    found: list[Answers] = []
-    count = min(workers or len(os.sched_getaffinity(0)), len(rows))
-    with ProcessPoolExecutor(count, initializer=_begin, initargs=(task,)) as pool:
-        running = [pool.submit(_predict, at, row.configuration) for at, row in enumerate(rows)]
-        try:
-            for done, future in enumerate(as_completed(running), start=1):
-                found.append(future.result())
-                if progress is not None:
-                    progress(done, len(rows))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return tuple(sorted(found, key=lambda answers: answers.row))
+
+    def __init__(self, task: Task, *, workers: int | None = None) -> None:
+        count = workers or len(os.sched_getaffinity(0))
+        self._pool = ProcessPoolExecutor(count, initializer=_begin, initargs=(task,))
+
+    def __enter__(self) -> Predictor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def predict(
+        self, rows: Sequence[MeasuredTime], progress: Callable[[int, int], None] | None = None
+    ) -> tuple[Answers, ...]:
+        """Answers for ``rows``, in their order; ``progress`` is told rows done and rows in all."""
+        found: list[Answers] = []
+        running = [
+            self._pool.submit(_predict, at, row.configuration) for at, row in enumerate(rows)
+        ]
+        for done, future in enumerate(as_completed(running), start=1):
+            found.append(future.result())
+            if progress is not None:
+                progress(done, len(rows))
+        return tuple(sorted(found, key=lambda answers: answers.row))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,10 @@ from placewise.validate.figures import (
     accuracy,
     placement_errors,
 )
-from placewise.validate.predict import Answer, Answers, Task, predict_rows
+from placewise.validate.predict import Answer, Answers, Predictor, Task
 from placewise.validate.sample import choose_rows
+from placewise.validate.search import Search, search
 from placewise.validate.tables import MeasuredTime, TimeTable, read_times
-
-CONFIGURATIONS = 100
-"""Predicted of each table unless asked otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +55,8 @@ class TableResult:
     machine: Machine
     chosen: tuple[MeasuredTime, ...]
     models: tuple[ModelResult, ...]
+    search: Search | None = None
+    """How ``chosen`` were found, where they were searched for."""
 
     def measured(self, result: ModelResult) -> NDArray[np.float64]:
         """(rows,) measured nanoseconds beside ``result.predicted``."""
@@ -71,8 +72,9 @@ def validate(
     nvrtc: str | None = None,
     clock_mhz: float | None = None,
     time_column: str | None = None,
-    configurations: int | None = CONFIGURATIONS,
+    configurations: int | None = None,
     seed: int = 0,
+    best: bool = False,
     workers: int | None = None,
     progress: Progress = silent,
 ) -> tuple[TableResult, ...]:
@@ -81,7 +83,8 @@ def validate(
     ``machines`` is one name for all ``files``, one for each, or empty where the files name their
     device. ``clock_mhz`` is the clock that the SMs ran at, where it was not the machine's own.
     About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in
-    groups that differ in placement alone. ``models`` are names of the registry, all of them where
+    groups that differ in placement alone; with ``best``, those that the first model puts first are
+    looked for instead (:mod:`.search`). ``models`` are names of the registry, all of them where
     empty. Raises CaseError and MachineError for input that does not fit.
     """
     names = _models(models)
@@ -99,7 +102,6 @@ def validate(
     ]
     found = []
     for (table, machine), name in zip(pairs, _machines(tables, machines), strict=True):
-        chosen = choose_rows(table.rows, family.placement_parameters, configurations, seed)
         task = Task(
             case,
             name,
@@ -108,17 +110,55 @@ def validate(
             clock_mhz,
             any(MODELS[model].needs_counters for model in names),
         )
-
-        def tell(done: int, total: int, what: str = table.path.name) -> None:
-            progress(f"predicting {what}", done, total)
-
-        tell(0, len(chosen))
-        answers = predict_rows(task, chosen, workers=workers, progress=tell)
+        with Predictor(task, workers=workers) as predictor:
+            if best:
+                searched = _best(table, predictor, names[0], configurations, seed, progress)
+                chosen, answers, search_ = searched
+            else:
+                chosen = choose_rows(table.rows, family.placement_parameters, configurations, seed)
+                answers = predictor.predict(chosen, _teller(table, 0, len(chosen), progress))
+                search_ = None
+        optimum = min(row.nanoseconds for row in table.rows) if best else None
         results = tuple(
-            _result(name, chosen, answers, family.placement_parameters) for name in names
+            _result(name, chosen, answers, family.placement_parameters, optimum) for name in names
         )
-        found.append(TableResult(table, machine, chosen, results))
+        found.append(TableResult(table, machine, chosen, results, search_))
     return tuple(found)
+
+
+def _teller(
+    table: TimeTable, before: int, total: int, progress: Progress
+) -> Callable[[int, int], None]:
+    """Tells of rows done, ``before`` of them earlier."""
+    what = f"predicting {table.path.name}"
+    progress(what, before, total)
+    return lambda done, _: progress(what, before + done, total)
+
+
+def _best(
+    table: TimeTable,
+    predictor: Predictor,
+    model: str,
+    configurations: int | None,
+    seed: int,
+    progress: Progress,
+) -> tuple[tuple[MeasuredTime, ...], tuple[Answers, ...], Search]:
+    """The rows that a search for the least predicted times looks at, and what came out."""
+    budget = min(configurations or len(table.rows), len(table.rows))
+    answers: dict[int, Answers] = {}
+
+    def predict(rows: Sequence[int]) -> list[float]:
+        tell = _teller(table, len(answers), budget, progress)
+        given = predictor.predict([table.rows[row] for row in rows], tell)
+        answers.update(zip(rows, given, strict=True))
+        totals = (dict(one.by_model)[model] for one in given)
+        return [t.total if isinstance(t, Answer) else math.inf for t in totals]
+
+    space = [row.configuration for row in table.rows]
+    result = search(space, predict, budget=budget, seed=seed)
+    order = sorted(answers)
+    numbered = tuple(replace(answers[row], row=at) for at, row in enumerate(order))
+    return tuple(table.rows[row] for row in order), numbered, result
 
 
 def _models(asked: Sequence[str]) -> tuple[str, ...]:
@@ -158,6 +198,7 @@ def _result(
     chosen: Sequence[MeasuredTime],
     answers: Sequence[Answers],
     placement: Sequence[str],
+    optimum: float | None,
 ) -> ModelResult:
     given = [(a.row, dict(a.by_model)[model]) for a in answers]
     good = [(row, answer) for row, answer in given if isinstance(answer, Answer)]
@@ -184,6 +225,6 @@ def _result(
         high,
         absolute,
         refused,
-        accuracy(predicted, measured, absolute=absolute, intervals=(low, high)),
+        accuracy(predicted, measured, absolute=absolute, intervals=(low, high), optimum=optimum),
         placement_errors(configurations, predicted, measured, placement),
     )
