@@ -1,5 +1,5 @@
-"""Machine code that calls through pointers, calls itself, or has many calls: against NumPy and
-against the PTX, on every covered target."""
+"""Machine code that calls through pointers or calls itself: against NumPy and against the PTX, on
+every covered target."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from both_engines import compare
 
 from placewise.errors import ExecutionError
 from placewise.execute import DeviceMemory, execute
-from placewise.execute.lower_sass import subroutines
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
 from placewise.kernel.nvrtc import compile_kernel, compile_module
@@ -121,27 +120,6 @@ def test_calls_of_a_module_of_several_kernels(name, arch):
     """There a pointer is an offset of the function's place in a constant bank."""
     kernels = compile_module(SOURCE, "calls.cu", tuple(EXPECTED), CompileOptions(arch=arch))
     check(kernels[tuple(EXPECTED).index(name)], name)
-
-
-@pytest.mark.parametrize("arch", SOME)
-def test_a_subroutine_with_many_callers_is_lowered_once(monkeypatch, arch):
-    source = """extern "C" __global__ void k(double *x, int n) {
-        int i = threadIdx.x;
-        double a = x[i], b = x[(i + 7) % n];
-        if (i % 3) a = b / a; else a = a / (b + 1);
-        x[i] = a / (1 + b * b) + sqrt(b) / (a + 3);
-    }"""
-    kernel = compile_kernel(source, "divisions.cu", "k", CompileOptions(arch=arch))
-    x = RANDOM.random(64) * 10.0 ** RANDOM.integers(-300, 300, 64)
-    given = Inputs((ArrayArgument("x", x), ScalarArgument("n", np.int32(64))))
-    launch = Launch((1, 1, 1), (64, 1, 1))
-    apart = execute(replace(kernel, machine_code=True), launch, given)
-    monkeypatch.setattr(subroutines, "_LIMIT", 0)
-    other = replace(kernel, name="once")  # translations are kept by kernel
-    once = compare(other, launch, given)
-    assert not once.different
-    assert once.machine_code.output("x").tobytes() == apart.output("x").tobytes()
-    assert once.machine_code.thread_instructions == apart.thread_instructions
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -68,6 +68,8 @@ class Calling:
     def _enter(self, calls: Calls, i: Instruction, start: int) -> int:
         """Number of the block where a call's subroutine starts."""
         if start not in self.subroutines.shared:
+            if i.offset in calls:
+                self.c.unsupported(i, "a subroutine that jumps into one that calls it")
             return self.control.go((*calls, i.offset), start)
         back = self.subroutines.return_address(i, self.subroutines.return_registers(start))
         self._once(start).back[back] = self.control.go(calls, back)

@@ -2,14 +2,14 @@
 
 A subroutine gets a copy of its own at each call, since lanes that parted before different calls
 must not meet inside; a copy is named by the calls that lead to it. One that may call itself, or
-that calls such a one, is lowered once, and so are those with several callers in code whose copies
-would be too long. The register that a return goes by holds what the caller put into it: the
-compiler loads a literal right before the call.
+that calls such a one, is lowered once. (Subroutines without cycles never are, however many calls
+there are: where each of them may return to any of many places, LLVM takes longer than for copies.)
+The register that a return goes by holds what the caller put into it: the compiler loads a literal
+right before the call.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection, Iterator, Mapping
 
 from placewise.execute import cfg
@@ -22,9 +22,6 @@ that is lowered once come behind the complement of its start."""
 
 MAY_END = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "EXIT", "BPT", "KILL", "BAR", "JMX"})
 """Instructions after which a block starts."""
-_JUMPS = frozenset({"BRA", "JMP", "CALL"})
-_LIMIT = 20_000
-"""Instructions of all copies together from which subroutines are lowered once, as for PTX."""
 
 
 class Subroutines:
@@ -98,7 +95,7 @@ class Subroutines:
         return self.code[first : first + function.size // INSTRUCTION_BYTES]
 
     def _calls(self) -> Iterator[tuple[int, int]]:
-        """(start of the subroutine, start of what it goes to); 0 is the kernel itself."""
+        """(start of the subroutine, start of what it calls); 0 is the kernel itself."""
         owner = dict.fromkeys(range(len(self.code)), 0)
         for function in self.functions.values():
             first = function.offset // INSTRUCTION_BYTES
@@ -107,14 +104,7 @@ class Subroutines:
             )
         for n, i in enumerate(self.code):
             if i.parts[0] == "CALL":
-                for start in self.callees(i):
-                    yield owner[n], owner.get(start // INSTRUCTION_BYTES, 0)
-            elif i.parts[0] in _JUMPS:
-                for operand in i.operands:
-                    if isinstance(operand, Immediate) and isinstance(operand.value, int):
-                        into = owner.get(operand.value // INSTRUCTION_BYTES, 0)
-                        if into != owner[n]:
-                            yield owner[n], into
+                yield from ((owner[n], start) for start in self.callees(i) if start in self.starts)
 
     def _lowered_once(self) -> frozenset[int]:
         calls = list(self._calls())
@@ -130,24 +120,9 @@ class Subroutines:
         }
         once = {start for start, n in numbers.items() if n in cycles}
         self.recursive = bool(once)
-        if self._expanded(calls, once) > _LIMIT:
-            callees = [b for _, b in calls]
-            once |= {start for start in self.starts if callees.count(start) > 1}
         more = set(once)
         while more:
             # Of a caller there must be one, too, for the return to be to one place.
             more = {a for a, b in calls if b in once} - once - {0}
             once |= more
         return frozenset(once - {0})
-
-    def _expanded(self, calls: list[tuple[int, int]], once: set[int]) -> int:
-        """Instructions, a copy for each call."""
-        sizes = {f.offset: len(self._body(f)) for f in self.functions.values()}
-        sizes[0] = len(self.code) - sum(sizes.values())
-
-        @functools.cache
-        def whole(start: int) -> int:
-            inside = (b for a, b in calls if a == start and b not in once)
-            return sizes[start] + sum(whole(b) for b in inside)
-
-        return sum(whole(start) for start in {0} | once)
