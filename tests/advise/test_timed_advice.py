@@ -7,7 +7,6 @@ import pytest
 
 from placewise import make_case
 from placewise.advise import advise
-from placewise.advise.finalists import AS_GOOD, joined, recommended
 from placewise.advise.timing import time_form
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.prepare_case import named_case

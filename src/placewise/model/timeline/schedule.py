@@ -72,7 +72,7 @@ class Reach:
     """What one execution of a memory instruction asks of each level."""
 
     passes: float
-    """Turns in shared memory or L1's data array."""
+    """Turns in shared memory, constant memory or L1's data array."""
     lines: float
     """Lines whose tags are looked up; 0 for shared memory."""
     l2_bytes: float = 0.0
@@ -152,7 +152,10 @@ def _row(
     latency = (timing and timing.latency_cycles) or pipe.latency_cycles or 0.0
     number = machine.pipes.index(pipe)
     if pipe.name not in (LOAD_STORE, TEXTURE):
-        busy = WARP / (width / partitions(machine))
+        # A load from constant memory takes a turn for each different address of its lanes.
+        turns = max(1.0, reach.passes) if reach else 1.0
+        busy = WARP / (width / partitions(machine)) * turns
+        latency += busy * (1.0 - 1.0 / turns)
         return Row(
             number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0
         )
