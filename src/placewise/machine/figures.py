@@ -53,6 +53,8 @@ _LIMITS = {
     "dram_bandwidth_gb_per_s": ("dram_bandwidth", "GB/s"),
     "dram_bandwidth_achieved_gb_per_s": ("dram_bandwidth_achieved", "GB/s"),
     "launch_overhead_ns": ("launch_overhead", "ns"),
+    "instruction_buffer_bytes": ("instruction_buffer", "B"),
+    "instruction_bytes_per_cycle": ("instruction_bandwidth", "B/clk"),
 }
 
 _PIPE = {"lanes_per_cycle": ("width", "lanes/clk"), "latency_cycles": ("latency", "clk")}

@@ -9,6 +9,7 @@ from placewise.machine.machine import Limits
 from placewise.machine.settings import (
     Kind,
     bandwidth,
+    bytes_per_cycle,
     count,
     extent,
     megahertz,
@@ -77,4 +78,8 @@ _LIMITS: Mapping[str, Kind] = {
     "schedulers_per_sm": Kind("schedulers_per_sm", count, "schedulers_per_sm = 4;"),
     "issues_per_scheduler": Kind("issues_per_scheduler", count, "issues_per_scheduler = 1;"),
     "launch_overhead": Kind("launch_overhead_ns", nanoseconds, "launch_overhead = 2.2 us;"),
+    "instruction_buffer": Kind("instruction_buffer_bytes", size, "instruction_buffer = 16 KB;"),
+    "instruction_bandwidth": Kind(
+        "instruction_bytes_per_cycle", bytes_per_cycle, "instruction_bandwidth = 32 B/clk;"
+    ),
 }

@@ -130,6 +130,10 @@ class Limits:
     """Warp instructions that one scheduler can issue in a cycle."""
     launch_overhead_ns: float | None = None
     """Time of a kernel that does nothing, on the device."""
+    instruction_buffer_bytes: int | None = None
+    """Cache of instructions that one scheduler has for itself."""
+    instruction_bytes_per_cycle: float | None = None
+    """What an SM's schedulers together get from the caches of instructions behind."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
 

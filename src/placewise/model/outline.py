@@ -7,7 +7,7 @@ for the target that the code was compiled for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +55,8 @@ class Outline:
     """By offset, of the instructions that go through L1."""
     scale: float
     """Instructions of the launch's average block over those of these blocks' average."""
+    hottest: Mapping[int, float] = field(default_factory=dict)
+    """By offset, of global atomics: share of their lanes that meet at one address."""
 
 
 def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline:
@@ -81,6 +83,7 @@ def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline
         frozenset(b.places[-1] for b in program.blocks if _waits(b.terminator) and b.places),
         _passes(sketch),
         scale,
+        _hottest(sketch),
     )
 
 
@@ -119,6 +122,26 @@ def outline_from_counts(run: SimulatedLaunch) -> Outline:
 
 def _waits(terminator: object) -> bool:
     return isinstance(terminator, Barrier) and not terminator.arrive_only
+
+
+def _hottest(sketch: Sketch) -> dict[int, float]:
+    """Share of each global atomic's lanes at the address that most of them go to, less two standard
+    deviations of what chance would bring there."""
+    found: dict[int, list[NDArray[np.int64]]] = {}
+    for access in sketch.accesses:
+        site = sketch.sites[access.site]
+        if site.kind == "atomic" and site.space in _THROUGH_L1:
+            window = np.broadcast_to(access.window[:, None], access.mask.shape)
+            where = np.stack([window[access.mask], access.offset[access.mask]])
+            found.setdefault(site.ptx_line, []).append(where)
+    shares = {}
+    for place, pieces in found.items():
+        where = np.concatenate(pieces, axis=1)
+        count = np.unique(where, axis=1, return_counts=True)[1]
+        if len(count):
+            most = float(count.max())
+            shares[place] = max(1.0, most - 2.0 * most**0.5 * (len(count) > 1)) / where.shape[1]
+    return shares
 
 
 def _passes(sketch: Sketch) -> dict[int, Passes]:

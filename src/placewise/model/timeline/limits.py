@@ -9,11 +9,16 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.traffic import SiteTraffic
 from placewise.model.base import PathTime, Term
-from placewise.model.timeline.pace import dram_bytes_per_cycle, l2_bytes_per_cycle
+from placewise.model.timeline.pace import (
+    SAME_ADDRESS_PER_CYCLE,
+    dram_bytes_per_cycle,
+    l2_bytes_per_cycle,
+)
 from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitions
 
 _LINES = 5
 """Source lines named for each part."""
+CONTENTION = "atomics on one address"
 NAMES = {LOAD_STORE: "load/store unit", TEXTURE: "texture unit"}
 
 
@@ -87,10 +92,38 @@ def _most(lines: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(lines.items(), key=lambda item: -item[1])[:_LINES])
 
 
+def written_share(run: SimulatedLaunch) -> float:
+    """Share of stores in the traffic of DRAM."""
+    written = run.traffic.dram_sectors_written().value
+    fetched = sum(max(0.0, t.dram_sectors.value) for t in run.traffic.sites)
+    return written / (written + fetched) if written else 0.0
+
+
+def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list[PathTime]:
+    """Global atomics that meet at one address: one after the other, whichever SM they are from.
+
+    ``hottest`` is by offset, as of :class:`placewise.model.outline.Outline`.
+    """
+    terms = []
+    lines: dict[str, float] = {}
+    for t in run.traffic.sites:
+        share = hottest.get(t.site.ptx_line, 0.0)
+        if share:
+            cycles = t.lanes * share / SAME_ADDRESS_PER_CYCLE
+            array = t.array or f"({t.site.space} memory)"
+            terms.append(Term(array, "L2", False, t.lanes * share, cycles))
+            line = f"{t.site.source_file}:{t.site.source_line}"
+            lines[line] = lines.get(line, 0.0) + cycles
+    if not terms:
+        return []
+    return [PathTime(CONTENTION, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
+
+
 def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:
     """L2's and DRAM's bandwidth, array by array."""
     sector = run.traffic.sector_bytes
-    l2_rate, dram_rate = l2_bytes_per_cycle(machine), dram_bytes_per_cycle(machine)
+    l2_rate = l2_bytes_per_cycle(machine)
+    dram_rate = dram_bytes_per_cycle(machine, written_share(run))
     l2: list[Term] = []
     dram: list[Term] = []
     lines_l2: dict[str, float] = {}

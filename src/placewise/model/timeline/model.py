@@ -15,9 +15,16 @@ from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.error import TIME_ERROR
 from placewise.model.outline import Outline, Passes, outline_from_counts
 from placewise.model.timeline.launch import course
-from placewise.model.timeline.limits import bandwidth_limits, issue_limits
+from placewise.model.timeline.limits import (
+    CONTENTION,
+    bandwidth_limits,
+    contention_limit,
+    issue_limits,
+    written_share,
+)
 from placewise.model.timeline.pace import pace_of
 from placewise.model.timeline.schedule import Reach, instructions, row_of, table
+from placewise.model.timeline.warps import Pace
 
 NAME = "timeline"
 LAUNCH_NS = 2000.0
@@ -56,24 +63,20 @@ class TimelineModel:
         matrix = table(code, machine, reach, outline.barriers, executed)
         busy = min(machine.processor.sms, run.launch.blocks)
         resident = max(1, run.occupancy.blocks)
-        on_sm = course(
-            matrix,
-            outline,
-            offsets,
-            resident,
-            run.launch.blocks / busy,
-            pace_of(machine, busy),
-        )
+        pace = pace_of(machine, busy, written_share(run))
+        on_sm = course(matrix, outline, offsets, resident, run.launch.blocks / busy, pace)
         rows = {i.offset: row_of(values) for i, values in zip(code, matrix, strict=True)}
         overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * machine.limits.clock_mhz / 1e3
         parts = [
             *issue_limits(code, rows, executions, run, busy),
             *bandwidth_limits(run, machine),
-            _latency(matrix, outline, offsets, run, busy),
+            *contention_limit(run, outline.hottest),
+            _latency(matrix, outline, offsets, run, busy, pace),
             PathTime("launch", overhead),
         ]
         parts.sort(key=lambda part: -part.cycles)
-        bounds = [p.cycles for p in parts if p.path.endswith("bandwidth")]
+        whole_die = ("L2 bandwidth", "DRAM bandwidth", CONTENTION)
+        bounds = [p.cycles for p in parts if p.path in whole_die]
         total = float(max(on_sm.total, *bounds, 0.0) + overhead)
         interval = (total * TIME_ERROR.low, total * TIME_ERROR.high)
         return Prediction(
@@ -98,10 +101,11 @@ def _latency(
     offsets: NDArray[np.int64],
     run: SimulatedLaunch,
     busy: int,
+    pace: Pace,
 ) -> PathTime:
     """What the blocks would need if each had an SM's place for itself: nothing waits for a pipe
     that another block uses, and nothing hides its latencies."""
-    alone = course(matrix, outline, offsets, 1, 1.0, pace_of(run.machine, busy))
+    alone = course(matrix, outline, offsets, 1, 1.0, pace)
     resident = max(1, run.occupancy.blocks)
     per_sm = run.launch.blocks / busy
     return PathTime("latency", alone.total * max(1.0, per_sm / resident))
@@ -116,10 +120,8 @@ def reach_of(run: SimulatedLaunch, passes: Mapping[int, Passes]) -> dict[int, Re
     for t in traffic.sites:
         if t.requests <= 0:
             continue
-        if t.site.space == "shared":
+        if t.site.space in ("shared", "constant"):
             found[t.site.ptx_line] = Reach(t.wavefronts / t.requests, 0.0)
-            continue
-        if t.site.space == "constant":
             continue
         own = passes.get(t.site.ptx_line)
         data, lines = (own.data, own.lines) if own else (1.0, t.lines / t.requests)

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from placewise.kernel.sass.instruction import INSTRUCTION_BYTES
 from placewise.machine.machine import Machine
 from placewise.model.timeline.schedule import partitions
-from placewise.model.timeline.warps import Pace
+from placewise.model.timeline.warps import FETCHED, Pace
 
 QUEUE_CYCLES = 16.0
 HAND_OVER_CYCLES = 2.0
 BARRIER_CYCLES = 20.0
-LAUNCH_CYCLES = 100.0
 """Not documented, and the same for all machines: order of magnitude, from trying factors of two on
 one half of the measured configurations (docs/model.md tells how little they matter)."""
-ACHIEVED_DRAM = 0.9
-"""Of the peak bandwidth, where the machine file has no achieved one: gpu-benches' streams reach
-0.86 (A100, 1,381 of 1,555 GB/s with stores) to 0.96 (reads)."""
+LAUNCH_CYCLES = 200.0
+"""From the end of a block to the first instruction of the next one in its place. Fitted, to tens of
+cycles: gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and H200."""
+DRAIN_SHARE = 0.5
+"""Of L2's latency, which is there and back, that a store needs to arrive there."""
+ACHIEVED_DRAM = 0.97
+"""Of the peak bandwidth, where the machine file has no achieved one, if all is read or all is
+written. gpu-benches' gpu-stream, all SMs full: read 0.96 to 0.98, written 0.97 to 0.99 (V100, A100,
+A40, L40)."""
+TURNING = 0.36
+"""What turning between reads and writes costs of that, times the shares of both: the same curves,
+0.88 to 0.94 where a half is written, 0.88 to 0.94 where a third is."""
+SAME_ADDRESS_PER_CYCLE = 1.0
+"""Atomic operations of all SMs together on one address in global memory (NVIDIA, Kepler GK110
+whitepaper: "one operation per clock"; nothing newer is documented)."""
 L2_PORT_BYTES = 64.0
 """That one SM can receive from L2 in a cycle (NVIDIA, A100 whitepaper: 5,120 B/clk in all for
 Ampere's L2; 64 per SM is what the request path of each is described with)."""
 
 
-def pace_of(machine: Machine, busy_sms: int) -> Pace:
-    """Figures for an SM when ``busy_sms`` share L2 and DRAM. Raises MachineError where the machine
+def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
+    """Figures for an SM when ``busy_sms`` share L2 and DRAM, and ``written`` is the share of stores
+    in DRAM's traffic. Raises MachineError where the machine
     file lacks its schedulers, clock or DRAM bandwidth."""
     l2 = l2_bytes_per_cycle(machine)
-    dram = dram_bytes_per_cycle(machine)
+    dram = dram_bytes_per_cycle(machine, written)
     levels = machine.levels(machine.spaces[0].name)
     last = next((m for m in levels if m.scope == "die" and m is not levels[-1]), levels[-1])
+    line_bytes = FETCHED * INSTRUCTION_BYTES
+    limits = machine.limits
+    buffer, supply = limits.instruction_buffer_bytes, limits.instruction_bytes_per_cycle
     return Pace(
         partitions=partitions(machine),
         l2_cycles_per_byte=1.0 / min(L2_PORT_BYTES, l2 / busy_sms),
@@ -37,6 +53,9 @@ def pace_of(machine: Machine, busy_sms: int) -> Pace:
         hand_over=HAND_OVER_CYCLES,
         barrier=BARRIER_CYCLES,
         launch=LAUNCH_CYCLES,
+        drain=DRAIN_SHARE * last.latency_cycles,
+        code_lines=buffer // line_bytes if buffer and supply else 0,
+        fetch=line_bytes / supply if buffer and supply else 0.0,
     )
 
 
@@ -48,12 +67,14 @@ def l2_bytes_per_cycle(machine: Machine) -> float:
     return L2_PORT_BYTES * machine.processor.sms
 
 
-def dram_bytes_per_cycle(machine: Machine) -> float:
-    """Achieved bandwidth of DRAM in bytes per cycle of the SMs; endless where it is unknown."""
+def dram_bytes_per_cycle(machine: Machine, written: float = 0.0) -> float:
+    """Achieved bandwidth of DRAM in bytes per cycle of the SMs, where ``written`` is the share of
+    stores in its traffic; endless where it is unknown."""
     limits = machine.limits
     bandwidth = limits.dram_bandwidth_achieved_gb_per_s
     if bandwidth is None and limits.dram_bandwidth_gb_per_s is not None:
         bandwidth = limits.dram_bandwidth_gb_per_s * ACHIEVED_DRAM
+        bandwidth *= 1.0 - TURNING * written * (1.0 - written)
     if bandwidth is None or limits.clock_mhz is None:
         return float("inf")
     return bandwidth * 1e3 / limits.clock_mhz

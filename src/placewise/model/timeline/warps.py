@@ -7,7 +7,9 @@ and greedy then youngest, the second fits measured kernels best, see docs/model.
 when the stall count of its last instruction has passed and the scoreboards that the next one waits
 for are released. A pipe takes an instruction when it is done with the one before. Loads and stores
 of all partitions queue up for one load/store pipe; what misses L1 queues up for the SM's share of
-L2 and DRAM bandwidth.
+L2 and DRAM bandwidth, and a block ends when its stores have reached L2. A warp that comes to
+another line of code waits until its partition's cache of instructions has it; fetches of all
+partitions queue up.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ assert len(COLUMNS) == 15
 PIPES = 32
 """Of a partition, at most."""
 SERVERS = 2
+FETCHED = 8
+"""Instructions of a line of code: 128 bytes, 16 each."""
 
 
 class Pace(NamedTuple):
@@ -48,6 +52,13 @@ class Pace(NamedTuple):
     """From the arrival of a block's last warp until all go on."""
     launch: float
     """From a block's place being free until the next one's warps issue."""
+    drain: float = 0.0
+    """From a store's turn at L2 until the block that issued it may end."""
+    code_lines: int = 0
+    """That a partition's cache of instructions holds, each in the one place that its number gives;
+    0: instructions are always there."""
+    fetch: float = 0.0
+    """Cycles between two lines of code that partitions receive."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -82,6 +93,10 @@ def run(
     free = np.zeros((partitions, PIPES))
     handed = np.zeros((partitions, SERVERS + 1))
     server = np.zeros(SERVERS + 1)
+    held = np.full((partitions, max(1, pace.code_lines)), -1, np.int64)
+    in_line = np.full(slots, -1, np.int64)
+    drained = np.zeros(resident)
+    fetched = 0.0
     debt = np.zeros((table.shape[0], 2))
     l2_free = 0.0
     dram_free = 0.0
@@ -140,6 +155,8 @@ def run(
                     l2_free = max(server[shared], l2_free)
                     l2_free += table[row, _L2_BYTES] * pace.l2_cycles_per_byte
                     debt[row, 0] += table[row, _MISSES]
+                    if table[row, _MISSES] == 0.0:
+                        drained[s // per_block] = l2_free + pace.drain
                     if table[row, _DRAM_BYTES] > 0.0:
                         dram_free = max(server[shared], dram_free)
                         dram_free += table[row, _DRAM_BYTES] * pace.dram_cycles_per_byte
@@ -164,8 +181,9 @@ def run(
                 if alive[place] == 0:
                     done += 1
                     if begun < blocks:
+                        ended = max(now, drained[place])
                         _begin(
-                            place, begun, now + pace.launch, start, length, warps, at, end, ready,
+                            place, begun, ended + pace.launch, start, length, warps, at, end, ready,
                             released, age, alive,
                         )  # fmt: skip
                         begun += 1
@@ -176,6 +194,13 @@ def run(
                 for n in range(SCOREBOARDS):
                     if wanted >> n & 1:
                         then = max(then, released[s, n])
+                line = path[at[s]] // FETCHED
+                if pace.code_lines > 0 and in_line[s] != line:
+                    in_line[s] = line
+                    if held[p, line % pace.code_lines] != line:
+                        held[p, line % pace.code_lines] = line
+                        fetched = max(now, fetched) + pace.fetch
+                        then = max(then, fetched)
                 ready[s] = then
                 if table[row, _BARRIER] > 0.0:
                     waiting[s] = 1
@@ -194,7 +219,7 @@ def run(
             break
         else:
             now = max(now + 1.0, np.ceil(soonest))
-    return now
+    return max(now, drained.max())
 
 
 @njit(cache=True, nogil=True)
