@@ -110,9 +110,7 @@ def _play(
 
 def _predicted(name: str, ways: int, sequence: NDArray[np.int64]) -> NDArray[np.bool_]:
     caches = new_caches([Geometry(1, 1, ways, name)])
-    return np.array(
-        [one_access(caches, 0, 0, int(n), 1, 1, 1, k)[0] != 0 for k, n in enumerate(sequence, 1)]
-    )
+    return np.array([one_access(caches, 0, 0, int(n), 1, 1, 1)[0] != 0 for n in sequence])
 
 
 def _by_chance(view: View, lines: NDArray[np.int64], shield: NDArray[np.int64]) -> Policy:

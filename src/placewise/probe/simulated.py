@@ -200,7 +200,6 @@ def _misses(
     table: NDArray[np.int64],
     sets: NDArray[np.int64],
     address: Any,
-    now: Any,
 ) -> Any:
     """Whether one level lacks an address; it holds it afterwards."""
     line = address >> row[BLOCK]
@@ -225,7 +224,6 @@ def _misses(
         np.int64(1) << within,
         np.int64(16),
         np.int64(1),
-        now,
     )
     return missing != 0
 
@@ -245,15 +243,15 @@ def _walk(
     adds: NDArray[np.float64],
     slices: tuple[NDArray[np.float64], NDArray[np.float64]],
     out: NDArray[np.float32],
-    now: int,
+    loads: int,
 ) -> int:
-    """Load ``laps`` times; times go to ``out`` where it has rows. Returns the time afterwards."""
+    """Load ``laps`` times; times go to ``out`` where it has rows. Returns ``loads`` and those."""
     for lap in range(laps):
         for k in range(len(addresses)):
-            now += 1
+            loads += 1
             address = addresses[k]
             level = bypass
-            while level < levels and _misses(caches, rows[level], table, sets, address, now):
+            while level < levels and _misses(caches, rows[level], table, sets, address):
                 level += 1
             took = cycles[level]
             if level >= min(1, levels - 1):
@@ -263,10 +261,10 @@ def _walk(
             if level >= translated_after:
                 tlb = 0
                 while tlb < len(rows) - levels and _misses(
-                    caches, rows[levels + tlb], table, sets, address, now
+                    caches, rows[levels + tlb], table, sets, address
                 ):
                     tlb += 1
                 took += adds[tlb]
             if len(out):
                 out[lap, k] = took
-    return now
+    return loads

@@ -1,6 +1,5 @@
 """Every cache geometry and policy against a cache of plain lists."""
 
-import itertools
 import random
 
 import numpy as np
@@ -20,8 +19,6 @@ from placewise.memory.simulate.cache import (
     shape_of,
 )
 
-TIME = itertools.count()
-
 
 @njit
 def set_in(geometry, line):
@@ -34,10 +31,7 @@ def new_cache(instances, sets, ways, **more):
 
 def access(cache, instance, line, sectors, per_line, fetch):
     """On the second of two caches, so that every offset matters."""
-    now = next(TIME)
-    missing, fetched, lost = one_access(
-        cache, 1, instance, line, sectors, per_line, int(fetch), now
-    )
+    missing, fetched, lost = one_access(cache, 1, instance, line, sectors, per_line, int(fetch))
     return missing, fetched.bit_count(), lost
 
 
@@ -203,7 +197,7 @@ def test_write_policies_against_lists(sequence, ways, sets, policy, write):
     for line, sectors, fetch in sequence:
         mine = lists[line % sets]
         kind = 1 if fetch else write
-        missing, _, lost = one_access(cache, 1, 0, line, sectors, 4, kind, next(TIME))
+        missing, _, lost = one_access(cache, 1, 0, line, sectors, 4, kind)
         if not fetch and write & BYPASS and all(e[0] != line for e in mine.lines):
             assert (missing, lost) == (sectors, 0)
             continue

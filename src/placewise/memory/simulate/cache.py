@@ -3,7 +3,8 @@
 A tag stands for a line of up to 16 sectors; a miss fetches only the sectors asked for. What is
 replaced is up to the policy: ``lru``, ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways
 drawn with given probabilities (``weighted``, which Mei et al. 2014 found in Fermi's L1). An empty
-way is always taken first. The ways of a set lie side by side and are compared all at once.
+way is always taken first. The ways of a set lie side by side and are compared all at once; where
+the order of use or of arrival decides (``lru``, ``fifo``), they lie in it, the newest first.
 """
 
 from __future__ import annotations
@@ -21,12 +22,10 @@ from placewise.machine.details import POLICIES
 from placewise.memory.simulate.lanes import (
     apart,
     bits,
-    equal8,
     equal16,
     inlined,
     lowest,
-    oldest8,
-    oldest16,
+    push16,
 )
 
 LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
@@ -36,6 +35,9 @@ EMPTY, NO_WAY = -1, -2
 DIRTY = 16
 """Bit of a way's state where the dirty sectors start; below are the valid ones."""
 VALID = (1 << DIRTY) - 1
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SPARE = 16
+"""Words behind the last set, and of a line of the processor's caches."""
 MOST_TREE_WAYS = 64
 
 WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
@@ -44,6 +46,7 @@ fetched, or a write that is handed on at once. Writes are of whole sectors and f
 BYPASS = 4
 """Added to a write that makes no room for a line that is missing."""
 
+COLUMNS = 11
 (
     FIRST_WAY,
     SETS,
@@ -56,7 +59,7 @@ BYPASS = 4
     FIRST_SEED,
     FIRST_SHARE,
     LANES,
-) = range(11)
+) = range(COLUMNS)
 """Columns of :attr:`Caches.geometry`."""
 
 Int = Any
@@ -82,29 +85,28 @@ class Geometry:
 
     @property
     def lanes(self) -> int:
-        """Words that a set's ways take, so that they can be compared 8 or 16 at a time."""
-        return 8 if self.ways <= 8 else -(-self.ways // 16) * 16
+        """Words that a set's ways take, so that they can be compared 16 at a time."""
+        return -(-self.ways // 16) * 16
 
 
 class Caches(NamedTuple):
     """The state of caches of several geometries. Ways lie by cache, instance, set and way."""
 
     tags: NDArray[np.int32]
-    """Line number of each way, EMPTY where there is none."""
+    """Line number of each way, EMPTY where there is none. Behind the last set is one more, which
+    belongs to no cache."""
     held: NDArray[np.uint32]
     """Sectors of each way: valid, and from bit DIRTY on written and not yet written back."""
-    stamp: NDArray[np.int32]
-    """Time of each way's last use, modulo 2**32 (lru alone)."""
-    filled: NDArray[np.int32]
-    """Ways of each set that hold a line: the first ones."""
-    turn: NDArray[np.uint64]
-    """Of each set: bits of its pseudo-LRU tree, node 1 the root; the way that comes next (fifo)."""
+    dirty: NDArray[np.int64]
+    """(1,) sectors that are newer than what lies below, of all caches."""
+    tree: NDArray[np.uint64]
+    """Of each set: bits of its pseudo-LRU tree, node 1 the root."""
     seed: NDArray[np.uint64]
     """State of each instance's random numbers, never 0."""
     share: NDArray[np.float64]
     """Upper ends of the ways' shares of the unit interval, by cache."""
     geometry: NDArray[np.int64]
-    """(caches, 11)"""
+    """(caches, COLUMNS)"""
 
 
 class Shape(NamedTuple):
@@ -127,7 +129,7 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
     than 64."""
     rows, shares = [], [np.zeros(0)]
-    tags: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
+    sets: list[NDArray[np.int32]] = []
     way = row = instance = share = 0
     for g in geometries:
         if g.policy == "plru" and (g.ways & (g.ways - 1) or g.ways > MOST_TREE_WAYS):
@@ -140,27 +142,30 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
         part = np.array(g.probabilities or (1.0,) * g.ways)
         shares.append(np.cumsum(part) / part.sum())
         one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
-        tags.append(np.tile(one_set, g.instances * g.sets))
-        way += tags[-1].size
+        sets.append(np.tile(one_set, g.instances * g.sets))
+        way += sets[-1].size
         row += g.instances * g.sets
         instance += g.instances
         share += g.ways
     numbers = np.arange(instance, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * seed + 1)
+    tags = _aligned(way + SPARE, np.int32)
+    tags[:] = np.concatenate([*sets, np.full(SPARE, NO_WAY, np.int32)])
     return Caches(
-        np.concatenate(tags),
-        np.zeros(way, np.uint32),
-        np.zeros(way, np.int32),
-        np.zeros(row, np.int32),
+        tags,
+        _aligned(way + SPARE, np.uint32),
+        np.zeros(1, np.int64),
         np.zeros(row, np.uint64),
-        numbers * np.uint64(0x9E3779B97F4A7C15),
+        numbers * GOLDEN,
         np.concatenate(shares),
-        np.array(rows, np.int64).reshape(-1, 11),
+        np.array(rows, np.int64).reshape(-1, COLUMNS),
     )
 
 
-def dirty_sectors(c: Caches) -> int:
-    """Sectors held that are newer than what lies below."""
-    return int(np.bitwise_count(c.held >> np.uint32(DIRTY)).sum())
+def _aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
+    """Zeros that start at a line of the processor's caches, as sets then do."""
+    room = np.zeros(size + SPARE, kind)
+    skipped = -room.ctypes.data % (SPARE * room.itemsize) // room.itemsize
+    return room[skipped : skipped + size]
 
 
 def held_sectors(c: Caches) -> float:
@@ -194,7 +199,7 @@ def set_of(g: Shape, line: Int) -> Int:
     """Set that a line belongs to."""
     sets = np.uint64(g.sets)
     if g.hashed:
-        mixed = (np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+        mixed = (np.uint64(line) * GOLDEN) >> np.uint64(32)
         return np.int64((mixed * sets) >> np.uint64(32))
     if sets & (sets - np.uint64(1)) == np.uint64(0):
         return np.int64(np.uint64(line) & (sets - np.uint64(1)))
@@ -202,7 +207,7 @@ def set_of(g: Shape, line: Int) -> Int:
 
 
 @inlined
-def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
+def drawn(seed: NDArray[np.uint64], at: Int) -> Any:
     """64 random bits by xorshift64* (Vigna 2016)."""
     x = seed[at]
     x ^= x >> np.uint64(12)
@@ -210,6 +215,12 @@ def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
     x ^= x >> np.uint64(27)
     seed[at] = x
     return x * np.uint64(2685821657736338717)
+
+
+@inlined
+def drawn_way(bits_: Any, ways: Int) -> Int:
+    """One of the ways, all alike."""
+    return np.int64(((bits_ >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
 
 
 @apart
@@ -237,23 +248,9 @@ def _pointed_at(tree: Any, ways: Int) -> Int:
 
 
 @apart
-def _least_recent(stamp: NDArray[np.int32], first: Int, lanes: Int, ways: Int, now: Int) -> Int:
-    """Way whose last use is the longest ago."""
-    if lanes == 8:
-        return lowest(oldest8(stamp, first, np.int32(now), np.int32(ways)) & 0xFF)
-    best, chosen = np.int64(-1), np.int64(0)
-    for at in range(0, lanes, 16):
-        found = oldest16(stamp, first + at, np.int32(now), np.int32(ways - at))
-        if found >> 16 > best:
-            best = found >> 16
-            chosen = at + lowest(found & 0xFFFF)
-    return chosen
-
-
-@apart
-def _drawn_by_share(share: NDArray[np.float64], first: Int, ways: Int, drawn: Any) -> Int:
+def _drawn_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) -> Int:
     """Way whose share of the unit interval holds a random number."""
-    place = np.float64(drawn >> np.uint64(11)) * (1.0 / (1 << 53))
+    place = np.float64(bits_ >> np.uint64(11)) * (1.0 / (1 << 53))
     way = np.int64(0)
     while way < ways - 1 and place >= share[first + way]:
         way += 1
@@ -261,38 +258,41 @@ def _drawn_by_share(share: NDArray[np.float64], first: Int, ways: Int, drawn: An
 
 
 @inlined
-def _replaced(c: Caches, g: Shape, instance: Int, row: Any, first: Int, now: Int) -> Int:
-    """Way of a set that a new line gets."""
-    filled = np.int64(c.filled[row])
-    if filled < g.ways:
-        c.filled[row] = filled + 1
-        return filled
-    if g.policy == LRU:
-        return np.int64(_least_recent(c.stamp, first, g.lanes, g.ways, now))
-    if g.policy == FIFO:
-        way = np.int64(c.turn[row])
-        c.turn[row] = way + 1 if way + 1 < g.ways else 0
-        return way
-    if g.policy == PLRU:
-        return np.int64(_pointed_at(c.turn[row], g.ways))
-    drawn = _drawn(c.seed, np.uintp(g.first_seed + instance))
-    if g.policy == RANDOM:
-        return np.int64(((drawn >> np.uint64(32)) * np.uint64(g.ways)) >> np.uint64(32))
-    return np.int64(_drawn_by_share(c.share, g.first_share, g.ways, drawn))
-
-
-@inlined
 def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
-    """Way of a set that holds a line; -1 where none does."""
-    if lanes == 8:
-        found = equal8(tags, first, np.int32(line))
-        return lowest(found) if found else np.int64(-1)
+    """The first way of a set that holds a line, or nothing (EMPTY); -1 where none does."""
     at = np.int64(0)
     found = equal16(tags, first, np.int32(line))
     while not found and at + 16 < lanes:
         at += 16
         found = equal16(tags, first + at, np.int32(line))
     return at + lowest(found) if found else np.int64(-1)
+
+
+@apart
+def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
+    """Way of a set that a new line gets."""
+    if g.policy <= FIFO:
+        return np.int64(g.ways - 1)
+    way = _way_of(c.tags, first, g.lanes, EMPTY)
+    if way >= 0:
+        return way
+    if g.policy == PLRU:
+        return np.int64(_pointed_at(c.tree[np.uintp(row)], g.ways))
+    random = drawn(c.seed, np.uintp(g.first_seed + instance))
+    if g.policy == RANDOM:
+        return drawn_way(random, g.ways)
+    return np.int64(_drawn_by_share(c.share, g.first_share, g.ways, random))
+
+
+@inlined
+def _push(words: Any, first: Int, value: Int, way: Int) -> None:
+    """Put a value before the words of a set; those up to ``way`` move on, that of ``way`` out."""
+    at = np.int64(0)
+    while at <= way:
+        last = np.int64(words[np.uintp(first + at + 15)])
+        push16(words, first + at, value, way - at)
+        value = last
+        at += 16
 
 
 @inlined
@@ -316,52 +316,59 @@ def _grown(missing: Int, grain: Int) -> Int:
 
 @inlined
 def access_line(
-    c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, kind: Int, now: Int
+    c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, kind: Int
 ) -> tuple[Int, Int, Int, Int]:
     """Access sectors of one line, below 2**31, of the cache of shape ``g``.
 
-    ``kind`` is READ, or WRITE_BACK or WRITE_THROUGH, with or without BYPASS. ``now`` grows from
-    access to access of an instance.
+    ``kind`` is READ, or WRITE_BACK or WRITE_THROUGH, with or without BYPASS.
     Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
     driven out, and that line (EMPTY where there was none).
     """
     place = set_of(g, line) + instance * g.sets
-    row = np.uintp(g.first_set + place)
+    row = g.first_set + place
     first = g.first_way + place * g.lanes
     out = np.int64(0)
     victim = np.int64(EMPTY)
     way = _way_of(c.tags, first, g.lanes, line)
-    if way < 0:
+    found = way >= 0
+    held = np.int64(0)
+    if found:
+        held = np.int64(c.held[np.uintp(first + way)])
+    else:
         if kind & BYPASS:
             return wanted, np.int64(0), out, victim
-        way = _replaced(c, g, instance, row, first, now)
+        way = _replaced(c, g, instance, row, first)
         at = np.uintp(first + way)
         victim = np.int64(c.tags[at])
         out = np.int64(c.held[at]) >> DIRTY
-        c.tags[at] = line
-        c.held[at] = 0
-    at = np.uintp(first + way)
-    if g.policy == LRU:
-        c.stamp[at] = np.int32(now)
-    elif g.policy == PLRU:
-        _point_away(c.turn, row, way, g.ways)
-    held = np.int64(c.held[at])
+        if out:
+            c.dirty[0] -= bits(out)
     missing = wanted & ~held
     fetched = np.int64(0)
     if kind == READ:
         if missing:
             fetched = missing if g.grain == 1 else _grown(missing, g.grain) & ~held
-            c.held[at] = held | fetched
+            held |= fetched
     elif kind & WRITE_THROUGH:
-        c.held[at] = held | wanted
+        held |= wanted
     else:
-        c.held[at] = held | wanted | (wanted << DIRTY)
+        c.dirty[0] += bits(wanted & ~(held >> DIRTY))
+        held |= wanted | (wanted << DIRTY)
+    if g.policy == LRU or (g.policy == FIFO and not found):
+        _push(c.tags, first, line, way)
+        _push(c.held, first, held, way)
+    else:
+        at = np.uintp(first + way)
+        c.tags[at] = line
+        c.held[at] = held
+        if g.policy == PLRU:
+            _point_away(c.tree, np.uintp(row), way, g.ways)
     return missing, fetched, out, victim
 
 
 @apart
 def _access_split(
-    c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int, now: Int
+    c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int
 ) -> tuple[Int, Int, Int]:
     """A request whose line is several of the cache's own."""
     missing, fetched, lost = np.int64(0), np.int64(0), np.int64(0)
@@ -369,9 +376,7 @@ def _access_split(
     for k in range(g.split):
         wanted = (sectors >> (k * own)) & ((np.int64(1) << own) - 1)
         if wanted:
-            absent, taken, out, _ = access_line(
-                c, g, instance, line * g.split + k, wanted, kind, now
-            )
+            absent, taken, out, _ = access_line(c, g, instance, line * g.split + k, wanted, kind)
             missing |= absent << (k * own)
             fetched |= taken << (k * own)
             lost += bits(out)
@@ -387,7 +392,6 @@ def access(
     sectors: Int,
     per_line: Int,
     kind: Int,
-    now: Int,
 ) -> tuple[Int, Int, Int]:
     """Access sectors of a request's line in one instance of cache ``number``.
 
@@ -397,9 +401,9 @@ def access(
     """
     g = shape_of(c.geometry, number)
     if g.split == 1:
-        missing, fetched, out, _ = access_line(c, g, instance, line, sectors, kind, now)
+        missing, fetched, out, _ = access_line(c, g, instance, line, sectors, kind)
         return missing, fetched, bits(out)
-    missing, fetched, lost = _access_split(c, g, instance, line, sectors, per_line, kind, now)
+    missing, fetched, lost = _access_split(c, g, instance, line, sectors, per_line, kind)
     return missing, fetched, lost
 
 
@@ -409,7 +413,7 @@ def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
     g = shape_of(c.geometry, 0)
     lacking = np.int64(0)
     for k in range(lines.shape[0]):
-        missing, _, _, _ = access_line(c, g, 0, lines[k], 1, READ, k)
+        missing, _, _, _ = access_line(c, g, 0, lines[k], 1, READ)
         lacking += missing
     return lacking
 
@@ -423,8 +427,7 @@ def one_access(
     sectors: Int,
     per_line: Int,
     kind: Int,
-    now: Int,
 ) -> tuple[Int, Int, Int]:
     """:func:`access` as a function of its own, for callers outside compiled code."""
-    missing, fetched, lost = access(c, number, instance, line, sectors, per_line, kind, now)
+    missing, fetched, lost = access(c, number, instance, line, sectors, per_line, kind)
     return missing, fetched, lost

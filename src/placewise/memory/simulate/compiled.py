@@ -21,6 +21,7 @@ from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
 from placewise.memory.simulate import cache, dram, l2, tlb
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
+from placewise.memory.simulate.forms import FORM
 from placewise.memory.simulate.lanes import pointer
 from placewise.memory.simulate.parts import Buffer, Cut
 from placewise.memory.simulate.patterns import Patterns
@@ -78,33 +79,34 @@ def _taker(version: int, offset: Any) -> Any:
                 carray(pointer(w[16]), (w[17], w[18]), np.int32),
                 carray(pointer(w[19]), (w[20],), rq.PAIR),
                 carray(pointer(w[21]), (w[22],), np.int64),
+                carray(pointer(w[23]), (w[24],), FORM),
             ),
-            Cut(w[56], w[57], w[58], w[59], w[60], w[61], w[62], w[63], w[64]),
+            Cut(w[58], w[59], w[60], w[61], w[62], w[63], w[64], w[65], w[66]),
             Patterns(
-                carray(pointer(w[23]), (w[24], w[25]), np.int64),
-                carray(pointer(w[26]), (w[27],), np.int64),
+                carray(pointer(w[25]), (w[26], w[27]), np.int64),
                 carray(pointer(w[28]), (w[29],), np.int64),
-                carray(pointer(w[30]), (w[31], w[32]), np.int64),
-                carray(pointer(w[33]), (w[34],), np.int64),
-                carray(pointer(w[35]), (w[36],), np.uint32),
+                carray(pointer(w[30]), (w[31],), np.int64),
+                carray(pointer(w[32]), (w[33], w[34]), np.int64),
+                carray(pointer(w[35]), (w[36],), np.int64),
+                carray(pointer(w[37]), (w[38],), np.uint32),
             ),
             Buffer(
-                carray(pointer(w[37]), (w[38],), np.int64),
-                carray(pointer(w[39]), (w[40], w[41]), np.int64),
-                carray(pointer(w[42]), (w[43],), np.bool_),
-                carray(pointer(w[44]), (w[45],), np.int64),
-                carray(pointer(w[46]), (w[47],), np.int32),
-                carray(pointer(w[48]), (w[49],), np.int64),
+                carray(pointer(w[39]), (w[40],), np.int64),
+                carray(pointer(w[41]), (w[42], w[43]), np.int64),
+                carray(pointer(w[44]), (w[45],), np.bool_),
+                carray(pointer(w[46]), (w[47],), np.int64),
+                carray(pointer(w[48]), (w[49],), np.int32),
                 carray(pointer(w[50]), (w[51],), np.int64),
                 carray(pointer(w[52]), (w[53],), np.int64),
+                carray(pointer(w[54]), (w[55],), np.int64),
             ),
-            carray(pointer(w[54]), (w[55],), np.int64),
+            carray(pointer(w[56]), (w[57],), np.int64),
         )
 
     return take
 
 
-WORDS = 65
+WORDS = 67
 """Of :func:`words_of`."""
 
 

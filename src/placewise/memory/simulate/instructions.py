@@ -148,13 +148,9 @@ def _pass(state: Caches, rounds: list[tuple[NDArray[np.int64], float]]) -> float
 
 @njit(cache=True, nogil=True)
 def _missed(state: Caches, lines: NDArray[np.int64]) -> Int:
-    """Lines of a sequence that are not found in the cache; its time goes on from call to call."""
+    """Lines of a sequence that are not found in the cache."""
     missed = 0
-    now = np.int64(0)
-    for way in range(state.stamp.shape[0]):
-        now = max(now, state.stamp[way])
     for k in range(lines.shape[0]):
-        now += 1
-        absent, _, _ = access(state, 0, 0, lines[k], 1, 1, 1, now)
+        absent, _, _ = access(state, 0, 0, lines[k], 1, 1, 1)
         missed += absent
     return missed

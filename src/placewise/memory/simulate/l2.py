@@ -9,22 +9,23 @@ from placewise.memory.simulate.cache import (
     BYPASS,
     LRU,
     READ,
+    WRITE_BACK,
     WRITE_THROUGH,
     Caches,
     Int,
     Shape,
     access_line,
     is_held,
-    set_of,
     shape_of,
 )
 from placewise.memory.simulate.dram import Log
 from placewise.memory.simulate.lanes import apart, bits, prefetch
 from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECTOR_BIT, SECTORS
-from placewise.memory.simulate.requests import LOAD, STORE, Pairs
+from placewise.memory.simulate.plain import access_recent, first_ways, is_plain
+from placewise.memory.simulate.requests import LOAD, Pairs
 from placewise.memory.simulate.wave import AT_ONCE, Missed, Room, Wave
 
-ROWS_AHEAD = 12
+SETS_AHEAD = 16
 """Parts by which sets of L2 are fetched ahead."""
 
 
@@ -36,10 +37,9 @@ def run_l2(
     cache: Caches,
     per_line: int,
     share: int,
-    start: Int,
     asked: NDArray[np.int64],
-    hits: NDArray[np.int64],
-    fetched: NDArray[np.int64],
+    lacking: NDArray[np.int64],
+    beyond: NDArray[np.int64],
     written: NDArray[np.int64],
     room: Room,
     write: int,
@@ -49,10 +49,10 @@ def run_l2(
     """Run what all SMs missed of one share of the lines through that share of L2, in the order of
     rounds, within a round by SM.
 
-    ``asked``, ``hits`` and ``fetched`` (pairs,) count sectors of loads and atomics, those found and
-    those fetched, ``written`` (1,) sectors written to DRAM; ``start`` as in
-    :func:`run_sms`. ``write`` is what a store does; what leaves the cache is added to ``log`` if
-    that has room, rounds counted from ``first_round`` on.
+    ``asked``, ``lacking`` and ``beyond`` (pairs,) count sectors, those not found and those fetched
+    with them, all of no meaning for stores; ``written`` (1,) sectors written to DRAM. ``write`` is
+    what a store does; what leaves the cache is added to ``log`` if that has room, rounds counted
+    from ``first_round`` on.
     """
     sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.alive
@@ -66,7 +66,6 @@ def run_l2(
             busy[count] = sm
             count += 1
     turn = 0
-    now = start
     n = np.int64(0)
     while count:
         left = 0
@@ -80,10 +79,9 @@ def run_l2(
                 n += 1
                 if n == AT_ONCE:
                     _last_cache(
-                        n, now, share, pairs, cache, per_line, room, missed, asked, hits, fetched,
+                        n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond,
                         written, write, log,
                     )  # fmt: skip
-                    now += n
                     n = np.int64(0)
             at[source] = i
             if i < stop:
@@ -92,27 +90,13 @@ def run_l2(
         count = left
         turn += 1
     _last_cache(
-        n,
-        now,
-        share,
-        pairs,
-        cache,
-        per_line,
-        room,
-        missed,
-        asked,
-        hits,
-        fetched,
-        written,
-        write,
-        log,
+        n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write, log
     )
 
 
 @apart
 def _last_cache(
     n: Int,
-    now: Int,
     share: Int,
     pairs: Pairs,
     cache: Caches,
@@ -120,33 +104,71 @@ def _last_cache(
     room: Room,
     missed: Missed,
     asked: NDArray[np.int64],
-    hits: NDArray[np.int64],
-    fetched: NDArray[np.int64],
+    lacking: NDArray[np.int64],
+    beyond: NDArray[np.int64],
     written: NDArray[np.int64],
     write: int,
     log: Log,
 ) -> None:
-    """Run ``n`` parts in their order through a share of L2; ``now`` is the time before."""
+    """Run ``n`` parts in their order through a share of L2."""
+    shift = LINE_BIT + missed.length.shape[0] - 1
+    g = shape_of(cache.geometry, 0)
+    if not is_plain(g) or g.policy != LRU or write != WRITE_BACK or log.part.shape[0]:
+        _last_in_detail(
+            n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write,
+            log,
+        )  # fmt: skip
+        return
+    order, first_way, rows = room.order, room.first_way, pairs.rows
+    first_ways(g, 0, order, n, shift, first_way)
+    out = fresh = np.int64(0)
+    for k in range(n):
+        ahead = first_way[np.uintp(k + SETS_AHEAD)]
+        prefetch(cache.tags, ahead)
+        prefetch(cache.held, ahead)
+        part = order[np.uintp(k)]
+        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+        sectors = (part >> SECTOR_BIT) & SECTORS
+        dirty = sectors & -np.int64(rows[p].kind != LOAD)
+        first = first_way[np.uintp(k)]
+        missing, lost, turned = access_recent(cache, g, first, part >> shift, sectors, dirty)
+        out += bits(lost)
+        fresh += bits(turned)
+        asked[p] += bits(sectors)
+        lacking[p] += bits(missing)
+    written[0] += out
+    cache.dirty[0] += fresh - out
+
+
+@apart
+def _last_in_detail(
+    n: Int,
+    share: Int,
+    pairs: Pairs,
+    cache: Caches,
+    per_line: int,
+    room: Room,
+    missed: Missed,
+    asked: NDArray[np.int64],
+    lacking: NDArray[np.int64],
+    beyond: NDArray[np.int64],
+    written: NDArray[np.int64],
+    write: int,
+    log: Log,
+) -> None:
+    """The same for a cache of any kind, and with what leaves it noted."""
     order = room.order
     share_shift = missed.length.shape[0] - 1
     g = shape_of(cache.geometry, 0)
     own = per_line // g.split
     whole = (np.int64(1) << own) - 1
-    logged = log.part.shape[0] > 0
     out = np.int64(0)
     for k in range(n):
         part = order[k]
-        if k + ROWS_AHEAD < n:
-            ahead = set_of(g, (order[k + ROWS_AHEAD] >> (LINE_BIT + share_shift)) * g.split)
-            prefetch(cache.tags, ahead * g.lanes)
-            prefetch(cache.held, ahead * g.lanes)
-            if g.policy == LRU:
-                prefetch(cache.stamp, ahead * g.lanes)
         p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
         sectors = (part >> SECTOR_BIT) & SECTORS
         line = (part >> (LINE_BIT + share_shift)) * g.split
-        kind = pairs.rows[p].kind
-        how = np.int64(READ if kind == LOAD else write)
+        how = np.int64(READ if pairs.rows[p].kind == LOAD else write)
         shift = np.int64(0)
         while sectors:
             wanted = sectors & whole
@@ -154,16 +176,15 @@ def _last_cache(
                 present = True
                 if how & BYPASS:
                     present = is_held(cache, g, line)
-                missing, taken, lost, victim = access_line(cache, g, 0, line, wanted, how, now + k)
+                missing, taken, lost, victim = access_line(cache, g, 0, line, wanted, how)
                 passed = np.int64(0)
                 if how & WRITE_THROUGH or (how & BYPASS and not present):
                     passed = wanted
                 out += bits(lost) + bits(passed)
-                if kind != STORE:
-                    asked[p] += bits(wanted)
-                    hits[p] += bits(wanted & ~missing)
-                    fetched[p] += bits(taken)
-                if logged:
+                asked[p] += bits(wanted)
+                lacking[p] += bits(missing)
+                beyond[p] += bits(taken) - bits(missing)
+                if log.part.shape[0]:
                     number = room.turn[k]
                     if taken | passed:
                         _note(log, g, line, (taken | passed) << shift, share, share_shift, number)

@@ -10,6 +10,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 _I32 = ir.IntType(32)
+_WORDS = ir.VectorType(_I32, 16)
 
 apart = njit(nogil=True, error_model="numpy", _nrt=False)
 """Compiles a function that others call. It can allocate nothing, so that handing arrays on does not
@@ -18,72 +19,111 @@ inlined = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
 """The same, put into its callers."""
 
 
-def _vector(context: Any, builder: Any, array: tuple[Any, Any], at: Any, lanes: int) -> Any:
-    """``lanes`` words of an array of 32-bit words, from ``at`` on."""
-    kind, value = array
-    data = context.make_array(kind)(context, builder, value).data
-    shape = ir.VectorType(_I32, lanes)
-    place = builder.bitcast(builder.gep(data, [at]), shape.as_pointer())
-    loaded = builder.load(place)
-    loaded.align = 4
-    return loaded
+def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Pointer to 16 words of an array of 32-bit words, from a place on."""
+    array, at = arguments[:2]
+    data = context.make_array(signature.args[0])(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), _WORDS.as_pointer())
 
 
-def _splat(builder: Any, value: Any, lanes: int) -> Any:
-    shape = ir.VectorType(_I32, lanes)
-    one = builder.insert_element(ir.Constant(shape, ir.Undefined), value, ir.Constant(_I32, 0))
-    picks = ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes)
-    return builder.shuffle_vector(one, ir.Constant(shape, ir.Undefined), picks)
+def _splat(builder: Any, value: Any) -> Any:
+    undefined = ir.Constant(_WORDS, ir.Undefined)
+    one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(one, undefined, ir.Constant(_WORDS, [0] * 16))
 
 
-def _equal(lanes: int) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array, at, value = arguments
-        found = _vector(context, builder, (signature.args[0], array), at, lanes)
-        same = builder.icmp_signed("==", found, _splat(builder, value, lanes))
-        return builder.zext(builder.bitcast(same, ir.IntType(lanes)), ir.IntType(64))
-
-    def typed(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
-        return types.int64(array, types.int64, types.int32), generate
-
-    return typed
-
-
-def _youngest(lanes: int) -> Any:
-    """Largest of the unsigned differences now - word among the first ``count`` words."""
+@intrinsic
+def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
+    """Bit n is set where word ``at + n`` of a 32-bit array has a value, int32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array, at, now, count = arguments
-        stamps = _vector(context, builder, (signature.args[0], array), at, lanes)
-        shape = ir.VectorType(_I32, lanes)
-        age = builder.sub(_splat(builder, now, lanes), stamps)
-        number = ir.Constant(shape, list(range(lanes)))
-        present = builder.icmp_signed("<", number, _splat(builder, count, lanes))
-        age = builder.select(present, age, ir.Constant(shape, [0] * lanes))
-        reduce = builder.module.declare_intrinsic(
-            f"llvm.vector.reduce.umax.v{lanes}i32", (), ir.FunctionType(_I32, [shape])
-        )
-        oldest = builder.call(reduce, [age])
-        same = builder.icmp_signed("==", age, _splat(builder, oldest, lanes))
-        same = builder.and_(same, present)
-        flags = builder.zext(builder.bitcast(same, ir.IntType(lanes)), ir.IntType(64))
-        # The age and where it is found, in one word.
-        high = builder.shl(builder.zext(oldest, ir.IntType(64)), ir.Constant(ir.IntType(64), 16))
-        return builder.or_(high, flags)
+        found = builder.load(_place(context, builder, signature, arguments))
+        found.align = 4
+        same = builder.icmp_signed("==", found, _splat(builder, arguments[2]))
+        return builder.zext(builder.bitcast(same, ir.IntType(16)), ir.IntType(64))
 
-    def typed(_context: Any, array: Any, at: Any, now: Any, count: Any) -> Any:  # noqa: ARG001
-        return types.int64(array, types.int64, types.int32, types.int32), generate
-
-    return typed
+    return types.int64(array, types.int64, types.int32), generate
 
 
-equal8 = intrinsic(_equal(8))
-equal16 = intrinsic(_equal(16))
-"""``(array, at, value)``: bit n is set where word ``at + n`` of a 32-bit array has that value."""
-oldest8 = intrinsic(_youngest(8))
-oldest16 = intrinsic(_youngest(16))
-"""``(array, at, now, count)``: the largest of ``now - word`` (modulo 2**32) among the first
-``count`` words from ``at`` on, shifted left by 16, and below it a bit for each word that has it."""
+def _of_words(name: str, extra: int, test: Any) -> Any:
+    """A function of (array, at, …): a bit for each of 16 words of an int32 array that passes a
+    test, given the words, those before each of them, and ``extra`` numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def words(back: int) -> Any:
+            at = builder.sub(arguments[1], ir.Constant(ir.IntType(64), back))
+            loaded = builder.load(_place(context, builder, signature, (arguments[0], at)))
+            loaded.align = 4
+            return loaded
+
+        given = [_splat(builder, builder.trunc(a, _I32)) for a in arguments[2:]]
+        passed = test(builder, words, *given)
+        return builder.zext(builder.bitcast(passed, ir.IntType(16)), ir.IntType(64))
+
+    def one(_context: Any, array: Any, at: Any, a: Any) -> Any:  # noqa: ARG001
+        return types.int64(array, types.int64, types.int64), generate
+
+    def three(_context: Any, array: Any, at: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
+        return types.int64(array, *(types.int64,) * 4), generate
+
+    chosen = one if extra == 1 else three
+    chosen.__name__ = name
+    return intrinsic(chosen)
+
+
+changes16 = _of_words(
+    "changes16",
+    1,
+    lambda b, words, shift: b.icmp_signed("!=", b.ashr(words(0), shift), b.ashr(words(1), shift)),
+)
+"""``(array, at, shift)``: bit n is set where word ``at + n``, shifted right, is not that before."""
+falls16 = _of_words(
+    "falls16",
+    1,
+    lambda b, words, shift: b.icmp_signed("<", b.ashr(words(0), shift), b.ashr(words(1), shift)),
+)
+"""The same where it is less than that before."""
+field16 = _of_words(
+    "field16",
+    3,
+    lambda b, words, shift, mask, value: b.icmp_signed(
+        "==", b.and_(b.ashr(words(0), shift), mask), value
+    ),
+)
+"""``(array, at, shift, mask, value)``: the same where bits of it have a value."""
+
+
+@intrinsic
+def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  # noqa: ARG001
+    """Put a value before the 16 words of a 32-bit array from ``at`` on; those up to word
+    ``at + upto`` move on by one, and the last of them drops out."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, signature, arguments)
+        before = builder.load(place)
+        before.align = 4
+        # The value, then all lanes but the last.
+        picks = ir.Constant(_WORDS, [16, *range(15)])
+        value = _splat(builder, builder.trunc(arguments[2], _I32))
+        moved = builder.shuffle_vector(before, value, picks)
+        number = ir.Constant(_WORDS, list(range(16)))
+        last = _splat(builder, builder.trunc(arguments[3], _I32))
+        after = builder.select(builder.icmp_signed("<=", number, last), moved, before)
+        builder.store(after, place).align = 4
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def veiled(_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """An int64 whose value the compiler cannot reason about: it would make masks branches again."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.asm(ir.FunctionType(word, [word]), "", "=r,0", arguments, False)
+
+    return types.int64(types.int64), generate
 
 
 @intrinsic
@@ -131,6 +171,39 @@ def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
         return target.get_dummy_value()
 
     return types.void(array, types.int64), generate
+
+
+@intrinsic
+def hand_on4(
+    _context: Any,
+    source: Any,
+    at: Any,  # noqa: ARG001
+    order: Any,
+    turns: Any,
+    to: Any,  # noqa: ARG001
+    turn: Any,  # noqa: ARG001
+) -> Any:
+    """Copy four words ``source[at:]`` to ``order[to:]`` and ``turn`` to ``turns[to:]``, all int64;
+    bit n is set where the lowest bit of the n-th word is."""
+    shape = ir.VectorType(ir.IntType(64), 4)
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def place(k: int, at: Any) -> Any:
+            data = target.make_array(signature.args[k])(target, builder, arguments[k]).data
+            return builder.bitcast(builder.gep(data, [at]), shape.as_pointer())
+
+        words = builder.load(place(0, arguments[1]))
+        words.align = 8
+        builder.store(words, place(2, arguments[4])).align = 8
+        every = ir.Constant(shape, ir.Undefined)
+        for lane in range(4):
+            every = builder.insert_element(every, arguments[5], ir.Constant(_I32, lane))
+        builder.store(every, place(3, arguments[4])).align = 8
+        last = builder.trunc(words, ir.VectorType(ir.IntType(1), 4))
+        return builder.zext(builder.bitcast(last, ir.IntType(4)), ir.IntType(64))
+
+    kinds = source, types.int64, order, turns, types.int64, types.int64
+    return types.int64(*kinds), generate
 
 
 @intrinsic

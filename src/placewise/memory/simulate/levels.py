@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 from placewise.machine.machine import Machine
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import wave as wv
-from placewise.memory.simulate.cache import dirty_sectors, held_sectors, new_caches
+from placewise.memory.simulate.cache import held_sectors, new_caches
 from placewise.memory.simulate.dram import BankTraffic, bank_traffic, new_banks, new_log
 from placewise.memory.simulate.hierarchy import Hierarchy
-from placewise.memory.simulate.parts import Buffer, Cut
-from placewise.memory.simulate.requests import Pairs
+from placewise.memory.simulate.parts import (
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+    Buffer,
+    Cut,
+)
+from placewise.memory.simulate.requests import LOAD, STORE, Pairs
 from placewise.memory.simulate.tlb import TlbTraffic, new_tlbs, tlb_traffic
 
 THREADS = 2
@@ -53,17 +60,16 @@ class Levels:
         self._logs = [new_log(0) for _ in range(2)]
         self._tlbs = new_tlbs(machine, h.line_bytes, len(pairs.rows), seed)
         count = len(pairs.rows)
-        self._l1_hits = np.zeros((THREADS, count), np.int64)
+        self._l1_beyond = np.zeros((THREADS, count), np.int64)
         self._asked = np.zeros((THREADS, count), np.int64)
-        self._l2_hits = np.zeros((THREADS, count), np.int64)
-        self._fetched = np.zeros((THREADS, count), np.int64)
+        self._lacking = np.zeros((THREADS, count), np.int64)
+        self._l2_beyond = np.zeros((THREADS, count), np.int64)
         self._written = np.zeros((THREADS, 1), np.int64)
         per_sm = cut.resident * cut.warps
         allocates = [g.allocates for g in h.first]
         self._room = [
             wv.new_room(per_sm, sms, cut.resident, count, shares, allocates) for _ in range(THREADS)
         ]
-        self._parts = 0
         self._pool = ThreadPoolExecutor(THREADS)
 
     def run(self, buffer: Buffer) -> None:
@@ -92,24 +98,37 @@ class Levels:
         def first_caches(t: int) -> None:
             cp.run_sms(
                 bounds[t], bounds[t + 1], wave, self._pairs, self._first, self._per_line,
-                cut.warps, phased, self._parts, self._missed, self._l1_hits[t],
-                self._room[t],
+                cut.warps, phased, self._missed, self._l1_beyond[t], self._room[t],
             )  # fmt: skip
 
         def last_cache(t: int) -> None:
             cp.run_l2(
-                wave, self._pairs, self._missed, self._last[t], self._per_line, t, self._parts,
-                self._asked[t], self._l2_hits[t], self._fetched[t], self._written[t], self._room[t],
-                self._write, self._rounds, self._logs[t],
+                wave, self._pairs, self._missed, self._last[t], self._per_line, t,
+                self._asked[t], self._lacking[t], self._l2_beyond[t], self._written[t],
+                self._room[t], self._write, self._rounds, self._logs[t],
             )  # fmt: skip
 
         self._at_once(first_caches, THREADS)
-        self._at_once(last_cache, len(self._last))
+        if self._last:
+            self._at_once(last_cache, len(self._last))
+        else:
+            self._count_missed(wave)
         self._translate(wave)
         if self._banks:
             cp.run_banks(*self._logs, self._banks, cut.line_shift, cut.sector_shift)
         self._rounds += int(self._missed.rounds.max())
-        self._parts += parts
+
+    def _count_missed(self, wave: wv.Wave) -> None:
+        """Without a cache of the die DRAM is asked for all that caches of the SMs pass on."""
+        m = self._missed
+        lengths = zip(wave.sm_part, m.length[0], strict=False)
+        parts = np.concatenate([m.part[first : first + n] for first, n in lengths])
+        sectors = np.bitwise_count((parts >> SECTOR_BIT) & SECTORS)
+        counts = np.bincount(
+            (parts >> PAIR_BIT) & MOST_PAIRS, sectors, minlength=self._asked.shape[1]
+        )
+        self._asked[0] += counts.astype(np.int64)
+        self._lacking[0] += counts.astype(np.int64)
 
     def _at_once(self, work: Callable[[int], None], count: int) -> None:
         jobs: list[Any] = [self._pool.submit(work, n) for n in range(count)]
@@ -120,7 +139,7 @@ class Levels:
         if self._tlbs:
             m = self._missed
             room = np.empty(m.length.size, np.int64)
-            cp.run_tlbs(m.part, m.turn, m.length, wave.sm_part, self._tlbs, self._parts, room)
+            cp.run_tlbs(m.part, m.turn, m.length, wave.sm_part, self._tlbs, room)
 
     def close(self) -> None:
         """Nothing more will be run."""
@@ -129,23 +148,29 @@ class Levels:
     @property
     def l1_hits(self) -> NDArray[np.int64]:
         """(pairs,) sectors of loads found in a cache of the SM."""
-        return np.asarray(self._l1_hits.sum(0))
+        rows = self._pairs.rows
+        lacking = self.l2_asked - self._l1_beyond.sum(0)
+        return np.where(rows["kind"] == LOAD, rows["sectors"] - lacking, 0)
 
     @property
     def l2_asked(self) -> NDArray[np.int64]:
         """(pairs,) sectors of loads and atomics that the cache of the die was asked for: those that
         caches of an SM lacked, and what these fetch together with them."""
-        return np.asarray(self._asked.sum(0))
+        return self._of_reads(self._asked)
 
     @property
     def l2_hits(self) -> NDArray[np.int64]:
         """(pairs,) sectors of loads and atomics found in the cache of the die."""
-        return np.asarray(self._l2_hits.sum(0))
+        return self._of_reads(self._asked - self._lacking)
 
     @property
     def fetched(self) -> NDArray[np.int64]:
         """(pairs,) sectors fetched from DRAM."""
-        return np.asarray(self._fetched.sum(0))
+        return self._of_reads(self._lacking + self._l2_beyond)
+
+    def _of_reads(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(pairs,) of both threads' counts, those of stores left out."""
+        return np.where(self._pairs.rows["kind"] == STORE, 0, counts.sum(0))
 
     @property
     def written(self) -> int:
@@ -155,7 +180,7 @@ class Levels:
     @property
     def dirtied(self) -> int:
         """Sectors written while the cache of the die held no newer data of them than DRAM."""
-        return self.written + sum(dirty_sectors(c) for c in self._last)
+        return self.written + sum(int(c.dirty[0]) for c in self._last)
 
     @property
     def banks(self) -> BankTraffic | None:

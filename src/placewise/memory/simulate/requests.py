@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
+from placewise.memory.simulate.forms import FORM, add_formed, has_form, new_form
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     LAST,
@@ -26,6 +27,7 @@ from placewise.memory.simulate.parts import (
     Buffer,
     Cut,
     gather,
+    gather_rising,
     lane_parts,
     ranges,
 )
@@ -76,6 +78,8 @@ class Pairs(NamedTuple):
     """(pairs,) PAIR."""
     used: NDArray[np.int64]
     """(1,) pairs."""
+    forms: NDArray[Any]
+    """(sites,) FORM of the last access of each instruction that has one."""
 
 
 def new_pairs(sites: int, arrays: int) -> Pairs:
@@ -85,6 +89,7 @@ def new_pairs(sites: int, arrays: int) -> Pairs:
         np.full((max(1, sites), arrays + 1), -1, np.int32),
         np.zeros(most, PAIR),
         np.zeros(1, np.int64),
+        np.zeros(max(1, sites), FORM),
     )
 
 
@@ -165,62 +170,62 @@ def collect(
     """
     part, rows = buffer.part, pairs.rows
     n, n_segment = buffer.used[0], buffer.used[1]
-    room = part.shape[0] - MOST_PARTS
+    room = part.shape[0] - MOST_PARTS - 4
     last_seat, last_phase = state[SEAT], state[PHASE]
     first_block = state[FIRST_BLOCK]
     period_mask = np.int64(cut.period - 1) if cut.period & (cut.period - 1) == 0 else np.int64(-1)
     at, count = state[AT], np.int64(records.shape[0])
     why = np.int64(DONE)
     number = np.int64(0)
+    block, place = np.int64(-1), np.int64(0)
     while at < count:
         while number + 1 < runs.shape[0] and runs[number + 1].first <= at:
             number += 1
         run = runs[number]
         stop = np.int64(runs[number + 1].first) if number + 1 < runs.shape[0] else count
-        local = np.int64(run.block) - first_block
-        if local < 0 or local >= cut.sms * cut.resident:
-            why = np.int64(WAVE_ENDS)
-            state[NEXT_BLOCK] = run.block
-            break
+        if run.block != block:
+            local = np.int64(run.block) - first_block
+            if local < 0 or local >= cut.sms * cut.resident:
+                why = np.int64(WAVE_ENDS)
+                state[NEXT_BLOCK] = run.block
+                break
+            block = np.int64(run.block)
+            place = buffer.place[np.uintp(local)]
+            buffer.seen[place] |= state[LEFT_OUT] == 0
         if state[LEFT_OUT]:
             at = stop
             continue
-        place = buffer.place[np.uintp(local)]
-        buffer.seen[place] = True
         seat, phase = place * cut.warps + run.warp, np.int64(run.phase)
         fresh = seat != last_seat or phase != last_phase
         while at < stop:
             record = records[np.uintp(at)]
+            form = pairs.forms[np.uintp(record.site)]
+            formed = has_form(record, form)
             mask = np.int64(record.mask)
-            if mask == 0:
-                at += 1
-                continue
-            where = record.base if mask & 1 else _first_lane(record, mask)
-            start = where & ~OFFSET
-            array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
-            p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
-            if p < 0:
-                p = _new_pair(pairs, sites, cut, record.site, array)
+            if formed:
+                p = np.int64(form.pair)
+            else:
+                if mask == 0:
+                    at += 1
+                    continue
+                where = record.base if mask & 1 else _first_lane(record, mask)
+                array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
+                p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
                 if p < 0:
-                    why = np.int64(NO_PAIR)
-                    break
+                    p = _new_pair(pairs, sites, cut, record.site, array)
+                    if p < 0:
+                        why = np.int64(NO_PAIR)
+                        break
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
             if n > room or n_segment == buffer.segment.shape[0]:
                 why = np.int64(NO_ROOM)
                 break
-            if flags & COUNTED:
-                if record.row >= 0:
-                    found = keep_odd(patterns, p, mask, np.int64(record.row), offsets)
-                else:
-                    base = record.base - start
-                    shift = base & period_mask if period_mask >= 0 else base % cut.period
-                    upper = record.upper - record.base
-                    stride = np.int64(record.stride)
-                    found = count_pattern(patterns, p, shift, upper, stride, mask)
-                if not found:
-                    why = np.int64(NO_PATTERN)
-                    break
+            if flags & COUNTED and not _count(
+                record, where & ~OFFSET, p, mask, offsets, patterns, period_mask, cut
+            ):
+                why = np.int64(NO_PATTERN)
+                break
             if flags & ROUTED:
                 if fresh:
                     fresh = False
@@ -233,28 +238,19 @@ def collect(
                 elif flags & JOINS:
                     part[np.uintp(n - 1)] &= ~LAST
                 begun = n
-                width = np.int64(row.lane_bytes)
-                n = np.int64(-1)
-                frame = np.int64(-1)
-                if flags & IN_LOCAL:
-                    frame = seat * cut.frame_words * 32
-                elif record.row >= 0:
-                    its_row = np.int64(record.row)
-                    n = gather(offsets, its_row, bits(mask), width, row.head, buffer, begun, cut)
+                if formed:
+                    n, asked = add_formed(record, form, row.head, part, n, cut)
                 else:
-                    n = ranges(record, start, width, part, begun, row.head, cut)
-                if n < 0:
-                    n = lane_parts(
-                        record, start, offsets, width, row.head, frame, buffer, begun, cut
-                    )
-                asked = np.int64(0)
-                for k in range(begun, n):
-                    asked += bits((part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
-                part[np.uintp(n - 1)] |= LAST
+                    start = where & ~OFFSET
+                    frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
+                    n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
+                    if record.row < 0 and flags & (COUNTED | IN_LOCAL) == 0:
+                        width = np.int64(row.lane_bytes)
+                        new_form(record, form, width, p, start, cut)
                 row.sectors += asked
                 row.parts += n - begun
             row.requests += 1
-            row.lanes += bits(mask)
+            row.lanes += form.lanes if formed else bits(mask)
             at += 1
         if why != DONE:
             break
@@ -262,3 +258,53 @@ def collect(
     state[WHY], state[SEAT], state[PHASE] = why, last_seat, last_phase
     buffer.used[0], buffer.used[1] = n, n_segment
     return why
+
+
+@inlined
+def _count(
+    record: Any,
+    start: Int,
+    p: Int,
+    mask: Int,
+    offsets: Any,
+    patterns: Patterns,
+    period_mask: Int,
+    cut: Cut,
+) -> bool:
+    """Count an access by its pattern; False where there is no room."""
+    if record.row >= 0:
+        return bool(keep_odd(patterns, p, mask, np.int64(record.row), offsets))
+    base = record.base - start
+    shift = base & period_mask if period_mask >= 0 else base % cut.period
+    upper = record.upper - record.base
+    return bool(count_pattern(patterns, p, shift, upper, np.int64(record.stride), mask))
+
+
+@inlined
+def _add_parts(
+    record: Any, start: Int, frame: Int, row: Any, offsets: Any, buffer: Buffer, n: Int, cut: Cut
+) -> tuple[Int, Int]:
+    """Add the parts of an access without a form; how many there are now, and how many sectors were
+    added. ``frame`` as in :func:`lane_parts`."""
+    begun, width = n, np.int64(row.lane_bytes)
+    n = np.int64(-1)
+    if frame < 0 and record.row >= 0:
+        lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
+        asked = np.int64(0)
+        whole = first > 0 and first + 32 <= offsets.shape[0] and offsets.itemsize == 4
+        if whole and cut.line_shift - cut.sector_shift == 2:
+            n, asked = gather_rising(offsets, first, lanes, width, row.head, buffer, begun, cut)
+        if n < 0:
+            n, asked = gather(offsets, first, lanes, width, row.head, buffer, begun, cut)
+        if n >= 0:
+            buffer.part[np.uintp(n - 1)] |= LAST
+            return n, asked
+    if frame < 0 and record.row < 0:
+        n = ranges(record, start, width, buffer.part, begun, row.head, cut)
+    if n < 0:
+        n = lane_parts(record, start, offsets, width, row.head, frame, buffer, begun, cut)
+    asked = np.int64(0)
+    for k in range(begun, n):
+        asked += bits((buffer.part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
+    buffer.part[np.uintp(n - 1)] |= LAST
+    return n, asked

@@ -397,7 +397,7 @@ def _larger(buffer: Buffer) -> Buffer:
     """The buffer with twice the room, where it is nearly full."""
     parts, segments = (int(n) for n in buffer.used)
     part, segment = buffer.part, buffer.segment
-    if parts + MOST_PARTS >= len(part):
+    if parts + MOST_PARTS + 4 >= len(part):
         part = np.empty(2 * len(part), np.int64)
         part[:parts] = buffer.part[:parts]
     if segments == len(segment):

@@ -99,13 +99,12 @@ def run_tlbs(
     length: NDArray[np.int64],
     sm_part: NDArray[np.int64],
     tlbs: Tlbs,
-    start: Int,
     at: NDArray[np.int64],
 ) -> None:
     """Translate what all SMs passed on, in the order of rounds, within a round by SM.
 
     ``part``, ``turn`` and ``length`` are those of :class:`placewise.memory.simulate.wave.Missed`,
-    ``sm_part`` is the wave's; ``at`` (shares * SMs,) is room to work in, ``start`` the time before.
+    ``sm_part`` is the wave's; ``at`` (shares * SMs,) is room to work in.
     """
     shares, sms = length.shape
     size = part.shape[0] // shares
@@ -114,7 +113,7 @@ def run_tlbs(
         for sm in range(sms):
             at[share * sms + sm] = share * size + sm_part[sm]
             left += length[share, sm]
-    now, round_ = np.int64(start), np.int64(0)
+    round_ = np.int64(0)
     while left:
         for sm in range(sms):
             for share in range(shares):
@@ -122,8 +121,7 @@ def run_tlbs(
                 end = share * size + sm_part[sm] + length[share, sm]
                 i = at[k]
                 while i < end and turn[i] <= round_:
-                    now += 1
-                    _translate(tlbs, sm, part[i], now)
+                    _translate(tlbs, sm, part[i])
                     i += 1
                 left -= i - at[k]
                 at[k] = i
@@ -131,7 +129,7 @@ def run_tlbs(
 
 
 @apart
-def _translate(tlbs: Tlbs, sm: Int, part: Int, now: Int) -> None:
+def _translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
     level, levels = np.int64(0), tlbs.level.shape[0]
     line = part >> LINE_BIT
     missing = np.int64(1)
@@ -140,7 +138,7 @@ def _translate(tlbs: Tlbs, sm: Int, part: Int, now: Int) -> None:
         number = tlbs.level[level, FIRST_SET] + page % tlbs.level[level, SETS]
         g = shape_of(tlbs.caches.geometry, number)
         instance = sm // tlbs.level[level, SHARED_BY]
-        missing, _, _, _ = access_line(tlbs.caches, g, instance, page, 1, READ, now)
+        missing, _, _, _ = access_line(tlbs.caches, g, instance, page, 1, READ)
         tlbs.requests[level] += 1
         tlbs.hits[level] += 1 - missing
         level += 1

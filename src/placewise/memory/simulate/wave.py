@@ -9,24 +9,23 @@ in L2 round by round. Latencies do not hold warps back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
+    LRU,
     READ,
     WRITE_THROUGH,
     Caches,
     Int,
     Shape,
     access,
-    access_line,
     shape_of,
 )
-from placewise.memory.simulate.lanes import apart, bits, prefetch
+from placewise.memory.simulate.lanes import apart, bits, hand_on4, inlined, lowest, prefetch
 from placewise.memory.simulate.parts import (
-    LAST,
     LINE_BIT,
     MOST_PAIRS,
     PAIR_BIT,
@@ -34,14 +33,25 @@ from placewise.memory.simulate.parts import (
     SECTORS,
     Buffer,
 )
+from placewise.memory.simulate.plain import (
+    access_recent,
+    fetch_ahead,
+    first_ways,
+    is_plain,
+    read_drawn,
+)
 from placewise.memory.simulate.requests import LOAD, STORE, Pairs
 
 AT_ONCE = 2048
 """Parts that are put in order before they go through a cache: room for them is in the processor's
 own first cache, and each of the two loops has few variables."""
-AHEAD = 16
-"""Parts of its own that a warp has fetched ahead, when it starts on another eight (a cache line):
-one line is behind it, and the others' turns come before."""
+AHEAD = 32
+"""Parts of its own that a warp has fetched ahead."""
+SLACK = 16
+"""Room behind these: for four words that are copied at a time, and for looking ahead."""
+HINTS = 4096
+PLAIN, OTHER, PAST = range(3)
+"""Where parts go first: a plain cache, another, none of the SM."""
 _KEPT = ~np.int64(SECTORS << SECTOR_BIT)
 """Of a part, all but its sectors."""
 
@@ -92,9 +102,15 @@ class Room(NamedTuple):
     """(first caches,) whether stores bring lines in."""
     out: NDArray[np.int64]
     """(shares,)"""
+    hint: NDArray[np.int32]
+    """(HINTS,) of :func:`read_drawn`."""
+    past: NDArray[np.int64]
+    """(pairs,) which way parts go: PLAIN, OTHER or PAST."""
     order: NDArray[np.int64]
     turn: NDArray[np.int64]
-    """(AT_ONCE,) parts in the order in which they reach a cache, and the round of each."""
+    first_way: NDArray[np.int64]
+    """(AT_ONCE + SLACK,) parts in the order in which they reach a cache, the round of each, and the
+    first way of its set."""
 
 
 def new_room(
@@ -118,8 +134,11 @@ def new_room(
         # One more, as there may be no cache of the SM at all.
         allocates=np.array([*allocates, False], np.bool_),
         out=room(shares),
-        order=room(AT_ONCE),
-        turn=room(AT_ONCE),
+        hint=np.zeros(HINTS, np.int32),
+        past=room(pairs),
+        order=room(AT_ONCE + SLACK),
+        turn=room(AT_ONCE + SLACK),
+        first_way=room(AT_ONCE + SLACK),
     )
 
 
@@ -169,17 +188,16 @@ def run_sms(
     per_line: int,
     warps: int,
     phased: bool,
-    start: Int,
     missed: Missed,
-    hits: NDArray[np.int64],
+    beyond: NDArray[np.int64],
     room: Room,
 ) -> None:
     """Run the L1s of some SMs through a wave.
 
     ``caches`` are the first caches (instance: the SM); pairs with a number beyond them go to L2 at
     once, as stores and atomics do. ``warps`` make a block; ``phased``: segments are of several
-    phases. A line has ``per_line`` sectors; ``start`` is the number of parts in all waves before.
-    ``hits`` (pairs,) counts sectors that loads found.
+    phases. A line has ``per_line`` sectors. ``beyond`` (pairs,) counts sectors that loads fetch
+    together with those they lack.
     """
     per_sm = (wave.seat_segment.shape[0] - 1) // (wave.sm_part.shape[0] - 1)
     alive, segment, at, end, own_phase = room.alive, room.segment, room.at, room.end, room.own_phase
@@ -193,9 +211,13 @@ def run_sms(
         room.how[p] = READ if row.kind == LOAD else WRITE_THROUGH
         if row.kind == LOAD or (row.kind == STORE and room.allocates[row.cache]):
             room.first_of[p] = row.cache
+        plain = row.kind == LOAD and row.cache == 0 and is_plain(shape_of(caches.geometry, 0))
+        room.past[p] = PAST if room.first_of[p] == first_caches else PLAIN if plain else OTHER
     shares = missed.length.shape[0]
 
     for sm in range(first_sm, last_sm):
+        if first_caches and sm + 1 < last_sm:
+            fetch_ahead(caches, shape_of(caches.geometry, 0), sm + 1)
         count = 0
         first_seat = sm * per_sm
         for w in range(per_sm):
@@ -208,7 +230,6 @@ def run_sms(
         for share in range(shares):
             room.out[share] = wave.sm_part[sm]
         turn = 0
-        tick = start
         moved = True
         n = np.int64(0)
         while count:
@@ -223,20 +244,16 @@ def run_sms(
                     left += 1
                     continue
                 i = at[warp]
-                more = True
-                while more:
-                    part = parts[np.uintp(i)]
-                    i += 1
-                    if not i & 7:
-                        prefetch(parts, i + AHEAD)
-                    more = (part & LAST) == 0
-                    order[np.uintp(n)] = part
-                    turns[np.uintp(n)] = turn
-                    n += 1
-                    if n == AT_ONCE:
-                        _first_caches(sm, n, tick, caches, per_line, room, missed, hits)
-                        tick += n
+                prefetch(parts, i + AHEAD)
+                last = np.int64(0)
+                while not last:
+                    if n >= AT_ONCE:
+                        _first_caches(sm, n, caches, per_line, room, missed, beyond)
                         n = np.int64(0)
+                    last = hand_on4(parts, i, order, turns, n, turn)
+                    copied = lowest(last | 8) + 1
+                    i += copied
+                    n += copied
                 if i == end[warp]:
                     s = segment[warp] + 1
                     if s == seat_segment[first_seat + np.int64(warp) + 1]:
@@ -250,7 +267,7 @@ def run_sms(
                 left += 1
             count = left
             turn += 1
-        _first_caches(sm, n, tick, caches, per_line, room, missed, hits)
+        _first_caches(sm, n, caches, per_line, room, missed, beyond)
         missed.rounds[sm] = turn
         for share in range(shares):
             missed.length[share, sm] = room.out[share] - wave.sm_part[sm]
@@ -260,53 +277,117 @@ def run_sms(
 def _first_caches(
     sm: Int,
     n: Int,
-    tick: Int,
     caches: Caches,
     per_line: int,
     room: Room,
     missed: Missed,
-    hits: NDArray[np.int64],
+    beyond: NDArray[np.int64],
 ) -> None:
-    """Run ``n`` parts of an SM, in their order, through its caches; ``tick`` is the time before."""
-    order, turns, first_of, out = room.order, room.turn, room.first_of, room.out
+    """Run ``n`` parts of an SM, in their order, through its caches."""
     first_caches = np.int64(caches.geometry.shape[0])
-    share_mask = np.int64(missed.length.shape[0] - 1)
-    size = np.int64(missed.part.shape[0] // missed.length.shape[0])
-    missed_part, missed_turn = missed.part, missed.turn
-    g = shape_of(caches.geometry, 0) if first_caches else NO_SHAPE
-    simple = g.split == 1
-    last_key, last_held = np.int64(-1), np.int64(0)
-    for k in range(n):
-        part = order[k]
+    shares = np.int64(missed.length.shape[0])
+    size = np.int64(missed.part.shape[0] // shares)
+    g = NO_SHAPE
+    if first_caches:
+        g = shape_of(caches.geometry, 0)
+        if g.policy == LRU:
+            first_ways(g, sm, room.order, n, LINE_BIT, room.first_way)
+    # Where the next part of each share goes; a single share is all even.
+    even, odd = room.out[0], size + room.out[shares - 1]
+    k = np.int64(0)
+    while k < n:
+        if g.policy == LRU:
+            k, even, odd = _recent(k, n, caches, g, sm, room, missed, even, odd)
+        else:
+            k, even, odd = _drawn(k, n, caches, g, sm, room, missed, even, odd)
+        if k == n:
+            break
+        part = room.order[np.uintp(k)]
         p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
         sectors = (part >> SECTOR_BIT) & SECTORS
-        line = part >> LINE_BIT
-        cache = first_of[p]
-        if cache < first_caches:
-            key = (line << 8) | cache
-            how = room.how[p]
-            if key == last_key and how == READ and not sectors & ~last_held:
-                hits[p] += bits(sectors)
-                continue
-            if cache == 0 and simple:
-                missing, fetched, _, _ = access_line(caches, g, sm, line, sectors, how, tick + k)
-            else:
-                missing, fetched, _ = access(
-                    caches, cache, sm, line, sectors, per_line, how, tick + k
-                )
-            last_held = sectors if key != last_key else last_held | sectors
-            last_key = key
-            if how == READ:
-                hits[p] += bits(sectors & ~missing)
-                if not fetched:
+        how = room.how[p]
+        missing, fetched, _ = access(
+            caches, room.first_of[p], sm, part >> LINE_BIT, sectors, per_line, how
+        )
+        if how == READ:
+            sectors = fetched
+            beyond[p] += bits(fetched & ~missing)
+        even, odd = _pass_on(part, sectors, room.turn[np.uintp(k)], missed, even, odd)
+        k += 1
+    room.out[0] = even
+    if shares > 1:
+        room.out[1] = odd - size
+
+
+@inlined
+def _pass_on(
+    part: Int, sectors: Int, turn: Int, missed: Missed, even: Int, odd: Int
+) -> tuple[Int, Int]:
+    """Pass sectors of a part on, if there are any, to the share that the lowest bit of its line
+    number says; where the next parts of both go."""
+    is_odd = (part >> LINE_BIT) & np.int64(missed.length.shape[0] - 1)
+    to = np.uintp(even + ((odd - even) & -is_odd))
+    missed.part[to] = (part & _KEPT) | (sectors << SECTOR_BIT)
+    missed.turn[to] = turn
+    some = np.int64(sectors != 0)
+    return even + (some & ~is_odd), odd + (some & is_odd)
+
+
+def _plain_parts(read: Any) -> Any:
+    """Runs parts up to the next OTHER one through a first cache that is plain."""
+
+    @apart
+    def run(
+        k: Int,
+        n: Int,
+        caches: Caches,
+        g: Shape,
+        sm: Int,
+        room: Room,
+        missed: Missed,
+        even: Int,
+        odd: Int,
+    ) -> tuple[Int, Int, Int]:
+        order, turns, past = room.order, room.turn, room.past
+        last, last_held = np.int64(-1), np.int64(0)
+        while k < n:
+            part = order[np.uintp(k)]
+            how = past[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)]
+            sectors = (part >> SECTOR_BIT) & SECTORS
+            if how == PLAIN:
+                line = part >> LINE_BIT
+                if line == last and not sectors & ~last_held:
+                    k += 1
                     continue
-                part = (part & _KEPT) | (fetched << SECTOR_BIT)
-        share = line & share_mask
-        o = out[np.uintp(share)]
-        out[np.uintp(share)] = o + 1
-        to = np.uintp(share * size + o)
-        missed_part[to] = part
-        missed_turn[to] = turns[k]
+                last_held = sectors if line != last else last_held | sectors
+                last = line
+                first_way = room.first_way[np.uintp(k)]
+                sectors = read(caches, g, sm, line, sectors, first_way, room)
+            elif how == OTHER:
+                break
+            even, odd = _pass_on(part, sectors, turns[np.uintp(k)], missed, even, odd)
+            k += 1
+        return k, even, odd
+
+    return run
+
+
+@inlined
+def _read_recent(
+    caches: Caches, g: Shape, _sm: Int, line: Int, sectors: Int, first_way: Int, _room: Room
+) -> Int:
+    missing, _, _ = access_recent(caches, g, first_way, line, sectors, 0)
+    return missing
+
+
+@inlined
+def _read_drawn(
+    caches: Caches, g: Shape, sm: Int, line: Int, sectors: Int, _first_way: Int, room: Room
+) -> Int:
+    return read_drawn(caches, g, sm, line, sectors, room.hint)
+
+
+_recent, _drawn = _plain_parts(_read_recent), _plain_parts(_read_drawn)
 
 
 @apart
