@@ -5,6 +5,7 @@ import json
 from typer.testing import CliRunner
 
 from placewise.cli.main import app
+from placewise.machine import machine_names
 
 RUNNER = CliRunner()
 
@@ -22,6 +23,14 @@ def test_show_names_figures_and_sources():
     l2 = next(f for f in figures if (f["part"], f["name"]) == ("L2", "latency"))
     assert l2["value"] == 222.0
     assert l2["unit"] == "clk"
+
+
+def test_list_as_data_names_every_machine():
+    machines = json.loads(answer("list", "--json"))["machines"]
+    h200 = next(m for m in machines if m["name"] == "H200")
+    assert (h200["compute_capability"], h200["sms"]) == ([9, 0], 132)
+    assert "shared" in h200["spaces"]
+    assert len(machines) == len(machine_names())
 
 
 def test_diff_of_two_machines():

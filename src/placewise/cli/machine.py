@@ -19,11 +19,17 @@ machine_app = typer.Typer(no_args_is_help=True, help="The machines that are know
 Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A known GPU or an MSL file.")]
 
 
-@machine_app.command("list")
-def list_machines() -> None:
+@machine_app.command("list", epilog="Example: `placewise machine list --json`")
+def list_machines(format_: OutputFormat = Format.text, as_json: AsJson = False) -> None:
     """List the machines that are known."""
     from placewise.machine import load_machine, machine_names
 
+    if as_json or format_ is Format.json:
+        from placewise.report.machine import list_document
+
+        machines = [load_machine(name) for name in machine_names()]
+        print(json.dumps(list_document(machines), indent=2))
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("name", "GPU", "SMs", "spaces"):
         table.add_column(column)

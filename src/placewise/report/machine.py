@@ -38,6 +38,23 @@ def render_difference(one: Machine, other: Machine) -> RenderableType:
     return table
 
 
+def list_document(machines: list[Machine]) -> dict[str, Any]:
+    """Names of machines, with what tells them apart."""
+    return {
+        "schema": MACHINE_SCHEMA_VERSION,
+        "machines": [
+            {
+                "name": machine.name,
+                "title": machine.title,
+                "compute_capability": list(machine.limits.compute_capability),
+                "sms": machine.processor.sms,
+                "spaces": [space.name for space in machine.spaces],
+            }
+            for machine in machines
+        ],
+    }
+
+
 def machine_document(machine: Machine) -> dict[str, Any]:
     """The same as data."""
     return {
