@@ -49,7 +49,8 @@ def wrong(
 
 def wrong_hierarchy(found: Hierarchy, hidden: SimulatedHierarchy) -> tuple[list[str], list[str]]:
     """What is wrong with high, and what with low confidence."""
-    sure, unsure = [], []
+    sure: list[str] = []
+    unsure: list[str] = []
     for kind, some, others in (
         ("cache", found.caches, hidden.caches),
         ("TLB", found.tlbs, hidden.tlbs),
