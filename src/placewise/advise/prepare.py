@@ -15,6 +15,7 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
 from placewise.machine import Machine
 from placewise.memory import Occupancy, Profile, Profiler, occupancy
+from placewise.model.sample import NONE, Corrections
 from placewise.progress import Progress, silent
 
 
@@ -33,6 +34,8 @@ class Prepared:
     legality: Legality
     traced_blocks: int
     notes: tuple[str, ...]
+    corrected: Corrections = NONE
+    """What a profile of the present form says of its predicted counters."""
 
 
 def prepare(

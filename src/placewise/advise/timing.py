@@ -9,9 +9,11 @@ from placewise.kernel.case import Case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
 from placewise.machine import Machine
+from placewise.memory.simulate.measured import MeasuredLaunch
 from placewise.model import Prediction, Ratio, relative_times
 from placewise.model.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
+from placewise.model.sample import NONE, Corrections, corrections
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,16 @@ class Timed:
         return None if found is None else (found[0] * 1e-6, found[1] * 1e-6)
 
 
-def time_form(kernel: Kernel, case: Case, machine: Machine, *, whole: bool = False) -> Timed:
+def time_form(
+    kernel: Kernel,
+    case: Case,
+    machine: Machine,
+    *,
+    whole: bool = False,
+    corrected: Corrections = NONE,
+) -> Timed:
     """Time of ``kernel``, one form of the case's, by the default model; with ``whole`` never from a
-    sketch of a few blocks.
+    sketch of a few blocks. ``corrected`` is what counters of the present form say of its counters.
 
     A machine or a kernel that the model does not cover is no failure: the answer says why.
     """
@@ -48,11 +57,26 @@ def time_form(kernel: Kernel, case: Case, machine: Machine, *, whole: bool = Fal
         return Timed(None, f"machine code is read for compute capability {oldest} and later")
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
+        evidence = corrected.apply(evidence)
         prediction = MODELS[DEFAULT].make().predict(evidence, machine)
         return Timed(prediction, whole=evidence.outline is None)
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
         return Timed(None, f"{error.message}{where}")
+
+
+def corrections_of(
+    kernel: Kernel, case: Case, machine: Machine, measured: MeasuredLaunch
+) -> Corrections:
+    """What counters recorded of ``kernel`` say of its predicted ones; nothing where it has no
+    machine code that can be looked at."""
+    try:
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
+    except UnsupportedError:
+        return NONE
+    if evidence.run is None or not evidence.run.from_machine_code:
+        return NONE
+    return corrections(evidence.run, measured.values, microseconds=measured.microseconds)
 
 
 def ratio_of_times(form: Timed | None, present: Timed | None) -> Ratio | None:

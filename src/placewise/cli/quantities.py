@@ -18,7 +18,7 @@ def parse_time_ms(text: str) -> float:
         raise CaseError(
             f"'{text}' is not a time",
             where="--measured",
-            hint="give a number and a unit, such as 1.3ms or 830us",
+            hint="give a number and a unit, such as 1.3ms or 830us, or a file of counters",
         )
     value = float(found["number"]) * _MS_PER_UNIT[found["unit"]]
     if not 0 < value < math.inf:
