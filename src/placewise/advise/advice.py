@@ -182,5 +182,7 @@ class Advice:
     placements: int
     """Number of legal placements that were compared."""
     illegal: tuple[Choice, ...]
+    patterns: tuple[str, ...]
+    """Accesses of the present form that scatter: what no move of the array cures."""
     notes: tuple[str, ...]
     seconds: float

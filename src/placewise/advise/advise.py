@@ -9,8 +9,9 @@ from pathlib import Path
 from placewise.advise.advice import Advice, Option, RunFacts, Verification
 from placewise.advise.finalists import finalists as best_ranked
 from placewise.advise.finalists import joined, operands, recommended
+from placewise.advise.patterns import scattered
 from placewise.advise.prepare import Prepared, prepare
-from placewise.advise.timing import ratio_of_times, time_form
+from placewise.advise.timing import corrections_of, ratio_of_times, time_form
 from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
 from placewise.cases import load_case
@@ -20,6 +21,7 @@ from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
 from placewise.kernel.prepare_case import compile_case
 from placewise.machine import Machine, load_machine
+from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
 from placewise.model import path_model
 from placewise.progress import Progress, silent
 from placewise.rewrite import rewrite
@@ -37,6 +39,8 @@ def advise(
     machine: Machine | str | Path,
     *,
     measured_ms: float | None = None,
+    profile: Path | None = None,
+    row: int | None = None,
     finalists: int = FINALISTS,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -44,7 +48,9 @@ def advise(
     """Rank the legal placements of ``case`` on ``machine``, write out the best, and prove them.
 
     ``case`` and ``machine`` are values, names of bundled ones, or paths. With ``measured_ms``, a
-    measured time of the case as it is, predictions are given in milliseconds too. A warp that
+    measured time of the case as it is, predictions are given in milliseconds too; ``profile`` is a
+    file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
+    for the predicted ones and correct those of the other placements. A warp that
     executes more than ``instruction_limit`` instructions is taken to be endless. ``progress`` is
     called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
     """
@@ -52,6 +58,11 @@ def advise(
     case = case if isinstance(case, Case) else load_case(str(case))
     machine = machine if isinstance(machine, Machine) else load_machine(str(machine))
     prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
+    if profile is not None:
+        launch = choose_launch(read_measured(profile), prepared.kernel.name, row, str(profile))
+        if measured_ms is None and launch.microseconds is not None:
+            measured_ms = launch.microseconds * 1e-3
+        prepared = _profiled(prepared, launch, profile)
     progress("searching placements", 0, 0)
     candidates = search(prepared.profile, prepared.legality, machine, path_model())
     now = next(c for c in candidates if c.present)
@@ -59,7 +70,7 @@ def advise(
     options = [_option(c, now, measured_ms) for c in candidates if not c.present]
     if finalists:
         progress("timing the present form", 0, 0)
-        timed = time_form(prepared.kernel, prepared.case, machine)
+        timed = time_form(prepared.kernel, prepared.case, machine, corrected=prepared.corrected)
         present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
     chosen = best_ranked(options, present, finalists)
     if present.rerun is not None:
@@ -73,20 +84,34 @@ def advise(
     best = recommended([options[at] for at in chosen], present)
     # Forms that were timed come first: what is known of the others is less.
     options.sort(key=lambda o: (o.rerun is None, o.ratio))
+    facts = array_facts(prepared.profile, now)
     return Advice(
         case=prepared.case,
         machine=machine,
         run=_facts(prepared),
-        arrays=array_facts(prepared.profile, now),
+        arrays=facts,
         present=present,
         options=tuple(options),
         recommended=best,
         verdict=_verdict(best, tuple(options), present),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
+        patterns=scattered(prepared.profile, facts),
         notes=(*prepared.notes, *_time_notes(present, options), *_range_note(candidates)),
         seconds=time.perf_counter() - start,
     )
+
+
+def _profiled(prepared: Prepared, launch: MeasuredLaunch, profile: Path) -> Prepared:
+    """With what the recorded counters of the present form say, and a note of it."""
+    found = corrections_of(prepared.kernel, prepared.case, prepared.machine, launch)
+    said = ", ".join(f"{name} × {factor:.3g}" for name, factor in found.factors)
+    note = (
+        f"predicted counters of all forms corrected by those of {profile.name}: {said}"
+        if said
+        else f"{profile.name} has no counter that the times rest on"
+    )
+    return replace(prepared, corrected=found, notes=(*prepared.notes, note))
 
 
 def _among(
@@ -156,7 +181,7 @@ def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)
-    timed = time_form(kernel, rewritten.case, prepared.machine)
+    timed = time_form(kernel, rewritten.case, prepared.machine, corrected=prepared.corrected)
     return replace(
         option,
         rewritten=rewritten,
@@ -205,7 +230,13 @@ def _compared_alike(options: list[Option], prepared: Prepared, present: Option) 
     ]
     if not unlike or present.timed is None or present.timed.whole:
         return options
-    whole = time_form(prepared.kernel, prepared.case, prepared.machine, whole=True)
+    whole = time_form(
+        prepared.kernel,
+        prepared.case,
+        prepared.machine,
+        whole=True,
+        corrected=prepared.corrected,
+    )
     return [
         replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=present.timed.ms)
         if o in unlike
@@ -253,6 +284,12 @@ def _verdict(recommended: Option | None, options: tuple[Option, ...], present: O
             return (
                 "Keep it as it is: the best-ranked placement could not be proven to compute the "
                 f"same ({best.verification.detail})."
+            )
+        if best.high < 1.0 and best.verification is None:
+            return (
+                f"Keep it as it is: the best-ranked placement, predicted at {best.ratio:.2f} of "
+                f"the present {_what(best)} ({best.low:.2f}–{best.high:.2f}), was not among the "
+                "finalists, so it was neither written out nor proven."
             )
         return (
             f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "

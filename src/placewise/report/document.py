@@ -54,6 +54,7 @@ def document(advice: Advice) -> dict[str, Any]:
         "illegal": [
             {"array": i.array, "space": i.space, "reason": i.reason} for i in advice.illegal
         ],
+        "patterns": list(advice.patterns),
         "notes": list(advice.notes),
         "seconds": advice.seconds,
     }

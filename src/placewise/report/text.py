@@ -23,6 +23,9 @@ def render(advice: Advice) -> RenderableType:
     parts: list[RenderableType] = [_heading(advice), Text()]
     parts += [_arrays(advice), Text(), _ranking(advice), Text()]
     parts += [Text.assemble(("Verdict  ", "bold"), advice.verdict), Text()]
+    if advice.patterns:
+        lines = [Text(pattern) for pattern in advice.patterns]
+        parts += [Text("Access patterns", style="bold"), _indented(*lines), Text()]
     best = advice.recommended or (advice.options[0] if advice.options else None)
     if best is not None and best.reasons:
         title = "Why" if advice.recommended else "Why the first in the ranking"

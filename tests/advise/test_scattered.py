@@ -1,0 +1,70 @@
+"""Accesses that scatter are named, with the transactions that their lanes need at least."""
+
+import numpy as np
+import pytest
+
+from placewise import make_case
+from placewise.advise import advise
+from placewise.report import as_text
+
+N = 4096
+SOURCE = """
+struct Body { float x, y, z, vx, vy, vz, m, q; };
+__constant__ float table[N];
+__global__ void rows(const float *m, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; float t = 0;
+    for (int k = 0; k < 64; ++k) t += m[i * 64 + k];
+    s[i] = t; }
+__global__ void columns(const float *m, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; float t = 0;
+    for (int k = 0; k < 64; ++k) t += m[k * N + i];
+    s[i] = t; }
+__global__ void bodies(const Body *b, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; s[i] = b[i].x * b[i].m; }
+__global__ void vectors(const float4 *v, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; s[i] = v[i].x + v[i].y + v[i].z + v[i].w; }
+__global__ void look(const int *index, float *s) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x; s[i] = table[index[i]]; }
+"""
+
+
+def patterns(kernel, data, **further):
+    case = make_case(
+        kernel,
+        SOURCE,
+        [data, np.zeros(N, np.float32)],
+        block=128,
+        problem=N,
+        defines={"N": str(N)},
+        **further,
+    )
+    return advise(case, "A100", finalists=0)
+
+
+def test_a_row_for_each_lane_is_named():
+    found = patterns("rows", np.ones(64 * N, np.float32))
+    (sentence,) = found.patterns
+    assert sentence.startswith("m, line 6: 32 transactions for each access of a warp, 1 if")
+    assert "Access patterns" in as_text(found)
+
+
+@pytest.mark.parametrize(("kernel", "size"), [("columns", 64 * N), ("vectors", 4 * N)])
+def test_neighbouring_lanes_are_not(kernel, size):
+    found = patterns(kernel, np.ones(size, np.float32))
+    assert found.patterns == ()
+    assert "Access patterns" not in as_text(found)
+
+
+def test_an_array_of_structs_is_named():
+    # 32 bodies of 32 bytes lie in eight lines of 128 bytes.
+    (sentence,) = patterns("bodies", np.ones(8 * N, np.float32)).patterns
+    assert sentence.startswith("b, line 13: 8 transactions")
+
+
+@pytest.mark.parametrize(("different", "named"), [(1, False), (16, True)])
+def test_scattered_look_ups_in_constant_memory_are_named(different, named):
+    index = (np.arange(N) % different).astype(np.int32)
+    found = patterns("look", index, constants={"table": np.ones(N, np.float32)}).patterns
+    assert [s.startswith("table, line 17: the lanes of a warp ask for 16") for s in found] == (
+        [True] if named else []
+    )
