@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cuda_run import compiled
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from placewise.execute import DeviceMemory
@@ -132,5 +132,6 @@ def found(steps, *, in_global):
 @pytest.mark.parametrize("in_global", [False, True])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=programs())
+@example(steps=[(ATOMIC, 0, {0: 0, 1: 0}), (LOAD, 0, {1: 0})])
 def test_races_are_those_of_all_pairs(in_global, steps):
     assert found(steps, in_global=in_global) == has_race(steps)

@@ -122,6 +122,21 @@ def test_memory_is_initialised_by_earlier_launches():
     assert not again.findings
 
 
+def test_a_mistake_of_every_launch_is_one_finding():
+    memory = DeviceMemory()
+    short, long = (memory.upload(n, np.zeros(k, np.float32)) for n, k in (("a", 60), ("b", 64)))
+    fill = compiled(KERNELS, "fill")
+    checker = Checker()
+    for array in (long, short, short, long, short):
+        memory.launch(fill, Launch((1, 1, 1), (64, 1, 1)), [array, np.int32(64)], check=checker)
+    (finding,) = checker.findings
+    assert finding.kind is Kind.out_of_bounds
+    assert (finding.array, finding.index) == ("a", (60,))
+    assert finding.count == 3 * 4
+    assert (finding.launch, finding.launches) == (1, 3)
+    assert checker.launches == 5
+
+
 def test_too_many_accesses_out_of_bounds_end_the_run():
     checker = Checker(bad_limit=100)
     run(

@@ -142,6 +142,8 @@ def _plural(n: int, what: str) -> str:
 
 def _finding(f: Finding, source: SourceLines) -> RenderableType:
     times = f"  ×{f.count:,}" if f.count > 1 else ""
+    if f.launches > 1:
+        times += f" in {f.launches:,} launches"
     head = Text.assemble(
         (f"{f.severity.value}  ", _STYLE[f.severity]),
         (f.kind.value, "bold"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from placewise.execute.check.entry import (
     leave_all,
 )
 from placewise.execute.check.expected import reach
-from placewise.execute.check.finding import Finding
+from placewise.execute.check.finding import Finding, together
 from placewise.execute.check.state import LaunchState, flags_of
 from placewise.execute.checked import Scene
 from placewise.execute.device import Device
@@ -51,6 +52,15 @@ class Checker:
     def clean(self) -> bool:
         """No finding but notes."""
         return not any(f.counts for f in self.findings)
+
+    def note(self, findings: Sequence[Finding]) -> None:
+        """Add the findings of a launch; what earlier launches had, too, stays one finding."""
+        repeats = {f.mistake for f in findings}
+        launches = {f.mistake: f.launches + (f.mistake in repeats) for f in self.findings}
+        self.findings[:] = [
+            replace(f, launches=launches.get(f.mistake, 1))
+            for f in together([*self.findings, *findings])
+        ]
 
     def sites(self, program: Program, device: Device) -> frozenset[int]:
         """All but loads of arrays that no thread can write and that have values everywhere.
@@ -125,7 +135,7 @@ class LaunchCheck:
         found = findings_of(scene, memory.rows())
         if fault is not None:
             found = (*found, fault_finding(scene, fault, memory.waiting()))
-        checker.findings += [replace(f, kernel=name, launch=checker.launches) for f in found]
+        checker.note([replace(f, kernel=name, launch=checker.launches) for f in found])
         state = memory.state
         if state[at.S_BAD] >= state[at.S_BAD_LIMIT]:
             checker.remarks.append(

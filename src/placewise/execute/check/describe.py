@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute import layout as engine
 from placewise.execute.check import layout as at
-from placewise.execute.check.finding import Finding, Kind, Place, Severity, Thread
+from placewise.execute.check.finding import Finding, Kind, Place, Severity, Thread, together
 from placewise.execute.check.hints import hint_for
 from placewise.execute.checked import Scene
 from placewise.execute.faults import execution_error, shown_file
@@ -61,21 +61,11 @@ def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
     Those of one kind, array and set of lines are put together: the gravest and earliest is told.
     """
     grave = list(Severity)
-    together: dict[tuple[object, ...], list[Finding]] = {}
     order = np.lexsort((rows[:, at.F_THREAD], rows[:, at.F_BLOCK]))
-    for row in rows[order]:
-        found = _finding(scene, [int(x) for x in row])
-        lines = frozenset({str(found.place), str(found.other_place or found.place)})
-        together.setdefault((found.kind, found.array, lines), []).append(found)
-    merged = [
-        replace(
-            min(group, key=lambda f: grave.index(f.severity)), count=sum(f.count for f in group)
-        )
-        for group in together.values()
-    ]
+    found = [_finding(scene, [int(x) for x in row]) for row in rows[order]]
     return tuple(
         sorted(
-            merged,
+            together(found),
             key=lambda f: (grave.index(f.severity), f.place.file, f.place.line or 0),
         )
     )

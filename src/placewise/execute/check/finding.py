@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -83,6 +84,22 @@ class Thread:
         return f"block {self.block}, thread {self.thread}"
 
 
+def together(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings of one mistake as one, the gravest and among those the first told."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for found in findings:
+        groups.setdefault(found.mistake, []).append(found)
+    grave = list(Severity)
+    return [
+        replace(
+            min(group, key=lambda f: grave.index(f.severity)),
+            count=sum(f.count for f in group),
+            launch=min(f.launch for f in group),
+        )
+        for group in groups.values()
+    ]
+
+
 @dataclass(frozen=True)
 class Finding:
     """One mistake. Its first occurrence is told in full, the others are counted."""
@@ -105,7 +122,15 @@ class Finding:
     hint: str
     kernel: str = ""
     launch: int = 0
-    """Which of a program's launches, from 0."""
+    """Which of a program's launches, from 0: the first that it occurred in."""
+    launches: int = 1
+    """In how many of them it occurred."""
+
+    @property
+    def mistake(self) -> tuple[object, ...]:
+        """What findings have in common that are one mistake: kernel, kind, array and lines."""
+        lines = frozenset({str(self.place), str(self.other_place or self.place)})
+        return self.kernel, self.kind, self.array, lines
 
     @property
     def counts(self) -> bool:

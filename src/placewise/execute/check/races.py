@@ -118,6 +118,16 @@ def _beside(state_address: int, first: int, then: int, me: int, oldest: int) -> 
 
 
 @compiled
+def _is_past(state_address: int, then: int, me: int) -> bool:
+    """Whether a barrier of all threads of the block came after an access of it: nothing to come can
+    race it, in the warps that have not gone on from the barrier yet, either."""
+    state = words_at(state_address)
+    words = words_at(state[at.S_BLOCK])
+    reached = words[at.B_CLOCK + (thread_of(me) >> 5)]
+    return bool(state[at.S_PLAIN_BARRIERS] != 0 and clock_of(then) < reached)
+
+
+@compiled
 def _has_seen_all(state_address: int, last: int, then: int, me: int) -> bool:
     """Whether the thread knows of the last atomic of a cell, which returned the value before.
 
@@ -250,11 +260,12 @@ def on_write(
             flags_of(cell[0]) == 0 or _beside(state_address, cell[0], cell[1], me, oldest)
         ):
             kept = at.HAS_READS
-            other = reads[at.OTHER_WRITE]
+            other, before = reads[at.OTHER_WRITE], reads[at.OTHER_WRITE + 1]
             if (
                 serial_of(other) < oldest
                 or flags_of(cell[0]) == 0
                 or (flags_of(other) != 0 and _apart(me, cell[0]) >= _apart(me, other))
+                or (window == at.SHARED_WINDOW and _is_past(state_address, before, me))
             ):
                 reads[at.OTHER_WRITE] = cell[0] & ~at.HAS_READS
                 reads[at.OTHER_WRITE + 1] = cell[1]
