@@ -51,6 +51,14 @@ def test_the_caches_in_the_file_are_those_hidden(hidden, written):
     assert written.memory("globalMem").latency_cycles == pytest.approx(600, rel=0.02)
 
 
+def test_other_paths_meet_the_same_caches_with_the_same_policy(found):
+    first = found.paths["global"].caches[0]
+    for path in ("readonly", "texture"):
+        cache = found.paths[path].caches[0]
+        assert (cache.capacity_bytes, cache.policy) == (first.capacity_bytes, first.policy)
+        assert cache.confidence == "high"
+
+
 def test_tlbs_dram_and_banks_in_the_file_are_those_hidden(hidden, written):
     for ours, theirs in zip(written.tlbs, hidden.tlbs, strict=True):
         assert (ours.entries, ours.ways, ours.page_bytes) == (

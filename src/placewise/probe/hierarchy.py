@@ -52,6 +52,9 @@ class Plan:
     sampled_sets: int = 8
     """Of those others; half as many where a cache has more than ``_HUGE`` lines, each of which
     takes long."""
+    slowest_cycles: float = 0.0
+    """Of a load from memory, where the arrays looked at are too small to show it: the first load of
+    a line takes as long, and is no outlier."""
     seed: int = 0
 
 
@@ -91,7 +94,7 @@ def infer_hierarchy(
             tlbs, walk = _tlbs(device, seen, plan)
         page = min((t.line_bytes for t in tlbs if t.line_bytes), default=None)
         margin = _MARGIN if plan.tlbs else _WIDE
-        high = margin * (seen.cycles[-1] + walk)
+        high = margin * max(seen.cycles[-1] + walk, plan.slowest_cycles)
         for level in range(levels if plan.levels is None else min(plan.levels, levels)):
             progress(f"cache {level + 1} of {levels}")
             nearer = 0

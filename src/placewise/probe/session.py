@@ -150,7 +150,10 @@ def _path(path: str) -> Callable[[Findings, _Limit, Request], Findings]:
             plan = replace(plan, tlbs=not request.quick, levels=1 if request.quick else _OWN)
         else:
             device = device.up_to(_NEAR_BYTES)
-            plan = replace(plan, levels=None if path == "constant" else 1)
+            known = found.paths.get("global")
+            slowest = known.memory_cycles + known.walk_cycles if known else 0.0
+            levels = None if path == "constant" else 1
+            plan = replace(plan, levels=levels, slowest_cycles=slowest)
         hierarchy = infer_hierarchy(device, plan, limit.show)
         found = replace(found, paths={**found.paths, path: hierarchy})
         if NO_TIME in hierarchy.doubts:
