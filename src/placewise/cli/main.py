@@ -56,7 +56,15 @@ def advise(
     machine: MachineName,
     measured: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Measured time of the kernel as it is, e.g. 1.3ms."),
+        typer.Option(
+            metavar="TIME|FILE",
+            help="The kernel as it is, measured: its time, e.g. 1.3ms, or counters recorded by "
+            "Nsight Compute (report or CSV), which correct the predicted ones.",
+        ),
+    ] = None,
+    row: Annotated[
+        int | None,
+        typer.Option(min=0, help="Launch of that FILE, from 0, where it has several."),
     ] = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -77,7 +85,8 @@ def advise(
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import check_folder, document, render, report_console, write_files
 
-    measured_ms = None if measured is None else parse_time_ms(measured)
+    profile = Path(measured) if measured is not None and Path(measured).is_file() else None
+    measured_ms = None if measured is None or profile else parse_time_ms(measured)
     if out is not None:
         check_folder(out)
     errors = Console(stderr=True)
@@ -86,6 +95,8 @@ def advise(
             case,
             machine,
             measured_ms=measured_ms,
+            profile=profile,
+            row=row,
             finalists=FINALISTS if finalists is None else finalists,
             instruction_limit=instruction_limit or DEFAULT_LIMIT,
             progress=progress.step,
