@@ -248,7 +248,7 @@ class StructArgument(Strict):
     struct: Annotated[list[FieldModel], Field(min_length=1)]
 
 
-_SOURCES: dict[str, type[BaseModel]] = {
+SOURCES: dict[str, type[BaseModel]] = {
     "value": ValueArgument,
     "values": ValuesArgument,
     "fill": FillArgument,
@@ -265,14 +265,15 @@ _SOURCES: dict[str, type[BaseModel]] = {
     "pointers": PointersArgument,
     "struct": StructArgument,
 }
+"""Keys that say where an argument's values come from."""
 
 
 def _source(value: Any) -> str | None:
     """The one key that says where an argument's values come from; None where none or several do."""
     if isinstance(value, BaseModel):
-        keys = [k for k, model in _SOURCES.items() if isinstance(value, model)]
+        keys = [k for k, model in SOURCES.items() if isinstance(value, model)]
     else:
-        keys = [k for k in _SOURCES if isinstance(value, dict) and k in value]
+        keys = [k for k in SOURCES if isinstance(value, dict) and k in value]
     return keys[0] if len(keys) == 1 else None
 
 
@@ -295,7 +296,7 @@ AnyArgument = Annotated[
     Discriminator(
         _source,
         custom_error_type="source",
-        custom_error_message=f"needs exactly one source of values: {', '.join(_SOURCES)}",
+        custom_error_message=f"needs exactly one source of values: {', '.join(SOURCES)}",
     ),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from placewise.errors import CaseError
 from placewise.kernel import arrays, casemodel
 from placewise.kernel.casemodel import CaseModel
+from placewise.machine.located import nearest
 
 
 def read_model(path: Path) -> CaseModel:
@@ -36,11 +38,14 @@ def validated(document: dict[str, Any], path: Path) -> CaseModel:
     try:
         return CaseModel.model_validate(document)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
+        found = error.errors(include_url=False, include_context=False)
+        # A misspelt key is why the right one is missing.
+        first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
         key = _key(first["loc"], document)
-        more = error.error_count() - 1
+        more = len(found) - 1
         message = _message(first) + (f" (and {more} more)" if more else "")
-        raise CaseError(message, where=f"{path}: {key}" if key else str(path)) from None
+        where = f"{path}: {key}" if key else str(path)
+        raise CaseError(message, where=where, hint=_meant(first)) from None
 
 
 _TYPES = ("constrained", "literal[", "list[")
@@ -63,6 +68,35 @@ def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
     # Where a value may be of several types, pydantic appends the type that it tried.
     tried = {"int", "str", "float", "bool"}
     return ".".join(str(p) for p in parts if p not in tried and not str(p).startswith(_TYPES))
+
+
+def _meant(error: Any) -> str | None:
+    """What a misspelt key is probably meant to be."""
+    known = _known_keys()
+    if error["type"] == "extra_forbidden":
+        unknown = [str(error["loc"][-1])]
+    elif error["type"] == "source" and isinstance(error["input"], dict):
+        known = frozenset(casemodel.SOURCES)
+        unknown = [key for key in error["input"] if key not in _known_keys()]
+    else:
+        return None
+    for key in unknown:
+        hint = nearest(key, sorted(known - {key}))
+        if hint is not None and hint.startswith("did you mean"):
+            return f"{hint.removesuffix('?')} instead of '{key}'?"
+    return None
+
+
+@functools.cache
+def _known_keys() -> frozenset[str]:
+    """Every key that a case file may have somewhere."""
+    found: set[str] = set()
+    models = [casemodel.Strict]
+    while models:
+        model = models.pop()
+        found |= {field.alias or name for name, field in model.model_fields.items()}
+        models += model.__subclasses__()
+    return frozenset(found)
 
 
 def _message(error: Any) -> str:
