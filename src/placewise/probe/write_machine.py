@@ -31,7 +31,7 @@ from placewise.machine.tree import (
 from placewise.probe.banks import BankStructure, infer_banks
 from placewise.probe.session import Findings
 from placewise.probe.structure import NOT_LOOKED_AT, Structure
-from placewise.probe.write_parts import quantity, setting, written_parts
+from placewise.probe.write_parts import assumed_settings, quantity, setting, written_parts
 
 _CONDITIONS = parse_specification(
     """die = 1 tpc; tpc = 1 sm; sm = 1 core;
@@ -147,6 +147,10 @@ class _Writer:
             value = getattr(copied, name)
             if value is not None:
                 yield setting(name, value, None, Reference("like", None))
+        fetched = copied.instruction_buffer_bytes, copied.instruction_bytes_per_cycle
+        if fetched[0] is not None:
+            yield setting("instruction_buffer", fetched[0], "B", Reference("like", None))
+        yield quantity("instruction_bandwidth", fetched[1], "B/clk", Reference("like", None))
         if self.found.launch_ns is not None:
             empty = Reference("probe", "an empty kernel, between events")
             yield quantity("launch_overhead", self.found.launch_ns, "ns", empty)
@@ -306,13 +310,9 @@ class _Writer:
             yield DetailEntry("sharedMem", (added,))
 
     def _cache_settings(self, name: str, cache: Structure) -> Iterable[LimitEntry]:
-        yield from self._structure(cache)
-        known = _of(self.like, name).detail
-        if name == "L1" and known.unified_bytes:
-            like = Reference("like", None)
-            yield setting("unified", known.unified_bytes, "B", like)
-            if known.carve_outs_bytes:
-                yield setting("carve_outs", known.carve_outs_bytes, "B", like)
+        found = tuple(self._structure(cache))
+        yield from found
+        yield from assumed_settings(_of(self.like, name).detail, found)
         moved = self._streamed(name)
         if moved is not None and self.facts.clock_mhz:
             instances = self.facts.sms if name == "L1" else 1

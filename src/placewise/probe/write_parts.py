@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
-from placewise.machine.machine import Machine
+from placewise.machine.machine import Machine, MemoryDetail
 from placewise.machine.tree import (
     Extent,
     LimitEntry,
@@ -20,6 +20,8 @@ from placewise.machine.tree import (
 from placewise.probe.session import Findings
 from placewise.probe.structure import Structure
 
+_PLAIN = ("lru", "fifo", "random")
+"""Policies that any number of ways can have, and that need no further figures."""
 _TLB_POLICIES = ("lru", "fifo", "random", "plru")
 
 
@@ -43,6 +45,29 @@ def setting(
     if isinstance(value, tuple):
         return LimitEntry(name, Extent(tuple(Decimal(v) for v in value), unit), reference)
     return LimitEntry(name, Quantity(Decimal(value), unit), reference)
+
+
+def assumed_settings(known: MemoryDetail, given: Iterable[LimitEntry]) -> Iterable[LimitEntry]:
+    """What a near machine's cache is known to do, where ``given`` does not say it."""
+    assumed = Reference("like", None)
+    said = {entry.name for entry in given}
+    words = (
+        ("policy", known.policy if known.policy in _PLAIN else None),
+        ("index", known.index),
+        ("writes", known.writes),
+        ("write_miss", known.write_miss),
+    )
+    for name, word in words:
+        if word is not None and name not in said:
+            yield setting(name, word, None, assumed)
+    if known.unified_bytes:
+        yield setting("unified", known.unified_bytes, "B", assumed)
+        if known.carve_outs_bytes:
+            yield setting("carve_outs", known.carve_outs_bytes, "B", assumed)
+    if known.tags_per_cycle is not None:
+        yield setting("tags", known.tags_per_cycle, None, assumed)
+    if known.merged_stores is not None:
+        yield quantity("merged_stores", known.merged_stores, None, assumed)
 
 
 def written_parts(found: Findings, like: Machine, before: str) -> tuple[PartEntry, ...]:
