@@ -281,3 +281,37 @@ def test_atomics_on_one_address_come_one_after_the_other(entry, bound):
     else:
         # 4,096 addresses, hit alike.
         assert part.cycles < blocks * 256 / 100
+
+
+STRIDED = """
+extern "C" __global__ void strided(float *out, const float *in, int n) {
+    __shared__ float tile[32 * 4];
+    tile[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    float sum = 0.0f;
+    int at = threadIdx.x % 32 * STEP % 128;
+#pragma unroll 1
+    for (int i = 0; i < 500; i++) {
+        sum += tile[at] + tile[at ^ 1] + tile[at ^ 2] + tile[at ^ 3];
+        at ^= i & 4;
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(("step", "wavefronts"), [(1, 1), (2, 2), (4, 4)])
+def test_turing_moves_half_of_the_banks_in_a_cycle(step, wavefronts):
+    # Counters of an RTX 2080 Ti: at most 49 % of one wavefront a cycle, however many a request has.
+    machine = load_machine("RTX2080Ti")
+    defines = (("STEP", str(step)),)
+    kernel = compile_kernel(
+        STRIDED, "s.cu", "strided", CompileOptions(arch="sm_75", defines=defines)
+    )
+    arrays = [ArrayArgument(name, np.zeros(1 << 17, np.float32)) for name in ("out", "in")]
+    inputs = Inputs((*arrays, ScalarArgument("n", np.int32(0))))
+    launch = Launch((68 * 8, 1, 1), (128, 1, 1))
+    found = timeline_model().predict(evidence_of(kernel, launch, inputs, machine), machine)
+    part = next(p for p in found.parts if p.path == "load/store unit")
+    loads = 8 * 4 * 500 * 4
+    assert part.cycles == pytest.approx(loads * wavefronts * 2, rel=0.05)

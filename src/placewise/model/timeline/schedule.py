@@ -28,6 +28,8 @@ LOAD_STORE, TEXTURE = "lsu", "tex"
 READ_CYCLES = 10.0
 """From the moment that a shared pipe takes an instruction until its operands have been read, where
 a scoreboard guards them. Assumed; 4 in its place changes predictions by 1 % (docs/model.md)."""
+ALL_BANKS_BYTES = 128.0
+"""32 banks of four bytes."""
 TAGS = 4
 """Lines looked up in a cycle, where the machine file does not say."""
 _SHARED_GROUPS = ("shared", "shared atomic", "warp exchange")
@@ -163,7 +165,7 @@ def _row(
     least = WARP / width
     kind = group(i.opcode)
     reach = reach or Reach(least, 0.0)
-    passes = max(least, reach.passes, tag_cycles(reach.lines, machine))
+    passes = max(least, reach.passes * _pass_cycles(machine), tag_cycles(reach.lines, machine))
     result = _latency(kind, machine) if i.parts[0][:2] not in _STORES else 0.0
     return Row(
         number, 1, server, passes, result or latency, READ_CYCLES, c.stall, write, read, waits,
@@ -184,6 +186,14 @@ def tag_cycles(lines: float, machine: Machine) -> float:
         (m.detail.tags_per_cycle for m in machine.memories if m.detail.tags_per_cycle), 4
     )
     return 1.0 + (lines - 1.0) / at_once
+
+
+def _pass_cycles(machine: Machine) -> float:
+    """Cycles in which the array of L1 and shared memory gives all its banks' words once; 1 where
+    the machine file does not say what it moves in a cycle."""
+    direct = machine.spaces[0].levels[0]
+    moved = next(m.detail.bytes_per_cycle for m in machine.memories if m.name == direct)
+    return max(1.0, ALL_BANKS_BYTES / moved) if moved else 1.0
 
 
 def _latency(kind: str, machine: Machine) -> float:
