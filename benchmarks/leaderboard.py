@@ -1,45 +1,63 @@
 """Every model beside measured times, the bad ones too.
 
-``python -m benchmarks.leaderboard --data DIR [--rows N]``; DIR and the tables are those of
-``benchmarks.models``. Few configurations, since models of transactions need a traced run of each.
+``python -m benchmarks.leaderboard --data DIR [--rows N] [--resume]``; DIR and the tables are those
+of ``benchmarks.models``. Few configurations, since models of transactions need a traced run of
+each; ``--resume`` keeps the figures of tables that an earlier run has finished. Every form is
+compiled and looked at by itself (a rerun); what the path model makes of a retarget is in
+``benchmarks.path_ratio``.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from benchmarks.models.__main__ import HERE, TABLES
-from benchmarks.results import Figure, report
+from benchmarks.models.__main__ import HERE, TABLES, Table
+from benchmarks.results import RESULTS, Figure, report
 from placewise.validate import ModelResult, validate
-from placewise.validate.figures import ANY
+
+RESULT = RESULTS / "leaderboard.json"
 
 
-def figures_of(table: str, model: ModelResult) -> list[Figure]:
+def figures_of(table: Table, model: ModelResult) -> list[Figure]:
     """What came out of one model on one table; figures that it has not are left out."""
-    name = f"{table}, {model.model}"
+    name = f"{table.name} ({table.column}), {model.model}"
+    refused = sum(count for _, count in model.refused)
     found = model.accuracy
     if found is None:
-        return [Figure(f"{name}: answers", 0, "configurations", "", True)]
-    rows = [
+        return [Figure(f"{name}: refused", refused, "configurations", "", True)]
+    rows: list[tuple[str, float, str]] = [
         ("answers", found.configurations, "configurations"),
+        ("refused", refused, "configurations"),
         ("mean |error|", found.mean_error, "share"),
+        ("median |error|", found.median_error, "share"),
         ("mean |error|, one factor", found.scaled_mean_error, "share"),
+        ("that factor", found.factor, "measured/predicted" if model.absolute else ""),
         ("Spearman", found.spearman, ""),
         ("first choice over optimum, less 1", found.regret, "share"),
+        ("measured in the interval", found.coverage, "share"),
     ]
     for placement in model.placements:
-        if placement.parameter == ANY:
-            rows.append(("ratio of two placements", placement.error, "share"))
-            rows.append(("ratio of two placements, 'no change'", placement.no_change, "share"))
-    return [Figure(f"{name}: {what}", v, unit, "", True) for what, v, unit in rows if not _nan(v)]
+        what = f"ratio of two placements, {placement.parameter} ({placement.pairs} pairs)"
+        rows.append((what, placement.error, "share"))
+        rows.append((f"{what}, 'no change'", placement.no_change, "share"))
+    return [
+        Figure(f"{name}: {what}", value, unit, "", True)
+        for what, value, unit in rows
+        if not math.isnan(value)
+    ]
 
 
-def _nan(value: float) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def finished(name: str) -> list[Figure]:
+    """Figures of a table from an earlier run."""
+    if not RESULT.exists():
+        return []
+    kept = [Figure(**figure) for figure in json.loads(RESULT.read_text())]
+    return [figure for figure in kept if figure.figure.startswith(f"{name} (")]
 
 
 def main(
@@ -47,21 +65,28 @@ def main(
     rows: Annotated[int, typer.Option(help="Configurations of each table.")] = 12,
     seed: Annotated[int, typer.Option(help="Of the choice of rows.")] = 2,
     only: Annotated[str, typer.Option(help="Only tables whose name contains this.")] = "",
+    resume: Annotated[bool, typer.Option(help="Keep the tables of the last run.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes.")] = None,
 ) -> None:
     """Predict with every model, print a table, write results/leaderboard.json."""
     figures: list[Figure] = []
     for table in TABLES:
-        if only in table.name:
-            (result,) = validate(
-                [data / table.file],
-                HERE / table.case,
-                [table.machine],
-                configurations=rows,
-                seed=seed,
-            )
-            for model in result.models:
-                figures += figures_of(table.name, model)
-            report("leaderboard", figures)
+        kept = finished(table.name) if resume else []
+        if kept or only not in table.name:
+            figures += kept
+            continue
+        (result,) = validate(
+            [data / table.file],
+            HERE / table.case,
+            [table.machine],
+            configurations=rows,
+            seed=seed,
+            clock_mhz=table.clock_mhz,
+            workers=workers,
+        )
+        for model in result.models:
+            figures += figures_of(table, model)
+        report("leaderboard", figures)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.block_sample import SampledBlocks, sample_blocks
+from placewise.execute.collector import collection_held
 from placewise.execute.result import Execution
 from placewise.execute.sketch import Sketch, sketch
 from placewise.execute.sketch.chunk import chunk_of
@@ -58,7 +59,8 @@ def evidence_of(
     if facts.target < OLDEST_DISASSEMBLED:
         return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
     try:
-        return _sketched(replace(kernel, machine_code=True), facts, launch, inputs, machine)
+        with collection_held():
+            return _sketched(replace(kernel, machine_code=True), facts, launch, inputs, machine)
     except UnsupportedError as error:
         run = simulate_launch(kernel, launch, inputs, machine, records=RECORDS)
         note = f"the whole launch was run: {error.message}"
