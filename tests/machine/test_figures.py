@@ -7,6 +7,7 @@ import pytest
 from placewise.errors import MachineError
 from placewise.machine import load_machine, machine_names, parse_machine
 from placewise.machine.figures import differences, figures
+from placewise.machine.machine_for import machine_for
 from placewise.machine.mt4g import read_mt4g
 from placewise.report.machine import as_written, machine_document
 
@@ -76,6 +77,32 @@ def test_mt4g_figures_arrive_in_the_machine(tmp_path):
     assert machine.memory("cL2").size_bytes is None
     assert {space.name for space in machine.spaces} >= {"global", "shared", "constant"}
     assert "mt4g" in dict(machine.memory("L2").sources)["latency"]
+
+
+def test_what_mt4g_does_not_measure_is_a_near_machines(tmp_path):
+    machine = parse_machine(read_mt4g(written(tmp_path, topology())))
+    near = machine_for("Some GPU", (7, 5))
+    assert {pipe.name: pipe.lanes_per_cycle for pipe in machine.pipes} == {
+        pipe.name: pipe.lanes_per_cycle for pipe in near.pipes
+    }
+    l1 = machine.memory("L1").detail
+    assert (l1.line_bytes, l1.writes) == (128, near.memory("L1").detail.writes)
+    assert dict(l1.sources)["writes"] == f"assumed: as of the {near.name}"
+    # Sizes and bandwidths of another chip are not taken over.
+    assert machine.memory("L2").detail.bytes_per_cycle is None
+    assert dict(machine.limits.sources)["schedulers_per_sm"].startswith("assumed")
+
+
+def test_mt4g_gives_peak_and_achieved_bandwidth(tmp_path):
+    content = topology()
+    content["memory"]["main"] |= {
+        "memoryClockRate": {"unit": "kHz", "value": 7000000},
+        "memoryBusWidth": {"unit": "bit", "value": 352},
+    }
+    limits = parse_machine(read_mt4g(written(tmp_path, content))).limits
+    # GDDR6 of a RTX 2080 Ti: 14 Gbit/s on 352 lines.
+    assert limits.dram_bandwidth_gb_per_s == pytest.approx(616)
+    assert limits.dram_bandwidth_achieved_gb_per_s == pytest.approx(268.4, rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
 from placewise.execute import execute
 from placewise.gpu.device import Device
-from placewise.gpu.machine_for import machine_for
+from placewise.machine.machine_for import machine_for
 from placewise.gpu.measure import Options, for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
 from placewise.kernel.bind_names import bind_names

@@ -55,7 +55,12 @@ def parse_machine(text: str, filename: str = "<machine>") -> Machine:
     return resolve(parse_specification(text, filename), filename)
 
 
+def machine_text(name: str) -> str:
+    """MSL text of a bundled machine; ``name`` is one of :func:`machine_names`."""
+    file = resources.files("placewise.machine").joinpath("files", name + _SUFFIX)
+    return file.read_text("utf-8")
+
+
 @cache
 def _bundled(name: str) -> Machine:
-    file = resources.files("placewise.machine").joinpath("files", name + _SUFFIX)
-    return parse_machine(file.read_text("utf-8"), name + _SUFFIX)
+    return parse_machine(machine_text(name), name + _SUFFIX)

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from placewise.errors import MachineError
+from placewise.machine.borrow import with_borrowed
 from placewise.machine.load import parse_machine
+from placewise.machine.machine_for import machine_for
 
 _GIB = 2**30 / 1e9
 """Gigabytes per GiB."""
@@ -45,6 +47,10 @@ def read_mt4g(path: Path) -> str:
             where=str(path),
             hint="give the JSON file of `mt4g --json`",
         ) from None
+    general = topology["general"]
+    capability = general["computeCapability"]
+    like = machine_for(general["name"], (int(capability["major"]), int(capability["minor"])))
+    text = with_borrowed(text, like.name)
     parse_machine(text, str(path))
     return text
 
@@ -125,14 +131,25 @@ def _limits(compute: Node, general: Node, capability: Node, shared: Node, main: 
             'mt4g "without opt-in"',
         ),
         ("shared_memory_per_sm", f"{int(shared['sharedMemPerMultiProcessor']['value'])} B", "mt4g"),
-        (
-            "dram_bandwidth",
-            f"{float(main['readBandwidth']['value']) * _GIB:.5g} GB/s",
-            'mt4g "measured read bandwidth"',
-        ),
+        *_dram(main),
     ]
     lines = "".join(f"  {name} = {value} from {source};\n" for name, value, source in rows)
     return f"limits {{\n{lines}}}"
+
+
+def _dram(main: Node) -> list[tuple[str, str, str]]:
+    """Peak and achieved bandwidth; the latter for both where the memory's clock is not given."""
+    read = f"{float(main['readBandwidth']['value']) * _GIB:.5g} GB/s"
+    measured = 'mt4g "measured read bandwidth"'
+    try:
+        hertz = 1e3 * float(main["memoryClockRate"]["value"])
+        peak = 2 * hertz * float(main["memoryBusWidth"]["value"]) / 8e9
+    except KeyError:
+        return [("dram_bandwidth", read, measured)]
+    return [
+        ("dram_bandwidth", f"{peak:.5g} GB/s", 'mt4g "clock and width, two transfers a clock"'),
+        ("dram_bandwidth_achieved", read, measured),
+    ]
 
 
 def _memory(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from placewise.machine import Machine, load_machine, machine_names
 from placewise.machine.device_name import machine_named
+from placewise.machine.load import load_machine, machine_names
+from placewise.machine.machine import Machine
 
 
 def machine_for(device_name: str, capability: tuple[int, int]) -> Machine:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placewise.gpu.machine_for import machine_for
+from placewise.machine.machine_for import machine_for
 
 
 @pytest.mark.parametrize(
