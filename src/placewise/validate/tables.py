@@ -7,11 +7,9 @@ Tuner and KTT write it), and CSV with a row per configuration; each may be gzipp
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import math
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 
 from placewise.errors import CaseError
 from placewise.kernel.casemodel import Parameter
+from placewise.memory.simulate.measured import decoded, read_recorded
 
 UNITS_NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time; ``us`` also where a file writes µs."""
@@ -65,7 +64,7 @@ def read_times(
     for a file that cannot be read, is of no known form, lacks a parameter or holds no time.
     """
     wanted = tuple(parameters)
-    text = _text(path)
+    text = decoded(read_recorded(path, "times"), path, "times")
     if text.lstrip()[:1] in ("{", "["):
         device, found = _from_json(text, path, time_column)
     else:
@@ -92,15 +91,6 @@ def read_times(
 
 
 Found = list[tuple[dict[str, Parameter], float | None]]
-
-
-def _text(path: Path) -> str:
-    try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise CaseError(f"cannot read the measured times: {reason}", where=str(path)) from error
 
 
 def _from_csv(text: str, path: Path, column: str | None) -> Found:

@@ -58,18 +58,33 @@ class MeasuredLaunch:
         return self.values.get("duration_us") if recorded is None else recorded * 1e-3
 
 
+def read_recorded(path: Path, what: str) -> bytes:
+    """A file of measured ``what``, unpacked where its name ends in .gz; raises CaseError."""
+    try:
+        data = path.read_bytes()
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CaseError(f"cannot read the measured {what}: {reason}", where=str(path)) from error
+
+
+def decoded(data: bytes, path: Path, what: str) -> str:
+    """Their text; raises CaseError for what is none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CaseError(f"cannot read the measured {what}: {error}", where=str(path)) from error
+
+
 def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
     """All launches of a file, in its order.
 
     Raises CaseError for a file that cannot be read or has no counters.
     """
-    try:
-        data = path.read_bytes()
-        if path.suffix == ".ncu-rep" or data[: len(MAGIC)] == MAGIC:
-            return _from_report(data, path)
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        raise CaseError(f"cannot read the measured counters: {error}", where=str(path)) from error
+    data = read_recorded(path, "counters")
+    if path.suffix == ".ncu-rep" or data[: len(MAGIC)] == MAGIC:
+        return _from_report(data, path)
+    text = decoded(data, path, "counters")
     found = _from_json(text, path) if text.lstrip()[:1] in ("{", "[") else _from_csv(text)
     if not found:
         raise CaseError(
