@@ -16,6 +16,8 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from placewise.memory.simulate.lanes import highest, lowest, prefetch
+
 
 @intrinsic
 def _popcount(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads the name)
@@ -29,6 +31,8 @@ def _popcount(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads t
 
 _ONE = np.uint64(1)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_AHEAD = 12
+"""Accesses by which what is known of a block is fetched ahead."""
 _SCAN_WORDS = 6
 """Words of marks counted one by one rather than through the tree: most reuse is recent."""
 
@@ -79,7 +83,7 @@ def count_distances(
     # Time line: at most twice the blocks, so that renumbering costs little per access.
     words = max(64, 2 * (blocks // 64 + 1)) + room // 64 + 1
     marks = np.zeros(words, np.uint64)
-    tree = np.zeros(words + 1, np.int64)
+    tree = np.zeros(words + 1, np.int32)
     owner = np.zeros(words * 64, np.int32)
     last = np.full(blocks, -1, np.int32)
 
@@ -90,6 +94,10 @@ def count_distances(
         summed = 0  # words whose population is in the tree
         for k in range(starts[g], starts[g + 1]):
             i = index[k]
+            if k + _AHEAD < starts[g + 1] and shift >= 0:
+                ahead = base[index[k + _AHEAD]] >> shift
+                prefetch(last, ahead)
+                prefetch(seen, ahead)
             if now + room > used * 64:
                 # Renumber the marks from 0 in their order and give the line room in proportion.
                 fresh = 0
@@ -118,12 +126,8 @@ def count_distances(
             active = mask[i]
             if active == 0:
                 continue
-            low = 0
-            while not (active >> np.uint32(low)) & np.uint32(1):
-                low += 1
-            high = 31
-            while not (active >> np.uint32(high)) & np.uint32(1):
-                high -= 1
+            low = lowest(np.int64(active))
+            high = highest(np.int64(active))
             width = lane_bytes[i]
             step = np.int64(stride[i])
             r = row[i]

@@ -28,13 +28,14 @@ FORM = np.dtype(
         ("high2", np.int64),
         ("pair", np.int32),
         ("ranges", np.int32),
-        ("lanes", np.int64),
+        ("lanes", np.int32),
+        ("joins", np.int32),
     ]
 )
 """An access of an instruction: active lanes, stride, lane 16's address and the first active lane's
 from lane 0's, the array's first address, first and last bytes of one or two ranges from lane 0's
 address on, the pair of instruction and array, how many ranges (0: there is no form), how many
-lanes."""
+lanes, whether it issues in a burst with the access before."""
 
 
 @inlined
@@ -46,22 +47,48 @@ def has_form(record: Any, form: Any) -> bool:
     return bool(same == 0 and record.row < 0)
 
 
-@inlined
-def add_formed(
-    record: Any, form: Any, head: Int, part: NDArray[np.int64], n: Int, cut: Cut
+@apart
+def take_formed(
+    records: Any,
+    at: Int,
+    stop: Int,
+    pairs: NDArray[Any],
+    forms: NDArray[Any],
+    part: NDArray[np.int64],
+    n: Int,
+    begun: Int,
+    room: Int,
+    cut: Cut,
 ) -> tuple[Int, Int]:
-    """Add the parts of an access that has a form; how many there are now, and how many sectors were
-    added."""
-    base = record.base - form.start
-    if form.ranges == 1:
-        return add_short(part, n, head, base + form.low, base + form.high, LAST, cut)
-    n, one = add_short(part, n, head, base + form.low, base + form.high, 0, cut)
-    n, other = add_short(part, n, head, base + form.low2, base + form.high2, LAST, cut)
-    return n, one + other
+    """Add the parts of accesses from ``at`` on, up to the first without a form, to the ``n`` there
+    are, of which the warp's start at ``begun``; the first access not taken, and how many parts
+    there are now. ``pairs`` are PAIR rows. There is room while parts are no more than ``room``."""
+    while at < stop and n <= room:
+        record = records[np.uintp(at)]
+        form = forms[np.uintp(record.site)]
+        if not has_form(record, form):
+            break
+        row = pairs[np.uintp(form.pair)]
+        if form.joins and n > begun:
+            part[np.uintp(n - 1)] &= ~LAST
+        before, head, base = n, row.head, record.base - form.start
+        ends = np.int64(form.ranges == 1)
+        n, asked = add_short(part, n, head, base + form.low, base + form.high, ends * LAST, cut)
+        if not ends:
+            n, more = add_short(part, n, head, base + form.low2, base + form.high2, LAST, cut)
+            asked += more
+        row.requests += 1
+        row.lanes += form.lanes
+        row.sectors += asked
+        row.parts += n - before
+        at += 1
+    return at, n
 
 
 @apart
-def new_form(record: Any, form: Any, width: Int, pair: Int, start: Int, cut: Cut) -> None:
+def new_form(
+    record: Any, form: Any, width: Int, pair: Int, joins: Int, start: Int, cut: Cut
+) -> None:
     """Make an access of ``width`` bytes a lane to the array at ``start`` the form of its
     instruction, if it is one or two ranges shorter than a line that have no line in common."""
     mask, stride = np.int64(record.mask), np.int64(record.stride)
@@ -94,4 +121,4 @@ def new_form(record: Any, form: Any, width: Int, pair: Int, start: Int, cut: Cut
     form.mask, form.stride, form.delta, form.start = mask, stride, delta, start
     form.lane = stride * lowest(mask) if lower else delta + stride * lowest(higher)
     form.low, form.high, form.low2, form.high2 = low, high, low2, high2
-    form.pair, form.ranges, form.lanes = pair, ranges, bits(mask)
+    form.pair, form.ranges, form.lanes, form.joins = pair, ranges, bits(mask), joins

@@ -93,7 +93,7 @@ class Levels:
             if self._banks:
                 # A part can have as many lines of the last cache as sectors, each driving one out.
                 self._logs = [new_log(2 * parts * self._per_line) for _ in range(2)]
-        bounds = np.linspace(0, cut.sms, THREADS + 1).astype(int)
+        bounds = [cut.sms * n // THREADS for n in range(THREADS + 1)]
 
         def first_caches(t: int) -> None:
             cp.run_sms(

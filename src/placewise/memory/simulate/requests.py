@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.forms import FORM, add_formed, has_form, new_form
+from placewise.memory.simulate.forms import FORM, has_form, new_form, take_formed
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     LAST,
@@ -199,30 +199,37 @@ def collect(
         fresh = seat != last_seat or phase != last_phase
         while at < stop:
             record = records[np.uintp(at)]
-            form = pairs.forms[np.uintp(record.site)]
-            formed = has_form(record, form)
+            full = n > room or n_segment == buffer.segment.shape[0]
+            if not full and has_form(record, pairs.forms[np.uintp(record.site)]):
+                if fresh:
+                    fresh = False
+                    last_seat, last_phase = seat, phase
+                    n_segment = _new_segment(buffer, n_segment, seat, phase, n)
+                at, n = take_formed(
+                    records, at, stop, rows, pairs.forms, part, n,
+                    buffer.segment[n_segment - 1, 2], room, cut,
+                )  # fmt: skip
+                continue
             mask = np.int64(record.mask)
-            if formed:
-                p = np.int64(form.pair)
-            else:
-                if mask == 0:
-                    at += 1
-                    continue
-                where = record.base if mask & 1 else _first_lane(record, mask)
-                array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
-                p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
+            if mask == 0:
+                at += 1
+                continue
+            where = record.base if mask & 1 else _first_lane(record, mask)
+            start = where & ~OFFSET
+            array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
+            p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
+            if p < 0:
+                p = _new_pair(pairs, sites, cut, record.site, array)
                 if p < 0:
-                    p = _new_pair(pairs, sites, cut, record.site, array)
-                    if p < 0:
-                        why = np.int64(NO_PAIR)
-                        break
+                    why = np.int64(NO_PAIR)
+                    break
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
-            if n > room or n_segment == buffer.segment.shape[0]:
+            if full:
                 why = np.int64(NO_ROOM)
                 break
             if flags & COUNTED and not _count(
-                record, where & ~OFFSET, p, mask, offsets, patterns, period_mask, cut
+                record, start, p, mask, offsets, patterns, period_mask, cut
             ):
                 why = np.int64(NO_PATTERN)
                 break
@@ -230,27 +237,21 @@ def collect(
                 if fresh:
                     fresh = False
                     last_seat, last_phase = seat, phase
-                    segment = np.uintp(n_segment)
-                    buffer.segment[segment, 0] = seat
-                    buffer.segment[segment, 1] = phase
-                    buffer.segment[segment, 2] = n
-                    n_segment += 1
+                    n_segment = _new_segment(buffer, n_segment, seat, phase, n)
                 elif flags & JOINS:
                     part[np.uintp(n - 1)] &= ~LAST
                 begun = n
-                if formed:
-                    n, asked = add_formed(record, form, row.head, part, n, cut)
-                else:
-                    start = where & ~OFFSET
-                    frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
-                    n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
-                    if record.row < 0 and flags & (COUNTED | IN_LOCAL) == 0:
-                        width = np.int64(row.lane_bytes)
-                        new_form(record, form, width, p, start, cut)
+                frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
+                n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
+                if record.row < 0 and flags & (COUNTED | IN_LOCAL) == 0:
+                    new_form(
+                        record, pairs.forms[np.uintp(record.site)], np.int64(row.lane_bytes), p,
+                        flags & JOINS, start, cut,
+                    )  # fmt: skip
                 row.sectors += asked
                 row.parts += n - begun
             row.requests += 1
-            row.lanes += form.lanes if formed else bits(mask)
+            row.lanes += bits(mask)
             at += 1
         if why != DONE:
             break
@@ -258,6 +259,16 @@ def collect(
     state[WHY], state[SEAT], state[PHASE] = why, last_seat, last_phase
     buffer.used[0], buffer.used[1] = n, n_segment
     return why
+
+
+@inlined
+def _new_segment(buffer: Buffer, n_segment: Int, seat: Int, phase: Int, n: Int) -> Int:
+    """Start a segment at part ``n``; how many there are now."""
+    segment = np.uintp(n_segment)
+    buffer.segment[segment, 0] = seat
+    buffer.segment[segment, 1] = phase
+    buffer.segment[segment, 2] = n
+    return n_segment + 1
 
 
 @inlined
