@@ -219,7 +219,7 @@ def run(
             break
         else:
             now = max(now + 1.0, np.ceil(soonest))
-    return max(now, drained.max())
+    return float(max(now, drained.max()))
 
 
 @njit(cache=True, nogil=True)
