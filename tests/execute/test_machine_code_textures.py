@@ -38,6 +38,10 @@ __device__ float4 some(float4 v) { return make_float4(v.y, v.w, 0, 1); }
 """
     for name, (_, expression) in READS.items()
 )
+STORED = SOURCE.replace(
+    "cudaTextureObject_t t,", "const cudaTextureObject_t* table, const int* which,"
+).replace("if (i < n)", "cudaTextureObject_t t = table[which[i]]; if (i < n)")
+"""The same with an object that each thread takes from memory."""
 SHAPES = {
     "1d": (11, 4),
     "2d": (7, 9, 4),
@@ -74,6 +78,18 @@ extern "C" __global__ void bytes(cudaSurfaceObject_t s, cudaSurfaceObject_t d, i
   surf2Dread(&v, s, x * 4, y);
   surf2Dwrite((unsigned char)(v.x + v.y), d, x, y);
   surf2Dwrite((short)(v.x - v.y), d, x * 2 + width * 2, y);
+}
+"""
+STORED_SURFACES = """
+extern "C" __global__ void stored(const cudaSurfaceObject_t* table, const int* which, int width) {
+  int x = threadIdx.x, y = blockIdx.x;
+  cudaSurfaceObject_t s = table[which[x]];
+  if (x < width) surf2Dwrite(surf2Dread<float>(s, x * 4, y) + 1, table[2], x * 4, y);
+}
+extern "C" __global__ void chosen(cudaSurfaceObject_t s, cudaSurfaceObject_t d, int width) {
+  int x = threadIdx.x, y = blockIdx.x;
+  cudaSurfaceObject_t other = width > 3 ? d : s;
+  if (x < width) surf2Dwrite(surf2Dread<float>(s, x * 4, y) + 1, other, x * 4, y);
 }
 """
 TARGETS = [
@@ -124,6 +140,56 @@ def test_reads(name, arch, linear):
     ptx, own = both(kernel, arguments, 3, 32)
     assert ptx[0].any()
     assert np.array_equal(ptx[0], own[0])
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("arch", TARGETS)
+def test_reads_through_objects_in_memory(name, arch):
+    kind = READS[name][0]
+    (kernel,) = compile_module(STORED, "stored.cu", [name], CompileOptions(arch=arch))
+    random = np.random.default_rng(7)
+    data = [random.normal(0, 3, SHAPES[kind]).astype(np.float32) for _ in range(3)]
+    coordinates = [random.uniform(-4, 14, N).astype(np.float32) for _ in range(3)]
+    layers = random.integers(0, SHAPES[kind][0], N).astype(np.int32)
+    which = random.integers(0, 3, N).astype(np.int32)
+
+    def arguments(memory):
+        arrays = [memory.upload(f"data{n}", d) for n, d in enumerate(data)]
+        objects = [memory.texture_of(a, GEOMETRIES.get(kind, kind)) for a in arrays]
+        table = memory.upload("table", np.array([o.address for o in objects], np.uint64))
+        out = memory.upload("o", np.zeros((N, 4), np.float32))
+        given = [memory.upload(n, c) for n, c in zip("xyz", coordinates, strict=True)]
+        picked = memory.upload("which", which)
+        return [table, picked, *given, memory.upload("l", layers), out, np.int32(N)], [out]
+
+    ptx, own = both(kernel, arguments, 3, 32)
+    assert ptx[0].any()
+    assert np.array_equal(ptx[0], own[0])
+
+
+@pytest.mark.parametrize("name", ["stored", "chosen"])
+@pytest.mark.parametrize("arch", TARGETS)
+def test_surfaces_that_the_run_chooses(name, arch):
+    (kernel,) = compile_module(STORED_SURFACES, "stored.cu", [name], CompileOptions(arch=arch))
+    width, height = 16, 6
+    data = np.random.default_rng(8).integers(-99, 99, (3, height, width)).astype(np.float32)
+    which = np.arange(32, dtype=np.int32) % 2
+
+    def arguments(memory):
+        arrays = [memory.upload(f"data{n}", d) for n, d in enumerate(data)]
+        objects = [memory.surface_of(a, "2d") for a in arrays]
+        table = memory.upload("table", np.array([o.address for o in objects], np.uint64))
+        picked = memory.upload("which", which)
+        first = [table, picked] if name == "stored" else [objects[0], objects[2]]
+        return [*first, np.int32(width)], arrays
+
+    ptx, own = both(kernel, arguments, height, 32)
+    expected = data.copy()
+    expected[2] = data[0] + 1
+    if name == "stored":
+        expected[2][:, 1::2] = data[1][:, 1::2] + 1
+    for found in (ptx, own):
+        assert np.array_equal(np.array(found), expected)
 
 
 @pytest.mark.parametrize("name", ["halves", "vectors", "bytes"])

@@ -9,6 +9,7 @@ import numpy as np
 from placewise.errors import CaseError
 from placewise.execute.device import Region
 from placewise.execute.device_array import DeviceArray, Owner
+from placewise.execute.layout import handle
 from placewise.execute.texture_words import TexelRead
 from placewise.kernel.texture import SurfaceArgument, TextureArgument
 
@@ -33,4 +34,4 @@ class DeviceTexture:
         """The ``cudaTextureObject_t`` or ``cudaSurfaceObject_t``, for arrays and structs."""
         if not self.owner.is_live(self.region):
             raise CaseError("the object's memory was freed", where=f"texture '{self.name}'")
-        return np.uint64(self.region.address)
+        return np.uint64(handle(self.region.window))

@@ -57,6 +57,12 @@ def address(window: int) -> int:
     return window << WINDOW_SHIFT
 
 
+def handle(window: int) -> int:
+    """A texture or surface object whose data lies in a window. The lower half, which is all that
+    machine code looks at, tells the window, too."""
+    return address(window) | window
+
+
 def function_address(line: int, checksum: int) -> int:
     """Address of a function, by the line of the PTX text that it starts on and the text's checksum.
 

@@ -128,7 +128,8 @@ def _object(t: Text, handle: str) -> tuple[Range, str]:
     for n, type_ in ((1, "i64"), (2, "ptr"), (WINDOW_TEXTURE, "ptr")):
         pointer = t.op(f"getelementptr i64, ptr {entry}, i64 {n}")
         fields.append(t.op(f"load {type_}, ptr {pointer}, !invariant.load !0"))
-    exact = t.op(f"icmp eq i64 {start}, {handle}")
+    own = t.op(f"or i64 {start}, {window}")
+    exact = t.op(f"icmp eq i64 {own}, {handle}")
     words = t.op(f"select i1 {exact}, ptr {fields[2]}, ptr null")
     return Range(start, fields[0], fields[1], start, window), words
 

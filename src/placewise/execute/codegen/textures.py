@@ -56,7 +56,8 @@ def emit(s: State, n: Node) -> None:
 
 def _plain(s: State, n: Node, access: Access, channels: int) -> None:
     """An element read of linear memory: a vector load from its window, 0 outside of it."""
-    base, index = s.vector(n.args[0]), s.vector(n.args[1])
+    handle, index = s.vector(n.args[0]), s.vector(n.args[1])
+    base = s.op(f"and <32 x i64> {handle}, splat (i64 {-1 << WINDOW_SHIFT})")
     wide = s.op(f"zext <32 x i32> {index} to <32 x i64>")
     offset = s.op(f"mul <32 x i64> {wide}, splat (i64 {4 * channels})")
     address = s.op(f"add <32 x i64> {base}, {offset}")

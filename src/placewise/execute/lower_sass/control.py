@@ -175,8 +175,11 @@ class Control:
         if "DIV" in self.c.modifiers or "CONV" in self.c.modifiers:
             return self._branch_together(calls, i, guard)
         self.c.without_effect("U", "INC", "DEC")
+        any_ = self.c.flag("ANY")
         condition, rest = self._condition(i, guard)
         (operand,) = rest
+        if any_ and condition is not None:
+            condition = self.b.effect("vote", "i1", condition, attr="any")
         self.branch_if(calls, i, condition, operand)
         return True
 

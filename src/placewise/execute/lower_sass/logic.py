@@ -9,6 +9,7 @@ from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.kernel.sass import Immediate, Instruction, Name, Operand, Register
 
 _BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}
+_ALL_PREDICATES = 0x7F
 """Where a byte of a word starts, in bits."""
 
 
@@ -168,8 +169,12 @@ def p2r(c: Context, i: Instruction) -> None:
     shift = _byte_shift(c)
     target, a, mask_operand = _without_file(i)
     mask, base = c.i32(mask_operand), c.i32(a)
+    # A predicate that a known mask leaves out is none of the word's business.
+    wanted = mask.attr if mask.op == "const" and isinstance(mask.attr, int) else _ALL_PREDICATES
     bits = c.zero()
     for n in range(7):
+        if not wanted >> n & 1:
+            continue
         flag = c.b.get(c.b.reg(f"{_predicate_file(i)}{n}", "i1"))
         bits = c.both("or", bits, c.both("shl", c.b.resize(flag, "i32"), c.b.const("i32", n)))
     taken = c.both("and", bits, mask)

@@ -63,20 +63,37 @@ def r2ur(c: Context, i: Instruction) -> None:
     """A register of the first active lane to a uniform register.
 
     A predicate beside it tells whether the active lanes differ: code that NVRTC makes for
-    functions across lanes tests it before it takes the value for that of all.
+    functions across lanes tests it before it takes the value for that of all. Under a guard it
+    tells each lane whether it has another value, for loops over all values that lanes have.
     """
     *outs, target, source = i.operands
     value = c.i32(source)
     if c.members:
         c.unsupported(i, "among lanes that go on by themselves")
+    if outs and c.guard is not None:
+        _one_of_many(c, outs[0], target, value)
+        return
     first = c.b.pure("first", "i32", value)
     if outs:
         (out,) = outs
-        if c.guard is not None:
-            c.unsupported(i, "under a predicate")
         differs = c.b.icmp("ne", value, first)
         c.write_predicate(out, c.b.effect("vote", "i1", differs, attr="any"))
     c.write(target, first)
+
+
+def _one_of_many(c: Context, out: Operand, target: Operand, value: Node) -> None:
+    """The value of the first lane of those that the guard lets go; with .OR, the predicate stays
+    where it held."""
+    assert c.guard is not None
+    lanes = c.b.effect("vote", "i32", c.guard, attr="ballot")
+    lane = c.b.pure("cttz", "i32", lanes)
+    node = c.b.effect("shuffle", "i32", value, lane, c.b.const("i32", 31), attr="idx")
+    first = c.b.part(node, 0, "i32")
+    differs = c.b.icmp("ne", value, first)
+    if c.flag("OR"):
+        differs = c.both("or", differs, c.predicate(out))
+    c.write(target, first)
+    c.write_predicate(out, differs)
 
 
 def lepc(c: Context, i: Instruction) -> None:

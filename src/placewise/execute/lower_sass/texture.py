@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
+from placewise.execute.layout import WINDOW_SHIFT
 from placewise.execute.lower_sass.context import Context
 from placewise.kernel.ptx import Module
 from placewise.kernel.sass import Constant, Immediate, Instruction, Memory, Name, Operand, Register
@@ -35,6 +36,7 @@ _SURFACES = {
 _SIZES = {"U8": (8, 1), "U16": (16, 1), "32": (32, 1), "64": (32, 2), "128": (32, 4)}
 """Bits of an element and elements of a surface access."""
 _SCOPES = ("STRONG", "WEAK", "CTA", "SM", "GPU", "SYS", "VC", "EF", "EL", "LU", "NA")
+_CHANNELS = ("R", "G", "B", "A")
 _ALL = 0xF
 _WORD = 4
 _RESULTS = 2
@@ -64,12 +66,20 @@ def read(c: Context, i: Instruction) -> None:
     scattered = c.flag("SCR")
     level = c.flag("LL")
     c.without_effect("LZ", "NODEP")
-    channel = c.one_of("R", "G", "B", "A") if name == "TLD4" else None
+    channel = None
+    if name == "TLD4" and c.modifiers and c.modifiers[0] in _CHANNELS:
+        # Of two Bs, the first one is the channel.
+        channel = c.modifiers.pop(0)
+    loose = c.flag("B")
     upper, lower, *rest = i.operands
     mask = c.literal(rest.pop()) if isinstance(rest[-1], Immediate) else _ALL
     shape, axes = _shape(c, rest.pop(), sampled=name != "TLD")
-    handle = _handle(c, i, rest)
-    words = _coordinates(c, rest, axes + level, scattered or name == "TXD", gradients=name == "TXD")
+    if loose:
+        handle, words = _loose(c, rest, axes, gradients=name == "TXD")
+    else:
+        handle = _handle(c, i, rest)
+        several = scattered or name == "TXD"
+        words = _coordinates(c, rest, axes + level, several, gradients=name == "TXD")
     words = [*words[:axes], *[c.zero()] * (4 - axes)]
     operation = f"{shape}.{'s32' if name == 'TLD' else 'f32'}"
     if channel is not None:
@@ -102,7 +112,8 @@ def _shape(c: Context, operand: Operand, *, sampled: bool) -> tuple[str, int]:
 def _handle(c: Context, i: Instruction, rest: list[Operand]) -> Node:
     """The object, taken off the end of ``rest``: a word of bank 0, or a uniform register.
 
-    A handle has 64 bits here, of which machine code loads the lower ones only.
+    A handle has 64 bits here, of which machine code loads the lower ones only; these tell the
+    others (:func:`placewise.execute.layout.handle`).
     """
     # Since Blackwell a register stands alone, without an index.
     index = Immediate(0) if isinstance(rest[-1], Register) else rest.pop()
@@ -110,12 +121,30 @@ def _handle(c: Context, i: Instruction, rest: list[Operand]) -> Node:
     if isinstance(bank, Immediate) and isinstance(index, Immediate):
         offset = c.literal(index) * _WORD
         return c.banks.read(c, Constant(c.literal(bank), None, offset), 64)
-    if isinstance(bank, Register) and bank.file == "UR" and isinstance(index, Immediate):
-        word = c.register("UR", bank.number)
-        if word.op == "param" and c.literal(index) == 0:
-            assert isinstance(word.attr, int)
-            return c.b.pure("param", "i64", attr=word.attr)
-    return c.unsupported(i, "an object that is no parameter of the kernel")
+    if isinstance(bank, Register) and isinstance(index, Immediate) and c.literal(index) == 0:
+        return _whole_handle(c, c.register(bank.file, bank.number))
+    return c.unsupported(i, "an object of this form")
+
+
+def _whole_handle(c: Context, word: Node) -> Node:
+    if word.op == "param" and isinstance(word.attr, int):
+        return c.b.pure("param", "i64", attr=word.attr)
+    wide = c.b.pure("zext", "i64", word)
+    return c.both("or", c.both("shl", wide, c.b.const("i64", WINDOW_SHIFT)), wide)
+
+
+def _loose(
+    c: Context, operands: list[Operand], count: int, *, gradients: bool
+) -> tuple[Node, list[Node]]:
+    """Object and coordinates with .B: the object stands before what the second group has else, of
+    TXD before the coordinates."""
+    if len(operands) != _RESULTS or not all(_is_plain(o) for o in operands):
+        c.refuse("its coordinates")
+    first, second = (o for o in operands if isinstance(o, Register))
+    if gradients:
+        words = [_register(c, first, n) for n in range(count + 1)]
+        return _whole_handle(c, words[0]), words[1:]
+    return _whole_handle(c, _register(c, second, 0)), [_register(c, first, n) for n in range(count)]
 
 
 def _coordinates(
