@@ -9,8 +9,8 @@ from placewise.execute.lower_sass.context import Context, is_predicate
 from placewise.kernel.sass import Immediate, Instruction, Name, Operand, Register
 
 _BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}
-_ALL_PREDICATES = 0x7F
 """Where a byte of a word starts, in bits."""
+_ALL_PREDICATES = 0x7F
 
 
 def mov(c: Context, i: Instruction) -> None:
