@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from placewise.report.drawing import write_drawing
 from placewise.validate import TableResult
 
 _PANEL_INCHES = 4.2
 _MS = 1e-6
+_MANY = 200.0
+"""Largest over least value from which only powers of ten are written at the axes."""
 
 
 def draw_scatter(results: Sequence[TableResult], path: Path) -> None:
@@ -40,6 +43,12 @@ def draw_scatter(results: Sequence[TableResult], path: Path) -> None:
             line = np.array([min(ends), max(ends)])
             axes.plot(line, line, color="0.5", linewidth=0.8, zorder=0)
             axes.set(xscale="log", yscale="log", aspect="equal")
+            # Every decade alone over many decades; else so few that labels do not meet.
+            marks = (1.0,) if line[1] > _MANY * line[0] else (1.0, 2.0, 5.0)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_locator(LogLocator(subs=marks))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+                axis.set_minor_formatter(NullFormatter())
             axes.legend(fontsize=8, frameon=False)
         axes.set(xlabel="measured, ms", ylabel="predicted, ms", title=result.machine.name)
     write_drawing(figure, path)

@@ -16,6 +16,7 @@ from placewise.report.source_lines import short
 SHOWN = 6
 """Rows of the ranking that are shown; JSON has all that were kept."""
 ILLEGAL_SHOWN = 12
+IDENTICAL = "identical"
 
 
 def render(advice: Advice) -> RenderableType:
@@ -107,13 +108,13 @@ def _ranking(advice: Advice) -> Table:
     table.add_column("what moves", overflow="fold")
     timed = any(option.rerun is not None for option in (advice.present, *advice.options))
     if timed:
-        table.add_column("memory/present", justify="right")
-    table.add_column("time/present", justify="right")
+        table.add_column("memory\n/present", justify="right")
+    table.add_column("time\n/present", justify="right")
     table.add_column("range", justify="right")
     if advice.present.predicted_ms is not None:
         table.add_column("ms", justify="right")
     table.add_column("limited by" if timed else "binding path")
-    table.add_column("verified")
+    table.add_column("verified", overflow="fold", min_width=len(IDENTICAL))
     rows = [*advice.options[:SHOWN], advice.present]
     for number, option in enumerate(rows, start=1):
         is_present = option is advice.present
@@ -156,7 +157,7 @@ def _moves(option: Option, advice: Advice) -> str:
 def _proof(option: Option) -> str:
     if option.verification is None:
         return ""
-    return "bit-identical" if option.verification.identical else option.verification.detail
+    return IDENTICAL if option.verification.identical else option.verification.detail
 
 
 def _why(advice: Advice, option: Option) -> RenderableType:
