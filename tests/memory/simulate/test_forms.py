@@ -1,0 +1,97 @@
+"""Accesses alike but for where they start, and gathers in order, against sets of sectors."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placewise.execute.trace import Site, TraceChunk
+from placewise.kernel.launch import Launch
+from placewise.machine import load_machine
+from placewise.memory import occupancy
+from placewise.memory.simulate.system import LaunchFacts, MemorySystem
+
+BYTES = 1 << 20
+TYPES = {"mask": np.uint32, "base": np.int64, "upper": np.int64}
+NAMES = ("site", "block", "warp", "phase", "mask", "array", "base", "upper", "stride", "row")
+
+
+def simulated(records, offsets, width, kind="load"):
+    """Traffic of one warp's accesses, each (mask, base, upper, stride, row), on a machine whose
+    caches hold all of the array."""
+    columns = {name: [0] * len(records) for name in NAMES}
+    for name, values in zip(
+        ("mask", "base", "upper", "stride", "row"), zip(*records, strict=True), strict=True
+    ):
+        columns[name] = list(values)
+    chunk = TraceChunk(
+        **{name: np.array(v, TYPES.get(name, np.int32)) for name, v in columns.items()},
+        offsets=np.array(offsets, np.int32),
+    )
+    machine = load_machine("A100")
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    resident = occupancy(launch, machine, registers=None, shared_bytes=0)
+    system = MemorySystem(LaunchFacts(launch, resident, 0, 0, (("a", BYTES),)), machine)
+    system.begin((Site("access", "global", kind, width, 1, 1),), ("a",))
+    system.chunk(chunk)
+    return system.traffic()
+
+
+def sectors_of(addresses, width):
+    """Sectors that lanes of ``width`` bytes touch."""
+    return {byte // 32 for a in addresses for byte in (a, a + width - 1)}
+
+
+def judged(traffic, touched):
+    """Whether a site's counts are those of the sets of sectors that its accesses touched."""
+    (site,) = traffic.sites
+    assert site.requests == len(touched)
+    assert site.sectors == sum(len(t) for t in touched)
+    assert site.lines == sum(len({s // 4 for s in t}) for t in touched)
+    assert site.dram_sectors.value == len(set().union(*touched))
+    assert site.l1_hits.value == site.sectors - len(set().union(*touched))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([1, 2, 4, 8, 16]), st.integers(0, 8), st.integers(-40, 40),
+    st.integers(1, (1 << 32) - 1), st.booleans(),
+    st.lists(st.integers(0, 2000), min_size=2, max_size=20),
+)  # fmt: skip
+def test_one_form_many_places(width, elements, gap, mask, dense, starts):
+    stride = elements * width
+    if dense:
+        mask = 0xFFFFFFFF >> (mask & 15)
+    delta = 16 * stride + gap * width
+    lane = np.arange(32)
+    active = (mask >> lane & 1).astype(bool)
+    reach = (stride * (lane & 15) + delta * (lane >> 4))[active]
+    low = max(0, -int(reach.min()), -delta)
+    records, touched = [], []
+    for start in starts:
+        base = low + width * start
+        records.append((mask, base, base + delta, stride, -1))
+        touched.append(sectors_of(base + reach, width))
+    judged(simulated(records, [], width), touched)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from([1, 4, 8, 12]), st.booleans(),
+    st.lists(st.lists(st.integers(0, 3000), min_size=1, max_size=32), min_size=2, max_size=20),
+)  # fmt: skip
+def test_gathers(width, rising, rows):
+    records, touched, offsets = [], [], []
+    for row in rows:
+        mine = [width * n for n in (sorted(row) if rising else row)]
+        records.append(((1 << len(row)) - 1, 0, 0, 0, len(offsets)))
+        offsets += mine
+        touched.append(sectors_of(np.array(mine), width))
+    # Room behind the last, as the executor has it.
+    judged(simulated(records, offsets + [0] * 32, width), touched)
+
+
+@pytest.mark.parametrize(("kind", "dirtied"), [("load", 0), ("store", 8), ("atomic", 8)])
+def test_what_writes_makes_sectors_dirty(kind, dirtied):
+    records = [(0xFFFFFFFF, start, start + 64, 4, -1) for start in (0, 128, 128)]
+    assert simulated(records, [], 4, kind).dirtied.value == dirtied

@@ -1,0 +1,92 @@
+"""The fast way through usual caches against the one for all caches."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from placewise.memory.simulate.cache import (
+    DIRTY,
+    READ,
+    WRITE_BACK,
+    Geometry,
+    access_line,
+    new_caches,
+    shape_of,
+)
+from placewise.memory.simulate.plain import access_recent, first_ways, is_plain, read_drawn
+
+accesses = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 15), st.booleans()), min_size=1, max_size=300
+)
+
+
+@njit
+def in_detail(caches, instance, line, wanted, kind):
+    return access_line(caches, shape_of(caches.geometry, 1), instance, line, wanted, kind)
+
+
+@njit
+def recent(caches, instance, line, wanted, dirty, first):
+    g = shape_of(caches.geometry, 1)
+    first_ways(g, instance, np.full(1, line), 1, 0, first)
+    missing, lost, turned = access_recent(caches, g, first[0], line, wanted, dirty)
+    return missing, lost, turned
+
+
+@njit
+def drawn(caches, instance, line, wanted, hint):
+    return read_drawn(caches, shape_of(caches.geometry, 1), instance, line, wanted, hint)
+
+
+@njit
+def known(caches):
+    return is_plain(shape_of(caches.geometry, 1))
+
+
+def two_of(sets, ways, **more):
+    """On the second of two caches, so that every offset matters."""
+    geometry = Geometry(1, 3, 2), Geometry(2, sets, ways, **more)
+    return new_caches(geometry), new_caches(geometry)
+
+
+@settings(max_examples=100, deadline=None)
+@given(accesses, st.sampled_from([1, 2, 7, 8, 16]), st.sampled_from([1, 3, 8]), st.booleans())
+def test_least_recently_used(sequence, ways, sets, hashed):
+    fast, slow = two_of(sets, ways, hashed=hashed)
+    first = np.zeros(1, np.int64)
+    dirty = 0
+    for line, wanted, write in sequence:
+        kind = WRITE_BACK if write else READ
+        missing, _, lost, _ = in_detail(slow, 1, line, wanted, kind)
+        found = recent(fast, 1, line, wanted, wanted if write else 0, first)
+        assert found[:2] == (missing, lost)
+        dirty += found[2].bit_count() - lost.bit_count()
+        assert dirty == slow.dirty[0] == np.bitwise_count(slow.held >> DIRTY).sum()
+    np.testing.assert_array_equal(fast.tags, slow.tags)
+    np.testing.assert_array_equal(fast.held, slow.held)
+
+
+@settings(max_examples=100, deadline=None)
+@given(accesses, st.sampled_from([1, 4, 16]), st.sampled_from([1, 3, 8]), st.booleans(),
+       st.sampled_from([1, 4, 64]))  # fmt: skip
+def test_random_with_hints_of_any_age(sequence, ways, sets, hashed, hints):
+    """Both draw the same ways, so that they hold the same lines at all times; two instances share
+    the hints."""
+    fast, slow = two_of(sets, ways, policy="random", hashed=hashed)
+    hint = np.zeros(hints, np.int32)
+    for line, wanted, other in sequence:
+        missing, _, _, _ = in_detail(slow, int(other), line, wanted, READ)
+        assert drawn(fast, int(other), line, wanted, hint) == missing
+    np.testing.assert_array_equal(fast.tags, slow.tags)
+
+
+@pytest.mark.parametrize(
+    ("more", "plain"),
+    [({}, True), ({"policy": "random"}, True), ({"policy": "fifo"}, False), ({"split": 2}, False),
+     ({"grain": 2}, False), ({"policy": "plru"}, False)],
+)  # fmt: skip
+def test_other_caches_go_the_other_way(more, plain):
+    assert known(two_of(4, 16, **more)[0]) == plain
+    assert not known(two_of(4, 32, **more)[0])
