@@ -376,11 +376,11 @@ def _call(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
     function = operation(n)
     if function is None:
         raise UnsupportedError(f"'{n.op}' decides a path or an address")
-    args, dtype = n.args, np.dtype(DTYPES[n.type])
+    args, wanted = n.args, np.dtype(DTYPES[n.type])
 
     def compute(run: _Run, _: NDArray[np.bool_]) -> None:
         value = function(*[run.values[a] for a in args])
-        run.values[n] = value if value.dtype == dtype else value.astype(dtype)
+        run.values[n] = value if value.dtype == wanted else value.astype(wanted)
 
     return compute
 
