@@ -8,7 +8,7 @@ from placewise.errors import ExecutionError
 from placewise.execute import texture_words
 from placewise.execute.device import Device
 from placewise.execute.ir import Barrier, Place, Trap
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, Fault
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, Fault, handle
 from placewise.execute.lower_ptx.calls import NO_FUNCTION
 from placewise.execute.lower_ptx.stack import OVERFLOW, STACK_BYTES
 from placewise.execute.translate import Translation
@@ -165,7 +165,7 @@ _TEXTURE_FAULTS = frozenset(
 
 def _texture(report: FaultReport, translation: Translation, device: Device) -> str:
     access = translation.program.accesses[report.site]
-    region = next((r for r in device.regions if r.address == report.address), None)
+    region = next((r for r in device.regions if handle(r.window) == report.address), None)
     if region is None or region.texture is None:
         return f"'{access.opcode}' is given {report.address:#x}, no texture or surface object"
     words = region.texture
