@@ -48,6 +48,7 @@ from placewise.memory.simulate.traffic import (
 from placewise.memory.simulate.windows import (
     WaveCounts,
     counted_waves,
+    filling_waves,
     sampled_waves,
     whole_launch,
 )
@@ -107,6 +108,7 @@ class MemorySystem:
         self._per_wave = machine.processor.sms * max(1, facts.occupancy.blocks)
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
         self._trace_blocks = np.ones(blocks, np.bool_)
+        self._filling = 1
         self._waves: list[WaveCounts] = []
         self._what: dict[int, Banked | None] = {}
 
@@ -293,16 +295,17 @@ class MemorySystem:
         before = self._before or tuple(np.zeros_like(n) for n in now)
         requests, l1, asked, l2, dram, out = (n - b for n, b in zip(now, before, strict=True))
         self._before = now
-        counted = bool(counted_waves(self._chosen)[self._wave])
+        counted = bool(counted_waves(self._chosen, self._filling)[self._wave])
         blocks = int(self._buffer.seen.sum())
         self._waves.append(
             WaveCounts(self._wave, blocks, counted, requests, l1, asked, l2, dram, *out.tolist())
         )
         self._buffer.seen[:] = False
         if len(self._waves) == 1 and len(self._chosen) > 1:
-            self._chosen = sampled_waves(
-                len(self._chosen), self._budget // max(1, int(requests.sum()))
-            )
+            affordable = self._budget // max(1, int(requests.sum()))
+            grid = self._facts.launch.grid
+            self._filling = filling_waves(grid, self._per_wave, affordable)
+            self._chosen = sampled_waves(len(self._chosen), affordable, self._filling)
             self._trace_blocks &= np.repeat(self._chosen, self._per_wave)[: self._trace_blocks.size]
 
     def _by_site(self, of_pairs: NDArray[Any]) -> NDArray[np.int64]:

@@ -2,9 +2,10 @@
 
 What one access takes (requests, sectors, wavefronts) is alike in all waves as far as blocks are
 alike: any sample of blocks tells it. What caches hold is a matter of what ran before: so a launch
-that is too large is traced in pairs of neighbouring waves, spread evenly, of which the first only
-fills the caches and the second counts. The launch's first wave, with its cold caches, stands for
-itself.
+that is too large is traced in stretches of waves that follow one another, spread evenly, of which
+the last counts and those before it only fill the caches. One does, but where a row of the grid is
+longer than a wave: neighbours of a block above it ran a whole row of blocks before. The launch's
+first wave, with its cold caches, stands for itself.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_PAIRS = 2
+LEAST_STRETCHES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,24 +39,35 @@ class WaveCounts:
     """Sectors that were written while the last cache held no newer data of them than DRAM."""
 
 
-def sampled_waves(waves: int, affordable: int) -> NDArray[np.bool_]:
-    """(waves,) True where a wave is traced: all, or the first and pairs spread over the rest."""
+def filling_waves(grid: tuple[int, int, int], per_wave: int, affordable: int) -> int:
+    """Waves that fill caches before one that counts: those of a row of the grid, if it has several
+    rows and the stretches are affordable, else one."""
+    row = -(-grid[0] // per_wave) if grid[1] * grid[2] > 1 else 1
+    return max(1, min(row, (affordable - 1) // LEAST_STRETCHES - 1))
+
+
+def sampled_waves(waves: int, affordable: int, filling: int = 1) -> NDArray[np.bool_]:
+    """(waves,) True where a wave is traced: all, or the first and stretches of ``filling`` waves
+    and one that counts, spread over the rest."""
     chosen = np.ones(waves, np.bool_)
-    pairs = max(LEAST_PAIRS, (affordable - 1) // 2)
-    if waves <= max(affordable, 2 * LEAST_PAIRS + 1):
+    length = filling + 1
+    stretches = max(LEAST_STRETCHES, (affordable - 1) // length)
+    if waves <= max(affordable, length * LEAST_STRETCHES + 1):
         return chosen
     chosen[1:] = False
     # The last wave is rarely full; it is left to the others to stand for.
-    starts = np.linspace(1, waves - 3, pairs + 1)[1:].round().astype(int)
+    starts = np.linspace(1, waves - 1 - length, stretches + 1)[1:].round().astype(int)
     for start in starts:
-        chosen[start : start + 2] = True
+        chosen[start : start + length] = True
     return chosen
 
 
-def counted_waves(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(waves,) True where a wave counts: it is the first, or follows one that was traced."""
+def counted_waves(chosen: NDArray[np.bool_], filling: int = 1) -> NDArray[np.bool_]:
+    """(waves,) True where a wave counts: it is the first, or follows ``filling`` that were
+    traced."""
     counted = chosen.copy()
-    counted[1:] &= chosen[:-1]
+    for back in range(1, filling + 1):
+        counted[back:] &= chosen[:-back]
     return counted
 
 
