@@ -10,7 +10,6 @@ from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
 from placewise.execute import execute
 from placewise.gpu.device import Device
-from placewise.machine.machine_for import machine_for
 from placewise.gpu.measure import Options, for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
 from placewise.kernel.bind_names import bind_names
@@ -20,6 +19,7 @@ from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.source import SourceView
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine
+from placewise.machine.machine_for import machine_for
 from placewise.rewrite.rewrite import rewrite
 from placewise.rewrite.rewritten import Rewritten
 
