@@ -42,7 +42,7 @@ def test_ptx_is_judged_as_the_source_is() -> None:
     assert advice.recommended is None
     assert any("is PTX: placements are predicted" in note for note in advice.notes)
     names = dict(zip(("x", "index", "out"), ("argument1", "argument2", "argument3"), strict=True))
-    theirs = {tuple(o.placement): o.ratio for o in advice.options}
+    theirs = {tuple(o.placement): o.traffic.ratio for o in advice.options}
     compared = 0
     for option in original.options:
         if any(space == "shared" for _, space in option.placement):
@@ -50,7 +50,7 @@ def test_ptx_is_judged_as_the_source_is() -> None:
         renamed = tuple((names[array], space) for array, space in option.placement)
         # The source says "const", so the compiler may load through the read-only cache already.
         if renamed in theirs:
-            assert theirs[renamed] == pytest.approx(option.ratio, rel=0.05)
+            assert theirs[renamed] == pytest.approx(option.traffic.ratio, rel=0.05)
             compared += 1
     assert compared >= 3
     for option in advice.options[:3]:

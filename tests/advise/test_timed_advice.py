@@ -74,6 +74,13 @@ __global__ void poly(const float *x, const float *coeff, float *y, int n) {
     for (int k = 0; k < 64; ++k) s = s * v + coeff[k];
     y[i] = s;
 }
+__global__ void all_pairs(const float4 *p, float *s, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 me = p[i];
+    float t = 0.f;
+    for (int k = 0; k < n; ++k) t += p[k].w * (p[k].x - me.x) * (p[k].y - me.y) * (p[k].z - me.z);
+    s[i] = t;
+}
 __device__ float twice(const float *x, int i) { return 2.f * x[i]; }
 __global__ void passes_on(const float *x, float *y) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -112,3 +119,21 @@ def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case):
         assert option.ratio == pytest.approx(option.timed.ms / option.beside.ms)
         assert option.predicted_ms == pytest.approx(option.ratio * found.present.predicted_ms)
     assert any("run of the whole launch" in note for note in found.notes)
+
+
+def test_constant_memory_that_misses_its_cache_is_not_recommended():
+    """64 KB that every thread walks through: the cache nearest to the SM has 2 KB."""
+    n = 4096
+    points = np.random.default_rng(0).random((n, 4), dtype=np.float32)
+    case = make_case(
+        "all_pairs",
+        POLYNOMIAL,
+        [points, np.zeros(n, np.float32), np.int32(n)],
+        block=128,
+        problem=n,
+    )
+    found = advise(case, "A100", finalists=1)
+    constant = next(o for o in found.options if o.placement["p"] == "constant")
+    assert constant.timed is not None
+    assert found.recommended is not constant
+    assert any("miss the nearest cache" in note for note in found.notes)

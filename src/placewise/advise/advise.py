@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placewise.advise.advice import Advice, Option, RunFacts, Verification
 from placewise.advise.finalists import finalists as best_ranked
-from placewise.advise.finalists import joined, operands, recommended
+from placewise.advise.finalists import joined, operands, recommended, untimed_misses
 from placewise.advise.patterns import scattered
 from placewise.advise.prepare import Prepared, prepare
 from placewise.advise.timing import corrections_of, ratio_of_times, time_form
@@ -81,7 +81,7 @@ def advise(
     more = _among(together, options, now, prepared, measured_ms, known=chosen)
     _prove(more, options, prepared, present, progress)
     chosen += more
-    best = recommended([options[at] for at in chosen], present)
+    best = recommended([options[at] for at in chosen], present, machine)
     # Forms that were timed come first: what is known of the others is less.
     options.sort(key=lambda o: (o.rerun is None, o.ratio))
     facts = array_facts(prepared.profile, now)
@@ -93,11 +93,11 @@ def advise(
         present=present,
         options=tuple(options),
         recommended=best,
-        verdict=_verdict(best, tuple(options), present),
+        verdict=_verdict(best, tuple(options), present, machine),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=scattered(prepared.profile, facts),
-        notes=(*prepared.notes, *_time_notes(present, options), *_range_note(candidates)),
+        notes=(*prepared.notes, *_time_notes(present, options, machine), *_range_note(candidates)),
         seconds=time.perf_counter() - start,
     )
 
@@ -192,7 +192,7 @@ def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
     )
 
 
-def _time_notes(present: Option, options: list[Option]) -> tuple[str, ...]:
+def _time_notes(present: Option, options: list[Option], machine: Machine) -> tuple[str, ...]:
     """What the times rest on, or why there are none."""
     if present.timed is None:
         return ()
@@ -207,6 +207,13 @@ def _time_notes(present: Option, options: list[Option]) -> tuple[str, ...]:
             f"model's error on measured kernels ({error.fitted_on}; held out: "
             f"{error.checked_on or 'nothing'})"
         )
+    for missing in dict.fromkeys(untimed_misses(o, machine) for o in options):
+        if missing is not None:
+            array, share = missing
+            notes.append(
+                f"{array} in constant memory: {share:.0%} of its accesses miss the nearest cache "
+                "there, which times leave out; so it is not recommended"
+            )
     whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
     if whole:
         notes.append(
@@ -273,7 +280,9 @@ def _facts(prepared: Prepared) -> RunFacts:
     )
 
 
-def _verdict(recommended: Option | None, options: tuple[Option, ...], present: Option) -> str:
+def _verdict(
+    recommended: Option | None, options: tuple[Option, ...], present: Option, machine: Machine
+) -> str:
     if not options:
         return "Keep it as it is: there is no other legal placement on this machine."
     if recommended is None:
@@ -284,6 +293,14 @@ def _verdict(recommended: Option | None, options: tuple[Option, ...], present: O
             return (
                 "Keep it as it is: the best-ranked placement could not be proven to compute the "
                 f"same ({best.verification.detail})."
+            )
+        missing = untimed_misses(best, machine)
+        if best.high < 1.0 and missing:
+            array, share = missing
+            return (
+                f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
+                f"present {_what(best)}, but that leaves out that {share:.0%} of the accesses to "
+                f"{array} miss the nearest cache of constant memory."
             )
         if best.high < 1.0 and best.verification is None:
             return (

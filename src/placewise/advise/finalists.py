@@ -11,6 +11,10 @@ AS_GOOD = 0.02
 """Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
 harder to read should buy something."""
 
+MISSES_NOTICED = 0.01
+"""Share of the accesses to constant memory; a miss waits some 200 cycles where a hit is an operand,
+so that one in a hundred is two cycles for each access."""
+
 
 def finalists(options: list[Option], present: Option, number: int) -> list[int]:
     """Positions of the options to prove, the one to recommend first: the fewest moves among those
@@ -54,10 +58,23 @@ def _with(placement: Placement, moves: dict[str, str]) -> Placement:
     return Placement(tuple((array, moves.get(array, space)) for array, space in placement))
 
 
-def recommended(chosen: list[Option], present: Option) -> Option | None:
+def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None:
+    """An array that the option moves into constant memory and whose accesses miss the nearest cache
+    there, and their share: the time of the option's own form leaves such misses out."""
+    constant = [s.name for s in machine.spaces if s.way is Way.HOST_BUFFER]
+    for reason in option.reasons:
+        if option.rerun is None or reason.after.space not in constant or not reason.after.served:
+            continue
+        missed = 1.0 - reason.after.served[0][1]
+        if missed > MISSES_NOTICED:
+            return reason.array, missed
+    return None
+
+
+def recommended(chosen: list[Option], present: Option, machine: Machine) -> Option | None:
     """Of the proven options whose gain is certain, by their own times where there are any: the one
     with the fewest moves among those as good as the best."""
-    proven = [o for o in chosen if o.proven and o.high < 1.0]
+    proven = [o for o in chosen if o.proven and o.high < 1.0 and not untimed_misses(o, machine)]
     timed = [o for o in proven if o.rerun is not None]
     if not timed:
         return proven[0] if proven else None
