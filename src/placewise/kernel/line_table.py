@@ -188,21 +188,19 @@ class _Unit:
         self.at = end + 1
         return found
 
-    def _unsigned(self) -> int:
-        """LEB128."""
-        value = shift = 0
+    def _leb128(self) -> tuple[int, int]:
+        """A number of variable length, and how many bits it has."""
+        value = bits = 0
         while True:
             byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
+            value |= (byte & 0x7F) << bits
+            bits += 7
             if not byte & 0x80:
-                return value
+                return value, bits
+
+    def _unsigned(self) -> int:
+        return self._leb128()[0]
 
     def _signed(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if not byte & 0x80:
-                return value - (1 << shift) if byte & 0x40 else value
+        value, bits = self._leb128()
+        return value - (1 << bits) if value >> (bits - 1) else value
