@@ -26,13 +26,15 @@ _CONST_ADD_PC, _FIXED_ADVANCE_PC = 8, 9
 _END_SEQUENCE, _SET_ADDRESS = 1, 2
 _INLINED_CALL = 0x90
 _NOT_INLINED = 0
+_VERSIONS = (2, 3, 4)
+_LENGTH_BYTES = 4
 _REMEMBERED = 64
 
 
 @lru_cache(maxsize=_REMEMBERED)
 def source_places(cubin: bytes, entry: str) -> dict[int, Place]:
     """Place of each instruction of ``entry`` that has one, by offset; of code that was inlined the
-    place of the outermost call. Empty for code without a line table.
+    place of the outermost call. Empty for code without a line table of a version that is known.
 
     Raises CompileError where ``cubin`` is no cubin or its line table is damaged.
     """
@@ -47,12 +49,15 @@ def source_places(cubin: bytes, entry: str) -> dict[int, Place]:
         data = section.data()
         at = 0
         while at + 4 <= len(data):
-            unit = _Unit(data, at)
+            length, version = struct.unpack_from("<IH", data, at)
+            at += _LENGTH_BYTES + length
+            if version not in _VERSIONS:
+                continue
+            unit = _Unit(data, at - length, at)
             for start, found in unit.sequences():
                 section_name, first = begins.get(start, ("", 0))
                 if section_name == code.name:
                     rows += [_Row(first + row.address, row.place) for row in found]
-            at = unit.end
     except (ELFError, struct.error, LookupError, ValueError) as error:
         raise CompileError(f"the line table of the machine code is damaged: {error}") from error
     return _spread(rows, int(code["sh_size"]))
@@ -94,15 +99,12 @@ class _Row:
 
 
 class _Unit:
-    """One line number program of the section, at byte ``start``."""
+    """One line number program of the section, from its version at byte ``start`` to ``end``."""
 
-    def __init__(self, data: bytes, start: int) -> None:
-        self.data = data
-        length, version, header = struct.unpack_from("<IHI", data, start)
-        self.end = start + 4 + length
-        if not 2 <= version <= 4:
-            raise ValueError(f"DWARF version {version}")
-        self.at = start + 10
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        self.data, self.end = data, end
+        version, header = struct.unpack_from("<HI", data, start)
+        self.at = start + struct.calcsize("<HI")
         self.program = self.at + header
         # DWARF 4 added the operations of an instruction word.
         fields = struct.unpack_from("<BBbBB" if version < 4 else "<BxBbBB", data, self.at)
