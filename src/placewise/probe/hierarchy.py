@@ -220,6 +220,9 @@ def _structure(view: View, latency: float, plan: Plan, nearer: int) -> Structure
     if policy.doubt:
         doubts.append(policy.doubt)
     index, run = mapping(sets.members, sets.others, lines, len(ways))
+    if index == "table" and not sets.all:
+        # One of them may be of another size, and the sum fit all the same.
+        doubts.append("lines follow no rule to their sets, of which some were looked at")
     labels = labels_of(sets.members, lines) if sets.all and not sets.overlap else ()
     return replace(
         partial,
