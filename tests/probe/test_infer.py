@@ -108,6 +108,17 @@ def test_levels_that_take_little_longer_are_two_where_one_fits_and_the_other_doe
     assert (near.latency_cycles, far.latency_cycles) == pytest.approx((200, 250), rel=0.02)
 
 
+def test_an_odd_set_among_many_that_are_not_all_looked_at_is_never_sure():
+    # 12 is twice 6: the sum of the sets fits as well without the odd one.
+    ways = (12,) + (6,) * 130
+    rounds = [
+        np.random.default_rng(3).permutation(np.flatnonzero(np.array(ways) > k)) for k in range(12)
+    ]
+    table = tuple(np.concatenate(rounds).tolist())
+    (cache,) = found(SimulatedCache(64, ways, 50.0, policy="fifo", table=table)).caches
+    assert sorted(cache.ways) == sorted(ways) or cache.confidence == "low"
+
+
 def test_mapping_that_consecutive_lines_do_not_fill_is_doubted():
     (cache,) = found(SimulatedCache(32, (2,) * 8, 50.0, run=4)).caches
     assert cache.confidence == "low"
