@@ -54,6 +54,14 @@ def test_the_other_value_where_the_complement_is_the_guard(parts):
     assert Guarded().address(index, other) is index
 
 
+def test_what_other_lanes_give_is_left_alone(parts):
+    b, p, _, index, loaded = parts
+    given = b.select(p, index, loaded)
+    taken = b.effect("shuffle", "i32", given, index, index, attr="idx")
+    address = b.pure("add", "i32", b.part(taken, 0, "i32"), index)
+    assert Guarded().address(address, p) is address
+
+
 @given(st.data())
 def test_lanes_with_the_guard_see_the_same(data):
     b = Builder()

@@ -7,13 +7,12 @@ see it, and without it a kernel's arithmetic decides no address.
 
 from __future__ import annotations
 
-from placewise.execute.ir import Node
+from placewise.execute.ir import ELEMENTWISE, Node
 
 _DEEPEST = 400
 """Nodes looked at for one address; a longer way back is taken as it is."""
 _UNKNOWN = frozenset({"get", "load", "atomic", "texture"})
 """What may be anything in lanes that never use it."""
-_OPAQUE = frozenset({"get", "const", "special", "param", "load", "atomic", "part", "texture"})
 
 
 class Guarded:
@@ -73,7 +72,8 @@ class Guarded:
     @staticmethod
     def _needed(n: Node, holds: dict[Node, bool]) -> tuple[Node, ...]:
         """Arguments that the value of ``n`` comes from."""
-        if n.op in _OPAQUE:
+        # Through anything but elementwise nodes other lanes are seen, in which the guard may fail.
+        if n.op not in ELEMENTWISE:
             return ()
         if n.op == "select" and n.args[0] in holds:
             return (n.args[1 if holds[n.args[0]] else 2],)
