@@ -50,6 +50,7 @@ AHEAD = 32
 SLACK = 16
 """Room behind these: for four words that are copied at a time, and for looking ahead."""
 HINTS = 4096
+"""A few times the lines that a cache of an SM holds; a power of two."""
 PLAIN, OTHER, PAST = range(3)
 """Where parts go first: a plain cache, another, none of the SM."""
 _KEPT = ~np.int64(SECTORS << SECTOR_BIT)
@@ -204,6 +205,7 @@ def run_sms(
     order, turns, phase = room.order, room.turn, room.phase
     parts, segments, seat_segment = wave.part, wave.segment, wave.seat_segment
     first_caches = np.int64(caches.geometry.shape[0])
+    plain_first = first_caches > 0 and is_plain(shape_of(caches.geometry, 0))
     # Which cache a pair asks first: stores and atomics go past those of the SM.
     for p in range(pairs.used[0]):
         row = pairs.rows[p]
@@ -211,7 +213,7 @@ def run_sms(
         room.how[p] = READ if row.kind == LOAD else WRITE_THROUGH
         if row.kind == LOAD or (row.kind == STORE and room.allocates[row.cache]):
             room.first_of[p] = row.cache
-        plain = row.kind == LOAD and row.cache == 0 and is_plain(shape_of(caches.geometry, 0))
+        plain = row.kind == LOAD and row.cache == 0 and plain_first
         room.past[p] = PAST if room.first_of[p] == first_caches else PLAIN if plain else OTHER
     shares = missed.length.shape[0]
 
