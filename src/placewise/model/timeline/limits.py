@@ -112,8 +112,9 @@ def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list
             cycles = t.lanes * share / SAME_ADDRESS_PER_CYCLE
             array = t.array or f"({t.site.space} memory)"
             terms.append(Term(array, "L2", False, t.lanes * share, cycles))
-            line = f"{t.site.source_file}:{t.site.source_line}"
-            lines[line] = lines.get(line, 0.0) + cycles
+            if t.site.source_line is not None:
+                line = f"{t.site.source_file}:{t.site.source_line}"
+                lines[line] = lines.get(line, 0.0) + cycles
     if not terms:
         return []
     return [PathTime(CONTENTION, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
