@@ -95,3 +95,11 @@ def test_gathers(width, rising, rows):
 def test_what_writes_makes_sectors_dirty(kind, dirtied):
     records = [(0xFFFFFFFF, start, start + 64, 4, -1) for start in (0, 128, 128)]
     assert simulated(records, [], 4, kind).dirtied.value == dirtied
+
+
+def test_an_access_of_no_lane_touches_nothing():
+    """Before there is a form, after one of another access, and after an access that has none."""
+    nobody, somebody, scattered = (0, 0, 0, 0, -1), (1, 0, 0, 0, -1), (5, 0, 0, 512, -1)
+    records = [nobody, somebody, nobody, scattered, nobody, somebody]
+    (site,) = simulated(records, [], 4).sites
+    assert (site.requests, site.sectors, site.lanes) == (3, 1 + 2 + 1, 1 + 2 + 1)

@@ -44,6 +44,7 @@ def has_form(record: Any, form: Any) -> bool:
     same = (record.upper - record.base) ^ form.delta
     same |= ((record.base + form.lane) & ~OFFSET) ^ form.start
     same |= np.int64(record.mask ^ form.mask) | np.int64(record.stride ^ form.stride)
+    same |= np.int64(form.ranges == 0)
     return bool(same == 0 and record.row < 0)
 
 
@@ -94,7 +95,6 @@ def new_form(
     mask, stride = np.int64(record.mask), np.int64(record.stride)
     line_bytes = np.int64(1) << cut.line_shift
     form.ranges = 0
-    form.mask = 0
     if record.row >= 0 or stride < 0 or stride > (1 << cut.sector_shift):
         return
     delta = record.upper - record.base
