@@ -38,11 +38,11 @@ def validated(document: dict[str, Any], path: Path) -> CaseModel:
     try:
         return CaseModel.model_validate(document)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False)
+        mistakes = error.errors(include_url=False, include_context=False)
         # A misspelt key is why the right one is missing.
-        first = next((e for e in found if e["type"] == "extra_forbidden"), found[0])
+        first = next((e for e in mistakes if e["type"] == "extra_forbidden"), mistakes[0])
         key = _key(first["loc"], document)
-        more = len(found) - 1
+        more = len(mistakes) - 1
         message = _message(first) + (f" (and {more} more)" if more else "")
         where = f"{path}: {key}" if key else str(path)
         raise CaseError(message, where=where, hint=_meant(first)) from None
