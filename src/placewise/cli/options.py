@@ -45,8 +45,8 @@ InstructionLimit = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Instructions of a warp after which it is taken to be endless; looked at about once in "
-        "a million.",
+        help="Instructions of a warp after which it is taken to be endless; looked at about once "
+        "in a million.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
