@@ -138,12 +138,44 @@ def test_limits():
         sketch(kernel, launch, inputs, np.arange(1), work=1000)
 
 
-def test_textures_are_refused_rather_than_left_out():
+TEXTURES = """
+extern "C" __global__ void f(cudaTextureObject_t where, cudaTextureObject_t x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int far = i % 3 ? tex1Dfetch<int>(where, i) : -1;
+    if (blockIdx.x != 1) {
+        float4 v = tex1Dfetch<float4>(x, far);
+        y[(i + far) % n] = v.x + v.y + v.z * v.w;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_90", "sm_120"])
+@pytest.mark.parametrize("machine_code", [False, True])
+def test_textures_of_linear_memory_are_loads(machine_code, arch):
+    kernel = compile_kernel(TEXTURES, "f.cu", "f", CompileOptions(arch=arch))
+    rng = np.random.default_rng(3)
+    # Some indices lie outside of the texture, and some of those that hold them do.
+    inputs = Inputs(
+        (
+            TextureArgument("where", rng.integers(0, 200, 240, dtype=np.int32)),
+            TextureArgument("x", rng.random((150, 4), np.float32)),
+            ArrayArgument("y", np.zeros(256, np.float32)),
+            ScalarArgument("n", np.int32(256)),
+        )
+    )
+    launch = Launch((4, 1, 1), (64, 1, 1))
+    kernel = replace(kernel, machine_code=machine_code)
+    seen = compared(kernel, launch, inputs, np.array([1, 3]))
+    assert {site.lane_bytes for site in seen.sites if site.space == "texture"} == {4, 16}
+
+
+def test_textures_that_are_sampled_are_refused_rather_than_left_out():
     source = """extern "C" __global__ void f(cudaTextureObject_t x, float *y) {
-        y[threadIdx.x] = tex1Dfetch<float>(x, threadIdx.x); }"""
+        y[threadIdx.x] = tex2D<float>(x, threadIdx.x, 0.5f); }"""
     kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
-    ones = np.ones(32, np.float32)
-    inputs = Inputs((TextureArgument("x", ones), ArrayArgument("y", ones)))
+    y = ArrayArgument("y", np.ones(32, np.float32))
+    inputs = Inputs((TextureArgument("x", np.ones((4, 32), np.float32), "2d"), y))
     with pytest.raises(UnsupportedError, match="texture"):
         sketch(
             replace(kernel, machine_code=True), Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
+from placewise.execute.layout import WINDOW_SHIFT
 from placewise.execute.sketch.guarded import Guarded
 
-MEMORY = frozenset({"load", "store", "atomic"})
+MEMORY = frozenset({"load", "store", "atomic", "texture"})
 _EVERYWHERE = "generic"
+_WORD_BYTES = 4
 
 
 def plain_operands(n: Node) -> int:
@@ -17,6 +19,8 @@ def plain_operands(n: Node) -> int:
     assert isinstance(access, Access)
     if n.op == "load":
         return 1
+    if n.op == "texture":
+        return 2
     if n.op == "store":
         return 1 + access.count
     return 1 + (2 if access.operation == "cas" else access.count)
@@ -43,10 +47,12 @@ class Relevant:
     """``nodes``: those whose value is needed; ``contents``: loads and stores whose data is.
 
     A load's data is needed where a needed node uses it. Then so are all stores that may have put
-    it there: those to the same space, or to any where the address is generic.
+    it there: those to the same space, or to any where the address is generic. ``words`` are those
+    of a texel for each memory instruction that reads a texture of linear memory.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, words: Sequence[int]) -> None:
+        self._words = words
         self.nodes: set[Node] = set()
         self.contents: set[Node] = set()
         self._regs: set[Reg] = set()
@@ -101,9 +107,23 @@ class Relevant:
         found = self._addresses.get(n)
         if found is None:
             guard = guard_of(n)
-            found = n.args[0] if guard is None else self._guarded.address(n.args[0], guard)
+            place = n.args[0] if n.op != "texture" else self._texel(n)
+            found = place if guard is None else self._guarded.address(place, guard)
             self._addresses[n] = found
         return found
+
+    def _texel(self, n: Node) -> Node:
+        """Where a texel of linear memory lies: its texture's window, and the index times its
+        size."""
+        access, (object_, index) = n.attr, n.args[:2]
+        assert isinstance(access, Access)
+
+        def made(op: str, *args: Node, attr: int | None = None) -> Node:
+            return Node(op, "i64", args, attr, n.number)
+
+        window = made("and", object_, made("const", attr=-1 << WINDOW_SHIFT & (1 << 64) - 1))
+        size = made("const", attr=_WORD_BYTES * self._words[access.site])
+        return made("add", window, made("mul", made("zext", index), size))
 
     def _roots(self, program: Program) -> Iterator[Node]:
         for block in program.blocks:

@@ -36,7 +36,7 @@ from placewise.execute.sketch.relevant import MEMORY, Relevant, guard_of
 from placewise.execute.sketch.specials import special_registers
 from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
-from placewise.execute.texture_sites import texture_reads
+from placewise.execute.texture_sites import texture_reads, uses_sampler, words_of
 from placewise.execute.trace import Site
 from placewise.execute.translate import lowered, parsed, sites_of
 from placewise.kernel.kernel import Kernel
@@ -109,24 +109,25 @@ def sketch(
 
     ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
     as it is before the launch, and what they write themselves. Raises UnsupportedError for kernels
-    whose warps wait for each other outside of barriers, for texture and surface accesses, for what
-    is relevant and not covered, and where more than ``work`` nodes would have to be computed;
-    CaseError where inputs or launch do not fit the kernel.
+    whose warps wait for each other outside of barriers, for surfaces and textures other than linear
+    memory of 32-bit words, for what is relevant and not covered, and where more than ``work`` nodes
+    would have to be computed; CaseError where inputs or launch do not fit the kernel.
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs))
     program = lowered(kernel, device.first_window)
     if program.waiting:
         raise UnsupportedError("warps that wait for each other outside of barriers")
-    if any(access.space == "texture" for access in program.accesses):
+    reads = texture_reads(program, dict(device.textures))
+    words = words_of(program, reads)
+    if uses_sampler(program, words):
         # Where a texel lies is worked out only while the kernel runs.
-        raise UnsupportedError("texture or surface accesses")
+        raise UnsupportedError("accesses of textures that are no linear memory, or of surfaces")
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
-    run = _Run(program, device, launch, blocks, traced, work)
+    run = _Run(program, words, device, launch, blocks, traced, work)
     run.go()
-    sites = sites_of(program, parsed(kernel), texture_reads(program, dict(device.textures)))
-    return run.result(sites)
+    return run.result(sites_of(program, parsed(kernel), reads))
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ class _Run:
     def __init__(
         self,
         program: Program,
+        words: tuple[int, ...],
         device: Device,
         launch: Launch,
         blocks: NDArray[np.int64],
@@ -148,6 +150,7 @@ class _Run:
         work: int,
     ) -> None:
         self.program, self.device, self.blocks, self.left = program, device, blocks, work
+        self.words = words
         self.traced = traced
         per_block = launch.warps_per_block
         self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
@@ -163,7 +166,7 @@ class _Run:
             program.shared_bytes + launch.shared_bytes,
             program.local_bytes,
         )
-        self.relevant = Relevant(program)
+        self.relevant = Relevant(program, words)
         self.at = np.where(tiled < launch.threads_per_block, 0, _END)
         self.waiting = np.zeros((warps, 32), np.bool_)
         self.phase = np.zeros(len(blocks), np.int64)
@@ -266,7 +269,7 @@ class _Run:
                 steps += [
                     _Step(made, _call(made)) for made in made_nodes(self.relevant.address(n), own)
                 ]
-            if n.op in ("load", "store", "atomic"):
+            if n.op in MEMORY:
                 access = n.attr
                 assert isinstance(access, Access)
                 if access.space != "param" or n in self.relevant.contents:
@@ -287,6 +290,8 @@ class _Run:
                 address = address + address.dtype.type(access.offset % (1 << 8 * address.itemsize))
             if guard is not None:
                 mask = mask & run.value(guard)
+            if n.op == "texture":
+                mask = mask & run.storage.within(address)
             if access.space != "param":
                 run._record(access, address, mask)
             if with_contents:
@@ -308,6 +313,12 @@ class _Run:
         )
 
     def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
+        if n.op == "texture":
+            words = self.words[access.site]
+            texel = self.storage.load(access.space, address, mask, access.bits, words)
+            none = np.zeros((1, 1), np.uint32)
+            self.values[n] = texel + [none] * (access.count - words)
+            return
         if access.bits > 64:
             raise UnsupportedError(f"'{access.opcode}' decides what is accessed")
         if n.op == "load":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.device import Bytes
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
 from placewise.execute.sketch.operations import Lanes
 
 _SHARED, _LOCAL, _PARAMETERS = (WINDOW_OF_SPACE[s] for s in ("shared", "local", "param"))
@@ -52,6 +52,16 @@ class Storage:
         first = wide[np.arange(len(warps)), np.argmax(mask, axis=1)]
         window = (first >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
         return window, (wide & np.uint64(_INSIDE)).astype(np.int64)
+
+    def within(self, address: Lanes) -> NDArray[np.bool_]:
+        """Whether each address lies in a window's memory, shared and local memory aside."""
+        wide = np.asarray(address, np.uint64)
+        sizes = np.zeros(WINDOWS, np.int64)
+        for number, data in self._windows.items():
+            sizes[number] = len(data)
+        window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
+        inside: NDArray[np.bool_] = (wide & np.uint64(_INSIDE)).astype(np.int64) < sizes[window]
+        return inside
 
     def _places(
         self, space: str, address: Lanes, mask: NDArray[np.bool_]
