@@ -22,7 +22,7 @@ from placewise.kernel.machine_code import listing_of
 from placewise.kernel.ptx import Module
 from placewise.kernel.sass import Listing
 
-COVERED = (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)
+COVERED = (75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 """Targets, compute capability times ten, whose machine code is known here."""
 _LOCAL_ALIGN = 16
 
