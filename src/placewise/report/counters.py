@@ -23,9 +23,13 @@ _CERTAIN = 1e-12
 def render_counters(report: CounterReport, *, by: str | None = None) -> RenderableType:
     """The whole report, for a rich console; ``by``: ``array`` or ``line``, parts of the launch."""
     parts: list[RenderableType] = [_heading(report), Text(), _launch(report)]
-    for title, table in (("DRAM banks", _banks(report)), ("Address translation", _tlbs(report))):
+    for title, table in (
+        ("Caches of constant memory, lines", _constant(report)),
+        ("DRAM banks, of the blocks traced", _banks(report)),
+        ("Address translation, of the blocks traced", _tlbs(report)),
+    ):
         if table is not None:
-            parts += [Text(), Text(f"{title}, of the blocks traced", style="bold"), table]
+            parts += [Text(), Text(title, style="bold"), table]
     if by == "array":
         parts += [Text(), _arrays(metrics_by_array(report.run))]
     if by == "line":
@@ -127,15 +131,23 @@ def _banks(report: CounterReport) -> Table | None:
 
 def _tlbs(report: CounterReport) -> Table | None:
     """What each level was asked and had; None where the machine's file has none."""
-    if not report.run.traffic.tlbs:
-        return None
+    return _levels((t.name, t.requests, t.hits) for t in report.run.traffic.tlbs)
+
+
+def _constant(report: CounterReport) -> Table | None:
+    """The same of each cache of constant memory; None where no such cache was simulated."""
+    caches = report.run.traffic.constant_caches
+    return _levels((c.name, c.asked.value, c.asked.value - c.missed.value) for c in caches)
+
+
+def _levels(levels: Iterable[tuple[str, float, float]]) -> Table | None:
+    """Names, how often each was asked and how often it had what was asked for; None of none."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("level", "asked", "found"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
-    for level in report.run.traffic.tlbs:
-        found = f"{100 * level.hits / level.requests:.1f} %" if level.requests else "–"
-        table.add_row(level.name, _number(level.requests), found)
-    return table
+    for name, asked, hits in levels:
+        table.add_row(name, _number(asked), f"{100 * hits / asked:.1f} %" if asked else "–")
+    return table if table.rows else None
 
 
 def _part(metrics: Iterable[Metric]) -> Table:
@@ -196,6 +208,10 @@ def counters_document(report: CounterReport) -> dict[str, Any]:
         "lines": [
             {"file": place.file, "line": place.line, "counters": _values(metrics)}
             for place, metrics in metrics_by_line(run)
+        ],
+        "constant_caches": [
+            {"name": c.name, "lines_asked": c.asked.value, "lines_missed": c.missed.value}
+            for c in run.traffic.constant_caches
         ],
         "tlbs": [asdict(level) for level in run.traffic.tlbs],
         "dram_banks": _bank_document(run.traffic.banks),

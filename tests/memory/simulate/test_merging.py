@@ -34,9 +34,9 @@ def buffer_of(segments):
     )
 
 
-def count(segments):
+def count(segments, left_out=()):
     shared = np.zeros(len(STORES), np.int64)
-    count_neighbours(buffer_of(segments), STORES, shared)
+    count_neighbours(buffer_of(segments), STORES, np.isin(np.arange(len(STORES)), left_out), shared)
     return shared.tolist()
 
 
@@ -45,6 +45,8 @@ def test_only_the_store_just_before_counts():
     assert count([[(1, a), (2, b)]]) == [0, 0, 2, 0]
     assert count([[(1, a), (3, ((8, 0b1111),)), (2, b)]]) == [0, 0, 0, 0]
     assert count([[(1, a), (0, a), (2, b)]]) == [0, 0, 0, 0]
+    assert count([[(1, a), (0, a), (2, b)]], [0]) == [0, 0, 2, 0]
+    assert count([[(1, a), (0, a), (1, b)]], [0]) == [0, 0, 0, 0], "its own store"
     assert count([[(1, a)], [(2, b)]]) == [0, 0, 0, 0], "another warp"
     assert count([]) == [0, 0, 0, 0]
 

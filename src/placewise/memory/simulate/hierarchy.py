@@ -14,6 +14,8 @@ from placewise.space import Way
 
 DEFAULT_WAYS = 16
 """Of a cache whose file does not state it: high enough that conflicts matter little."""
+MOST_CONSTANT_SECTORS = 32
+"""In a line of a cache of constant memory: bits of a word stand for them."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,9 @@ class Hierarchy:
     """Of requests: the largest line of all caches."""
     sector_bytes: int
     """Of requests: the smallest sector of all caches."""
+    constant: tuple[CacheGeometry, ...] = ()
+    """Caches of an SM that loads of constant memory go through, nearest first; none where one of
+    them is not the SM's own, or its size or line is not known."""
 
     def first_cache(self, space: str) -> int:
         """Number of the first cache of ``space``; raises KeyError for a space without arrays."""
@@ -110,8 +115,11 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
     first: list[CacheGeometry] = []
     last: CacheGeometry | None = None
     numbers: dict[str, int | None] = {}
+    constant: tuple[Memory, ...] = ()
     for space in machine.spaces:
         if space.way in (Way.HOST_BUFFER, Way.KERNEL_BUFFER):
+            if space.way == Way.HOST_BUFFER:
+                constant = constant or machine.levels(space.name)[:-1]
             continue
         numbers[space.name] = None
         for memory in machine.levels(space.name)[:-1]:
@@ -153,7 +161,21 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
             where=machine.name,
         )
     numbered = tuple((name, len(first) if n is None else n) for name, n in numbers.items())
-    return Hierarchy(tuple(first), last, numbered, line, sector)
+    return Hierarchy(tuple(first), last, numbered, line, sector, _constant(constant, sector))
+
+
+def _constant(memories: tuple[Memory, ...], sector_bytes: int) -> tuple[CacheGeometry, ...]:
+    """Caches of constant memory; none where one of them cannot be simulated."""
+    found = []
+    for memory in memories:
+        line = memory.detail.line_bytes or memory.block_bytes or 0
+        sectors = line // sector_bytes
+        if memory.scope != "sm" or not memory.size_bytes or line % sector_bytes:
+            return ()
+        if sectors & (sectors - 1) or not 1 <= sectors <= MOST_CONSTANT_SECTORS:
+            return ()
+        found.append(_geometry(memory, memory.size_bytes))
+    return tuple(found)
 
 
 def _geometry(memory: Memory, size_bytes: int) -> CacheGeometry:

@@ -21,9 +21,10 @@ from placewise.memory.simulate.cache import (
 from placewise.memory.simulate.dram import Log
 from placewise.memory.simulate.lanes import apart, bits, prefetch
 from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import access_recent, first_ways, is_plain
 from placewise.memory.simulate.requests import LOAD, Pairs
-from placewise.memory.simulate.wave import AT_ONCE, Missed, Room, Wave
+from placewise.memory.simulate.wave import AT_ONCE, Room, Wave
 
 SETS_AHEAD = 16
 """Parts by which sets of L2 are fetched ahead."""

@@ -13,6 +13,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.cache import held_sectors, new_caches
+from placewise.memory.simulate.constant_caches import new_constant_caches
 from placewise.memory.simulate.dram import BankTraffic, bank_traffic, new_banks, new_log
 from placewise.memory.simulate.hierarchy import Hierarchy
 from placewise.memory.simulate.parts import (
@@ -23,6 +24,7 @@ from placewise.memory.simulate.parts import (
     Buffer,
     Cut,
 )
+from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.requests import LOAD, STORE, Pairs
 from placewise.memory.simulate.tlb import TlbTraffic, new_tlbs, tlb_traffic
 
@@ -35,8 +37,16 @@ class Levels:
     from the launch's start on."""
 
     def __init__(
-        self, machine: Machine, hierarchy: Hierarchy, cut: Cut, pairs: Pairs, seed: int
+        self,
+        machine: Machine,
+        hierarchy: Hierarchy,
+        cut: Cut,
+        pairs: Pairs,
+        seed: int,
+        *,
+        constant: bool = False,
     ) -> None:
+        """``constant``: there are loads that go through caches of constant memory."""
         h, sms = hierarchy, machine.processor.sms
         self._cut, self._pairs = cut, pairs
         self._per_line = h.line_bytes // h.sector_bytes
@@ -47,7 +57,7 @@ class Levels:
         last = [h.last.geometry(1, *lines, shares=shares)] if h.last else []
         self._last = [new_caches(last, seed + 1 + n) for n in range(shares)] if last else []
         self._shares = shares
-        self._missed = wv.Missed(
+        self._missed = Missed(
             np.empty(0, np.int64),
             np.empty(0, np.int32),
             np.zeros((shares, sms), np.int64),
@@ -60,6 +70,9 @@ class Levels:
         self._logs = [new_log(0) for _ in range(2)]
         self._tlbs = new_tlbs(machine, h.line_bytes, len(pairs.rows), seed)
         count = len(pairs.rows)
+        own = h.constant if constant else ()
+        self._constant = new_constant_caches(own, sms, *lines, count)
+        self._passed = int(self._constant.window[0]) // self._per_line
         self._l1_beyond = np.zeros((THREADS, count), np.int64)
         self._asked = np.zeros((THREADS, count), np.int64)
         self._lacking = np.zeros((THREADS, count), np.int64)
@@ -86,6 +99,9 @@ class Levels:
             np.empty(cut.sms + 1, np.int64),
         )
         phased = cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
+        # A part can have so many lines of requests fetched.
+        parts *= self._passed
+        wave.sm_part[:] *= self._passed
         room = parts * self._shares
         if len(self._missed.part) < room:
             new = np.empty(room, np.int64), np.empty(room, np.int32)
@@ -99,6 +115,7 @@ class Levels:
             cp.run_sms(
                 bounds[t], bounds[t + 1], wave, self._pairs, self._first, self._per_line,
                 cut.warps, phased, self._missed, self._l1_beyond[t], self._room[t],
+                self._constant,
             )  # fmt: skip
 
         def last_cache(t: int) -> None:
@@ -151,6 +168,18 @@ class Levels:
         rows = self._pairs.rows
         lacking = self.l2_asked - self._l1_beyond.sum(0)
         return np.where(rows["kind"] == LOAD, rows["sectors"] - lacking, 0)
+
+    @property
+    def constant_asked(self) -> NDArray[np.int64]:
+        """(levels, pairs) lines that loads asked each cache of constant memory for."""
+        found: NDArray[np.int64] = self._constant.asked.sum(0)
+        return found
+
+    @property
+    def constant_missed(self) -> NDArray[np.int64]:
+        """(levels, pairs) lines that each cache of constant memory lacked."""
+        found: NDArray[np.int64] = self._constant.missed.sum(0)
+        return found
 
     @property
     def l2_asked(self) -> NDArray[np.int64]:

@@ -25,13 +25,17 @@ from placewise.memory.simulate.parts import (
 
 
 def count_neighbours(
-    buffer: Buffer, is_store: NDArray[np.bool_], shared: NDArray[np.int64]
+    buffer: Buffer,
+    is_store: NDArray[np.bool_],
+    left_out: NDArray[np.bool_],
+    shared: NDArray[np.int64],
 ) -> None:
     """Add to ``shared`` (pairs,) the sectors of stores that the access just before, a store of
-    the same warp by another instruction, wrote to as well. ``is_store`` (pairs,)."""
+    the same warp by another instruction, wrote to as well. ``is_store`` (pairs,); ``left_out``
+    (pairs,): accesses that take another way, as those of constant memory do."""
     parts, segments = (int(n) for n in buffer.used)
     ends = np.append(buffer.segment[1:segments, 2], parts) if segments else np.zeros(0, np.int64)
-    _count(buffer.part, ends.astype(np.int64), is_store, shared)
+    _count(buffer.part, ends.astype(np.int64), is_store, left_out, shared)
 
 
 @njit(cache=True, nogil=True)
@@ -39,6 +43,7 @@ def _count(
     part: NDArray[np.int64],
     ends: NDArray[np.int64],
     is_store: NDArray[np.bool_],
+    left_out: NDArray[np.bool_],
     shared: NDArray[np.int64],
 ) -> None:
     begin = 0
@@ -51,7 +56,9 @@ def _count(
             start = at
             while at < ends[segment] and (part[at] >> PAIR_BIT) & MOST_PAIRS == pair:
                 at += 1
-            if before >= 0 and is_store[pair] and is_store[before]:
+            if left_out[pair]:
+                continue
+            if before >= 0 and before != pair and is_store[pair] and is_store[before]:
                 for k in range(start, at):
                     for j in range(first, last):
                         if part[k] >> LINE_BIT == part[j] >> LINE_BIT:

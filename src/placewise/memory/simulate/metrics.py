@@ -19,6 +19,8 @@ from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 NCU_SECTOR = 32
 WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _L2_READ = "lts__t_sectors_op_read.sum"
+_L2_FOUND = "lts__t_sectors_op_read_lookup_hit.sum"
+_DRAM_READ = "dram__sectors_read.sum"
 _UNITS = ("l1tex__t_", "l1tex__data_", "idc__", "lts__", "dram__", "smsp__", "launch__", "sm__")
 
 
@@ -57,12 +59,20 @@ def launch_metrics(
     ]
     if run.from_machine_code:
         metrics += _class_metrics(run)
-    metrics = [m._replace(value=m.value * launches, error=m.error * launches) for m in metrics]
+    per_sector = traffic.sector_bytes / NCU_SECTOR
+    filled = zip((_L2_READ, _L2_FOUND, _DRAM_READ), traffic.constant_fill, strict=True)
+    once = {name: amount * per_sector for name, amount in filled}
+    metrics = [
+        m._replace(
+            value=m.value * launches - (launches - 1.0) * once.get(m.name, 0.0),
+            error=m.error * launches,
+        )
+        for m in metrics
+    ]
     others = traffic.instructions.sectors(launches) * traffic.sector_bytes / NCU_SECTOR
     others += _background_sectors(run.machine, microseconds or 0.0)
     metrics = [m._replace(value=m.value + others) if m.name == _L2_READ else m for m in metrics]
     if written.value:
-        per_sector = traffic.sector_bytes / NCU_SECTOR
         error = written.error * per_sector
         metrics.append(Metric("dram__sectors_write.sum", written.value * per_sector, error))
     if execution.warp_instructions:
@@ -121,6 +131,15 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         if space == "constant" and t.wavefronts:
             # One request for each different address of a warp (CUDA C++ Programming Guide).
             add("idc__requests.sum", Estimate(t.wavefronts, 0.0))
+        if t.constant:
+            # The first request for a line decides whether it has to be fetched.
+            missed = t.constant[0].missed
+            hits = Estimate(t.wavefronts - missed.value, missed.error)
+            add("idc__requests_lookup_hit.sum", hits)
+            add("idc__requests_lookup_miss.sum", missed)
+            add(_L2_READ, sectors(t.l2_sectors))
+            add(_L2_FOUND, sectors(t.l2_hits))
+            add(_DRAM_READ, sectors(t.dram_sectors))
         if space not in ("global", "local", "texture"):
             continue
         path = "pipe_tex_mem_texture" if space == "texture" else f"pipe_lsu_mem_{space}_op_{kind}"
@@ -132,7 +151,7 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         add(f"lts__t_sectors_op_{below}.sum", sectors(t.l2_sectors))
         if kind != "st":
             add(f"lts__t_sectors_op_{below}_lookup_hit.sum", sectors(t.l2_hits))
-        add("dram__sectors_read.sum", sectors(t.dram_sectors))
+        add(_DRAM_READ, sectors(t.dram_sectors))
     return tuple(Metric(name, *found[name]) for name in in_order(found))
 
 

@@ -97,6 +97,19 @@ def new_buffer(blocks: int) -> Buffer:
     )
 
 
+def larger(buffer: Buffer) -> Buffer:
+    """The buffer with twice the room, where it is nearly full."""
+    parts, segments = (int(n) for n in buffer.used)
+    part, segment = buffer.part, buffer.segment
+    if parts + MOST_PARTS + 4 >= len(part):
+        part = np.empty(2 * len(part), np.int64)
+        part[:parts] = buffer.part[:parts]
+    if segments == len(segment):
+        segment = np.empty((2 * len(segment), 3), np.int64)
+        segment[:segments] = buffer.segment[:segments]
+    return buffer._replace(part=part, segment=segment)
+
+
 @inlined
 def follows(mask: Int) -> bool:
     """Whether the ones of a mask follow one another."""

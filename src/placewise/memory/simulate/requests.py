@@ -34,9 +34,10 @@ from placewise.memory.simulate.parts import (
 from placewise.memory.simulate.patterns import Patterns, count_pattern, keep_odd
 
 LOAD, STORE, ATOMIC = 0, 1, 2
-NOWHERE, LOCAL = -1, -2
-"""Routes of accesses that no cache of this path sees (shared memory, parameters), and of local
-memory, whose addresses are made here."""
+NOWHERE, LOCAL, CONSTANT = -1, -2, -3
+"""Routes of accesses that no cache of this path sees (shared memory, parameters), of local
+memory, whose addresses are made here, and of loads that go through caches of constant
+memory."""
 ROUTED, IN_LOCAL, COUNTED, JOINS = 1, 2, 4, 8
 """Flags of a pair: it goes to a cache; it is of local memory; its transactions follow from a
 serialization condition; it issues in a burst with the access before."""
@@ -66,7 +67,7 @@ PAIR = np.dtype(
 )
 """A memory instruction and an array that it accesses: a part of the array's first line without
 sectors; warp accesses, active lanes, sectors asked of the first cache and lines so far; bytes of a
-lane; flags; instruction and array; first cache; LOAD, STORE or ATOMIC."""
+lane; flags; instruction and array; first cache, or CONSTANT; LOAD, STORE or ATOMIC."""
 
 
 class Pairs(NamedTuple):
@@ -97,7 +98,7 @@ class Sites(NamedTuple):
     """What is fixed for each memory instruction."""
 
     route: NDArray[np.int8]
-    """(sites, arrays + 1) by array number + 1: first cache, NOWHERE or LOCAL."""
+    """(sites, arrays + 1) by array number + 1: first cache, NOWHERE, LOCAL or CONSTANT."""
     counted: NDArray[np.bool_]
     """(sites, arrays + 1) whether a serialization condition says what an access takes."""
     array_line: NDArray[np.int64]
@@ -122,7 +123,7 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     route = sites.route[site, array + 1]
     flags = 0 if route == NOWHERE else ROUTED
     line = sites.array_line[array + 1]
-    cache = np.int64(max(route, 0))
+    cache = np.int64(route if route == CONSTANT else max(route, 0))
     if route == LOCAL:
         flags |= IN_LOCAL
         line = np.int64(cut.local_line)
@@ -248,8 +249,9 @@ def collect(
                         record, pairs.forms[np.uintp(record.site)], np.int64(row.lane_bytes), p,
                         flags & JOINS, start, cut,
                     )  # fmt: skip
-                row.sectors += asked
-                row.parts += n - begun
+                if row.cache != CONSTANT:
+                    row.sectors += asked
+                    row.parts += n - begun
             row.requests += 1
             row.lanes += bits(mask)
             at += 1

@@ -12,13 +12,15 @@ from placewise.errors import MachineError
 from placewise.execute.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.hierarchy import Hierarchy
-from placewise.memory.simulate.requests import ATOMIC, LOAD, LOCAL, NOWHERE, STORE
+from placewise.memory.simulate.requests import ATOMIC, CONSTANT, LOAD, LOCAL, NOWHERE, STORE
 from placewise.memory.transactions import address_period
 from placewise.space import Way
 
 KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 ALIGNMENT = 512
 """Bytes; small allocations of device memory start at multiples of this."""
+_CONSTANT_LOADS = ("LD", "ULDC")
+"""LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
 LARGE, LARGE_ALIGNMENT = 1 << 20, 1 << 21
 """Allocations from this size on start at multiples of 2 MiB, the page they are mapped by."""
 
@@ -79,9 +81,16 @@ class Routes:
         return self._placement.get(array) or self._by_way.get(way, self._by_way[Way.DIRECT])
 
     def _route(self, site: Site, array: str) -> int:
+        if self._caches.constant and is_constant_load(site) and self._uncached(site, array):
+            return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
             return NOWHERE
         return self._caches.first_cache(self._space(site, array))
+
+
+def is_constant_load(site: Site) -> bool:
+    """Not so are constants that instructions have as operands: they are read where they issue."""
+    return site.space == "constant" and site.opcode.upper().startswith(_CONSTANT_LOADS)
 
 
 def array_lines(

@@ -28,18 +28,19 @@ from placewise.memory.simulate.merging import count_neighbours
 from placewise.memory.simulate.parts import (
     MOST_LINES,
     MOST_PAIRS,
-    MOST_PARTS,
-    Buffer,
     Cut,
+    larger,
     new_buffer,
 )
 from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
-from placewise.memory.simulate.routes import KINDS, Routes, array_lines
+from placewise.memory.simulate.routes import KINDS, Routes, array_lines, is_constant_load
 from placewise.memory.simulate.seats import seats
 from placewise.memory.simulate.traffic import (
     Banked,
     CodeTraffic,
+    ConstantFill,
+    ConstantTraffic,
     Estimate,
     SiteTraffic,
     Traffic,
@@ -140,7 +141,7 @@ class MemorySystem:
             lines,
             np.array([s.lane_bytes for s in sites] or [4], np.int32),
             np.array([KINDS[s.kind] for s in sites] or [0], np.int32),
-            np.array([facts.bursts is None or s.ptx_line in facts.bursts for s in sites] or [True]),
+            np.array([self._waits(s) for s in sites] or [True]),
             windows,
         )
         resident = max(1, facts.occupancy.blocks)
@@ -163,13 +164,21 @@ class MemorySystem:
         shares = (g.memory.detail.merged_stores for g in self._caches.first)
         several = sum(site.kind == "store" for site in sites) > 1
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
-        self._levels = Levels(self._machine, h, self._cut, self._pairs, self._seed)
+        constant = bool((self._rules.route == rq.CONSTANT).any())
+        self._levels = Levels(
+            self._machine, h, self._cut, self._pairs, self._seed, constant=constant
+        )
         self._buffer = new_buffer(self._per_wave)
         self._seat_blocks(0)
         self._state = np.zeros(rq.STATE_WORDS, np.int64)
         self._state[[rq.FIRST_BLOCK, rq.SEAT]] = -self._per_wave, -1
         self._describe()
         self._before: tuple[NDArray[np.int64], ...] | None = None
+
+    def _waits(self, site: Site) -> bool:
+        """Whether an instruction starts a burst. Loads of constant memory always do."""
+        bursts = self._facts.bursts
+        return bursts is None or site.ptx_line in bursts or is_constant_load(site)
 
     def _describe(self) -> None:
         """Tell compiled code where everything is."""
@@ -227,7 +236,7 @@ class MemorySystem:
         elif self._buffer.used[0] > PARTS_AT_ONCE:
             self._run_wave(last=False)
         else:
-            self._buffer = _larger(self._buffer)
+            self._buffer = larger(self._buffer)
             self._describe()
 
     def _banked_by(self, pair: int) -> Banked | None:
@@ -276,7 +285,8 @@ class MemorySystem:
         self._levels.run(self._buffer)
         if self._merging:
             is_store = self._pairs.rows["kind"] == rq.STORE
-            count_neighbours(self._buffer, is_store, self._neighbours)
+            constant = self._pairs.rows["cache"] == rq.CONSTANT
+            count_neighbours(self._buffer, is_store, constant, self._neighbours)
         self._buffer.used[:] = 0
         self._state[rq.SEAT] = -1
         if last and self._buffer.seen.any():
@@ -291,15 +301,17 @@ class MemorySystem:
             self._by_site(levels.l2_hits),
             self._by_site(levels.fetched),
             np.array([levels.written, levels.dirtied]),
+            self._constant_by_site(),
         )
         before = self._before or tuple(np.zeros_like(n) for n in now)
-        requests, l1, asked, l2, dram, out = (n - b for n, b in zip(now, before, strict=True))
+        requests, l1, asked, l2, dram, out, constant = (
+            n - b for n, b in zip(now, before, strict=True)
+        )
         self._before = now
         counted = bool(counted_waves(self._chosen, self._filling)[self._wave])
         blocks = int(self._buffer.seen.sum())
-        self._waves.append(
-            WaveCounts(self._wave, blocks, counted, requests, l1, asked, l2, dram, *out.tolist())
-        )
+        counts = (requests, l1, asked, l2, dram, int(out[0]), int(out[1]), constant)
+        self._waves.append(WaveCounts(self._wave, blocks, counted, *counts))
         self._buffer.seen[:] = False
         if len(self._waves) == 1 and len(self._chosen) > 1:
             affordable = self._budget // max(1, int(requests.sum()))
@@ -314,6 +326,11 @@ class MemorySystem:
         sums = np.zeros(max(1, len(self._sites)), np.int64)
         np.add.at(sums, self._pairs.rows["site"][:used], of_pairs[:used])
         return sums
+
+    def _constant_by_site(self) -> NDArray[np.int64]:
+        """(2, levels, sites) lines asked of caches of constant memory, and missed."""
+        counts = self._levels.constant_asked, self._levels.constant_missed
+        return np.array([[self._by_site(level) for level in of_all] for of_all in counts])
 
     def traffic(self, executions: NDArray[np.int64] | None = None) -> Traffic:
         """What the launch did. Call it once, after the run.
@@ -337,7 +354,8 @@ class MemorySystem:
         banked = np.zeros(len(counted))
         used = int(self._pairs.used[0])
         np.add.at(banked, rows["site"][:used], self._banked[:used])
-        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 5, 0, 0)]
+        no_constant = np.zeros((2, len(self._levels.constant_asked), len(counted)), np.int64)
+        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 5, 0, 0, no_constant)]
         waves = self._waves or none
 
         requests = np.array([w.requests for w in waves])
@@ -357,6 +375,13 @@ class MemorySystem:
             np.repeat(requests[:, writing].sum(1, keepdims=True), 2, axis=1),
             np.repeat(total[writing].sum(), 2),
         )
+        constant = [
+            [whole_launch(waves, found, requests, total) for found in np.moveaxis(of_level, 1, 0)]
+            for of_level in np.moveaxis(np.array([w.constant for w in waves]), 2, 0)
+        ]
+        loads = self._rules.route.min(1) == rq.CONSTANT
+        first = waves[0]
+        fill = (float(n[loads].sum()) for n in (first.l2_asked, first.l2_hits, first.dram))
         sites = tuple(
             SiteTraffic(
                 site=site,
@@ -371,6 +396,11 @@ class MemorySystem:
                 l2_asked=Estimate(asked[n], asked_error[n]) if self._caches.last else None,
                 dram_sectors=Estimate(dram[n], dram_error[n]),
                 merged=float(merged[n] * scale[n]),
+                constant=tuple(
+                    ConstantTraffic(g.memory.name, *(Estimate(v[n], e[n]) for v, e in found))
+                    for g, found in zip(self._caches.constant, constant, strict=False)
+                    if loads[n]
+                ),
             )
             for n, site in enumerate(self._sites)
         )
@@ -384,6 +414,7 @@ class MemorySystem:
             sector_bytes=self._caches.sector_bytes,
             banks=self._levels.banks,
             tlbs=self._levels.tlbs,
+            constant_fill=ConstantFill(*fill),
         )
 
     def _array_of(self, site: int) -> str | None:
@@ -394,16 +425,3 @@ class MemorySystem:
             return None
         first = int(arrays[seen[arrays].argmin()])
         return self._arrays[first - 1] if first else None
-
-
-def _larger(buffer: Buffer) -> Buffer:
-    """The buffer with twice the room, where it is nearly full."""
-    parts, segments = (int(n) for n in buffer.used)
-    part, segment = buffer.part, buffer.segment
-    if parts + MOST_PARTS + 4 >= len(part):
-        part = np.empty(2 * len(part), np.int64)
-        part[:parts] = buffer.part[:parts]
-    if segments == len(segment):
-        segment = np.empty((2 * len(segment), 3), np.int64)
-        segment[:segments] = buffer.segment[:segments]
-    return buffer._replace(part=part, segment=segment)

@@ -34,6 +34,17 @@ class Estimate(NamedTuple):
         return Estimate(self.value + other.value, math.hypot(self.error, other.error))
 
 
+class ConstantTraffic(NamedTuple):
+    """What an instruction asked of a cache of constant memory."""
+
+    name: str
+    asked: Estimate
+    """Different lines of each access, or those that the cache before lacked, in this one's
+    lines."""
+    missed: Estimate
+    """Those of them that were not there."""
+
+
 @dataclass(frozen=True)
 class SiteTraffic:
     """Traffic of one memory instruction in the whole launch."""
@@ -62,6 +73,9 @@ class SiteTraffic:
     lacked, and fetched together with it; None where the die has no cache."""
     merged: float = 0.0
     """Sectors of stores that reach the next cache together with those of the store before."""
+    constant: tuple[ConstantTraffic, ...] = ()
+    """Of a load of constant memory: the SM's caches of it, nearest first, where the machine's file
+    describes them. ``sectors``, ``lines`` and ``l1_hits`` are those of other caches."""
 
     @property
     def l2_sectors(self) -> Estimate:
@@ -84,6 +98,20 @@ class CodeTraffic(NamedTuple):
         return self.first + self.later * launches
 
 
+class ConstantFill(NamedTuple):
+    """Sectors that loads of constant memory fetch in the first wave, when caches are empty: a
+    larger launch has no more of these."""
+
+    asked: float = 0.0
+    """Of the cache of the die."""
+    hits: float = 0.0
+    """Found there."""
+    dram: float = 0.0
+
+
+NO_FILL = ConstantFill()
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Traffic of a launch."""
@@ -104,6 +132,21 @@ class Traffic:
     no address mapping."""
     tlbs: tuple[TlbTraffic, ...] = ()
     """What each level of address translation was asked in the part traced."""
+    constant_fill: ConstantFill = NO_FILL
+
+    @property
+    def constant_caches(self) -> tuple[ConstantTraffic, ...]:
+        """What all loads together asked of each cache of constant memory."""
+        of_loads = [site.constant for site in self.sites if site.constant]
+        nothing = Estimate(0.0, 0.0)
+        return tuple(
+            ConstantTraffic(
+                same[0].name,
+                sum((c.asked for c in same), nothing),
+                sum((c.missed for c in same), nothing),
+            )
+            for same in zip(*of_loads, strict=True)
+        )
 
     def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
         """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.

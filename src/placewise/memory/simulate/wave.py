@@ -24,6 +24,7 @@ from placewise.memory.simulate.cache import (
     access,
     shape_of,
 )
+from placewise.memory.simulate.constant_caches import ConstantCaches, read_constant
 from placewise.memory.simulate.lanes import apart, bits, hand_on4, inlined, lowest, prefetch
 from placewise.memory.simulate.parts import (
     LINE_BIT,
@@ -33,6 +34,7 @@ from placewise.memory.simulate.parts import (
     SECTORS,
     Buffer,
 )
+from placewise.memory.simulate.passed_on import Missed, pass_on
 from placewise.memory.simulate.plain import (
     access_recent,
     fetch_ahead,
@@ -40,7 +42,7 @@ from placewise.memory.simulate.plain import (
     is_plain,
     read_drawn,
 )
-from placewise.memory.simulate.requests import LOAD, STORE, Pairs
+from placewise.memory.simulate.requests import CONSTANT, LOAD, STORE, Pairs
 
 AT_ONCE = 2048
 """Parts that are put in order before they go through a cache: room for them is in the processor's
@@ -53,8 +55,6 @@ HINTS = 4096
 """A few times the lines that a cache of an SM holds; a power of two."""
 PLAIN, OTHER, PAST = range(3)
 """Where parts go first: a plain cache, another, none of the SM."""
-_KEPT = ~np.int64(SECTORS << SECTOR_BIT)
-"""Of a part, all but its sectors."""
 
 
 NO_SHAPE = Shape(*(np.int64(0),) * len(Shape._fields))
@@ -70,18 +70,6 @@ class Wave(NamedTuple):
     """(segments, 3) phase, first part, end of its parts; in the order of seats and of time."""
     sm_part: NDArray[np.int64]
     """(SMs + 1,) room for what each SM misses: parts of the SMs before it."""
-
-
-class Missed(NamedTuple):
-    """What L1s pass on, by share of L2 and SM, in the order of rounds."""
-
-    part: NDArray[np.int64]
-    turn: NDArray[np.int32]
-    """(shares * parts,) each."""
-    length: NDArray[np.int64]
-    """(shares, SMs)"""
-    rounds: NDArray[np.int64]
-    """(SMs,) that each took."""
 
 
 class Room(NamedTuple):
@@ -192,13 +180,14 @@ def run_sms(
     missed: Missed,
     beyond: NDArray[np.int64],
     room: Room,
+    constant: ConstantCaches,
 ) -> None:
     """Run the L1s of some SMs through a wave.
 
     ``caches`` are the first caches (instance: the SM); pairs with a number beyond them go to L2 at
     once, as stores and atomics do. ``warps`` make a block; ``phased``: segments are of several
     phases. A line has ``per_line`` sectors. ``beyond`` (pairs,) counts sectors that loads fetch
-    together with those they lack.
+    together with those they lack. Loads of constant memory have caches of their own.
     """
     per_sm = (wave.seat_segment.shape[0] - 1) // (wave.sm_part.shape[0] - 1)
     alive, segment, at, end, own_phase = room.alive, room.segment, room.at, room.end, room.own_phase
@@ -250,7 +239,7 @@ def run_sms(
                 last = np.int64(0)
                 while not last:
                     if n >= AT_ONCE:
-                        _first_caches(sm, n, caches, per_line, room, missed, beyond)
+                        _first_caches(sm, n, caches, per_line, room, missed, beyond, constant)
                         n = np.int64(0)
                     last = hand_on4(parts, i, order, turns, n, turn)
                     copied = lowest(last | 8) + 1
@@ -269,7 +258,7 @@ def run_sms(
                 left += 1
             count = left
             turn += 1
-        _first_caches(sm, n, caches, per_line, room, missed, beyond)
+        _first_caches(sm, n, caches, per_line, room, missed, beyond, constant)
         missed.rounds[sm] = turn
         for share in range(shares):
             missed.length[share, sm] = room.out[share] - wave.sm_part[sm]
@@ -284,6 +273,7 @@ def _first_caches(
     room: Room,
     missed: Missed,
     beyond: NDArray[np.int64],
+    constant: ConstantCaches,
 ) -> None:
     """Run ``n`` parts of an SM, in their order, through its caches."""
     first_caches = np.int64(caches.geometry.shape[0])
@@ -307,6 +297,11 @@ def _first_caches(
         part = room.order[np.uintp(k)]
         p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
         sectors = (part >> SECTOR_BIT) & SECTORS
+        if room.first_of[p] == CONSTANT:
+            turn = room.turn[np.uintp(k)]
+            even, odd = read_constant(constant, sm, part, turn, per_line, beyond, missed, even, odd)
+            k += 1
+            continue
         how = room.how[p]
         missing, fetched, _ = access(
             caches, room.first_of[p], sm, part >> LINE_BIT, sectors, per_line, how
@@ -314,25 +309,11 @@ def _first_caches(
         if how == READ:
             sectors = fetched
             beyond[p] += bits(fetched & ~missing)
-        even, odd = _pass_on(part, sectors, room.turn[np.uintp(k)], missed, even, odd)
+        even, odd = pass_on(part, sectors, room.turn[np.uintp(k)], missed, even, odd)
         k += 1
     room.out[0] = even
     if shares > 1:
         room.out[1] = odd - size
-
-
-@inlined
-def _pass_on(
-    part: Int, sectors: Int, turn: Int, missed: Missed, even: Int, odd: Int
-) -> tuple[Int, Int]:
-    """Pass sectors of a part on, if there are any, to the share that the lowest bit of its line
-    number says; where the next parts of both go."""
-    is_odd = (part >> LINE_BIT) & np.int64(missed.length.shape[0] - 1)
-    to = np.uintp(even + ((odd - even) & -is_odd))
-    missed.part[to] = (part & _KEPT) | (sectors << SECTOR_BIT)
-    missed.turn[to] = turn
-    some = np.int64(sectors != 0)
-    return even + (some & ~is_odd), odd + (some & is_odd)
 
 
 def _plain_parts(read: Any) -> Any:
@@ -367,7 +348,7 @@ def _plain_parts(read: Any) -> Any:
                 sectors = read(caches, g, sm, line, sectors, first_way, room)
             elif how == OTHER:
                 break
-            even, odd = _pass_on(part, sectors, turns[np.uintp(k)], missed, even, odd)
+            even, odd = pass_on(part, sectors, turns[np.uintp(k)], missed, even, odd)
             k += 1
         return k, even, odd
 

@@ -37,6 +37,8 @@ class WaveCounts:
     """Dirty sectors that the last cache drove out."""
     dirtied: int
     """Sectors that were written while the last cache held no newer data of them than DRAM."""
+    constant: NDArray[np.int64]
+    """(2, levels, sites) lines asked of each cache of constant memory, and those missed."""
 
 
 def filling_waves(grid: tuple[int, int, int], per_wave: int, affordable: int) -> int:

@@ -15,6 +15,7 @@ from placewise.kernel.sass.control import control
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.routes import is_constant_load
 from placewise.memory.simulate.traffic import SiteTraffic
 from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
 from placewise.model.huang_li.banks import BankLoad, loads_of
@@ -122,11 +123,9 @@ def observe(
 
 def _is_request(site: SiteTraffic) -> bool:
     """Not so are constants that instructions have as operands: they are read where they issue."""
-    return site.site.space != "constant" or site.site.opcode.upper().startswith(_CONSTANT_LOADS)
+    return site.site.space != "constant" or is_constant_load(site.site)
 
 
-_CONSTANT_LOADS = ("LD", "ULDC")
-"""LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
 _SPACE_OF = {Way.BINDING: "texture", Way.HOST_BUFFER: "constant", Way.KERNEL_BUFFER: "shared"}
 
 
