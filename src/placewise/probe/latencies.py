@@ -32,6 +32,9 @@ _ALL_SLICES = 1024
 _RULES = 0.85
 """Share of the loads of two peaks that the slower one takes in some array if it is a level of its
 own; slices take the same part of every large array."""
+_GROWS = 0.4
+"""Or by how much that share differs between two arrays, such as one that fits into the nearer level
+and one that does not. Chance moves slices' share by less where places are spread."""
 _BROAD = 0.25
 """Half the width, in the logarithm, of a level without a peak: DRAM, with its rows and refresh."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -99,7 +102,7 @@ def survey(
     peaks = _peaks([*sweeps, *more])
     if not len(peaks):
         raise MachineError("the timings show no latency that many loads share")
-    levels = _levels(peaks, [*sweeps, *more])
+    levels = _levels(peaks, [*sweeps, *more], spread=bool(spread))
     edges = [(one[-1] + next_[0]) / 2 for one, next_ in pairwise(levels)]
     shares = [
         np.bincount(np.searchsorted(edges, s.logs), minlength=len(levels)) / len(s.logs)
@@ -170,22 +173,24 @@ def _peaks(sweeps: list[_Sweep]) -> NDArray[np.float64]:
     return np.sort(np.array(kept))
 
 
-def _levels(peaks: NDArray[np.float64], sweeps: list[_Sweep]) -> list[NDArray[np.float64]]:
+def _levels(
+    peaks: NDArray[np.float64], sweeps: list[_Sweep], *, spread: bool
+) -> list[NDArray[np.float64]]:
     """Peaks of each level, nearest first: those are one level that no array tells apart."""
     edges = (peaks[1:] + peaks[:-1]) / 2
+    large = [s for s in sweeps if s.visited >= _MANY]
     taken = np.array(
-        [
-            np.bincount(np.searchsorted(edges, s.logs), minlength=len(peaks)) / len(s.logs)
-            for s in sweeps
-            if s.visited >= _MANY
-        ]
-    ).reshape(-1, len(peaks))
+        [np.bincount(np.searchsorted(edges, s.logs), minlength=len(peaks)) for s in large]
+    ).reshape(-1, len(peaks)) / np.array([[len(s.logs)] for s in large] or [[1]])
+    visited = np.array([s.visited for s in large])
     first = [0]
     for k in range(1, len(peaks)):
-        lower = taken[:, first[-1] : k].sum(axis=1)
-        both = lower + taken[:, k]
-        rules = (both >= SHARE) & (taken[:, k] >= _RULES * both)
-        if peaks[k] - peaks[first[-1]] >= _SLICED or rules.any():
+        both = taken[:, first[-1] : k + 1].sum(axis=1)
+        slower = taken[:, k] / np.maximum(both, SHARE)
+        rules = (both >= SHARE) & (slower >= _RULES)
+        compared = slower[both * visited >= _MANY]
+        grows = spread and len(compared) > 0 and np.ptp(compared) >= _GROWS
+        if peaks[k] - peaks[first[-1]] >= _SLICED or rules.any() or grows:
             first.append(k)
     return np.split(peaks, first[1:])
 
