@@ -121,7 +121,7 @@ def reference(accesses, arrays_at, l2_sets, fetching):
     return counts
 
 
-def simulated(machine, accesses):
+def simulated(machine, accesses, placement=None):
     columns, rows = [], []
     for site, block, warp, lanes in accesses:
         array = 1 if SITES[site].space == "constant" else 0
@@ -135,7 +135,8 @@ def simulated(machine, accesses):
     )
     launch = Launch((BLOCKS, 1, 1), (32 * WARPS, 1, 1))
     resident = occupancy(launch, machine, registers=None, shared_bytes=0)
-    system = MemorySystem(LaunchFacts(launch, resident, 0, 0, ARRAYS), machine, seed=SEED)
+    facts = LaunchFacts(launch, resident, 0, 0, ARRAYS)
+    system = MemorySystem(facts, machine, placement=placement, seed=SEED)
     system.begin(SITES, ("a", "c"))
     system.chunk(chunk)
     lines = system.array_lines
@@ -184,6 +185,14 @@ def test_only_replays_where_a_cache_is_not_known(unknown):
         assert not found.constant
         assert found.l2_sectors.value == found.dram_sectors.value == 0
     assert [m.name for m in traffic_metrics(traffic.sites, 32)] == ["idc__requests.sum"]
+
+
+@pytest.mark.parametrize(("space", "cached"), [("shared", False), ("global", True)])
+def test_an_array_seen_elsewhere_leaves_these_caches(space, cached):
+    traffic, _ = simulated(machine(), some_accesses(1, sites=2), {"c": space})
+    for site in traffic.sites[:2]:
+        assert not site.constant
+        assert (site.sectors > 0) == (site.l2_sectors.value > 0) == cached
 
 
 SMALL = r"""

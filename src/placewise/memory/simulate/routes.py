@@ -81,7 +81,8 @@ class Routes:
         return self._placement.get(array) or self._by_way.get(way, self._by_way[Way.DIRECT])
 
     def _route(self, site: Site, array: str) -> int:
-        if self._caches.constant and is_constant_load(site) and self._uncached(site, array):
+        through = self._ways[self._space(site, array)]
+        if self._caches.constant and is_constant_load(site) and through == Way.HOST_BUFFER:
             return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
             return NOWHERE

@@ -379,7 +379,8 @@ class MemorySystem:
             [whole_launch(waves, found, requests, total) for found in np.moveaxis(of_level, 1, 0)]
             for of_level in np.moveaxis(np.array([w.constant for w in waves]), 2, 0)
         ]
-        loads = self._rules.route.min(1) == rq.CONSTANT
+        loads = np.zeros(len(counted), np.bool_)
+        loads[rows["site"][:used][rows["cache"][:used] == rq.CONSTANT]] = True
         first = waves[0]
         fill = (float(n[loads].sum()) for n in (first.l2_asked, first.l2_hits, first.dram))
         sites = tuple(
