@@ -30,7 +30,7 @@ def prepare(program: Program) -> Program:
     """Prune, merge and order the blocks of ``program``; block 0 stays the entry."""
     blocks = _merge_chains(_reachable(program.blocks))
     by_number = {b.number: b for b in blocks}
-    around = _loops({b.number: b.successors() for b in blocks})
+    around = loops({b.number: b.successors() for b in blocks})
     order = order_spin_loops(by_number, _order(blocks, around), around)
     waiting = waiting_blocks(by_number, around)
     position = {number: at for at, number in enumerate(order)}
@@ -125,16 +125,16 @@ def _renumber(t: Terminator, position: dict[int, int]) -> Terminator:
     return t
 
 
-def _order(blocks: list[Block], loops: dict[int, tuple[int, ...]]) -> list[int]:
+def _order(blocks: list[Block], around: dict[int, tuple[int, ...]]) -> list[int]:
     """Reverse post-order, leaving loops visited before going on inside them."""
     successors = {b.number: b.successors() for b in blocks}
 
     def exits_first(number: int) -> list[int]:
-        own = loops.get(number, ())
+        own = around.get(number, ())
         # Fewer common loops first: the successor that leaves the most loops is visited first.
         return sorted(
             successors[number],
-            key=lambda s: sum(1 for a, b in zip(own, loops.get(s, ()), strict=False) if a == b),
+            key=lambda s: sum(1 for a, b in zip(own, around.get(s, ()), strict=False) if a == b),
         )
 
     post: list[int] = []
@@ -153,7 +153,7 @@ def _order(blocks: list[Block], loops: dict[int, tuple[int, ...]]) -> list[int]:
     return post[::-1]
 
 
-def _loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+def loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
     """The loops around each block, outermost first, each named by its first block.
 
     Loops are strongly connected components, found again inside each without the blocks that enter
