@@ -8,9 +8,11 @@ import pytest
 from placewise import make_case
 from placewise.advise import advise
 from placewise.advise.timing import time_form
+from placewise.errors import UnsupportedError
 from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.prepare_case import named_case
 from placewise.machine import load_machine
+from placewise.model import evidence
 from placewise.report import as_text, document
 
 
@@ -109,8 +111,16 @@ def test_the_present_form_has_a_time_where_nothing_can_move():
     assert "limited by" in as_text(found)
 
 
-def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case):
-    """Textures cannot be sketched: their form is timed from the whole launch, the present too."""
+def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case, monkeypatch):
+    """A form that cannot be sketched is timed from the whole launch, the present too."""
+    sketched = evidence._sketched
+
+    def refusing(kernel, *rest):
+        if "tex." in kernel.ptx:
+            raise UnsupportedError("no sketch")
+        return sketched(kernel, *rest)
+
+    monkeypatch.setattr(evidence, "_sketched", refusing)
     found = advise(gather_case, "A100")
     whole = [o for o in found.options if o.beside and o.beside is not found.present.timed]
     assert whole
