@@ -3,9 +3,9 @@
 ``python -m benchmarks.models --data DIR [--rows N] [--seed N]``, where DIR holds
 ``kernel_tuner/convolution_a100.csv.gz``, ``convolution_a4000.csv.gz``, ``pnpoly_rtx3090.csv.gz``
 and ``ktt_counters/convolution_rtx2080ti.csv.gz``, ``pnpoly_rtx2080ti.csv.gz``. Code is made by the
-compiler of the measurements' day (the extra ``cuda12``). No constant of the model was fitted to
-times; the few that nobody documents (``model/timeline/pace.py``) were looked at on 60
-configurations of the convolution on A100 and A4000, so that kernel and those GPUs count as seen.
+compiler of the measurements' day (the extra ``cuda12``). Two constants of the
+model were fitted to times of the convolution on A100 and A4000 (docs/model.md), and its order of
+issue was chosen on them, so that kernel and those GPUs count as seen.
 
 What the polygon was on the RTX 3090 is not recorded. On the RTX 2080 Ti its vertices were never
 filled, and the times on the RTX 3090 look like that too: both inputs are judged.
