@@ -57,6 +57,12 @@ def test_quiet_is_quiet(folder):
         (["advise", "twice.toml", "-m", "A1000", "--out", "o"], "A1000"),
         (["advise", "gone.toml", "-m", "A100"], "gone.toml"),
         (["advise", "twice.toml", "-m", "A100", "--measured", "3", "--out", "o"], "--measured"),
+        (["advise", "twice.toml", "-m", "A100", "--measured", "gone.csv"], "gone.csv"),
+        (["advise", "twice.toml", "-m", "A100", "--out", "twice.cu"], "twice.cu"),
+        (["advise", "twice.toml", "-m", "A100", "--row", "1"], "--row"),
+        (["counters", "twice.toml", "-m", "A100", "--row", "1"], "--row"),
+        (["measure", "twice.toml", "--out", "."], "is a folder"),
+        (["machine-code", "twice.toml", "--arch", "86"], "sm_86"),
         (["machine", "check", "gone.msl"], "gone.msl"),
     ],
 )
@@ -76,6 +82,17 @@ def test_machines_and_cases_are_listed(folder):
     cases = placewise("cases", folder=folder).stdout
     assert "spmv" in cases
     assert placewise("machine", "check", "K20c", folder=folder).returncode == 0
+
+
+def test_lists_and_checks_as_data(folder):
+    cases = json.loads(placewise("cases", "--json", folder=folder).stdout)["cases"]
+    assert {"name", "kernel", "description", "grid", "block"} <= cases[0].keys()
+    checked = json.loads(placewise("machine", "check", "K20c", "--json", folder=folder).stdout)
+    assert (checked["name"], checked["warnings"]) == ("K20c", [])
+
+
+def test_the_version_is_told(folder):
+    assert placewise("--version", folder=folder).stdout.startswith("placewise ")
 
 
 def test_help_has_examples(folder):

@@ -194,6 +194,10 @@ ARG = "[[arguments]]\nname = 'vals'\n"
     ("body", "pattern"),
     [
         (ARG + "dtype = 'float33'\nfill = 0\nshape = [1]", r"test.toml: arguments.vals.dtype: "),
+        (ARG + "dtype='flaot32'\nvalue=1", r"did you mean 'float32'\?"),
+        (ARG + "dtype='int'\nvalue=1", r"did you mean 'int32'\?"),
+        (ARG + "dtype='float32'\nvalue=1e300", r"arguments.vals.value: values do not fit float32"),
+        (ARG + "dtype='int8'\nfill='a'\nshape=[1]", r"vals.fill: input should be a number"),
         (ARG + "dtype = 'int32'", r"arguments.vals: needs exactly one source of values: value,"),
         (ARG + "dtype='int32'\nvalue=1\nfill=2", r"arguments.vals: needs exactly one source"),
         (ARG + "dtype='int32'\nvalue=1\nshap=[2]", r"arguments.vals.shap: unknown key"),

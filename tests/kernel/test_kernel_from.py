@@ -67,7 +67,7 @@ def test_a_python_function() -> None:
 def test_what_is_no_kernel() -> None:
     with pytest.raises(CaseError, match="the kernel's name is missing"):
         kernel_from(SOURCE)
-    with pytest.raises(CaseError, match=r"a list is no kernel\n  hint: CUDA"):
+    with pytest.raises(CaseError, match=r"this list is no kernel\n  hint: CUDA"):
         kernel_from([SOURCE])
     with pytest.raises(CaseError, match="no such file"):
         kernel_from("nowhere.cu", "k")

@@ -21,6 +21,7 @@ from placewise.cli.options import (
     Quiet,
 )
 from placewise.cli.progress import StepProgress
+from placewise.cli.quantities import check_row
 
 
 class Part(StrEnum):
@@ -59,6 +60,7 @@ def counters(
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import counters_document, render_counters, report_console
 
+    check_row(row, measured)
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         report = predict_counters(
             case,

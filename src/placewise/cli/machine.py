@@ -40,12 +40,19 @@ def list_machines(format_: OutputFormat = Format.text, as_json: AsJson = False) 
     Console().print(table)
 
 
-@machine_app.command("check", epilog="Example: `placewise machine check mine.msl`")
-def check_machine(machine: Name) -> None:
+@machine_app.command("check", epilog="Example: `placewise machine check mine.msl --json`")
+def check_machine(
+    machine: Name, format_: OutputFormat = Format.text, as_json: AsJson = False
+) -> None:
     """Read a machine file and report its first error, or what it left to defaults."""
     from placewise.machine import load_machine
 
     loaded = load_machine(machine)
+    if as_json or format_ is Format.json:
+        from placewise.report.machine import check_document
+
+        print(json.dumps(check_document(loaded), indent=2))
+        return
     console = Console()
     for warning in loaded.warnings:
         console.print(f"warning: {warning}", highlight=False, soft_wrap=True)

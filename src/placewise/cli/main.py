@@ -27,7 +27,7 @@ from placewise.cli.options import (
 )
 from placewise.cli.probe import probe
 from placewise.cli.progress import StepProgress
-from placewise.cli.quantities import parse_time_ms
+from placewise.cli.quantities import check_row, parse_time_ms
 from placewise.cli.reproduce import reproduce
 from placewise.cli.validate import validate
 from placewise.errors import PlacewiseError
@@ -87,6 +87,7 @@ def advise(
 
     profile = Path(measured) if measured is not None and Path(measured).is_file() else None
     measured_ms = None if measured is None or profile else parse_time_ms(measured)
+    check_row(row, profile)
     if out is not None:
         check_folder(out)
     errors = Console(stderr=True)
@@ -128,8 +129,10 @@ def measure(
     from placewise.gpu import Options, PlacementRecord
     from placewise.gpu.measure_case import measure_case
     from placewise.gpu.record import write_measurements
+    from placewise.report.files import check_file
 
     path = out or Path(f"{Path(case).stem}-gpu.json")
+    check_file(path)
     table = Table(box=None)
     for column in ("placement", "median", "spread", "outputs"):
         table.add_column(column)
@@ -204,16 +207,40 @@ app.command(
 )(probe)
 
 
-@app.command("cases")
-def list_cases() -> None:
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"placewise {version('placewise')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _every_command(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+@app.command("cases", epilog="Example: `placewise cases --json`")
+def list_cases(as_json: AsJson = False, format_: OutputFormat = Format.text) -> None:
     """List the bundled cases."""
     from placewise.cases import case_names, load_case
+    from placewise.report.cases import cases_document
 
+    cases = {name: load_case(name) for name in case_names()}
+    if as_json or format_ is Format.json:
+        print(json.dumps(cases_document(cases), indent=2))
+        return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("case", "kernel", "what it is"):
         table.add_column(column)
-    for name in case_names():
-        case = load_case(name)
+    for name, case in cases.items():
         table.add_row(name, case.kernel, case.description)
     Console().print(table)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 from placewise.errors import CaseError
 
@@ -14,6 +15,12 @@ _MS_PER_UNIT = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 def parse_time_ms(text: str) -> float:
     """Milliseconds of a time such as ``1.3ms`` or ``830us``; raises CaseError without a unit."""
     found = _TIME.match(text)
+    if not found and ("/" in text or Path(text).suffix[1:2].isalpha()):
+        raise CaseError(
+            f"no such file: {text}",
+            where="--measured",
+            hint="give a file of counters, or a time such as 1.3ms",
+        )
     if not found:
         raise CaseError(
             f"'{text}' is not a time",
@@ -24,3 +31,13 @@ def parse_time_ms(text: str) -> float:
     if not 0 < value < math.inf:
         raise CaseError("a measured time must be positive and finite", where="--measured")
     return value
+
+
+def check_row(row: int | None, file: Path | None) -> None:
+    """Raises CaseError where a launch is chosen of a file that was not given."""
+    if row is not None and file is None:
+        raise CaseError(
+            "chooses a launch of recorded counters, and no file of them is given",
+            where="--row",
+            hint="give --measured FILE",
+        )

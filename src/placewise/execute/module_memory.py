@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ def plain_name(symbol: str) -> str:
     return found
 
 
+_NAMES_SHOWN = 12
+
+
 def find_variable(name: str, variables: Sequence[Variable], where: str) -> Variable:
     """The variable that ``name`` means, as in the PTX or as in the source.
 
@@ -44,7 +48,11 @@ def find_variable(name: str, variables: Sequence[Variable], where: str) -> Varia
             where=where,
             hint=f"give the name in the PTX: {', '.join(v.name for v in fits)}",
         )
-    known = ", ".join(plain_name(v.name) for v in variables)
+    names = [plain_name(v.name) for v in variables]
+    known = ", ".join(names[:_NAMES_SHOWN])
+    if len(names) > _NAMES_SHOWN:
+        # Headers bring hundreds with them.
+        known = ", ".join(get_close_matches(name, names, n=1)) or f"{known} …"
     raise CaseError(
         "the kernel's module has no such variable",
         where=where,

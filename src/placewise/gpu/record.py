@@ -92,10 +92,16 @@ _MEASUREMENTS: TypeAdapter[tuple[Measurement, ...]] = TypeAdapter(tuple[Measurem
 
 
 def write_measurements(path: Path, measurements: tuple[Measurement, ...]) -> None:
-    """Write a data file; ``path``'s folder is made where it is missing."""
+    """Write a data file; ``path``'s folder is made where it is missing.
+
+    Raises PlacewiseError where it cannot be written.
+    """
     document = {"schema": SCHEMA, "measurements": [asdict(m) for m in measurements]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise PlacewiseError(f"cannot be written: {error.strerror}", where=str(path)) from None
 
 
 def read_measurements(path: Path) -> tuple[Measurement, ...]:

@@ -144,7 +144,10 @@ def converted(values: NDArray[Any], dtype: DTypeLike, where: str) -> NDArray[np.
                 raise CaseError(f"values with fractions do not fit {target}", where=where)
     elif target.kind != "c" and values.dtype.kind == "c":
         raise CaseError(f"complex values do not fit {target}", where=where)
-    result: NDArray[np.generic] = np.ascontiguousarray(values, dtype=target)
+    with np.errstate(over="ignore"):
+        result: NDArray[np.generic] = np.ascontiguousarray(values, dtype=target)
+    if target.kind in "fc" and bool((np.isinf(result) & ~np.isinf(values)).any()):
+        raise CaseError(f"values do not fit {target}", where=where)
     return result
 
 

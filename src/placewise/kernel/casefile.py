@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ from placewise.kernel.case import Case
 from placewise.kernel.casemodel import CaseModel, Parameter
 from placewise.kernel.casetext import read_model, validated
 from placewise.kernel.finite_element import hexahedra
-from placewise.kernel.make_case import Value, make_case
+from placewise.kernel.launch import Dim3
+from placewise.kernel.make_case import Value, dims, make_case
 from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
 from placewise.kernel.values import POINTER, PointerTo, Struct, Uninitialised
 
@@ -41,6 +42,15 @@ def read_case_family(path: Path) -> CaseFamily:
 def case_from(document: dict[str, Any], path: Path) -> Case:
     """Case of a parsed document; ``path`` is its name in messages, and its folder."""
     return CaseFamily(path, validated(document, path)).case({})
+
+
+class LaunchShape(NamedTuple):
+    """The launch of a case, known without its arguments."""
+
+    grid: Dim3
+    block: Dim3
+    covered: float
+    """What the grid covers over the problem; 1 where the file gives the grid itself."""
 
 
 class CaseFamily:
@@ -74,6 +84,10 @@ class CaseFamily:
                     hint=f"declared: {', '.join(self._model.parameters) or 'none'}",
                 )
         return self._reader.case({**self._model.parameters, **chosen})
+
+    def shape(self, chosen: Mapping[str, Parameter]) -> LaunchShape:
+        """Shape of the launch of :meth:`case` with these values; raises CaseError alike."""
+        return self._reader.shape({**self._model.parameters, **chosen})
 
 
 class _Reader:
@@ -124,6 +138,19 @@ class _Reader:
             where = f"{self.path}: {error.where}" if error.where else str(self.path)
             raise CaseError(error.message, where=where, hint=error.hint) from error
 
+    def shape(self, parameters: Mapping[str, Parameter]) -> LaunchShape:
+        launch = self.model.launch
+        self.parameters = parameters
+        block = dims("block", self._extent(launch.block, "block"))
+        if launch.problem is None:
+            return LaunchShape(dims("grid", self._extent(launch.grid or [], "grid")), block, 1.0)
+        problem = dims("problem", self._extent(launch.problem, "problem"))
+        own = launch.per_block
+        per_block = dims("per_block", self._extent(own, "per_block")) if own else block
+        x, y, z = (-(-size // per) for size, per in zip(problem, per_block, strict=True))
+        whole = x * y * z * math.prod(per_block)
+        return LaunchShape((x, y, z), block, whole / math.prod(problem))
+
     def _names_a_file(self, where: str) -> bool:
         """Whether a location starts with the case file or a file beside it already."""
         return where.startswith(str(self.path)) or (
@@ -148,7 +175,8 @@ class _Reader:
             return self.model.code + "\n"
         path = self._file(self.model.source or "")
         if not path.is_file():
-            self._fail("source", f"no such file: {path}")
+            what = "is a folder" if path.is_dir() else "no such file"
+            self._fail("source", f"{what}: {path}")
         return path
 
     def _file(self, name: str) -> Path:

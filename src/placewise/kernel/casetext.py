@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,8 @@ def validated(document: dict[str, Any], path: Path) -> CaseModel:
         # A misspelt key is why the right one is missing.
         first = next((e for e in mistakes if e["type"] == "extra_forbidden"), mistakes[0])
         key = _key(first["loc"], document)
-        more = len(mistakes) - 1
+        # Where a value may be of several types, each that was tried has its say.
+        more = len({_key(e["loc"], document) for e in mistakes}) - 1
         message = _message(first) + (f" (and {more} more)" if more else "")
         where = f"{path}: {key}" if key else str(path)
         raise CaseError(message, where=where, hint=_meant(first)) from None
@@ -73,6 +75,8 @@ def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
 def _meant(error: Any) -> str | None:
     """What a misspelt key is probably meant to be."""
     known = _known_keys()
+    if error["type"] == "literal_error" and isinstance(error["input"], str):
+        return _type_meant(error)
     if error["type"] == "extra_forbidden":
         unknown = [str(error["loc"][-1])]
     elif error["type"] == "source" and isinstance(error["input"], dict):
@@ -87,6 +91,22 @@ def _meant(error: Any) -> str | None:
     return None
 
 
+_C_TYPES = {
+    "char": "int8", "short": "int16", "int": "int32", "long": "int64", "unsigned": "uint32",
+    "half": "float16", "float": "float32", "double": "float64",
+}  # fmt: skip
+"""What types are called in the sources that cases are made for."""
+
+
+def _type_meant(error: Any) -> str | None:
+    """What a word that is none of the possible ones is probably meant to be."""
+    given, words = error["input"], re.findall(r"'([^']*)'", error["msg"])
+    if _C_TYPES.get(given) in words:
+        return f"did you mean '{_C_TYPES[given]}'?"
+    hint = nearest(given, words)
+    return hint if hint is not None and hint.startswith("did you mean") else None
+
+
 @functools.cache
 def _known_keys() -> frozenset[str]:
     """Every key that a case file may have somewhere."""
@@ -99,11 +119,17 @@ def _known_keys() -> frozenset[str]:
     return frozenset(found)
 
 
+_NUMBERS = (("bool",), ("int",), ("float",))
+"""How pydantic ends the location of a number of several types, of which it names the first."""
+
+
 def _message(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown key"
     if error["type"] == "missing":
         return "is missing"
+    if error["loc"][-1:] in _NUMBERS:
+        return f"input should be a number, not {error['input']!r}"
     text: str = error["msg"].removeprefix("Value error, ")
     text = text[0].lower() + text[1:]
     given = error["input"]

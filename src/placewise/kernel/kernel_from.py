@@ -57,7 +57,7 @@ def kernel_from(
             )
         return numba_kernel(thing, arguments, arch=options.arch)
     raise CaseError(
-        f"a {type(thing).__name__} is no kernel",
+        f"this {type(thing).__name__} is no kernel",
         where="kernel",
         hint="CUDA C++, PTX, Numba functions and CuPy's RawKernel and RawModule are",
     )

@@ -211,7 +211,8 @@ def _compile(
 
 
 def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list[str]:
-    if options.target.number not in supported_archs(options.nvrtc):
+    named = options.arch.startswith("sm_")
+    if not named or options.target.number not in supported_archs(options.nvrtc):
         raise _unknown_target(options)
     paths = [*options.include_paths, Path(filename).parent, *header_paths(options.nvrtc)]
     return [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placewise.errors import PlacewiseError
-from placewise.report.files import check_folder
+from placewise.report.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,9 +21,7 @@ def check_drawing(path: Path) -> None:
         raise PlacewiseError(
             "a figure is an .svg or a .png file", where=str(path), hint=f"{path.stem}.svg"
         )
-    if path.is_dir():
-        raise PlacewiseError("is a folder", where=str(path))
-    check_folder(path.parent)
+    check_file(path)
 
 
 def write_drawing(figure: Figure, path: Path) -> None:

@@ -27,6 +27,13 @@ def check_folder(folder: Path) -> None:
         raise PlacewiseError("cannot be written to", where=str(there))
 
 
+def check_file(file: Path) -> None:
+    """Raises PlacewiseError where ``file`` could not be written; makes nothing."""
+    if file.is_dir():
+        raise PlacewiseError("is a folder", where=str(file))
+    check_folder(file.absolute().parent)
+
+
 def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     """Write the advice and the verified source into ``folder`` (made if missing).
 

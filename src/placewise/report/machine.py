@@ -55,6 +55,17 @@ def list_document(machines: list[Machine]) -> dict[str, Any]:
     }
 
 
+def check_document(machine: Machine) -> dict[str, Any]:
+    """What a machine file declares, and the warnings about it."""
+    return {
+        "schema": MACHINE_SCHEMA_VERSION,
+        "name": machine.name,
+        "memories": len(machine.memories),
+        "spaces": [space.name for space in machine.spaces],
+        "warnings": list(machine.warnings),
+    }
+
+
 def machine_document(machine: Machine) -> dict[str, Any]:
     """The same as data."""
     return {

@@ -9,7 +9,7 @@ import numpy as np
 
 from placewise.errors import PlacewiseError
 from placewise.execute.run_case import CaseRun
-from placewise.report.files import check_folder
+from placewise.report.files import check_file, check_folder
 
 
 def check_targets(folder: Path | None, file: Path | None) -> None:
@@ -21,9 +21,7 @@ def check_targets(folder: Path | None, file: Path | None) -> None:
             raise PlacewiseError(
                 "the file of all outputs ends in .npz", where=str(file), hint=f"{file.stem}.npz"
             )
-        if file.is_dir():
-            raise PlacewiseError("is a folder", where=str(file))
-        check_folder(file.absolute().parent)
+        check_file(file)
 
 
 def write_outputs(run: CaseRun, folder: Path | None, file: Path | None) -> tuple[Path, ...]:
