@@ -25,6 +25,7 @@ from benchmarks.models.__main__ import HERE, MODEL, TABLES, Table
 from benchmarks.results import RESULTS, Figure, report
 from placewise.kernel.casefile import read_case_family
 from placewise.validate import TimeTable, read_times
+from placewise.validate.features import launch_features
 from placewise.validate.figures import rank_correlation, regret
 from placewise.validate.predict import Answer, Predictor, Task
 from placewise.validate.search import Search, search
@@ -65,7 +66,7 @@ def searched(
     table: Table, times: TimeTable, budget: int, seed: int, workers: int | None, resume: bool
 ) -> Search:
     """Search one table for the model's first choices."""
-    task = Task(HERE / table.case, table.machine, (MODEL,), None, None, traced=False)
+    task = Task(HERE / table.case, table.machine, (MODEL,), None, table.clock_mhz, traced=False)
     known = read_kept(table.name, times) if resume else {}
     with Predictor(task, workers=workers) as predictor:
 
@@ -77,7 +78,8 @@ def searched(
             return totals
 
         space = [row.configuration for row in times.rows]
-        return search(space, predict, budget=budget, seed=seed, known=known)
+        known_of_all = launch_features(read_case_family(HERE / table.case), space)
+        return search(space, predict, budget=budget, seed=seed, known=known, features=known_of_all)
 
 
 def figures_of(table: Table, times: TimeTable, found: Search) -> list[Figure]:

@@ -3,9 +3,11 @@
 import math
 from itertools import product
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placewise.validate.features import normalized, parameter_features
 from placewise.validate.search import FIRST, search
 
 SPACE = [
@@ -40,7 +42,7 @@ def test_the_least_of_a_valley_is_found_from_few():
     few = search(SPACE, counted(values, asked), budget=60, seed=1)
     assert len(few.predicted) <= 60
     assert few.predicted[few.order[0]] == 0
-    assert few.sampled == 30
+    assert few.sampled == FIRST
 
 
 @settings(max_examples=30)
@@ -84,3 +86,21 @@ def test_what_is_known_is_not_predicted_again():
     found = search(SPACE, counted(values, asked), budget=len(SPACE), seed=3, known=known)
     assert not set(asked) & set(known)
     assert found.predicted[found.order[0]] == 0
+
+
+def test_what_is_known_of_a_far_valley_leads_there():
+    """A second, deeper valley that no step leads to is found by what tells its rows apart."""
+    space = [(("x", x), ("y", y)) for x in range(40) for y in range(40)]
+    inside = np.array([float(x % 8 == 0 and y % 8 == 0) for (_, x), (_, y) in space])
+    values = [10 + abs(x - 20) + abs(y - 20) - 9 * here + 0.1 * x * here
+              for ((_, x), (_, y)), here in zip(space, inside, strict=True)]  # fmt: skip
+    features = np.column_stack([parameter_features(space), normalized(inside[:, None])])
+    alone = search(space, counted(values, []), budget=120, seed=0)
+    led = search(space, counted(values, []), budget=120, seed=0, features=features)
+    least = sorted(values)[:FIRST]
+
+    def of_the_least(found):
+        return sum(values[row] <= least[-1] for row in found.predicted)
+
+    assert led.predicted[led.order[0]] == least[0]
+    assert of_the_least(led) > of_the_least(alone)

@@ -1,9 +1,10 @@
 """The configurations that a model puts first, without predicting all of them.
 
-A random sample, then the neighbours of the best that are predicted so far, until none of these has
-a neighbour left. Neighbours differ in one parameter, by one step among the values that the space
-has with all others the same: local search as autotuners do it (Kernel Tuner's "strictly adjacent"
-neighbours), from several starts at once and on predicted times.
+A random sample; then, batch by batch, half of what a surrogate (:mod:`.surrogate`) fitted to all
+predictions so far expects most of, and half neighbours of the best that are predicted so far.
+Neighbours differ in one parameter, by one step among the values that the space has with all others
+the same: local search as autotuners do it (Kernel Tuner's "strictly adjacent" neighbours), from
+several starts at once and on predicted times. Alone it stays in the valleys that the sample met.
 """
 
 from __future__ import annotations
@@ -13,17 +14,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placewise.kernel.casemodel import Parameter
+from placewise.validate.features import parameter_features
 from placewise.validate.figures import order_of
+from placewise.validate.surrogate import Surrogate, fit
 
 Configuration = tuple[tuple[str, Parameter], ...]
 FIRST = 20
-"""Whose neighbours are looked at: so many are what a user would measure afterwards."""
-_BATCH = 24
+"""Of interest: so many are what a user would measure afterwards."""
+_NEAREST = 5
+"""Whose neighbours are looked at before those of all the first."""
+_BATCH = 16
 """Predicted at a time, enough to keep a few processes busy."""
-_SAMPLED = 0.5
+_SAMPLED = 0.25
 """Share of the budget that the random sample takes at most."""
+_DEVIATIONS = 2.0
+"""What is expected of a row at best: the surrogate's mean less so many standard deviations."""
+_FITTED = 300
+"""Rows that a surrogate is fitted to at most."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,8 @@ class Search:
     sampled: int
     """Of these, how many were drawn at random or known before."""
     finished: bool
-    """All neighbours of the first are predicted; False: the budget came to its end before."""
+    """All neighbours of the first are predicted, and of no other row the surrogate expects that it
+    belongs to the first; False: the budget came to its end before."""
 
     @property
     def order(self) -> list[int]:
@@ -50,11 +61,14 @@ def search(
     budget: int,
     seed: int,
     known: dict[int, float] | None = None,
+    features: NDArray[np.float64] | None = None,
 ) -> Search:
     """Look for the ``configurations`` of least predicted time.
 
     ``predict`` gives the predictions of some rows, infinity where there is none. ``known`` are
     predictions from before; they belong to the sample. There are ``budget`` rows at most.
+    ``features`` (configurations, n) tell the surrogate what is known without a prediction
+    (:func:`.features.launch_features`); the parameters alone where None.
     """
     found = dict(known or {})
 
@@ -69,13 +83,58 @@ def search(
     ask([row for row in drawn if row not in found][: max(0, wanted - len(found))])
     sampled = len(found)
     beside = _Neighbours(configurations)
-    while True:
+    expected = _Expected(parameter_features(configurations) if features is None else features)
+    while len(found) < len(configurations):
         best = sorted(found, key=lambda row: (found[row], row))[:FIRST]
-        open_ = dict.fromkeys(n for row in best for n in beside.of(row) if n not in found)
-        some = list(open_)[: max(0, min(_BATCH, budget - len(found)))]
-        if not some:
-            return Search(found, sampled, finished=not open_)
+        open_ = _unknown(beside, best[:_NEAREST], found) or _unknown(beside, best, found)
+        hopes = expected.least(found)
+        order = np.argsort(hopes, kind="stable").tolist()
+        last = found[best[-1]]
+        promising = [row for row in order if row not in found and hopes[row] <= last]
+        room = max(0, min(_BATCH, budget - len(found)))
+        if not room or not (open_ or promising):
+            return Search(found, sampled, finished=not (open_ or promising))
+        near = sorted(open_, key=lambda row: (hopes[row], row))
+        some = near[: max(room // 2, room - len(promising))]
+        some += [row for row in promising if row not in some][: room - len(some)]
         ask(some)
+    return Search(found, sampled, finished=True)
+
+
+def _unknown(beside: _Neighbours, rows: Sequence[int], found: dict[int, float]) -> list[int]:
+    """Neighbours of some rows that have no prediction."""
+    return list(dict.fromkeys(n for row in rows for n in beside.of(row) if n not in found))
+
+
+class _Expected:
+    """What can be hoped of every row, from those that are predicted."""
+
+    def __init__(self, features: NDArray[np.float64]) -> None:
+        self._features = features
+        self._last: Surrogate | None = None
+
+    def least(self, found: dict[int, float]) -> NDArray[np.float64]:
+        """(rows,) in the measure of the predictions; minus infinity while nothing is known."""
+        rows = self._chosen([row for row in found if math.isfinite(found[row])], found)
+        if not rows or not self._features.size:
+            return np.full(len(self._features), -math.inf)
+        values = np.array([found[row] for row in rows])
+        # Times differ by factors.
+        factors = bool(values.min() > 0)
+        begin = None if self._last is None else self._last.scales
+        self._last = fit(self._features[rows], np.log(values) if factors else values, begin=begin)
+        mean, deviation = self._last.guess(self._features)
+        least = mean - _DEVIATIONS * deviation
+        return np.exp(least) if factors else least
+
+    def _chosen(self, rows: list[int], found: dict[int, float]) -> list[int]:
+        """The better half of as many as a surrogate is fitted to, and every so many-th other."""
+        if len(rows) <= _FITTED:
+            return rows
+        order = sorted(rows, key=lambda row: (found[row], row))
+        better, others = order[: _FITTED // 2], order[_FITTED // 2 :]
+        at = np.linspace(0, len(others) - 1, _FITTED - len(better)).astype(int)
+        return better + [others[n] for n in at.tolist()]
 
 
 class _Neighbours:

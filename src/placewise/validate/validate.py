@@ -16,6 +16,7 @@ from placewise.machine import Machine, load_machine
 from placewise.machine.device_name import machine_named
 from placewise.model.registry import MODELS
 from placewise.progress import Progress, silent
+from placewise.validate.features import launch_features
 from placewise.validate.figures import (
     Accuracy,
     PlacementError,
@@ -112,7 +113,8 @@ def validate(
         )
         with Predictor(task, workers=workers) as predictor:
             if best:
-                searched = _best(table, predictor, names[0], configurations, seed, progress)
+                known = launch_features(family, [row.configuration for row in table.rows])
+                searched = _best(table, predictor, names[0], configurations, seed, progress, known)
                 chosen, answers, search_ = searched
             else:
                 chosen = choose_rows(table.rows, family.placement_parameters, configurations, seed)
@@ -142,6 +144,7 @@ def _best(
     configurations: int | None,
     seed: int,
     progress: Progress,
+    features: NDArray[np.float64],
 ) -> tuple[tuple[MeasuredTime, ...], tuple[Answers, ...], Search]:
     """The rows that a search for the least predicted times looks at, and what came out."""
     budget = min(configurations or len(table.rows), len(table.rows))
@@ -155,7 +158,7 @@ def _best(
         return [t.total if isinstance(t, Answer) else math.inf for t in totals]
 
     space = [row.configuration for row in table.rows]
-    result = search(space, predict, budget=budget, seed=seed)
+    result = search(space, predict, budget=budget, seed=seed, features=features)
     order = sorted(answers)
     numbered = tuple(replace(answers[row], row=at) for at, row in enumerate(order))
     return tuple(table.rows[row] for row in order), numbered, result
