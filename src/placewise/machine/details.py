@@ -92,6 +92,8 @@ _SETTINGS: Mapping[str, Kind] = {
     "way_probabilities": Kind("way_probabilities", shares, "way_probabilities = <1 3 1 1>;", ()),
     "index": Kind("index", word, "index = hashed;", words=("modulo", "hashed")),
     "merged_stores": Kind("merged_stores", share, "merged_stores = 0.6;"),
+    "near": Kind("near_bytes", size, "near = 32 KB;"),
+    "far_stores": Kind("far_stores", share, "far_stores = 0.05;"),
     "writes": Kind("writes", word, "writes = through;", words=("through", "back")),
     "write_miss": Kind("write_miss", word, "write_miss = bypass;", words=("allocate", "bypass")),
     "slices": Kind("slices", count, "slices = 80;"),

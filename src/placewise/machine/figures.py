@@ -41,6 +41,7 @@ _DETAIL = {
     "bytes_per_cycle": ("bandwidth", "B/clk"),
     "conflict_cycles": ("conflict", "clk"),
     "far_latency_cycles": ("far_latency", "clk"),
+    "near_bytes": ("near", "B"),
     "background_gb_per_s": ("background", "GB/s"),
 }
 """Settings whose name in a file is not that of the field."""

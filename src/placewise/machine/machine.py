@@ -64,6 +64,10 @@ class MemoryDetail:
     merged_stores: float | None = None
     """Of an L1: share of the stores that, written to a sector directly after another one of the
     same warp, reach the next level with it."""
+    near_bytes: int | None = None
+    """Of shared memory: what lies beyond so many bytes of an SM's is stored to more slowly."""
+    far_stores: float | None = None
+    """Of shared memory: wavefronts that a store beyond these takes more than banks explain."""
     background_gb_per_s: float | None = None
     """What is read from it at all times, whatever runs (a display, say)."""
     sources: tuple[tuple[str, str], ...] = ()

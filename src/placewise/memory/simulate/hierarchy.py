@@ -93,16 +93,20 @@ def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_byte
     goes to these (CUDA C++ Programming Guide, "Shared Memory" of 7.x and later); a cache with its
     own array has its size.
     """
-    detail = memory.detail
-    if not detail.unified_bytes:
+    if not memory.detail.unified_bytes:
         return memory.size_bytes or 0
+    return memory.detail.unified_bytes - carve_out(memory, machine, occupancy, shared_bytes)
+
+
+def carve_out(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
+    """Bytes of the array of a cache that shared memory gets."""
+    sizes = memory.detail.carve_outs_bytes
     rules = allocation_rules(machine.limits.compute_capability)
     unit = rules.shared_unit
     block = shared_bytes + rules.reserved_shared if shared_bytes else 0
     wanted = max(1, occupancy.blocks) * -(-block // unit) * unit
-    fitting = [size for size in detail.carve_outs_bytes if size >= wanted]
-    carved = fitting[0] if fitting else max(detail.carve_outs_bytes, default=wanted)
-    return detail.unified_bytes - carved
+    fitting = [size for size in sizes if size >= wanted]
+    return fitting[0] if fitting else max(sizes, default=wanted)
 
 
 def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hierarchy:

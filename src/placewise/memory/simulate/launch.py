@@ -16,6 +16,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.alike import blocks_alike
 from placewise.memory.simulate.bursts import first_of_bursts
+from placewise.memory.simulate.far_shared import with_far_stores
 from placewise.memory.simulate.instructions import code_traffic, exceeds_cache
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
 from placewise.memory.simulate.traffic import Traffic
@@ -92,6 +93,7 @@ def simulate_launch(
             threads=1,
         )
         traffic = system.traffic(execution.site_executions)
+        traffic = with_far_stores(traffic, machine, resident, shared)
         if chosen.machine_code:
             # Only where code is fetched again and again does it matter how blocks follow it.
             alike = not exceeds_cache(execution, machine) or blocks_alike(chosen, launch, inputs)
