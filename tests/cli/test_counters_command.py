@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placewise import make_case
 from placewise.advise.counters import predict_counters
+from placewise.advise.moved_counters import predict_moved_counters
 from placewise.cli.main import main
 from placewise.memory.simulate.dram import BankTraffic
 from placewise.memory.simulate.metrics import WARPS_ACTIVE
@@ -118,3 +120,76 @@ def test_bad_input(monkeypatch, capsys, tmp_path):
         main()
     assert end.value.code == 2
     assert "no counters" in capsys.readouterr().err
+
+
+GATHER = """
+__global__ void gather(const float *table, const int *index, float *out) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = 2.0f * table[index[i]];
+}
+"""
+
+
+def gather():
+    index = np.random.default_rng(0).integers(0, 64, 2048, dtype=np.int32)
+    arrays = {"table": np.arange(64, dtype=np.float32), "index": index}
+    out = {"out": np.zeros(2048, np.float32)}
+    return make_case("gather", GATHER, {**arrays, **out}, block=64, grid=32)
+
+
+@pytest.mark.parametrize("space", ["texture", "constant", "readonly"])
+def test_a_retargeted_array_is_counted_as_the_rewritten_one(space):
+    kinds = ("l1tex__t_requests", "l1tex__t_sectors_pipe", "idc__requests.sum")
+    moves = {"table": space}
+    counts = []
+    for retarget in (False, True):
+        both = predict_moved_counters(gather(), "A4000", moves, retarget=retarget)
+        assert both.moved.moves == (("table", space),)
+        found = {m.name: m.value for m in both.moved.metrics if m.name.startswith(kinds)}
+        counts.append({name: value for name, value in found.items() if "hit" not in name})
+        document = counters_document(both.moved, present=both.present)
+        assert document["moves"] == [{"array": "table", "space": space}]
+        assert document["counters_as_it_is"].keys() >= {"smsp__inst_executed.sum"}
+        assert "change" in text_of(both.moved, present=both.present)
+    assert counts[0] == counts[1]
+
+
+def test_the_rewritten_kernels_outputs_are_compared():
+    both = predict_moved_counters(gather(), "A4000", {"table": "shared"})
+    assert "the rewritten kernel's outputs are bit-identical" in both.moved.notes
+    wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
+    assert {m.name for m in both.moved.metrics} - {m.name for m in both.present.metrics} >= {
+        wavefronts
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--place", "table=textur"], "did you mean 'texture'"),
+        (["--place", "tabel=texture"], "did you mean 'table'"),
+        (["--place", "table"], "is no move"),
+        (["--place", "out=constant", "--retarget"], "the kernel writes to it"),
+        (["--place", "out=constant"], "cannot be placed in constant: written"),
+        (["--retarget"], "there are none"),
+    ],
+)
+def test_moves_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, arguments, message):
+    np.save(tmp_path / "index.npy", np.zeros(64, np.int32))
+    (tmp_path / "gather.toml").write_text(f"""
+schema = 1
+kernel = "gather"
+code = '''{GATHER}'''
+launch = {{ grid = [1], block = [64] }}
+arguments = [
+    {{ name = "table", dtype = "float32", fill = 1, shape = [64] }},
+    {{ name = "index", file = "index.npy" }},
+    {{ name = "out", dtype = "float32", fill = 0, shape = [64] }},
+]
+""")
+    command = ["placewise", "counters", str(tmp_path / "gather.toml"), "-q", "-m", "A4000"]
+    monkeypatch.setattr("sys.argv", [*command, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class CounterReport:
     microseconds: float | None
     """Time for which the machine's own reads of L2 are counted; None where it has none known."""
     notes: tuple[str, ...]
+    moves: tuple[tuple[str, str], ...] = ()
+    """(array, space) of arrays that are elsewhere than the case has them."""
 
 
 def predict_counters(
@@ -43,6 +46,7 @@ def predict_counters(
     nvrtc: str | None = None,
     measured: Path | None = None,
     row: int | None = None,
+    seen_in: Mapping[str, str] | None = None,
     records: int = RECORDS,
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -51,9 +55,11 @@ def predict_counters(
     be executed.
 
     ``nvrtc`` replaces the case's own compiler. ``measured`` is a file of recorded counters, of
-    which launch ``row`` (from 0) is compared, or the only one of this kernel. About ``records``
-    warp accesses are simulated. ``progress`` is called with what is being done, how much of it is
-    done, and how much there is (0 where unknown). Raises PlacewiseError for bad input.
+    which launch ``row`` (from 0) is compared, or the only one of this kernel. ``seen_in`` says in
+    which space of the machine accesses to an array are to be reckoned, whatever they are. About
+    ``records`` warp accesses are simulated. ``progress`` is called with what is being done, how
+    much of it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad
+    input.
     """
     loaded = load_case(case) if isinstance(case, str) else case
     chosen = load_machine(machine)
@@ -72,6 +78,7 @@ def predict_counters(
         loaded.launch,
         loaded.inputs,
         chosen,
+        placement=seen_in,
         records=records,
         instruction_limit=instruction_limit,
         progress=lambda done, total: progress("running blocks", done, total),
@@ -80,7 +87,9 @@ def predict_counters(
     microseconds, note = _background_time(kernel, loaded, chosen, compared)
     metrics = launch_metrics(run, microseconds=microseconds)
     notes += [note] if note else []
-    return CounterReport(loaded, run, metrics, compared, microseconds, tuple(notes))
+    return CounterReport(
+        loaded, run, metrics, compared, microseconds, tuple(notes), tuple((seen_in or {}).items())
+    )
 
 
 def _background_time(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +23,7 @@ from placewise.cli.options import (
 )
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import check_row
+from placewise.errors import CaseError
 
 
 class Part(StrEnum):
@@ -50,6 +52,20 @@ def counters(
         int | None,
         typer.Option(min=0, help="Which launch of that file, from 0, where it has several."),
     ] = None,
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARRAY=SPACE",
+            help="Counters with this array there, beside those of the case as it is: the kernel is "
+            "rewritten and run. May be given again.",
+        ),
+    ] = None,
+    retarget: Annotated[
+        bool,
+        typer.Option(
+            "--retarget", help="With --place: reckon the present code's accesses there instead."
+        ),
+    ] = False,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -57,21 +73,58 @@ def counters(
 ) -> None:
     """Predict hardware counters, under Nsight Compute's names, without a GPU."""
     from placewise.advise.counters import predict_counters
+    from placewise.advise.moved_counters import predict_moved_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import counters_document, render_counters, report_console
 
     check_row(row, measured)
+    moves = _moves(place or (), retarget=retarget)
+    if moves and measured is not None:
+        raise CaseError("recorded counters are those of the case as it is", where="--measured")
+    instruction_limit = limit or DEFAULT_LIMIT
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
-        report = predict_counters(
-            case,
-            machine,
-            nvrtc=nvrtc,
-            measured=measured,
-            row=row,
-            instruction_limit=limit or DEFAULT_LIMIT,
-            progress=progress.step,
-        )
+        if moves:
+            both = predict_moved_counters(
+                case,
+                machine,
+                moves,
+                retarget=retarget,
+                nvrtc=nvrtc,
+                instruction_limit=instruction_limit,
+                progress=progress.step,
+            )
+            report, present = both.moved, both.present
+        else:
+            present = None
+            report = predict_counters(
+                case,
+                machine,
+                nvrtc=nvrtc,
+                measured=measured,
+                row=row,
+                instruction_limit=instruction_limit,
+                progress=progress.step,
+            )
     if as_json or format_ is Format.json:
-        print(json.dumps(counters_document(report), indent=2, allow_nan=False))
+        print(json.dumps(counters_document(report, present=present), indent=2, allow_nan=False))
         return
-    report_console().print(render_counters(report, by=by))
+    report_console().print(render_counters(report, by=by, present=present))
+
+
+def _moves(place: Iterable[str], *, retarget: bool) -> dict[str, str]:
+    """Space by array of ``array=space``; raises CaseError for anything else."""
+    moves: dict[str, str] = {}
+    for text in place:
+        array, equals, space = (part.strip() for part in text.partition("="))
+        if not (array and equals and space):
+            raise CaseError(f"'{text}' is no move", where="--place", hint="such as x=texture")
+        if array in moves:
+            raise CaseError(f"'{array}' is moved twice", where="--place")
+        moves[array] = space
+    if retarget and not moves:
+        raise CaseError(
+            "says how moves are counted, and there are none",
+            where="--retarget",
+            hint="give --place ARRAY=SPACE",
+        )
+    return moves

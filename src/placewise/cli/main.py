@@ -173,6 +173,7 @@ app.command(
     "counters",
     epilog="Examples:\n\n"
     "`placewise counters spmv -m A4000 --by array`\n\n"
+    "`placewise counters spmv -m A4000 --place x=texture --place row_start=readonly`\n\n"
     "`placewise counters mine.toml -m RTX2080Ti --nvrtc 12.9 --measured profile.ncu-rep`",
 )(counters)
 app.command(

@@ -13,7 +13,8 @@ CASES_SCHEMA_VERSION = 1
 def cases_document(cases: Mapping[str, Case]) -> dict[str, Any]:
     """Cases by the name they are asked for with, and what each launches."""
     return {
-        "schema": CASES_SCHEMA_VERSION,
+        "schema": "placewise-cases",
+        "schema_version": CASES_SCHEMA_VERSION,
         "cases": [
             {
                 "name": name,

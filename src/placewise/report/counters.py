@@ -20,9 +20,13 @@ COUNTERS_SCHEMA_VERSION = 1
 _CERTAIN = 1e-12
 
 
-def render_counters(report: CounterReport, *, by: str | None = None) -> RenderableType:
-    """The whole report, for a rich console; ``by``: ``array`` or ``line``, parts of the launch."""
-    parts: list[RenderableType] = [_heading(report), Text(), _launch(report)]
+def render_counters(
+    report: CounterReport, *, by: str | None = None, present: CounterReport | None = None
+) -> RenderableType:
+    """The whole report, for a rich console; ``by``: ``array`` or ``line``, parts of the launch.
+    ``present`` is the case as it is, where ``report`` has some of its arrays elsewhere."""
+    table = _launch(report) if present is None else _beside(present, report)
+    parts: list[RenderableType] = [_heading(report), Text(), table]
     for title, table in (
         ("Caches of constant memory, lines", _constant(report)),
         ("DRAM banks, of the blocks traced", _banks(report)),
@@ -51,10 +55,12 @@ def _heading(report: CounterReport) -> RenderableType:
     code = f"machine code for {run.kernel.arch}" if run.from_machine_code else "PTX"
     traced = run.traffic.traced
     share = "all blocks" if traced == 1.0 else f"{100 * traced:.2g} % of the blocks, scaled"
+    moves = ", ".join(f"{array} → {space}" for array, space in report.moves)
     return Group(
         Text.from_markup(
             f"[bold]{escape(run.kernel.name)}[/bold] of {escape(short(report.case.filename))} on "
             f"[bold]{escape(run.machine.name)}[/bold] ({escape(run.machine.title)})"
+            + (f", moved: {escape(moves)}" if moves else "")
         ),
         Text(
             f"grid {grid}, block {block}; {code}; {run.occupancy.blocks} blocks on an SM; memory "
@@ -83,6 +89,35 @@ def _launch(report: CounterReport) -> Table:
             row += ["" if truth is None else _number(truth), _error(metric, truth)]
         table.add_row(*row)
     return table
+
+
+def _beside(present: CounterReport, moved: CounterReport) -> Table:
+    """Counters of the case as it is and with arrays moved."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("counter", overflow="fold")
+    for heading in ("as it is", "moved", "change"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    before = {m.name: m for m in present.metrics}
+    after = {m.name: m for m in moved.metrics}
+    unit = ""
+    for name in in_order({**before, **after}):
+        if unit and not name.startswith(unit):
+            table.add_row()
+        unit = name.partition("__")[0]
+        was, now = before.get(name), after.get(name)
+        table.add_row(
+            name, "–" if was is None else _amount(was), "–" if now is None else _amount(now),
+            _change(was, now),
+        )  # fmt: skip
+    return table
+
+
+def _change(was: Metric | None, now: Metric | None) -> str:
+    if was is None or now is None:
+        return ""
+    if now.value == was.value:
+        return "same"
+    return f"{100 * (now.value / was.value - 1):+.3g} %" if was.value else ""
 
 
 def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:
@@ -182,7 +217,9 @@ def _error(metric: Metric, measured: float | None) -> str:
     return f"{100 * (metric.value / measured - 1):+.2f} %"
 
 
-def counters_document(report: CounterReport) -> dict[str, Any]:
+def counters_document(
+    report: CounterReport, *, present: CounterReport | None = None
+) -> dict[str, Any]:
     """Everything the text report can say; only JSON types."""
     case, run = report.case, report.run
     return {
@@ -201,7 +238,9 @@ def counters_document(report: CounterReport) -> dict[str, Any]:
         "executed": "machine code" if run.from_machine_code else "PTX",
         "occupancy": {"blocks_per_sm": run.occupancy.blocks, "warps_per_sm": run.occupancy.warps},
         "traced_share_of_blocks": run.traffic.traced,
+        "moves": [{"array": array, "space": space} for array, space in report.moves],
         "counters": _values(report.metrics),
+        "counters_as_it_is": None if present is None else _values(present.metrics),
         "background_microseconds": report.microseconds,
         "measured": None if report.measured is None else dict(report.measured.values),
         "arrays": {name: _values(metrics) for name, metrics in metrics_by_array(run)},

@@ -7,7 +7,7 @@ machine code and the simulated memory system; what the paper measures with a pro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from placewise.kernel.machine_code import machine_code
 from placewise.kernel.sass.classes import group
@@ -17,10 +17,10 @@ from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.routes import is_constant_load
 from placewise.memory.simulate.traffic import SiteTraffic
-from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
 from placewise.model.huang_li.banks import BankLoad, loads_of
 from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of
+from placewise.model.huang_li.retarget import address_instructions, memories_of, seen_in
 from placewise.space import Way
 
 WARP = 32
@@ -92,8 +92,8 @@ def observe(
     differ by what its addressing takes (section III-B).
     """
     launch, traffic = run.launch, run.traffic
-    moved = _spaces(machine, placement or {})
-    sites = tuple(_seen_in(s, moved) for s in traffic.sites if _is_request(s))
+    moved = memories_of(machine, placement or {})
+    sites = tuple(seen_in(s, moved) for s in traffic.sites if _is_request(s))
     warps = float(launch.blocks * launch.warps_per_block)
     active = min(machine.processor.sms, launch.blocks)
     resident = min(run.occupancy.warps, warps / active)
@@ -105,7 +105,7 @@ def observe(
         total_warps=warps,
         active_sms=float(active),
         resident_warps=float(resident),
-        instructions=(run.execution.warp_instructions + _addressing(run, moved)) / warps,
+        instructions=(run.execution.warp_instructions + address_instructions(run, moved)) / warps,
         special=special / warps,
         stall=stall if stall is not None else arithmetic_latency(machine),
         mlp=_parallelism(run),
@@ -124,40 +124,6 @@ def observe(
 def _is_request(site: SiteTraffic) -> bool:
     """Not so are constants that instructions have as operands: they are read where they issue."""
     return site.site.space != "constant" or is_constant_load(site.site)
-
-
-_SPACE_OF = {Way.BINDING: "texture", Way.HOST_BUFFER: "constant", Way.KERNEL_BUFFER: "shared"}
-
-
-def _spaces(machine: Machine, placement: Mapping[str, str]) -> dict[str, str]:
-    """The kind of memory that each moved array is in."""
-    return {
-        array: _SPACE_OF.get(machine.space(space).way, "global")
-        for array, space in placement.items()
-    }
-
-
-def _seen_in(site: SiteTraffic, moved: Mapping[str, str]) -> SiteTraffic:
-    """The traffic of an instruction whose array has moved, under the new memory's name."""
-    space = moved.get(site.array or "", site.site.space)
-    return site if space == site.site.space else replace(site, site=replace(site.site, space=space))
-
-
-def _addressing(run: SimulatedLaunch, moved: Mapping[str, str]) -> float:
-    """Executed warp instructions that moved arrays' addresses take more (negative: less)."""
-    more = 0.0
-    for site in run.traffic.sites:
-        target = moved.get(site.array or "")
-        if target is not None and site.site.space in MEMORIES:
-            type_ = _TYPE_OF_SIZE.get(site.site.lane_bytes, "float")
-            more += site.requests * instruction_difference(
-                run.kernel.arch, type_, site.site.space, target
-            )
-    return more
-
-
-_TYPE_OF_SIZE = {4: "float", 8: "double", 16: "float4"}
-"""Addresses depend on the size of an element alone."""
 
 
 def _requests(sites: list[SiteTraffic]) -> Requests:
