@@ -25,8 +25,8 @@ def render_counters(
 ) -> RenderableType:
     """The whole report, for a rich console; ``by``: ``array`` or ``line``, parts of the launch.
     ``present`` is the case as it is, where ``report`` has some of its arrays elsewhere."""
-    table = _launch(report) if present is None else _beside(present, report)
-    parts: list[RenderableType] = [_heading(report), Text(), table]
+    counters = _launch(report) if present is None else _beside(present, report)
+    parts: list[RenderableType] = [_heading(report), Text(), counters]
     for title, table in (
         ("Caches of constant memory, lines", _constant(report)),
         ("DRAM banks, of the blocks traced", _banks(report)),

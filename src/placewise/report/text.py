@@ -11,6 +11,7 @@ from rich.text import Text
 from placewise.advise.advice import Advice, Option
 from placewise.advise.why import count, in_shares
 from placewise.choose import in_words
+from placewise.kernel.case import Language
 from placewise.report.source_lines import short
 
 SHOWN = 6
@@ -130,7 +131,7 @@ def _ranking(advice: Advice) -> Table:
         if advice.present.predicted_ms is not None:
             ms = option.predicted_ms
             cells.append(f"{ms:.4g}" if known and ms is not None else "")
-        cells += [_limit(option) if known else "", _proof(option)]
+        cells += [_limit(option) if known else "", _proof(option, advice)]
         recommended = option is advice.recommended
         table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
     hidden = len(advice.options) - SHOWN
@@ -154,9 +155,11 @@ def _moves(option: Option, advice: Advice) -> str:
     return escape(", ".join(f"{array} → {target}" for array, _, target in moved))
 
 
-def _proof(option: Option) -> str:
+def _proof(option: Option, advice: Advice) -> str:
     if option.verification is None:
         return ""
+    if advice.case.language is not Language.CUDA:
+        return "not written out"  # The notes say why.
     return IDENTICAL if option.verification.identical else option.verification.detail
 
 
