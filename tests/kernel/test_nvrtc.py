@@ -5,6 +5,7 @@ import pytest
 from placewise.errors import CaseError, CompileError
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.nvrtc import compile_kernel, supported_archs
+from placewise.kernel.nvrtc_options import parse_options
 from placewise.kernel.target import target_for
 
 SCALE = """\
@@ -102,3 +103,11 @@ def test_targets_of_machines():
 def test_compiling_leaves_python_s_own_objects_alone():
     compile_text(SCALE, "shared_sum")
     assert bytes([32]) == b"\x20"
+
+
+@pytest.mark.parametrize("flag", ["-default-device", "--device-as-default-execution-space"])
+def test_functions_of_no_space_are_the_devices_where_a_flag_says_so(flag):
+    source = """float twice(float x) { return x + x; }
+    extern "C" __global__ void f(float *x) { x[threadIdx.x] = twice(x[threadIdx.x]); }"""
+    options = parse_options([flag], arch="sm_80", where="here")
+    assert compile_kernel(source, "f.cu", "f", options).entry == "f"

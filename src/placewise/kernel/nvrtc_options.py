@@ -26,13 +26,15 @@ _PASSED = (
     "fmad",
     "maxrregcount",
     "extra-device-vectorization",
-    "default-device",
+    "device-as-default-execution-space",
     "restrict",
     "extensible-whole-program",
     "device-int128",
 )
 """NVRTC's options that change the code and need nothing else (NVRTC documentation, supported
 compile options)."""
+_SHORT = {"default-device": "device-as-default-execution-space"}
+"""Names that NVRTC takes with a single hyphen only, and what they stand for."""
 _WITHOUT_MEANING = (
     "lineinfo",
     "generate-line-info",
@@ -96,6 +98,7 @@ def _passes(word: str, flags: list[str]) -> bool:
     name, equals, value = word.lstrip("-").partition("=")
     if name in _WITHOUT_MEANING or not word:
         return True
+    name = _SHORT.get(name, name)
     if name not in _PASSED or not word.startswith("-"):
         return False
     flags.append(f"--{name}{equals}{value}")
