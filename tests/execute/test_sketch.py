@@ -8,8 +8,9 @@ from constructs import CONSTRUCTS
 
 from placewise.errors import UnsupportedError
 from placewise.execute import execute, lane_offsets
-from placewise.execute.sketch import sketch
+from placewise.execute.sketch import PathTooLongError, sketch
 from placewise.execute.sketch.chunk import chunk_of
+from placewise.execute.sketch.run import RECORDED
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.launch import (
     ArrayArgument,
@@ -136,6 +137,51 @@ def test_limits():
     launch = Launch((1, 1, 1), (32, 1, 1))
     with pytest.raises(UnsupportedError):
         sketch(kernel, launch, inputs, np.arange(1), work=1000)
+
+
+GUARDED = """
+extern "C" __global__ void f(const float *x, float *y, int n) {
+    float v = x[threadIdx.x];
+    for (int k = 0; k < n; ++k) v += rsqrtf(v * x[k]);
+    y[threadIdx.x] = v;
+}
+"""
+
+
+def test_a_long_path_is_followed_where_the_guards_of_arithmetic_are_left_out():
+    kernel = compile_kernel(GUARDED, "f.cu", "f", CompileOptions(arch="sm_86"))
+    kernel = replace(kernel, machine_code=True)
+    numbers = np.linspace(1, 2, 3000, dtype=np.float32)
+    arguments = (ArrayArgument("x", numbers), ArrayArgument("y", np.zeros(32, np.float32)))
+    inputs = Inputs((*arguments, ScalarArgument("n", np.int32(3000))))
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    with pytest.raises(PathTooLongError):
+        sketch(kernel, launch, inputs, np.arange(1), work=30_000)
+    seen = sketch(kernel, launch, inputs, np.arange(1), work=30_000, guards=False)
+    assert seen.guards.shape == (1, 0)
+    run = execute(kernel, launch, inputs, threads=1)
+    np.testing.assert_array_equal(seen.executions[0], run.block_executions)
+    np.testing.assert_array_equal(seen.site_executions[0], run.site_executions)
+
+
+def test_of_an_instruction_executed_often_the_first_addresses_are_kept():
+    source = """extern "C" __global__ void f(const float *x, float *y, int n) {
+        float v = 0;
+        #pragma unroll 1
+        for (int k = 0; k < n; ++k) v += x[k * 32 + threadIdx.x];
+        y[threadIdx.x] = v; }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
+    often = RECORDED + 500
+    arguments = (
+        ArrayArgument("x", np.ones(32 * often, np.float32)),
+        ArrayArgument("y", np.zeros(32, np.float32)),
+        ScalarArgument("n", np.int32(often)),
+    )
+    launch = Launch((1, 1, 1), (32, 1, 1))
+    seen = sketch(replace(kernel, machine_code=True), launch, Inputs(arguments), np.arange(1))
+    loads = [a for a in seen.accesses if seen.sites[a.site].kind == "load"]
+    assert [int(a.offset[0, 0]) for a in loads] == list(range(0, 128 * RECORDED, 128))
+    assert seen.site_executions.max() == often
 
 
 TEXTURES = """

@@ -16,7 +16,7 @@ from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.block_sample import SampledBlocks, sample_blocks
 from placewise.execute.collector import collection_held
 from placewise.execute.result import Execution
-from placewise.execute.sketch import Sketch, sketch
+from placewise.execute.sketch import WORK, PathTooLongError, Sketch, sketch
 from placewise.execute.sketch.chunk import chunk_of
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
@@ -39,6 +39,8 @@ RECORDS = 2_000_000
 WARPS = 64
 """Of each of the two samples, about."""
 LEAST_BLOCKS = 2
+LONG_WORK = 4 * WORK
+"""Of a sketch where guards are left out: a whole run of such a launch takes minutes."""
 _RARE = 0.05
 """Kinds of blocks that are fewer than this share of the launch stay out of the timeline."""
 
@@ -116,7 +118,7 @@ def _sketched(
             where="block",
         )
     blocks = _choose(launch, machine, resident)
-    seen = sketch(kernel, launch, inputs, blocks.numbers, trace=blocks.resident)
+    seen = _seen(kernel, launch, inputs, blocks)
     execution = _execution(seen, blocks)
     sizes = [(a.name, a.data.nbytes) for a in inputs.arguments if not isinstance(a, ScalarArgument)]
     sizes += [(name, data.nbytes) for name, data in inputs.constants]
@@ -140,6 +142,18 @@ def _sketched(
         notes = (f"from {len(blocks.numbers)} of {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
     return Evidence(run=run, outline=outline_of(seen, usual, scale))
+
+
+def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> Sketch:
+    """The sketch; of long paths one that leaves the guards of arithmetic out, which is most of the
+    work of kernels whose arithmetic branches (a square root of small numbers)."""
+    try:
+        return sketch(kernel, launch, inputs, blocks.numbers, trace=blocks.resident)
+    except PathTooLongError:
+        return sketch(
+            kernel, launch, inputs, blocks.numbers, trace=blocks.resident, guards=False,
+            work=LONG_WORK,
+        )  # fmt: skip
 
 
 def _traffic(seen: Sketch, facts: LaunchFacts, machine: Machine, execution: Execution) -> Traffic:
@@ -179,5 +193,5 @@ def _execution(seen: Sketch, blocks: _Blocks) -> Execution:
         block_executions=executions,
         block_places=tuple(tuple(b.places) for b in seen.program.blocks),
         guard_executions=scaled(seen.guards) if seen.guards.size else np.zeros(0, np.int64),
-        guard_places=tuple(tuple(places) for places in seen.program.guards),
+        guard_places=tuple(map(tuple, seen.program.guards)) if seen.guards.size else (),
     )

@@ -17,6 +17,7 @@ from placewise.execute.ir import Barrier
 from placewise.execute.sketch import Sketch
 from placewise.kernel.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.model.shorten import shortened
 
 LINE_BYTES = 128
 """Of an L1 line: what one tag stands for, on every architecture with a schedule in its code."""
@@ -54,7 +55,8 @@ class Outline:
     passes: Mapping[int, Passes]
     """By offset, of the instructions that go through L1."""
     scale: float
-    """Instructions of the launch's average block over those of these blocks' average."""
+    """Instructions of the launch's average block over those of these blocks' average, as they are
+    here: long paths are shortened."""
     hottest: Mapping[int, float] = field(default_factory=dict)
     """By offset, of global atomics: share of their lanes that meet at one address."""
 
@@ -63,8 +65,10 @@ def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline
     """Outline of some of the sketched blocks (``rows``: their rows in the sketch)."""
     program = sketch.program
     places = [np.array(block.places, np.int64) for block in program.blocks]
+    sizes = np.array([len(own) for own in places], np.int64)
     paths: dict[bytes, int] = {}
     found: list[NDArray[np.int64]] = []
+    whole: list[int] = []
     warps = np.zeros((len(rows), int(np.count_nonzero(sketch.block_of_warp == 0))), np.int64)
     for n, row in enumerate(rows.tolist()):
         for w, warp in enumerate(np.flatnonzero(sketch.block_of_warp == row).tolist()):
@@ -72,9 +76,12 @@ def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline
             key = path.tobytes()
             if key not in paths:
                 paths[key] = len(found)
-                found.append(np.concatenate([places[b] for b in path]) if len(path) else path)
+                whole.append(int(sizes[path].sum()))
+                short = shortened(path, sizes)
+                found.append(np.concatenate([places[b] for b in short]) if len(path) else path)
             warps[n, w] = paths[key]
     length = np.array([len(p) for p in found], np.int64)
+    scale *= float(np.array(whole)[warps].sum() / max(1, length[warps].sum()))
     return Outline(
         np.concatenate(found),
         np.cumsum(length) - length,

@@ -4,6 +4,7 @@ What decides neither is left out, so that most kernels' arithmetic is never done
 compiled, and a first look at a kernel takes a fraction of the time that its translation would.
 """
 
-from placewise.execute.sketch.run import Sketch, sketch
+from placewise.execute.sketch.relevant import PathTooLongError
+from placewise.execute.sketch.run import WORK, Sketch, sketch
 
-__all__ = ["Sketch", "sketch"]
+__all__ = ["WORK", "PathTooLongError", "Sketch", "sketch"]

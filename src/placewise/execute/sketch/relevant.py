@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from placewise.errors import UnsupportedError
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.execute.sketch.guarded import Guarded
@@ -11,6 +12,10 @@ from placewise.execute.sketch.guarded import Guarded
 MEMORY = frozenset({"load", "store", "atomic", "texture"})
 _EVERYWHERE = "generic"
 _WORD_BYTES = 4
+
+
+class PathTooLongError(UnsupportedError):
+    """More nodes would have to be computed than are allowed."""
 
 
 def plain_operands(n: Node) -> int:
@@ -48,11 +53,13 @@ class Relevant:
 
     A load's data is needed where a needed node uses it. Then so are all stores that may have put
     it there: those to the same space, or to any where the address is generic. ``words`` are those
-    of a texel for each memory instruction that reads a texture of linear memory.
+    of a texel for each memory instruction that reads a texture of linear memory. Without ``guards``
+    those of arithmetic are not asked for.
     """
 
-    def __init__(self, program: Program, words: Sequence[int]) -> None:
+    def __init__(self, program: Program, words: Sequence[int], *, guards: bool = True) -> None:
         self._words = words
+        self._counted = guards
         self.nodes: set[Node] = set()
         self.contents: set[Node] = set()
         self._regs: set[Reg] = set()
@@ -134,5 +141,5 @@ class Relevant:
                     guard = guard_of(n)
                     if guard is not None:
                         yield guard
-                elif n.op == "count":
+                elif n.op == "count" and self._counted:
                     yield n.args[0]

@@ -32,7 +32,7 @@ from placewise.execute.ir import (
 from placewise.execute.sketch.across import ACROSS
 from placewise.execute.sketch.guarded import made_nodes
 from placewise.execute.sketch.operations import DTYPES, Lanes, constant, operation
-from placewise.execute.sketch.relevant import MEMORY, Relevant, guard_of
+from placewise.execute.sketch.relevant import MEMORY, PathTooLongError, Relevant, guard_of
 from placewise.execute.sketch.specials import special_registers
 from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
@@ -44,6 +44,8 @@ from placewise.kernel.launch import Inputs, Launch
 
 WORK = 600_000
 """Nodes computed at most: two or three seconds."""
+RECORDED = 1024
+"""Executions of one instruction whose addresses are kept; more are taken to be like these."""
 _END = 1 << 30
 """Place of lanes that have left."""
 
@@ -85,11 +87,11 @@ class Sketch:
     executions: NDArray[np.int64]
     """(b, basic blocks, 2) warp and thread executions."""
     guards: NDArray[np.int64]
-    """(b, guards) threads in which each counted guard held."""
+    """(b, guards) threads in which each counted guard held; (b, 0) where none is counted."""
     site_executions: NDArray[np.int64]
     """(b, sites) warps that executed each memory instruction."""
     accesses: tuple[Accesses, ...]
-    """Of the blocks that were to be traced."""
+    """Of the blocks that were to be traced, the first ``RECORDED`` of each instruction."""
 
     def path(self, warp: int) -> NDArray[np.int64]:
         """Basic blocks that a warp executed, in order."""
@@ -103,15 +105,18 @@ def sketch(
     blocks: NDArray[np.int64],
     *,
     trace: NDArray[np.bool_] | None = None,
+    guards: bool = True,
     work: int = WORK,
 ) -> Sketch:
     """Paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
     ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
-    as it is before the launch, and what they write themselves. Raises UnsupportedError for kernels
-    whose warps wait for each other outside of barriers, for surfaces and textures other than linear
-    memory of 32-bit words, for what is relevant and not covered, and where more than ``work`` nodes
-    would have to be computed; CaseError where inputs or launch do not fit the kernel.
+    as it is before the launch, and what they write themselves. Without ``guards`` it is not counted
+    in how many threads the guards of arithmetic hold, which may need all of a kernel's arithmetic.
+    Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
+    surfaces and textures other than linear memory of 32-bit words, and for what is relevant and not
+    covered; PathTooLongError where more than ``work`` nodes would have to be computed; CaseError
+    where inputs or launch do not fit the kernel.
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs))
@@ -125,7 +130,7 @@ def sketch(
         raise UnsupportedError("accesses of textures that are no linear memory, or of surfaces")
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
-    run = _Run(program, words, device, launch, blocks, traced, work)
+    run = _Run(program, words, device, launch, blocks, traced, guards, work)
     run.go()
     return run.result(sites_of(program, parsed(kernel), reads))
 
@@ -147,9 +152,11 @@ class _Run:
         launch: Launch,
         blocks: NDArray[np.int64],
         traced: NDArray[np.bool_],
+        guards: bool,
         work: int,
     ) -> None:
-        self.program, self.device, self.blocks, self.left = program, device, blocks, work
+        self.program, self.device, self.blocks = program, device, blocks
+        self.counted, self.left = guards, work
         self.words = words
         self.traced = traced
         per_block = launch.warps_per_block
@@ -166,7 +173,7 @@ class _Run:
             program.shared_bytes + launch.shared_bytes,
             program.local_bytes,
         )
-        self.relevant = Relevant(program, words)
+        self.relevant = Relevant(program, words, guards=guards)
         self.at = np.where(tiled < launch.threads_per_block, 0, _END)
         self.waiting = np.zeros((warps, 32), np.bool_)
         self.phase = np.zeros(len(blocks), np.int64)
@@ -179,6 +186,7 @@ class _Run:
         self.site_executions = np.zeros((len(blocks), len(program.accesses)), np.int64)
         self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
         self.accesses: list[Accesses] = []
+        self.recorded = [0] * len(program.accesses)
 
     def go(self) -> None:
         """Run all lanes to their end."""
@@ -221,7 +229,7 @@ class _Run:
             code = self.code[block.number] = self._prepare(block)
         self.left -= len(code) + 1
         if self.left < 0:
-            raise UnsupportedError("a path too long to be sketched")
+            raise PathTooLongError("a path too long to be sketched")
         took_part = mask.any(axis=1)
         self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
         count = self.executions[:, block.number]
@@ -275,7 +283,7 @@ class _Run:
                 if access.space != "param" or n in self.relevant.contents:
                     steps.append(_Step(n, self._memory_call(n, access)))
             elif n.op == "count":
-                steps.append(_Step(n, _count(n)))
+                steps += [_Step(n, _count(n))] if self.counted else []
             elif n in needed:
                 steps.append(_Step(n, _call(n)))
         return steps
@@ -304,8 +312,9 @@ class _Run:
         counts = self.site_executions[:, access.site]
         counts += np.bincount(self.block_of_warp, took_part, len(counts)).astype(np.int64)
         warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
-        if not len(warps):
+        if not len(warps) or self.recorded[access.site] >= RECORDED:
             return
+        self.recorded[access.site] += 1
         lanes = mask[warps]
         window, offset = self.storage.seen(access.space, address, warps, lanes)
         self.accesses.append(
@@ -343,7 +352,7 @@ class _Run:
             np.array([s[1] for s in self.steps]),
             np.array([s[2] for s in self.steps]),
             self.executions,
-            self.guards[:, : len(self.program.guards)],
+            self.guards[:, : len(self.program.guards) * self.counted],
             self.site_executions,
             tuple(self.accesses),
         )
