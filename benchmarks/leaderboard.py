@@ -3,24 +3,30 @@
 ``python -m benchmarks.leaderboard --data DIR [--rows N] [--resume]``; DIR and the tables are those
 of ``benchmarks.models``. Few configurations, since models of transactions need a traced run of
 each; ``--resume`` keeps the figures of tables that an earlier run has finished. Every form is
-compiled and looked at by itself (a rerun); what the path model makes of a retarget is in
-``benchmarks.path_ratio``.
+compiled and looked at by itself (a rerun). Beside that stands what the path model makes of forms
+that it knows from the plain form's trace alone (a retarget), the way ``advise`` ranks: on the pairs
+of the last run of ``benchmarks.path_ratio``, rerun and retarget of the same pairs.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchmarks.models.__main__ import HERE, TABLES, Table
+from benchmarks.path_ratio.pairs import Pair, read_pairs
 from benchmarks.results import RESULTS, Figure, report
 from placewise.validate import ModelResult, validate
 
 RESULT = RESULTS / "leaderboard.json"
+PAIRS = RESULTS / "path_ratio_pairs.csv"
+HOW = ("rerun", "retarget")
 
 
 def figures_of(table: Table, model: ModelResult) -> list[Figure]:
@@ -52,6 +58,28 @@ def figures_of(table: Table, model: ModelResult) -> list[Figure]:
     ]
 
 
+def retarget_figures(pairs: Sequence[Pair]) -> list[Figure]:
+    """The path model's error of ratios, rerun beside retarget, on the pairs that have both."""
+    known: dict[tuple[object, ...], dict[str, Pair]] = defaultdict(dict)
+    for pair in pairs:
+        shape = (pair.block_x, pair.block_y, pair.tile_x, pair.tile_y)
+        known[pair.gpu, pair.switch, shape][pair.how] = pair
+    errors: dict[tuple[object, ...], list[tuple[float, float, float]]] = defaultdict(list)
+    for of, both in known.items():
+        if len(both) == len(HOW):
+            ratios = [both[how].predicted for how in HOW]
+            measured = both[HOW[0]].measured
+            rerun, retarget, same = (abs(ratio / measured - 1.0) for ratio in (*ratios, 1.0))
+            errors[of[:2]].append((rerun, retarget, same))
+    figures = []
+    for (gpu, switch), found in errors.items():
+        means = [sum(column) / len(found) for column in zip(*found, strict=True)]
+        for how, mean in zip((*HOW, "'no change'"), means, strict=True):
+            what = f"convolution {gpu}, path, {switch} ({len(found)} pairs), {how}"
+            figures.append(Figure(f"{what}: ratio to the plain form", mean, "share", "", True))
+    return figures
+
+
 def finished(name: str) -> list[Figure]:
     """Figures of a table from an earlier run."""
     if not RESULT.exists():
@@ -62,7 +90,7 @@ def finished(name: str) -> list[Figure]:
 
 def main(
     data: Annotated[Path, typer.Option(help="Folder of the measured tables.")],
-    rows: Annotated[int, typer.Option(help="Configurations of each table.")] = 12,
+    rows: Annotated[int, typer.Option(help="Configurations of each table.")] = 8,
     seed: Annotated[int, typer.Option(help="Of the choice of rows.")] = 2,
     only: Annotated[str, typer.Option(help="Only tables whose name contains this.")] = "",
     resume: Annotated[bool, typer.Option(help="Keep the tables of the last run.")] = False,
@@ -87,6 +115,7 @@ def main(
         for model in result.models:
             figures += figures_of(table, model)
         report("leaderboard", figures)
+    report("leaderboard", figures + retarget_figures(read_pairs(PAIRS)))
 
 
 if __name__ == "__main__":
