@@ -19,6 +19,7 @@ from placewise.kernel.casetext import read_model, validated
 from placewise.kernel.finite_element import hexahedra
 from placewise.kernel.launch import Dim3
 from placewise.kernel.make_case import Value, dims, make_case
+from placewise.kernel.size_formula import evaluate_size
 from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
 from placewise.kernel.values import POINTER, PointerTo, Struct, Uninitialised
 
@@ -107,10 +108,11 @@ class _Reader:
         self._check_names()
         problem, grid, per_block = launch.problem, launch.grid, launch.per_block
         try:
+            arguments = {a.name: self._argument(a, f"arguments.{a.name}") for a in model.arguments}
             return make_case(
                 model.kernel,
                 self._source(),
-                {a.name: self._argument(a, f"arguments.{a.name}") for a in model.arguments},
+                list(arguments.values()) if model.in_order else arguments,
                 grid=self._extent(grid, "grid") if grid else None,
                 problem=self._extent(problem, "problem") if problem else None,
                 per_block=self._extent(per_block, "per_block") if per_block else None,
@@ -192,12 +194,18 @@ class _Reader:
         return tuple(self._size(size, f"{key}.shape") for size in sizes)
 
     def _size(self, size: casemodel.Size, key: str) -> int:
-        """A number, what its name stands for, or a product of such."""
+        """A number, what its name stands for, or a formula of such."""
         if isinstance(size, int):
             return size
-        if "*" in size:
-            factors = [factor.strip() for factor in size.split("*")]
-            return math.prod(int(f) if f.isdecimal() else self._size(f, key) for f in factors)
+        try:
+            found = evaluate_size(size, lambda name: self._named_size(name, key))
+        except ValueError as error:
+            self._fail(key, str(error), 'such as "n", "A.rows" or "(n + 1) // 2"')
+        if not 0 <= found < 2**63:
+            self._fail(key, f"'{size}' is {found}, which is no size")
+        return found
+
+    def _named_size(self, size: str, key: str) -> int:
         name, _, part = size.partition(".")
         if not part and name in self.model.sizes:
             return self.model.sizes[name]

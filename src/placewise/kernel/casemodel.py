@@ -14,7 +14,7 @@ SCHEMA = 1
 
 Size = Annotated[int, Field(ge=0, lt=2**63)] | str
 """A number, or the name of one: an entry of ``[sizes]`` or ``[parameters]``, ``MATRIX.rows``,
-``IMAGE.width`` …; or a product of such, ``"block_size_x * tile_size_x"``."""
+``IMAGE.width`` …; or a formula of such, ``"(n + 2) // tile_size_x"``."""
 
 DtypeName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -372,6 +372,8 @@ class CaseModel(Strict):
     images: dict[Name, ImageFile] = {}
     launch: LaunchModel
     arguments: list[AnyArgument]
+    in_order: bool = False
+    """Whether arguments go to the parameters in their order, and not by name."""
     constants: list[AnyArgument] = []
     buffers: list[AnyArgument] = []
 
