@@ -1,5 +1,6 @@
-"""Loops whose last lanes run in narrow vectors, against NumPy and against the same loop written
-out in Python. The code is optimised from the start, for code made quickly has no such version."""
+"""Loops whose last lanes run in narrow vectors or one by one, against NumPy and against the same
+loop written out in Python. The code is optimised from the start, for code made quickly has no such
+version."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ import pytest
 from cuda_run import Collector, run
 
 from placewise.errors import ExecutionError
-from placewise.execute import translate
-from placewise.execute.codegen import narrow
+from placewise.execute import device_memory, translate
+from placewise.execute.codegen import narrow, singly
 from placewise.execute.codegen.module import compile_program
 from placewise.execute.codegen.processor import Processor
 from placewise.execute.codegen.state import Options
@@ -53,6 +54,13 @@ extern "C" __global__ void either(const int *a, const int *b, const int *count, 
     for (int k = 0; k < count[i]; ++k) sum += ((i * k) & 1 ? a : b)[k + i];
     y[i] = sum;
 }
+extern "C" __global__ void triples(const int *start, const int *count, const int *x, int *y) {
+    int i = threadIdx.x, sum = 0;
+    const int *p = x + start[i];
+    #pragma unroll 1
+    for (int k = count[i]; k > 0; --k, p += 3) sum += p[2] - 5 * p[0] + 3 * p[-1];
+    y[i] = sum;
+}
 extern "C" __global__ void ends(const int *x, int *found) {
     int i = threadIdx.x, k = i;
     #pragma unroll 1
@@ -63,29 +71,31 @@ extern "C" __global__ void ends(const int *x, int *found) {
 LONG = 1 << 20
 
 
-@pytest.fixture(autouse=True, params=["this processor", "AVX2", "quick gathers"])
+@pytest.fixture(
+    autouse=True, params=["this processor", "AVX2", "quick gathers", "quick gathers, AVX2"]
+)
 def optimised(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[list[int]]:
-    """Optimised code at once, of several processors; the blocks that got narrow versions."""
+    """Optimised code at once, of several processors; the blocks that got versions for few lanes."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(translate, "compile_program", partial(compile_program, quick_first=False))
     features = llvm.get_host_cpu_features().flatten().split(",")
     name = llvm.get_host_cpu_name()
-    if request.param == "AVX2":
+    if "AVX2" in request.param:
         features = [f"-{x[1:]}" if "avx512" in x else x for x in features]
-    elif request.param == "quick gathers":
+    if "quick gathers" in request.param:
         name = "haswell" if "+avx512f" not in features else "skylake-avx512"
     processor = Processor(name, tuple(features))
     monkeypatch.setattr(translate, "Options", partial(Options, processor=processor))
     blocks: list[int] = []
-    plain = narrow.emit
+    for module in (narrow, singly):
 
-    def emit(s, block, wanted):  # type: ignore[no-untyped-def]
-        blocks.append(block.number)
-        plain(s, block, wanted)
+        def emit(s, block, wanted, plain=module.emit):  # type: ignore[no-untyped-def]
+            blocks.append(block.number)
+            plain(s, block, wanted)
 
-    monkeypatch.setattr(narrow, "emit", emit)
+        monkeypatch.setattr(module, "emit", emit)
     translate.translate.cache_clear()
     yield blocks
     translate.translate.cache_clear()
@@ -119,7 +129,10 @@ def test_sums_of_rows_of_many_lengths(optimised: list[int]) -> None:
     assert tuple(done.block_executions[optimised[0]]) == (warps, lengths.sum())
 
 
-def test_accesses_of_such_a_loop() -> None:
+@pytest.mark.parametrize("large", [False, True], ids=["offsets of 32 bits", "of 64 bits"])
+def test_accesses_of_such_a_loop(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if large:
+        monkeypatch.setattr(device_memory, "LARGE", 1)
     n = 96
     given = rows(n)
     trace = Collector()
@@ -143,6 +156,34 @@ def test_accesses_of_such_a_loop() -> None:
         if array >= 0 and trace.arrays[array] in ("at", "x")
     ]
     assert found == expected
+
+
+def test_neighbours_in_such_a_loop() -> None:
+    rng = np.random.default_rng(3)
+    count = np.minimum(rng.zipf(1.3, 64), 70).astype(np.int32)
+    start = rng.integers(1, 40, 64).astype(np.int32)
+    x = rng.integers(-99, 99, 300).astype(np.int32)
+    trace = Collector()
+    done = run(
+        SOURCE, "triples", 1, 64, start=start, count=count, x=x, y=np.zeros(64, np.int32),
+        options={"consumer": trace},
+    )  # fmt: skip
+    expected = []
+    for i in range(64):
+        p = start[i] + 3 * np.arange(count[i])
+        expected.append(int((x[p + 2] - 5 * x[p] + 3 * x[p - 1]).sum()))
+    np.testing.assert_array_equal(done.output("y"), expected)
+    rows = []
+    for warp in range(2):
+        lanes = np.arange(32 * warp, 32 * warp + 32)
+        for k in range(count[lanes].max()):
+            for step in (2, 0, -1):
+                p = 4 * (start[lanes] + 3 * k + step)
+                rows.append(
+                    tuple(int(a) if k < c else None for a, c in zip(p, count[lanes], strict=True))
+                )
+    found = [row for _, _, row in trace.of("x", "load")]
+    assert sorted(found, key=str) == sorted(rows, key=str)
 
 
 def test_elements_of_every_width(optimised: list[int]) -> None:

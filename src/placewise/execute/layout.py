@@ -286,7 +286,7 @@ TRACE_SLACK = 256
 TRACE_OFFSETS = 1 << 17
 """Offsets of single lanes that a trace buffer has room for."""
 
-OFFSETS_SLACK = 256
+OFFSETS_SLACK = 512
 """Room beyond these: for the last access, written in two halves of 16 offsets, or for the accesses
 of one turn of a loop that few lanes run."""
 

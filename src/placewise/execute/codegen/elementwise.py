@@ -58,7 +58,7 @@ _DIVISION = frozenset({"sdiv", "udiv", "srem", "urem"})
 
 def emit(v: Values, n: Node) -> None:
     """Append the operation of ``n`` and record its value."""
-    wide = not n.uniform
+    wide = v.is_wide(n)
     op = n.op
     result = v.wide(n.type) if wide else LLVM[n.type]
     args = [v.vector(a) if wide else v.scalar(a) for a in n.args]
@@ -99,8 +99,8 @@ def emit(v: Values, n: Node) -> None:
 
 def _rounded(v: Values, n: Node, result: str, args: list[tuple[str, str]]) -> str:
     """Call the helper that rounds by the node's mode."""
-    operand = v.overload(n.args[0].type, wide=not n.uniform)
-    name = f"@{n.op}.{n.attr}.{v.overload(n.type, wide=not n.uniform)}.{operand}"
+    operand = v.overload(n.args[0].type, wide=v.is_wide(n))
+    name = f"@{n.op}.{n.attr}.{v.overload(n.type, wide=v.is_wide(n))}.{operand}"
     if name not in v.rounded:
         v.rounded[name] = directed_helper(v.declarations, name, n, result, [t for t, _ in args])
     listed = ", ".join(f"{t} {x}" for t, x in args)

@@ -38,7 +38,7 @@ def eligible(s: State, block: Block, wanted: list[Node]) -> bool:
     if block.number not in (t.taken, t.other) or block.number in s.flow.gives_way:
         return False
     # Lanes that wait at blocks before this one would run first.
-    if s.flow.pending[block.number] & (1 << block.number) - 1 or _exit(block) < block.number:
+    if s.flow.pending[block.number] & (1 << block.number) - 1 or exit_of(block) < block.number:
         return False
     varying = [n for n in wanted if n.op == "load" and not n.uniform]
     return 0 < len(varying) <= _LOADS and all(_simple(n) for n in wanted)
@@ -56,7 +56,8 @@ def _simple(n: Node) -> bool:
     return n.op == "special" and n.uniform
 
 
-def _exit(block: Block) -> int:
+def exit_of(block: Block) -> int:
+    """The block after a loop of one block."""
     t = block.terminator
     assert isinstance(t, Branch)
     return t.other if t.taken == block.number else t.taken
@@ -92,8 +93,8 @@ class _Loop:
         written = {n.attr for n in wanted if n.op == "set"}
         self.kept: list[Reg] = []
         """Registers that lanes have changed and somebody may read after the loop."""
-        if not s.flow.exits >> _exit(block) & 1:
-            live = s.flow.live_in[_exit(block)]
+        if not s.flow.exits >> exit_of(block) & 1:
+            live = s.flow.live_in[exit_of(block)]
             self.kept = [r for r in self.regs if r in written and live >> r.number & 1]
         self.name = f"%n{block.number}"
 
@@ -119,7 +120,7 @@ class _Loop:
                 f"store {type_} {s.op(f'load {type_}, ptr {self._room(reg)}')}, ptr %r{reg.number}"
             )
         s.mask = self.warp_mask
-        edges.proceed(s, _exit(self.block), self.warp_mask, self.block.number)
+        edges.proceed(s, exit_of(self.block), self.warp_mask, self.block.number)
 
     def _enter(self) -> None:
         """Number the active lanes and move their registers together."""
@@ -192,9 +193,9 @@ class _Loop:
         s = self.s
         v = s.wide("i32")
         mask = s.call("i32", "llvm.x86.bmi.pdep.32", ("i32", stays), ("i32", self.mask))
-        if s.flow.exits >> _exit(self.block) & 1:
+        if s.flow.exits >> exit_of(self.block) & 1:
             gone = s.op(f"xor i32 {mask}, {self.mask}")
-            edges.count_exit(s, _exit(self.block), gone)
+            edges.count_exit(s, exit_of(self.block), gone)
         which = s.op(f"load {v}, ptr {self.name}.lanes")
         for reg in self.kept:
             e = LLVM[reg.type]

@@ -26,7 +26,7 @@ def emit(s: State, n: Node, blend: int) -> None:
     """Emit one node; ``blend`` is the set of registers whose old value other lanes wait for."""
     op = n.op
     if op in ELEMENTWISE:
-        if n.type == "i1" and op in ("and", "or", "xor") and not n.uniform:
+        if n.type == "i1" and op in ("and", "or", "xor") and s.is_wide(n):
             # Predicates are combined as masks, in scalar registers.
             a, b = (s.mask_of(x) for x in n.args)
             s.set_mask(n, s.op(f"{op} i32 {a}, {b}"))

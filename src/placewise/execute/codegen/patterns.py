@@ -29,7 +29,7 @@ _CONSECUTIVE, _SAME, _SCATTERED = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class _Parts:
+class Parts:
     """An address as a root that differs between lanes, values common to all, and a constant."""
 
     root: Node
@@ -38,7 +38,7 @@ class _Parts:
     constant: int
 
 
-def _parts(n: Node, access: Access) -> _Parts:
+def parts_of(n: Node, access: Access) -> Parts:
     terms: list[tuple[str, Node]] = []
     constant = access.offset
     bits = 64 if n.type == "i64" else 32
@@ -56,10 +56,10 @@ def _parts(n: Node, access: Access) -> _Parts:
             constant += value if op == "add" else -value
         else:
             terms.append((op, other))
-    return _Parts(n, tuple(reversed(terms)), constant)
+    return Parts(n, tuple(reversed(terms)), constant)
 
 
-def _moved(s: State, type_: str, value: str, parts: _Parts) -> str:
+def moved(s: State, type_: str, value: str, parts: Parts) -> str:
     """``value`` plus what is common to all lanes."""
     for op, term in parts.terms:
         value = s.op(f"{op} {type_} {value}, {s.scalar(term)}")
@@ -94,7 +94,7 @@ def _pattern(s: State, root: Node, stride: int) -> tuple[str, str, str]:
     return found
 
 
-def _ends(s: State, parts: _Parts) -> str:
+def _ends(s: State, parts: Parts) -> str:
     """Addresses of lanes 0 and 16, but for the constant, and zeros: a vector of four."""
     a = parts.root.type
     key: tuple[object, ...] = (parts.root.number,)
@@ -123,9 +123,9 @@ def _twice(s: State, term: Node) -> str:
 
 def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
     """An access in a loop: short where its root has a pattern, by the helper elsewhere."""
-    parts = _parts(n.args[0], access)
+    parts = parts_of(n.args[0], access)
     pattern, a0, a16 = _pattern(s, parts.root, kind.lane_bytes)
-    at = [_moved(s, kind.address, start, parts) for start in (a0, a16)]
+    at = [moved(s, kind.address, start, parts) for start in (a0, a16)]
     ends = _ends(s, parts) if kind.traced else ""
     load = n.op == "load"
     # Vectors made in one of the branches below would not be visible after them.
@@ -177,7 +177,7 @@ def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
 # --- lanes that are neither consecutive nor alike
 
 
-def _group(parts: _Parts, kind: Kind) -> tuple[object, ...]:
+def group_of(parts: Parts, kind: Kind) -> tuple[object, ...]:
     """What accesses have in common whose bounds can be checked together."""
     terms = tuple((op, n.number) for op, n in parts.terms)
     low = parts.constant % kind.lane_bytes
@@ -190,16 +190,16 @@ def displacements(kinds: dict[Node, Kind]) -> dict[tuple[object, ...], tuple[int
     found: dict[tuple[object, ...], tuple[int, int, int]] = {}
     for n, kind in kinds.items():
         assert isinstance(n.attr, Access)
-        parts = _parts(n.args[0], n.attr)
-        key = _group(parts, kind)
+        parts = parts_of(n.args[0], n.attr)
+        key = group_of(parts, kind)
         low, high, count = found.get(key, (parts.constant, parts.constant, 0))
         found[key] = (min(low, parts.constant), max(high, parts.constant), count + 1)
     return found
 
 
-def _reach(s: State, parts: _Parts, kind: Kind, pattern: str) -> Reach | None:
+def _reach(s: State, parts: Parts, kind: Kind, pattern: str) -> Reach | None:
     """The check of a group of accesses, made where its first one is; None for a single one."""
-    key = _group(parts, kind)
+    key = group_of(parts, kind)
     low, high, count = s.displacements[key]
     too_far = kind.memory == "windowed" and s.options.large
     if count == 1 or high - low >= 1 << 20 or too_far:
@@ -217,7 +217,7 @@ def _reach(s: State, parts: _Parts, kind: Kind, pattern: str) -> Reach | None:
     s.do(f"br i1 {s.op(f'icmp eq i32 {pattern}, 0')}, label %{look}, label %{on}")
     s.start(look)
     a = kind.address
-    common = _moved(s, a, "0", _Parts(parts.root, parts.terms, low))
+    common = moved(s, a, "0", Parts(parts.root, parts.terms, low))
     number = s.op(
         f"call fastcc i32 {check.name}(ptr %ctx, <32 x {a}> {s.vector(parts.root)}, "
         f"i32 {s.mask}, {a} {common}, {a} {high - low}, ptr {place_})"
@@ -271,7 +271,7 @@ def check_function(check: Check, declarations: set[str]) -> str:
     return "\n".join([head, *t.lines, "}"])
 
 
-def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, parts: _Parts) -> str:
+def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, parts: Parts) -> str:
     """An access whose lanes are known to be in bounds; returns a load's value."""
 
     def part(number: int, type_: str) -> str:

@@ -17,6 +17,9 @@ from placewise.execute.layout import TRACE_RECORD, TRACE_RUN, Slot
 UNCHECKED = 128
 """Records that a basic block writes between two looks at the room that is left."""
 
+OFFSETS_AT_ONCE = 8
+"""Offsets that :class:`Rows` copies by one load and one store."""
+
 _BYTES = TRACE_RECORD.itemsize
 _LANES = lanes(list(range(16)) * 2)
 _HALVES = lanes([0] * 16 + [1] * 16)
@@ -128,6 +131,78 @@ def write_row(
     before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {place} to i64')}, {t.slot(Slot.ROWS)}")
     row = t.op(f"trunc i64 {t.op(f'lshr i64 {before}, {3 if large else 2}')} to i32")
     _write(t, take(t), str(site), mask, (address, address), "0", row)
+
+
+def twice(t: Text, address: str) -> str:
+    """An address (i64) as the first two words of a record, the others zero."""
+    one = t.op(f"insertelement <4 x i64> zeroinitializer, i64 {address}, i64 0")
+    return t.op(f"insertelement <4 x i64> {one}, i64 {address}, i64 1")
+
+
+class Rows:
+    """Records of accesses of the ``count`` (i64) lanes in ``mask``, one after another, each with a
+    row of offsets; written without a look at the room."""
+
+    def __init__(self, t: Text, mask: str, count: str, *, large: bool) -> None:
+        self._t = t
+        self._offset, shift = ("i64", 3) if large else ("i32", 2)
+        self._count = count
+        self._bytes = t.op(f"shl i64 {count}, {shift}")
+        self._row = t.slot(Slot.ROW, "ptr")
+        before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {self._row} to i64')}, {t.slot(Slot.ROWS)}")
+        high = t.op(f"shl i64 {t.op(f'zext i32 {mask} to i64')}, 32")
+        self._last = t.op(f"or i64 {t.op(f'lshr i64 {before}, {shift}')}, {high}")
+        self._words, self._site = "", 0
+        """Of the record before: the last two words behind two zeros, and its site."""
+        self._steps: dict[int, str] = {}
+
+    def write(self, site: int, start: str, offsets: str, further: int, parts: int) -> None:
+        """Record ``parts`` times :data:`OFFSETS_AT_ONCE` offsets at the pointer ``offsets``, each
+        ``further`` on, from the address twice in ``start`` (:func:`twice`). What is behind the last
+        lane's will be written over."""
+        t, e = self._t, self._offset
+        v, size = f"<8 x {e}>", 32 if e == "i32" else 64
+        first = ""
+        for part in range(parts):
+            source, target = (
+                t.op(f"getelementptr i8, ptr {x}, i64 {part * size}") for x in (offsets, self._row)
+            )
+            value = t.op(f"load {v}, ptr {source}, align {size}")
+            if further:
+                value = t.op(f"add {v} {value}, splat ({e} {further})")
+            t.do(f"store {v} {value}, ptr {target}, align 4")
+            first = first or value
+        # The first two words are the address; the others differ from the last record's by little.
+        picks = [0, 8, 0, 8, 8, 8, 8, 8] if e == "i32" else [0, 0, 8, 8]
+        whole = t.op(
+            f"shufflevector {v} {first}, {v} zeroinitializer, <{len(picks)} x i32> {lanes(picks)}"
+        )
+        if e == "i32":
+            whole = t.op(f"bitcast <8 x i32> {whole} to <4 x i64>")
+        whole = t.op(f"add <4 x i64> {whole}, {start}")
+        whole = t.op(f"add <4 x i64> {whole}, {self._words_of(site)}")
+        t.do(f"store <4 x i64> {whole}, ptr {take(t)}, align 8")
+        self._row = t.op(f"getelementptr i8, ptr {self._row}, i64 {self._bytes}")
+
+    def _words_of(self, site: int) -> str:
+        t, more = self._t, site - self._site
+        if not self._words:
+            first = f"<i64 0, i64 0, i64 {site}, i64 0>"
+            self._words = t.op(f"insertelement <4 x i64> {first}, i64 {self._last}, i64 3")
+        else:
+            if more not in self._steps:
+                step = f"<i64 0, i64 0, i64 {more}, i64 0>"
+                self._steps[more] = t.op(
+                    f"insertelement <4 x i64> {step}, i64 {self._count}, i64 3"
+                )
+            self._words = t.op(f"add <4 x i64> {self._words}, {self._steps[more]}")
+        self._site = site
+        return self._words
+
+    def finish(self) -> None:
+        """Have the next records come after these."""
+        self._t.set_slot(Slot.ROW, self._row, "ptr")
+        give_back(self._t)
 
 
 def take(t: Text) -> str:

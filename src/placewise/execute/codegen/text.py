@@ -131,8 +131,13 @@ class Values(Text):
         self.vectors = {}
         self.masks = {}
 
+    def is_wide(self, n: Node) -> bool:
+        """Whether a node's value is a vector: one that differs between lanes, unless one lane alone
+        is computed."""
+        return self.width > 1 and not n.uniform
+
     def scalar(self, n: Node) -> str:
-        """A uniform node's value."""
+        """The value of a node that is no vector."""
         found = self.scalars.get(n.number)
         if found is None:
             assert n.op == "const", n
@@ -197,11 +202,11 @@ class Values(Text):
         return found
 
     def set(self, n: Node, value: str) -> None:
-        """Record the value of a node, scalar where it is uniform."""
-        if n.uniform:
-            self.scalars[n.number] = value
-        else:
+        """Record the value of a node."""
+        if self.is_wide(n):
             self.vectors[n.number] = value
+        else:
+            self.scalars[n.number] = value
 
     def set_mask(self, n: Node, value: str) -> None:
         """Record an i1 node that was made as a mask."""

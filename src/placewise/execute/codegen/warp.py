@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import edges, memory, narrow, nodes, records
+from placewise.execute.codegen import edges, memory, narrow, nodes, records, singly
 from placewise.execute.codegen.state import Options, State
 from placewise.execute.ir import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
 from placewise.execute.layout import PATIENCE, Slot
@@ -115,7 +115,8 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     used = _used(block, s.flow.live_in, effects)
     wanted = [n for n in block.nodes if n in used]
     if narrow.eligible(s, block, wanted):
-        narrow.emit(s, block, wanted)
+        few_lanes = singly.emit if singly.suits(s, wanted) else narrow.emit
+        few_lanes(s, block, wanted)
     if is_loop_head:
         edges.use_fuel(s, block)
     if block.number in s.flow.gives_way:
