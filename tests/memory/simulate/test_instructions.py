@@ -8,11 +8,13 @@ import pytest
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine, parse_machine
 from placewise.memory.simulate.instructions import (
-    FETCHING_ALIKE,
-    FETCHING_VARIED,
+    APART,
+    FETCH_CYCLES,
+    TOGETHER,
+    VARIED,
     code_traffic,
     exceeds_cache,
-    instruction_cache,
+    missed_apart,
 )
 
 LINE = 128
@@ -44,13 +46,14 @@ def code_of(executions, blocks):
         for k in range(8)
         if times
     ]
-    return SimpleNamespace(instruction_counts=lambda: counts)
+    issued = sum(count.warps for count in counts)
+    return SimpleNamespace(instruction_counts=lambda: counts, warp_instructions=issued)
 
 
-def run(executions, blocks, resident, machine=TINY, **options):
-    launch = Launch((blocks, 1, 1), (32, 1, 1))
+def run(executions, blocks, resident, machine=TINY, warps=1, **options):
+    launch = Launch((blocks, 1, 1), (32 * warps, 1, 1))
     held = SimpleNamespace(blocks=resident)
-    return code_traffic(code_of(executions, blocks), launch, held, machine, 32, **options)
+    return code_traffic(code_of(executions, blocks * warps), launch, held, machine, 32, **options)
 
 
 def test_code_that_fits_is_read_once_by_each_sm():
@@ -78,14 +81,34 @@ def test_long_loops_are_read_in_every_round():
 
 
 def test_sms_that_share_a_cache_fetch_for_one_another():
-    """Ten lines in turn through eight places that LRU replaces: each fetching block misses all."""
+    """Of ten lines eight are held: two are missed by blocks at unrelated places."""
     found = run([1] * 10, blocks=1000, resident=2, machine=SHARED)
     assert found.first == 10 * LINE / 32
-    passes = 1000 * FETCHING_ALIKE
-    assert found.sectors() == pytest.approx(passes * 10 * LINE / 32)
+    assert found.later == pytest.approx(999 * TOGETHER * 2 * LINE / 32)
     varied = run([1] * 10, blocks=1000, resident=2, machine=SHARED, alike=False)
-    assert varied.sectors() / found.sectors() == pytest.approx(FETCHING_VARIED / FETCHING_ALIKE)
+    assert varied.later / found.later == pytest.approx(1 + VARIED / TOGETHER)
     assert run([1] * 8, blocks=1000, resident=2, machine=SHARED).later == 0
+
+
+def share(resident, warps, wavefronts_per_line):
+    """Of the misses of blocks at unrelated places, how many there are."""
+    blocks = 1000
+    moved = wavefronts_per_line * 10 * warps * blocks
+    options = {"machine": SHARED, "warps": warps, "shared_wavefronts": moved}
+    later = run([1] * 10, blocks, resident, **options).later
+    return later / ((blocks - 1) * 2 * LINE / 32)
+
+
+def test_what_sets_the_pace_keeps_blocks_together():
+    """A line is eight instructions, one scheduler's cycles and, here, wavefronts' cycles each."""
+    few = int(FETCH_CYCLES) // 8
+    assert share(1, few, 0) == pytest.approx(TOGETHER)
+    assert share(1, few + 1, 0) == pytest.approx(APART)
+    assert share(few + 1, 1, 0) == pytest.approx(APART)
+    assert share(1, few + 1, 25) == pytest.approx(TOGETHER)
+    assert share(1, few + 1, 23) == pytest.approx(APART)
+    assert share(2, few + 1, 25) == pytest.approx(TOGETHER)
+    assert share(3, few + 1, 25) == pytest.approx(APART)
 
 
 def test_code_that_exceeds_the_cache():
@@ -95,24 +118,27 @@ def test_code_that_exceeds_the_cache():
     assert not exceeds_cache(code_of([1] * 9, 5), load_machine("K20c"))
 
 
-def test_against_a_cache_of_a_list():
-    machine = load_machine("RTX2080Ti")
-    cache = instruction_cache(machine)
-    places, caches = cache.size_bytes // LINE, cache.detail.partitions
+@pytest.mark.parametrize("times", [(1,), (1, 3)], ids=["alike", "loop"])
+def test_against_a_cache_of_a_list(times):
+    """Lines asked for in no order, as often as blocks execute them, in a list whose places are
+    overwritten at random."""
     rng = np.random.default_rng(0)
-    for lines in (places // 2, places + 90, 2 * places):
-        held, missed = [], 0
-        for _ in range(40):
-            for line in range(lines):
-                if line not in held:
-                    missed += 1
-                    if len(held) == places:
-                        held[rng.integers(places)] = line
-                    else:
-                        held.append(line)
-        blocks = round(40 * caches / FETCHING_ALIKE)
-        found = run([1] * lines, blocks=blocks, resident=1, machine=machine)
-        assert found.sectors() / caches * 32 / LINE == pytest.approx(missed, rel=0.06)
+    executed = np.repeat(np.array(times, float), 60)
+    held = 48
+    places = list(rng.permutation(len(executed))[:held])
+    asked = rng.choice(len(executed), 60_000, p=executed / executed.sum())
+    missed = 0
+    for line in asked.tolist():
+        if line not in places:
+            missed += 1
+            places[rng.integers(held)] = line
+    blocks = len(asked) / executed.sum()
+    assert missed_apart(executed, held) == pytest.approx(missed / blocks, rel=0.03)
+
+
+def test_lines_that_fit_are_never_missed():
+    assert missed_apart(np.full(9, 2.0), 9) == 0
+    assert missed_apart(np.full(10, 2.0), 8) == pytest.approx(2 * 2)
 
 
 def test_a_machine_whose_instruction_caches_are_not_known():

@@ -1,15 +1,25 @@
 """Machine code that the caches of instructions do not hold, and so is read through L2.
 
-A block goes through the code, each line as often as its average warp executes it, in the order of
-addresses. A loop whose code fits the last cache of instructions is fetched once, one that does not
-is fetched piece by piece in every round. The caches nearer to the warps hold parts of the same and
-are left out.
+A block goes through the code, each line as often as its average warp executes it. A loop whose code
+fits the last cache of instructions is fetched once, one that does not is fetched piece by piece in
+every round. The caches nearer to the warps hold parts of the same and are left out.
 
 Blocks that run close together find what the first of them fetched. Where the last cache is an SM's
 own, its resident blocks are taken to run in step. Where several SMs share it (Turing: those of a
 graphics processing cluster, which recorded counters show: kernels of twice its size are fetched as
-seldom as once for all of a cluster's SMs together), only a share of all blocks fetches for itself,
-and that share is fitted: SMs whose blocks all do the same stay in step more than others.
+seldom as once for all of a cluster's SMs together), it depends on what sets the pace:
+
+- Blocks at unrelated places of the code ask for its lines in no order. Of a cache that replaces any
+  line alike, one that a block executes t times is then found with probability tT / (1 + tT), where
+  T, the same for all, is such that the cache is full (random replacement, independent requests:
+  Fricker, Robert and Roberts, "A versatile and accurate approximation for LRU cache performance",
+  2012).
+- Where fetching itself sets the pace, all wait for the same lines and stay together, and so do the
+  blocks of SMs that hold one or two of them, when shared memory sets it: nothing disturbs their
+  rhythm.
+
+Which of them holds follows from the work between two lines of code: what the warps of an SM issue
+and move through shared memory while each of them executes one line.
 """
 
 from __future__ import annotations
@@ -27,12 +37,24 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.cache import Caches, Geometry, Int, access, new_caches
 from placewise.memory.simulate.traffic import CodeTraffic
+from placewise.space import Way
 
-FETCHING_ALIKE, FETCHING_VARIED = 0.14, 0.28
-"""Share of the blocks that fetch code for themselves, of those whose SMs share a cache of
-instructions: where blocks all do the same, and where they differ along the way. Fitted on L2 reads
-of an RTX 2080 Ti under eleven convolutions of even number with more than 46 KB of code, beside the
-simulated reads of their arrays; ten of odd number are best at 0.10 and 0.25."""
+APART, TOGETHER = 0.68, 0.29
+VARIED = 0.19
+"""Of the misses of blocks at unrelated places, how many there are, where SMs share a cache of
+instructions: of blocks that drift apart and of those that stay together; how many more where blocks
+do not all do the same. Fitted on L2 reads of an RTX 2080 Ti under convolutions of even number with
+more than 46 KB of code, 40 shapes."""
+
+FETCH_CYCLES = 52.0
+"""In which SMs that fetch a line of code get to the next: the fewest that these kernels took."""
+
+_PACED = 3.0
+"""Shared memory sets the pace where it is busy so many times as long as issuing takes."""
+_IN_STEP = 2
+"""Blocks on an SM that then keep their rhythm."""
+_BISECTIONS = 60
+_BANK_BYTES = 4
 
 _SIMULATED = 12
 """Times that code is gone through in the simulation; further ones are taken to be like the last
@@ -51,11 +73,13 @@ def code_traffic(
     machine: Machine,
     sector_bytes: int,
     *,
+    shared_wavefronts: float = 0.0,
     alike: bool = True,
 ) -> CodeTraffic:
     """Sectors of machine code that all SMs together read in a launch; none where nothing is known
-    of their instruction caches. ``execution`` is one of machine code; ``alike``: all blocks but the
-    last ones execute the same (:mod:`placewise.memory.simulate.alike`)."""
+    of their instruction caches. ``execution`` is one of machine code; ``shared_wavefronts``: those
+    of all accesses to shared memory; ``alike``: all blocks but the last ones execute the same
+    (:mod:`placewise.memory.simulate.alike`)."""
     cache = instruction_cache(machine)
     if cache is None or not cache.size_bytes:
         return CodeTraffic()
@@ -64,30 +88,59 @@ def code_traffic(
     resident = max(1, min(occupancy.blocks, -(-launch.blocks // sms)))
     executed = _line_executions(execution, launch, line_bytes)
     lines = np.flatnonzero(executed * resident * launch.warps_per_block >= 1.0)
-    rounds = _rounds(lines, executed, cache.size_bytes // line_bytes)
+    held = cache.size_bytes // line_bytes
     caches = min(sms, cache.detail.partitions or sms)
+    sectors = caches * line_bytes / sector_bytes
     if caches == sms:
-        fetching = 1.0 / resident
-    else:
-        fetching = FETCHING_ALIKE if alike else FETCHING_VARIED
-    passes = max(1.0, launch.blocks / caches * fetching)
-    ways = cache.detail.ways or cache.size_bytes // line_bytes
-    state = new_caches(
-        [
-            Geometry(
-                1,
-                max(1, cache.size_bytes // (line_bytes * ways)),
-                ways,
-                cache.detail.policy or "lru",
-                cache.detail.way_probabilities,
-            )
-        ]
-    )
+        passes = max(1.0, launch.blocks / sms / resident)
+        first, later = _own_cache(cache, _rounds(lines, executed, held), passes)
+        return CodeTraffic(first * sectors, later * sectors)
+    issuing = execution.warp_instructions / (machine.limits.schedulers_per_sm or 1)
+    moving = shared_wavefronts * _wavefront_cycles(machine)
+    work = resident * max(issuing, moving) / max(1.0, float(executed.sum())) / launch.blocks
+    paced = resident <= _IN_STEP and moving > _PACED * issuing
+    share = TOGETHER if work < FETCH_CYCLES or paced else APART
+    per_block = missed_apart(executed[lines], held) * (share if alike else share + VARIED)
+    later = max(0, launch.blocks - caches) * per_block * line_bytes / sector_bytes
+    return CodeTraffic(len(lines) * sectors, later)
+
+
+def missed_apart(executed: NDArray[np.float64], held: int) -> float:
+    """Lines that a block misses on its way through the code, in a cache of ``held`` lines that many
+    others at unrelated places use. ``executed`` (lines,) is how often it executes each."""
+    if len(executed) <= held:
+        return 0.0
+    low, high = 0.0, 1.0
+    while (executed * high / (1.0 + executed * high)).sum() < held:
+        low, high = high, 2.0 * high
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        found = (executed * middle / (1.0 + executed * middle)).sum()
+        low, high = (middle, high) if found < held else (low, middle)
+    return float((executed / (1.0 + executed * high)).sum())
+
+
+def _wavefront_cycles(machine: Machine) -> float:
+    """In which an SM serves a wavefront of shared memory."""
+    space = next((s for s in machine.spaces if s.way == Way.KERNEL_BUFFER), None)
+    banks = (machine.levels(space.name)[0].banks or 0) if space else 0
+    rates = (m.detail.bytes_per_cycle or 0.0 for m in machine.memories if m.scope == "sm")
+    moved = max(rates, default=0.0)
+    return max(1.0, banks * _BANK_BYTES / moved) if moved else 1.0
+
+
+def _own_cache(
+    cache: Memory, rounds: list[tuple[NDArray[np.int64], float]], passes: float
+) -> tuple[float, float]:
+    """Lines that an SM's own cache misses: when it goes through the code first, and in the
+    further ones of so many ``passes``."""
+    places = (cache.size_bytes or 0) // _line_bytes(cache)
+    ways = cache.detail.ways or places
+    policy, probabilities = cache.detail.policy or "lru", cache.detail.way_probabilities
+    state = new_caches([Geometry(1, max(1, places // ways), ways, policy, probabilities)])
     missed = [_pass(state, rounds) for _ in range(min(_SIMULATED, math.ceil(passes)))]
     later = float(np.mean(missed[len(missed) // 2 :]))
-    of_cache = sum(missed[1:]) + (passes - len(missed)) * later
-    sectors = caches * line_bytes / sector_bytes
-    return CodeTraffic(missed[0] * sectors, max(0.0, of_cache) * sectors)
+    return missed[0], max(0.0, sum(missed[1:]) + (passes - len(missed)) * later)
 
 
 def exceeds_cache(execution: Execution, machine: Machine) -> bool:

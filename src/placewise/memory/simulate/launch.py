@@ -98,7 +98,13 @@ def simulate_launch(
             # Only where code is fetched again and again does it matter how blocks follow it.
             alike = not exceeds_cache(execution, machine) or blocks_alike(chosen, launch, inputs)
             fetched = code_traffic(
-                execution, launch, resident, machine, traffic.sector_bytes, alike=alike
+                execution,
+                launch,
+                resident,
+                machine,
+                traffic.sector_bytes,
+                shared_wavefronts=traffic.shared_wavefronts,
+                alike=alike,
             )
             traffic = replace(traffic, instructions=fetched)
         return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))

@@ -135,6 +135,11 @@ class Traffic:
     constant_fill: ConstantFill = NO_FILL
 
     @property
+    def shared_wavefronts(self) -> float:
+        """Passes through shared memory, of all accesses to it."""
+        return sum(site.wavefronts for site in self.sites if site.site.space == "shared")
+
+    @property
     def constant_caches(self) -> tuple[ConstantTraffic, ...]:
         """What all loads together asked of each cache of constant memory."""
         of_loads = [site.constant for site in self.sites if site.constant]
