@@ -131,7 +131,14 @@ def _sketched(
         bursts=first_of_bursts(instructions_of(kernel)),
     )
     traffic = _traffic(seen, launch_facts, machine, execution)
-    fetched = code_traffic(execution, launch, resident, machine, traffic.sector_bytes)
+    fetched = code_traffic(
+        execution,
+        launch,
+        resident,
+        machine,
+        traffic.sector_bytes,
+        shared_wavefronts=traffic.shared_wavefronts,
+    )
     traffic = replace(within_arrays(traffic, sizes), instructions=fetched)
     instructions = _warp_instructions(seen)
     usual = blocks.usual
