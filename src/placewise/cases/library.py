@@ -19,7 +19,8 @@ def case_names() -> tuple[str, ...]:
 
 
 def load_case(name_or_path: str | Path) -> Case:
-    """A bundled case by name (``convolution`` is its pass along the rows), or a ``.toml`` file's.
+    """A bundled case by name (``convolution`` is its pass along the rows), or that of a file:
+    ``.toml``, or ``.json`` in the T1 format.
 
     Raises CaseError, with the nearest names where there is no such case.
     """
@@ -28,7 +29,7 @@ def load_case(name_or_path: str | Path) -> Case:
     if name in case_names():
         return read_case_file(_FOLDER / f"{name}.toml")
     path = Path(name)
-    if path.suffix == ".toml" or path.is_file():
+    if path.suffix in (".toml", ".json") or path.is_file():
         return read_case_file(path)
     near = difflib.get_close_matches(name, [*case_names(), *_ALIASES], n=3, cutoff=0.5)
     if near:

@@ -16,7 +16,11 @@ class Format(StrEnum):
 
 
 CaseName = Annotated[
-    str, typer.Argument(metavar="CASE", help="A bundled case or a case file (.toml).")
+    str,
+    typer.Argument(
+        metavar="CASE",
+        help="A bundled case, a case file (.toml), or a tuning problem in the T1 format (.json).",
+    ),
 ]
 MachineName = Annotated[
     str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")

@@ -13,12 +13,18 @@ from pydantic import ValidationError
 from placewise.errors import CaseError
 from placewise.kernel import arrays, casemodel
 from placewise.kernel.casemodel import CaseModel
+from placewise.kernel.tuning_file import tuning_document
 from placewise.machine.located import nearest
 
 
 def read_model(path: Path) -> CaseModel:
-    """Model of the TOML file ``path``; raises CaseError located at the file and the key."""
+    """Model of the TOML file ``path``, or of a tuning problem in the T1 format (``.json``).
+
+    Raises CaseError located at the file and the key.
+    """
     arrays.require_file(path)
+    if path.suffix == ".json":
+        return validated(tuning_document(path), path)
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
