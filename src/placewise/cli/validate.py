@@ -49,7 +49,7 @@ def validate(
         typer.Option(
             "--best",
             help="Look for the configurations that the first model puts first, among all: a random "
-            "half of --configurations, then the neighbours of the best.",
+            "quarter of --configurations, then the most promising.",
         ),
     ] = False,
     clock: Annotated[

@@ -61,7 +61,7 @@ def _heading(result: TableResult) -> RenderableType:
     failed = f", {result.table.failed} others without a time" if result.table.failed else ""
     if result.search is not None:
         how = "to the end" if result.search.finished else "until the given number was reached"
-        of += f", {result.search.sampled} at random, then neighbours of the best {how}"
+        of += f", {result.search.sampled} at random, then the most promising {how}"
     return Group(
         Text.assemble(
             (result.table.path.name, "bold"), " on ", (result.machine.name, "bold"),
