@@ -7,6 +7,11 @@ compiler of the measurements' day (the extra ``cuda12``). Two constants of the
 model were fitted to times of the convolution on A100 and A4000 (docs/model.md), and its order of
 issue was chosen on them, so that kernel and those GPUs count as seen.
 
+Of each table two forms of each of many shapes are judged, drawn with a fixed seed
+(:mod:`benchmarks.models.pairs`). The A100's clock changed while it was measured; beside the figures
+over all rows stand those over the rows at its base clock, which were told from the recorded times
+alone (:mod:`benchmarks.models.clocks`).
+
 What the polygon was on the RTX 3090 is not recorded. On the RTX 2080 Ti its vertices were never
 filled, and the times on the RTX 3090 look like that too: both inputs are judged.
 """
@@ -15,18 +20,23 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from benchmarks.models.clocks import Clock, clocks_of, read_rows
+from benchmarks.models.judge import Asked, Judged, figures_of
+from benchmarks.models.pairs import choose_pairs
 from benchmarks.results import RESULTS, Figure, report
-from placewise.validate import ModelResult, TableResult, validate
-from placewise.validate.figures import ANY
+from placewise.kernel.casefile import read_case_family
+from placewise.validate import read_times
+from placewise.validate.predict import Answer, Predictor, Task
 
 HERE = Path(__file__).parent
+ROWS = RESULTS / "models_rows.json"
 CIRCLE = "pnpoly RTX 3090, vertices on a circle"
 MODEL = "timeline"
 RECORDED_MHZ = 1787.0
@@ -53,6 +63,13 @@ class Table:
     """Mean error of placement ratios asked."""
     clock_mhz: float | None = None
     """Clock that the SMs are taken to have run at, in place of the machine file's."""
+    clocks_told: bool = False
+    """Its rows' clocks can be told from their times (:mod:`benchmarks.models.clocks`)."""
+
+    @property
+    def asked(self) -> Asked:
+        """As the judge takes it."""
+        return Asked(self.error, self.free_clock, self.ratio)
 
     @property
     def column(self) -> str:
@@ -65,12 +82,13 @@ TABLES = (
     Table("convolution A4000", "kernel_tuner/convolution_a4000.csv.gz", "convolution.toml", "A4000",
           kernel_seen=True, gpu_seen=True, error=0.07, free_clock=False, ratio=0.08),
     Table("convolution A100", "kernel_tuner/convolution_a100.csv.gz", "convolution.toml", "A100",
-          kernel_seen=True, gpu_seen=True, error=0.09, free_clock=True, ratio=0.10),
-    # Nobody recorded its clock. The free factor above comes out near the ratio of boost clock to
-    # base clock; DRAM does not slow down with the SMs, so that a clock is not quite a factor.
+          kernel_seen=True, gpu_seen=True, error=0.09, free_clock=True, ratio=0.10,
+          clocks_told=True),
+    # Nobody recorded its clock, but most rows' own times tell it: the base clock. DRAM does not
+    # slow down with the SMs, so that a clock is not quite a factor.
     Table("convolution A100 at its base clock", "kernel_tuner/convolution_a100.csv.gz",
           "convolution.toml", "A100", kernel_seen=True, gpu_seen=True, error=0.09, free_clock=True,
-          ratio=0.10, clock_mhz=765.0),
+          ratio=0.10, clock_mhz=765.0, clocks_told=True),
     Table("convolution RTX 2080 Ti", "ktt_counters/convolution_rtx2080ti.csv.gz",
           "convolution_ktt.toml", "RTX2080Ti", kernel_seen=True, gpu_seen=False, error=0.15,
           free_clock=True, clock_mhz=RECORDED_MHZ),
@@ -86,54 +104,51 @@ TABLES = (
 )  # fmt: skip
 
 
-def figures_of(table: Table, result: TableResult, model: ModelResult) -> list[Figure]:
-    """What is asked of one table beside what came out."""
-    found = model.accuracy
-    if found is None:
-        why = "; ".join(f"{reason} ({count})" for reason, count in model.refused)
-        return [Figure(f"{table.name}: no answer", why, "", "an answer", False)]
+def judged(table: Table, path: Path, rows: int, seed: int, workers: int | None) -> Judged:
+    """Predict some rows of a table."""
+    family = read_case_family(HERE / table.case)
+    times = read_times(path, family.parameters)
+    chosen = choose_pairs(times.rows, family.placement_parameters, rows, seed)
+    task = Task(HERE / table.case, table.machine, (MODEL,), None, table.clock_mhz, traced=False)
+    with Predictor(task, workers=workers) as predictor:
+        answers = [dict(a.by_model)[MODEL] for a in predictor.predict(chosen)]
+    good = [(r, a) for r, a in zip(chosen, answers, strict=True) if isinstance(a, Answer)]
+    predicted, low, high, measured = (
+        np.array(values, np.float64)
+        for values in (
+            [a.total for _, a in good],
+            [a.low for _, a in good],
+            [a.high for _, a in good],
+            [r.nanoseconds for r, _ in good],
+        )
+    )
+    configurations = tuple(r.configuration for r, _ in good)
+    refused = len(chosen) - len(good)
+    return Judged(configurations, predicted, low, high, measured, refused)
+
+
+def all_figures(table: Table, path: Path, result: Judged) -> list[Figure]:
+    """Those of all rows, and beside them those of the rows whose clock is known."""
+    placement = read_case_family(HERE / table.case).placement_parameters
     about = f"{table.name} ({table.column})"
-    error = found.scaled_mean_error if table.free_clock else found.mean_error
-    asked = f"<= {table.error:g}" + (" with one factor" if table.free_clock else "")
-    figures = [
-        Figure(f"{about}: configurations", found.configurations, "", "", True),
-        Figure(f"{about}: mean |error|, spec clock", found.mean_error, "share",
-               asked if not table.free_clock else "", table.free_clock or error <= table.error),
-        Figure(f"{about}: mean |error|, one factor", found.scaled_mean_error, "share",
-               asked if table.free_clock else "", not table.free_clock or error <= table.error),
-        Figure(f"{about}: that factor", found.factor, "measured/predicted", "", True),
-        Figure(f"{about}: median |error|, one factor", found.scaled_median_error, "share", "",
-               True),
-        Figure(f"{about}: Spearman", found.spearman, "", ">= 0.95", found.spearman >= 0.95),
-        Figure(f"{about}: first choice over optimum, less 1", found.regret, "share",
-               "<= 0.25", found.regret <= 0.25),
-        Figure(f"{about}: best of first twenty over optimum, less 1", found.regret_of_20, "share",
-               "<= 0.05", found.regret_of_20 <= 0.05),
-        Figure(f"{about}: measured inside the interval, factor applied",
-               covered(result, model, found.factor), "share", ">= 0.8",
-               covered(result, model, found.factor) >= 0.8),
-        Figure(f"{about}: refused", sum(n for _, n in model.refused), "configurations", "0",
-               not model.refused),
-    ]  # fmt: skip
-    for placement in model.placements:
-        figures.append(
-            Figure(f"{about}: ratio of two placements, {placement.parameter}", placement.error,
-                   "share", "", True)
-        )  # fmt: skip
-    if table.ratio is not None and model.placements:
-        mean = float(np.mean([p.error for p in model.placements if p.parameter != ANY]))
-        figures.append(
-            Figure(f"{about}: ratio of two placements, mean of switches", mean, "share",
-                   f"<= {table.ratio:g}", mean <= table.ratio)
-        )  # fmt: skip
-    return figures
+    figures = figures_of(about, result, table.asked, placement)
+    if not table.clocks_told:
+        return figures
+    rows = clocks_of(read_rows(path))
+    clocks: dict[frozenset[object], Clock] = {frozenset(c): clock for c, clock in rows.items()}
+    base = result.where(lambda c: clocks[frozenset(c)] is Clock.BASE)
+    beside = replace(table.asked, judged=False)
+    return figures + figures_of(f"{about}, rows at the base clock", base, beside, placement)
 
 
-def covered(result: TableResult, model: ModelResult, factor: float) -> float:
-    """Share of measured times inside the predicted intervals, all scaled by the clock's factor."""
-    measured = result.measured(model)
-    inside = (model.low * factor <= measured) & (measured <= model.high * factor)
-    return float(inside.mean())
+def earlier(only: str) -> tuple[list[Figure], list[dict[str, object]]]:
+    """Figures and rows of the last run, of the tables that ``only`` leaves out."""
+    names = {table.name for table in TABLES if only not in table.name}
+    if not names or not ROWS.exists():
+        return [], []
+    said = [Figure(**figure) for figure in json.loads((RESULTS / "models.json").read_text())]
+    kept = [row for row in json.loads(ROWS.read_text()) if row["table"] in names]
+    return [figure for figure in said if figure.figure.split(" (GPU")[0] in names], kept
 
 
 def main(
@@ -143,30 +158,27 @@ def main(
     only: Annotated[str, typer.Option(help="Only tables whose name contains this.")] = "",
     workers: Annotated[int | None, typer.Option(help="Processes.")] = None,
 ) -> None:
-    """Predict, print a table, write results/models.json and models_rows.json."""
-    figures: list[Figure] = []
-    kept: list[dict[str, object]] = []
+    """Predict, print a table, write results/models.json and models_rows.json; tables that were left
+    out keep what an earlier run said of them."""
+    figures, kept = earlier(only)
     good = False
     for table in TABLES:
         if only not in table.name:
             continue
-        (result,) = validate(
-            [data / table.file], HERE / table.case, [table.machine], models=[MODEL],
-            configurations=rows, seed=seed, workers=workers, clock_mhz=table.clock_mhz,
-        )  # fmt: skip
-        (model,) = result.models
-        figures += figures_of(table, result, model)
-        for row, predicted in zip(model.rows, model.predicted.tolist(), strict=True):
-            chosen = result.chosen[row]
+        result = judged(table, data / table.file, rows, seed, workers)
+        figures += all_figures(table, data / table.file, result)
+        for configuration, predicted, measured in zip(
+            result.configurations, result.predicted.tolist(), result.measured.tolist(), strict=True
+        ):
             kept.append(
                 {
                     "table": table.name,
-                    "configuration": dict(chosen.configuration),
-                    "measured_ns": chosen.nanoseconds,
+                    "configuration": dict(configuration),
+                    "measured_ns": measured,
                     "predicted_ns": predicted,
                 }
             )
-        (RESULTS / "models_rows.json").write_text(json.dumps(kept) + "\n")
+        ROWS.write_text(json.dumps(kept) + "\n")
         good = report("models", figures)
     if not good:
         sys.exit(1)
