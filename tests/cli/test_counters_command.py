@@ -123,7 +123,7 @@ def test_bad_input(monkeypatch, capsys, tmp_path):
 
 
 GATHER = """
-__global__ void gather(const float *table, const int *index, float *out) {
+__global__ void gather(const float *table, const int *index, float *out, const float *large) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = 2.0f * table[index[i]];
 }
@@ -133,7 +133,7 @@ __global__ void gather(const float *table, const int *index, float *out) {
 def gather():
     index = np.random.default_rng(0).integers(0, 64, 2048, dtype=np.int32)
     arrays = {"table": np.arange(64, dtype=np.float32), "index": index}
-    out = {"out": np.zeros(2048, np.float32)}
+    out = {"out": np.zeros(2048, np.float32), "large": np.zeros(1, np.float32)}
     return make_case("gather", GATHER, {**arrays, **out}, block=64, grid=32)
 
 
@@ -170,6 +170,7 @@ def test_the_rewritten_kernels_outputs_are_compared():
         (["--place", "tabel=texture"], "did you mean 'table'"),
         (["--place", "table"], "is no move"),
         (["--place", "out=constant", "--retarget"], "the kernel writes to it"),
+        (["--place", "large=constant", "--retarget"], "it holds 64 KB"),
         (["--place", "out=constant"], "cannot be placed in constant: written"),
         (["--retarget"], "there are none"),
     ],
@@ -185,6 +186,7 @@ arguments = [
     {{ name = "table", dtype = "float32", fill = 1, shape = [64] }},
     {{ name = "index", file = "index.npy" }},
     {{ name = "out", dtype = "float32", fill = 0, shape = [64] }},
+    {{ name = "large", dtype = "float32", fill = 0, shape = [20000] }},
 ]
 """)
     command = ["placewise", "counters", str(tmp_path / "gather.toml"), "-q", "-m", "A4000"]

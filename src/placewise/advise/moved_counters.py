@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from placewise.advise.counters import CounterReport, predict_counters
 from placewise.cases import load_case
+from placewise.choose import in_words
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.execute.compare import compare
@@ -21,7 +22,7 @@ from placewise.memory.simulate.system import RECORDS
 from placewise.model.huang_li.retarget import address_instructions, memories_of, seen_in
 from placewise.progress import Progress, silent
 from placewise.rewrite import rewrite
-from placewise.space import Placement
+from placewise.space import Placement, Way
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,7 @@ def predict_moved_counters(
     if retarget:
         present = counted(read.case)
         _check_stores(moves, known, present)
+        _check_capacity(moves, known, read.case)
         return MovedCounters(present, _retargeted(counted(read.case, moves), moves, known))
     if loaded.language is not Language.CUDA:
         raise UnsupportedError(
@@ -117,6 +119,22 @@ def _check_stores(moves: Mapping[str, str], machine: Machine, present: CounterRe
             raise CaseError(
                 "the kernel writes to it, and the memory is read-only",
                 where=f"--place {array}={space}",
+            )
+
+
+def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> None:
+    """Raises CaseError where memory that the host fills cannot hold what moves there, beside what
+    the source has there."""
+    for space in machine.spaces:
+        if space.way != Way.HOST_BUFFER:
+            continue
+        moved = [a.data.nbytes for a in _arrays(case) if moves.get(a.name) == space.name]
+        limit = machine.levels(space.name)[-1].size_bytes
+        total = sum(moved) + sum(data.nbytes for _, data in case.inputs.constants)
+        if moved and limit is not None and total > limit:
+            raise CaseError(
+                f"{in_words(total)} in {space.name} memory; it holds {in_words(limit)}",
+                where="--place",
             )
 
 
