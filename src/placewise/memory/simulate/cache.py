@@ -207,14 +207,19 @@ def set_of(g: Shape, line: Int) -> Int:
 
 
 @inlined
-def drawn(seed: NDArray[np.uint64], at: Int) -> Any:
-    """64 random bits by xorshift64* (Vigna 2016)."""
-    x = seed[at]
+def next_drawn(x: Any) -> tuple[Any, Any]:
+    """64 random bits by xorshift64* (Vigna 2016), and the state after them."""
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
-    seed[at] = x
-    return x * np.uint64(2685821657736338717)
+    return x * np.uint64(2685821657736338717), x
+
+
+@inlined
+def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
+    """The next of an instance's random numbers."""
+    number, seed[at] = next_drawn(seed[at])
+    return number
 
 
 @inlined
@@ -278,7 +283,7 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
         return way
     if g.policy == PLRU:
         return np.int64(_pointed_at(c.tree[np.uintp(row)], g.ways))
-    random = drawn(c.seed, np.uintp(g.first_seed + instance))
+    random = _drawn(c.seed, np.uintp(g.first_seed + instance))
     if g.policy == RANDOM:
         return drawn_way(random, g.ways)
     return np.int64(_drawn_by_share(c.share, g.first_share, g.ways, random))

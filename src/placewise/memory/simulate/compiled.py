@@ -18,7 +18,7 @@ from numba import carray, cfunc, from_dtype, njit, types
 from numpy.typing import NDArray
 
 from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate import cache, dram, l2, tlb
+from placewise.memory.simulate import cache, dram, l2, merging, tlb
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.forms import FORM
@@ -127,8 +127,9 @@ def _entries(version: int) -> tuple[Any, ...]:
     """The functions that Python calls; ``version`` is part of what they are kept by."""
 
     @njit(cache=True, nogil=True, _nrt=False)
-    def sort_segments(*arguments: Any) -> Any:
-        return wv.sort_segments(*arguments) if version else False
+    def sort_segments(*arguments: Any) -> None:
+        if version:
+            wv.sort_segments(*arguments)
 
     @njit(cache=True, nogil=True, _nrt=False)
     def run_sms(*arguments: Any) -> None:
@@ -154,7 +155,14 @@ def _entries(version: int) -> tuple[Any, ...]:
     def lines_missed(*arguments: Any) -> Any:
         return cache.lines_missed(*arguments) if version else 0
 
-    return sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed
+    @njit(cache=True, nogil=True, _nrt=False)
+    def count_neighbours(*arguments: Any) -> None:
+        if version:
+            merging.count_neighbours(*arguments)
+
+    return sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed, count_neighbours
 
 
-sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed = _entries(_VERSION)
+sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed, count_neighbours = _entries(
+    _VERSION
+)

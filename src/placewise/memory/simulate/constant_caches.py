@@ -84,15 +84,12 @@ def read_constant(
     c: ConstantCaches,
     sm: Int,
     part: Int,
-    turn: Int,
     per_line: Int,
     beyond: NDArray[np.int64],
     missed: Missed,
-    even: Int,
-    odd: Int,
-) -> tuple[Int, Int]:
-    """Run a part through an SM's caches of constant memory; where the next parts that are passed
-    on go.
+    out: NDArray[np.int64],
+) -> None:
+    """Run a part through an SM's caches of constant memory; ``out`` is as for :func:`pass_on`.
 
     None of its sectors counts as asked of the SM's other caches, so all that are passed on come on
     top of those (``beyond``, by pair).
@@ -102,10 +99,10 @@ def read_constant(
     missing = _misses(c, sm, p, line, (part >> SECTOR_BIT) & SECTORS, per_line)
     beyond[p] += bits(missing)
     line &= ~(c.window[0] // per_line - 1)
-    rest = part & ((np.int64(1) << LINE_BIT) - 1)
+    rest = part & ((np.int64(1) << SECTOR_BIT) - 1)
     while missing:
         sectors = missing & ((np.int64(1) << per_line) - 1)
-        even, odd = pass_on(rest | (line << LINE_BIT), sectors, turn, missed, even, odd)
+        whole = rest | (line << LINE_BIT) | (sectors << SECTOR_BIT)
+        pass_on(whole, np.int64(0), sectors, missed, out)
         missing >>= per_line
         line += 1
-    return even, odd

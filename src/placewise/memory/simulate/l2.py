@@ -24,7 +24,8 @@ from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECT
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import access_recent, first_ways, is_plain
 from placewise.memory.simulate.requests import LOAD, Pairs
-from placewise.memory.simulate.wave import AT_ONCE, Room, Wave
+from placewise.memory.simulate.sm_caches import AT_ONCE, Room
+from placewise.memory.simulate.wave import Wave
 
 SETS_AHEAD = 16
 """Parts by which sets of L2 are fetched ahead."""
@@ -56,8 +57,8 @@ def run_l2(
     from ``first_round`` on.
     """
     sms = missed.length.shape[1]
-    at, end, busy = room.at, room.end, room.alive
-    order, parts, turns = room.order, missed.part, missed.turn
+    at, end, busy = room.at, room.end, room.ready
+    order, parts, ends = room.order, missed.part, missed.end
     first = share * (parts.shape[0] // missed.length.shape[0])
     count = 0
     for sm in range(sms):
@@ -72,8 +73,9 @@ def run_l2(
         left = 0
         for k in range(count):
             source = np.uintp(busy[k])
-            i, stop = at[source], end[source]
-            while i < stop and turns[np.uintp(i)] <= turn:
+            i, begin = at[source], first + wave.sm_part[source]
+            stop = begin + np.int64(ends[np.uintp(begin + turn)])
+            while i < stop:
                 order[np.uintp(n)] = parts[np.uintp(i)]
                 room.turn[np.uintp(n)] = first_round + turn
                 i += 1
@@ -85,7 +87,7 @@ def run_l2(
                     )  # fmt: skip
                     n = np.int64(0)
             at[source] = i
-            if i < stop:
+            if i < end[source]:
                 busy[left] = source
                 left += 1
         count = left

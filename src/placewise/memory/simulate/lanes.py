@@ -174,39 +174,6 @@ def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def hand_on4(
-    _context: Any,
-    source: Any,
-    at: Any,  # noqa: ARG001
-    order: Any,
-    turns: Any,
-    to: Any,  # noqa: ARG001
-    turn: Any,  # noqa: ARG001
-) -> Any:
-    """Copy four words ``source[at:]`` to ``order[to:]`` and ``turn`` to ``turns[to:]``, all int64;
-    bit n is set where the lowest bit of the n-th word is."""
-    shape = ir.VectorType(ir.IntType(64), 4)
-
-    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def place(k: int, at: Any) -> Any:
-            data = target.make_array(signature.args[k])(target, builder, arguments[k]).data
-            return builder.bitcast(builder.gep(data, [at]), shape.as_pointer())
-
-        words = builder.load(place(0, arguments[1]))
-        words.align = 8
-        builder.store(words, place(2, arguments[4])).align = 8
-        every = ir.Constant(shape, ir.Undefined)
-        for lane in range(4):
-            every = builder.insert_element(every, arguments[5], ir.Constant(_I32, lane))
-        builder.store(every, place(3, arguments[4])).align = 8
-        last = builder.trunc(words, ir.VectorType(ir.IntType(1), 4))
-        return builder.zext(builder.bitcast(last, ir.IntType(4)), ir.IntType(64))
-
-    kinds = source, types.int64, order, turns, types.int64, types.int64
-    return types.int64(*kinds), generate
-
-
-@intrinsic
 def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
     """An int64 as a pointer."""
 
@@ -214,3 +181,39 @@ def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
         return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
 
     return types.voidptr(types.int64), generate
+
+
+_I64 = ir.IntType(64)
+_EIGHT = ir.VectorType(_I64, 8)
+
+
+def _eight(builder: Any, value: Any) -> Any:
+    """Eight times a 64-bit value."""
+    undefined = ir.Constant(_EIGHT, ir.Undefined)
+    one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
+    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_I32, 8), [0] * 8))
+
+
+def _eight_at(target: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Pointer to eight words of an int64 array from a place on."""
+    data = target.make_array(kind)(target, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), _EIGHT.as_pointer())
+
+
+def _as_bits(builder: Any, eight: Any) -> Any:
+    return builder.zext(builder.bitcast(eight, ir.IntType(8)), _I64)
+
+
+@intrinsic
+def hand_on8(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
+    """Copy eight words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
+    bit of the n-th word is."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words = builder.load(_eight_at(target, builder, signature.args[0], *arguments[:2]))
+        words.align = 8
+        place = _eight_at(target, builder, signature.args[2], *arguments[2:])
+        builder.store(words, place).align = 8
+        return _as_bits(builder, builder.trunc(words, ir.VectorType(ir.IntType(1), 8)))
+
+    return types.int64(source, types.int64, order, types.int64), generate

@@ -26,6 +26,7 @@ from placewise.memory.simulate.parts import (
 )
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.requests import LOAD, STORE, Pairs
+from placewise.memory.simulate.sm_caches import new_room
 from placewise.memory.simulate.tlb import TlbTraffic, new_tlbs, tlb_traffic
 
 THREADS = 2
@@ -80,9 +81,7 @@ class Levels:
         self._written = np.zeros((THREADS, 1), np.int64)
         per_sm = cut.resident * cut.warps
         allocates = [g.allocates for g in h.first]
-        self._room = [
-            wv.new_room(per_sm, sms, cut.resident, count, shares, allocates) for _ in range(THREADS)
-        ]
+        self._room = [new_room(per_sm, sms, count, shares, allocates) for _ in range(THREADS)]
         self._pool = ThreadPoolExecutor(THREADS)
 
     def run(self, buffer: Buffer) -> None:
@@ -98,14 +97,14 @@ class Levels:
             np.empty((segments, 3), np.int64),
             np.empty(cut.sms + 1, np.int64),
         )
-        phased = cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
+        cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
         # A part can have so many lines of requests fetched.
         parts *= self._passed
         wave.sm_part[:] *= self._passed
         room = parts * self._shares
         if len(self._missed.part) < room:
             new = np.empty(room, np.int64), np.empty(room, np.int32)
-            self._missed = self._missed._replace(part=new[0], turn=new[1])
+            self._missed = self._missed._replace(part=new[0], end=new[1])
             if self._banks:
                 # A part can have as many lines of the last cache as sectors, each driving one out.
                 self._logs = [new_log(2 * parts * self._per_line) for _ in range(2)]
@@ -114,8 +113,7 @@ class Levels:
         def first_caches(t: int) -> None:
             cp.run_sms(
                 bounds[t], bounds[t + 1], wave, self._pairs, self._first, self._per_line,
-                cut.warps, phased, self._missed, self._l1_beyond[t], self._room[t],
-                self._constant,
+                cut.warps, self._missed, self._l1_beyond[t], self._room[t], self._constant,
             )  # fmt: skip
 
         def last_cache(t: int) -> None:
@@ -156,7 +154,7 @@ class Levels:
         if self._tlbs:
             m = self._missed
             room = np.empty(m.length.size, np.int64)
-            cp.run_tlbs(m.part, m.turn, m.length, wave.sm_part, self._tlbs, room)
+            cp.run_tlbs(m.part, m.end, m.length, wave.sm_part, self._tlbs, room)
 
     def close(self) -> None:
         """Nothing more will be run."""

@@ -11,9 +11,9 @@ is a figure of the machine's file (``merged_stores``).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from placewise.memory.simulate.lanes import apart
 from placewise.memory.simulate.parts import (
     LINE_BIT,
     MOST_PAIRS,
@@ -24,6 +24,7 @@ from placewise.memory.simulate.parts import (
 )
 
 
+@apart
 def count_neighbours(
     buffer: Buffer,
     is_store: NDArray[np.bool_],
@@ -33,28 +34,17 @@ def count_neighbours(
     """Add to ``shared`` (pairs,) the sectors of stores that the access just before, a store of
     the same warp by another instruction, wrote to as well. ``is_store`` (pairs,); ``left_out``
     (pairs,): accesses that take another way, as those of constant memory do."""
-    parts, segments = (int(n) for n in buffer.used)
-    ends = np.append(buffer.segment[1:segments, 2], parts) if segments else np.zeros(0, np.int64)
-    _count(buffer.part, ends.astype(np.int64), is_store, left_out, shared)
-
-
-@njit(cache=True, nogil=True)
-def _count(
-    part: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    is_store: NDArray[np.bool_],
-    left_out: NDArray[np.bool_],
-    shared: NDArray[np.int64],
-) -> None:
-    begin = 0
-    for segment in range(ends.shape[0]):
+    part, segments = buffer.part, buffer.used[1]
+    begin = np.int64(0)
+    for segment in range(segments):
+        end = buffer.segment[segment + 1, 2] if segment + 1 < segments else buffer.used[0]
         first = last = begin
         before = -1
         at = begin
-        while at < ends[segment]:
+        while at < end:
             pair = (part[at] >> PAIR_BIT) & MOST_PAIRS
             start = at
-            while at < ends[segment] and (part[at] >> PAIR_BIT) & MOST_PAIRS == pair:
+            while at < end and (part[at] >> PAIR_BIT) & MOST_PAIRS == pair:
                 at += 1
             if left_out[pair]:
                 continue
@@ -67,4 +57,4 @@ def _count(
                                 both &= both - 1
                                 shared[pair] += 1
             first, last, before = start, at, pair
-        begin = ends[segment]
+        begin = end

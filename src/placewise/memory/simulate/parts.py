@@ -27,9 +27,10 @@ from placewise.memory.simulate.lanes import (
 
 MOST_PARTS = 128
 """Lines that one warp access can touch: four words of local memory for each lane."""
-LINE_BIT, SECTOR_BIT, PAIR_BIT, LAST = 32, 16, 1, 1
-"""A part is a word: the line number from bit 32 on, then its sectors, from bit 1 on the number of
-the pair of instruction and array, and in bit 0 whether it is the last part of its burst."""
+LINE_BIT, SECTOR_BIT, PAIR_BIT, ASIDE, LAST = 32, 16, 2, 2, 1
+"""A part is a word: the line number from bit 32 on, then its sectors, from bit 2 on the number of
+the pair of instruction and array, in bit 1 whether it is not a read of the first of the SM's
+caches, and in bit 0 whether it is the last part of its burst."""
 SECTORS = (1 << LINE_BIT - SECTOR_BIT) - 1
 MOST_PAIRS = (1 << SECTOR_BIT - PAIR_BIT) - 1
 MOST_LINES = 1 << 31

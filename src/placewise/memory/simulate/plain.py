@@ -16,8 +16,8 @@ from placewise.memory.simulate.cache import (
     Caches,
     Int,
     Shape,
-    drawn,
     drawn_way,
+    next_drawn,
     set_of,
 )
 from placewise.memory.simulate.lanes import (
@@ -49,7 +49,7 @@ def first_ways(
 
 @inlined
 def is_plain(g: Shape) -> bool:
-    """Whether :func:`access_recent` or :func:`read_drawn` knows a cache of this shape."""
+    """Whether :func:`access_recent` or :func:`find_drawn` knows a cache of this shape."""
     alone = g.split == 1 and g.grain == 1 and g.ways <= 16
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
 
@@ -86,30 +86,24 @@ def fetch_ahead(c: Caches, g: Shape, instance: Int) -> None:
         prefetch(c.held, at)
 
 
+HINTS = 4096
+"""A few times the lines that a cache of an SM holds; a power of two."""
+
+
 @inlined
-def read_drawn(
-    c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, hint: NDArray[np.int32]
-) -> Int:
-    """The same of reads alone where the policy is random; the sectors missing. ``hint`` has the way
-    where a line with the same lowest bits was found last, in any instance: whether it is there is
-    seen at once, and no set need be compared, which takes its time after a write to it."""
-    begin = g.first_way + instance * g.sets * g.lanes
-    slot = np.uintp(line & (hint.shape[0] - 1))
-    at = np.uintp(begin + np.int64(hint[slot]))
-    if c.tags[at] != line:
-        place = set_of(g, line)
-        first = begin + place * g.lanes
-        found = equal16(c.tags, first, np.int32(line))
-        if not found:
-            found = equal16(c.tags, first, np.int32(EMPTY))
-            if not found:
-                random = drawn(c.seed, np.uintp(g.first_seed + instance))
-                found = np.int64(1) << drawn_way(random, g.ways)
-            at = np.uintp(first + lowest(found))
-            c.tags[at] = line
-            c.held[at] = 0
-        at = np.uintp(first + lowest(found))
-        hint[slot] = np.int64(at) - begin
-    held = np.int64(c.held[at])
-    c.held[at] = held | wanted
-    return wanted & ~held
+def find_drawn(c: Caches, g: Shape, own: Int, line: Int, seed: Int) -> Int:
+    """Way of a line, counted from ``own``, the first of its instance, where the policy is random. A
+    line that is not there is brought in, without sectors; ``seed`` is where the instance's random
+    numbers are."""
+    first = own + set_of(g, line) * g.lanes
+    found = equal16(c.tags, first, np.int32(line))
+    if found:
+        return first + lowest(found) - own
+    empty = equal16(c.tags, first, np.int32(EMPTY))
+    if not empty:
+        number, c.seed[seed] = next_drawn(c.seed[seed])
+        empty = np.int64(1) << drawn_way(number, g.ways)
+    at = np.uintp(first + lowest(empty))
+    c.tags[at] = line
+    c.held[at] = 0
+    return np.int64(at) - own

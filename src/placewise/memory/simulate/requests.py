@@ -16,6 +16,7 @@ from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.forms import FORM, has_form, new_form, take_formed
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
+    ASIDE,
     LAST,
     LINE_BIT,
     MOST_PAIRS,
@@ -133,7 +134,8 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     if not sites.waits[site]:
         flags |= JOINS
     row = pairs.rows[p]
-    row.head = (line << LINE_BIT) | (p << PAIR_BIT)
+    aside = cache != 0 or sites.kind[site] != LOAD
+    row.head = (line << LINE_BIT) | (p << PAIR_BIT) | (ASIDE if aside else 0)
     row.lane_bytes = sites.lane_bytes[site]
     row.flags = flags
     row.site = site

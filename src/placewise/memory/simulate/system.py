@@ -24,7 +24,6 @@ from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.levels import Levels
-from placewise.memory.simulate.merging import count_neighbours
 from placewise.memory.simulate.parts import (
     MOST_LINES,
     MOST_PAIRS,
@@ -286,7 +285,7 @@ class MemorySystem:
         if self._merging:
             is_store = self._pairs.rows["kind"] == rq.STORE
             constant = self._pairs.rows["cache"] == rq.CONSTANT
-            count_neighbours(self._buffer, is_store, constant, self._neighbours)
+            cp.count_neighbours(self._buffer, is_store, constant, self._neighbours)
         self._buffer.used[:] = 0
         self._state[rq.SEAT] = -1
         if last and self._buffer.seen.any():

@@ -95,7 +95,7 @@ def tlb_traffic(machine: Machine, tlbs: Tlbs) -> tuple[TlbTraffic, ...]:
 @apart
 def run_tlbs(
     part: NDArray[np.int64],
-    turn: NDArray[np.int32],
+    end: NDArray[np.int32],
     length: NDArray[np.int64],
     sm_part: NDArray[np.int64],
     tlbs: Tlbs,
@@ -103,8 +103,9 @@ def run_tlbs(
 ) -> None:
     """Translate what all SMs passed on, in the order of rounds, within a round by SM.
 
-    ``part``, ``turn`` and ``length`` are those of :class:`placewise.memory.simulate.wave.Missed`,
-    ``sm_part`` is the wave's; ``at`` (shares * SMs,) is room to work in.
+    ``part``, ``end`` and ``length`` are those of
+    :class:`placewise.memory.simulate.passed_on.Missed`, ``sm_part`` is the wave's; ``at`` (shares *
+    SMs,) is room to work in.
     """
     shares, sms = length.shape
     size = part.shape[0] // shares
@@ -118,9 +119,12 @@ def run_tlbs(
         for sm in range(sms):
             for share in range(shares):
                 k = share * sms + sm
-                end = share * size + sm_part[sm] + length[share, sm]
                 i = at[k]
-                while i < end and turn[i] <= round_:
+                first = share * size + sm_part[sm]
+                if i == first + length[share, sm]:
+                    continue
+                stop = first + end[first + round_]
+                while i < stop:
                     _translate(tlbs, sm, part[i])
                     i += 1
                 left -= i - at[k]

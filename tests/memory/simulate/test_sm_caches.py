@@ -1,0 +1,128 @@
+"""What an SM's warps miss, burst by burst and round by round, against a simulator of its own."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placewise.memory.simulate import compiled as cp
+from placewise.memory.simulate.cache import READ, Geometry, new_caches, one_access
+from placewise.memory.simulate.constant_caches import new_constant_caches
+from placewise.memory.simulate.parts import ASIDE, LAST, LINE_BIT, PAIR_BIT, SECTOR_BIT, new_buffer
+from placewise.memory.simulate.passed_on import Missed
+from placewise.memory.simulate.requests import LOAD, STORE, new_pairs
+from placewise.memory.simulate.sm_caches import new_room
+from placewise.memory.simulate.wave import Wave
+
+PER_LINE, WARPS = 4, 2
+LOADS, STORES = 0, 1
+
+
+def part(line, sectors, stores, last):
+    pair = STORES if stores else LOADS
+    flags = (ASIDE if stores else 0) | (LAST if last else 0)
+    return (line << LINE_BIT) | (sectors << SECTOR_BIT) | (pair << PAIR_BIT) | flags
+
+
+bursts = st.lists(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 15), st.booleans()), min_size=1,
+             max_size=20),
+    max_size=12,
+)  # fmt: skip
+warps = st.lists(st.lists(bursts, min_size=1, max_size=2), min_size=4, max_size=4)
+
+
+def pairs():
+    found = new_pairs(2, 1)
+    for row, kind in zip(found.rows, (LOAD, STORE), strict=False):
+        row["kind"] = kind
+    found.used[0] = 2
+    return found
+
+
+def expected(of_warps, geometry):
+    """(line, sectors, stores) that each round passes on, of two blocks of WARPS warps. Of a block,
+    only the warps in its earliest phase go on."""
+    caches = new_caches([geometry])
+    left = [[list(phase) for phase in warp] for warp in of_warps]
+    rounds = []
+    while any(phase for warp in left for phase in warp):
+        phase_of = [next((n for n, p in enumerate(w) if p), None) for w in left]
+        passed = []
+        for warp, phase in enumerate(phase_of):
+            block = phase_of[warp // WARPS * WARPS :][:WARPS]
+            if phase is None or phase != min(p for p in block if p is not None):
+                continue
+            for line, sectors, stores in left[warp][phase].pop(0):
+                if stores:
+                    passed.append((line, sectors, stores))
+                    continue
+                missing, _, _ = one_access(caches, 0, 0, line, sectors, PER_LINE, READ)
+                if missing:
+                    passed.append((line, missing, stores))
+        rounds.append(passed)
+    return rounds
+
+
+def found(of_warps, geometry, shares):
+    """The same by the simulation."""
+    buffer = new_buffer(2)
+    n = 0
+    for seat, warp in enumerate(of_warps):
+        for phase, many in enumerate(warp):
+            if not many:
+                continue
+            buffer.segment[buffer.used[1]] = seat, phase, n
+            buffer.used[1] += 1
+            for burst in many:
+                for k, (line, sectors, stores) in enumerate(burst):
+                    buffer.part[n] = part(line, sectors, stores, k == len(burst) - 1)
+                    n += 1
+    buffer.used[0] = n
+    seats, segments = len(of_warps), int(buffer.used[1])
+    wave = Wave(
+        buffer.part, np.zeros(seats + 1, np.int64), np.zeros((segments, 3), np.int64),
+        np.zeros(2, np.int64),
+    )  # fmt: skip
+    cp.sort_segments(buffer, wave, np.zeros(seats, np.int64))
+    missed = Missed(
+        np.zeros(shares * n, np.int64), np.zeros(shares * n, np.int32),
+        np.zeros((shares, 1), np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+    cp.run_sms(
+        0, 1, wave, pairs(), new_caches([geometry]), PER_LINE, WARPS, missed,
+        np.zeros(2, np.int64), new_room(seats, 1, 2, shares, [False]),
+        new_constant_caches((), 1, 128, 32, 2),
+    )  # fmt: skip
+    rounds = []
+    for number in range(int(missed.rounds[0])):
+        passed = []
+        for share in range(shares):
+            ends = missed.end[share * n :]
+            for word in missed.part[share * n :][ends[number - 1] if number else 0 : ends[number]]:
+                stores = bool((int(word) >> PAIR_BIT) & 1)
+                passed.append((int(word) >> LINE_BIT, (int(word) >> SECTOR_BIT) & 15, stores))
+        rounds.append(passed)
+    return rounds
+
+
+@settings(max_examples=60, deadline=None)
+@given(warps, st.sampled_from(["lru", "random", "fifo"]), st.booleans(), st.sampled_from([1, 2]))
+def test_what_each_round_passes_on(of_warps, policy, hashed, shares):
+    if not any(many for warp in of_warps for many in warp):
+        return
+    geometry = Geometry(1, 2, 4, policy=policy, hashed=hashed)
+    rounds = expected(of_warps, geometry)
+    shared = [[p for s in range(shares) for p in r if p[0] % shares == s] for r in rounds]
+    assert found(of_warps, geometry, shares) == shared
+
+
+@pytest.mark.parametrize("parts", [1, 700, 5000])
+def test_long_bursts_and_rounds(parts):
+    """More parts of a burst, and of a round, than are put in order at once."""
+    rng = np.random.default_rng(parts)
+    of_warps = [
+        [[[(int(line), 1, False) for line in rng.integers(0, 600, parts)]]] for _ in range(WARPS)
+    ]
+    geometry = Geometry(1, 16, 16, policy="random", hashed=True)
+    assert found(of_warps, geometry, 1) == expected(of_warps, geometry)
