@@ -157,43 +157,44 @@ PATH_ERROR_RERUN = ErrorBand(
 """Ratios to a placement whose rewritten kernel was compiled and traced itself."""
 
 _TIMED = (
-    "A100 and RTX A4000, each with one factor for its clock: a 15 x 15 convolution in two "
-    "dimensions, 64 forms of different blocks, tiles and placements; 2026-11-22"
+    "A100 at a known clock and RTX A4000, each with one factor: a 15 x 15 convolution in two "
+    "dimensions, all forms of 20 shapes of blocks and tiles; 2026-11-22"
 )
 
-# Both from `benchmarks.models.bands`. Of the tables that they were not fitted on, the central 90 %
-# held 76 %, the central 95 % 91 %. That one is kept, so those tables are no blind test of it.
+# Both from `benchmarks.models.bands`. Of the tables that they were not fitted on, the central 95 %
+# held 89 %; what varies between kernels is not in the quantiles of one. So they span all rows; that
+# was decided after this was seen: those tables are no blind test of it.
 TIME_ERROR = ErrorBand(
-    share=0.95,
-    low=0.733,
-    high=1.210,
-    pairs=64,
+    share=1.0,
+    low=0.833,
+    high=1.277,
+    pairs=179,
     fitted_on=_TIMED,
     bins=(),
     checked_on="RTX 2080 Ti, the same kernel; RTX 2080 Ti and RTX 3090, a point-in-polygon test",
-    checked_pairs=90,
-    checked_within=82,
+    checked_pairs=120,
+    checked_within=115,
 )
 """Measured over predicted time of the timeline model; ``pairs`` are single configurations."""
 
 TIME_ERROR_RERUN = ErrorBand(
-    share=0.95,
-    low=0.696,
-    high=1.366,
-    pairs=144,
+    share=1.0,
+    low=0.728,
+    high=1.379,
+    pairs=338,
     fitted_on=_TIMED,
     bins=(
-        Bin(0.4, 14, 14),
-        Bin(0.6, 25, 25),
-        Bin(0.8, 14, 14),
-        Bin(0.9, 13, 13),
-        Bin(1.0, 20, 13),
-        Bin(1.25, 46, 12),
-        Bin(2.0, 9, 0),
+        Bin(0.4, 29, 29),
+        Bin(0.6, 62, 62),
+        Bin(0.8, 43, 43),
+        Bin(0.9, 14, 13),
+        Bin(1.0, 56, 23),
+        Bin(1.25, 97, 22),
+        Bin(2.0, 32, 0),
     ),
     checked_on="RTX 2080 Ti, the same kernel",
-    checked_pairs=15,
-    checked_within=15,
+    checked_pairs=20,
+    checked_within=20,
 )
 """Ratios of two forms of a kernel, both timed by the timeline model from their own code."""
 
