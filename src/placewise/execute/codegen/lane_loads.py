@@ -23,6 +23,9 @@ _CACHE = 32
 _FAR = 1 << 20
 """Bytes between accesses from which on they are checked each by itself."""
 
+_COPIES = {4: (4,), 8: (8,), 16: (8, 8)}
+"""Widths of the vectors by which the offsets of so many lanes are copied."""
+
 _AHEAD = 64
 """Bytes from an access to what is fetched into the cache: the next line, which a lane that goes
 through an array comes to next. Lanes are in as many places, more than processors keep track of."""
@@ -85,6 +88,7 @@ class LaneLoads:
         """By group, offset of the lowest load in the array."""
         self.recorded = [n for n, g in self.groups.items() if g.kind.traced]
         self._offset = "i64" if s.options.large else "i32"
+        self._lanes = lanes
         self._row_bytes = lanes * BITS[self._offset] // 8
         groups = dict.fromkeys(self.groups[n].number for n in self.recorded)
         self._rows = {number: self._row_bytes * k for k, number in enumerate(groups)}
@@ -261,11 +265,12 @@ class LaneLoads:
         """The records of a turn that the lanes in ``mask``, so many (i64), have made."""
         s = self.s
         records.begin_rows(s)
-        one, two, done = s.label(), s.label(), s.label()
-        half = records.OFFSETS_AT_ONCE
-        s.do(f"br i1 {s.op(f'icmp ule i64 {count}, {half}')}, label %{one}, label %{two}")
-        for label, parts in ((one, 1), (two, 2)):
-            s.start(label)
+        done = s.label()
+        for most, widths in _COPIES.items():
+            here, on = s.label(), s.label()
+            if most < self._lanes:
+                s.do(f"br i1 {s.op(f'icmp ule i64 {count}, {most}')}, label %{here}, label %{on}")
+                s.start(here)
             written = records.Rows(s, mask, count, large=s.options.large)
             for n in self.recorded:
                 access, group = n.attr, self.groups[n]
@@ -273,7 +278,9 @@ class LaneLoads:
                 further = patterns.parts_of(n.args[0], access).constant - group.low
                 offsets = self._at(rows, self._rows[group.number])
                 start = self._starts[group.sharing]
-                written.write(access.site, start, offsets, further, parts)
+                written.write(access.site, group.number, start, offsets, further, widths)
             written.finish()
             s.do(f"br label %{done}")
+            if most < self._lanes:
+                s.start(on)
         s.start(done)

@@ -17,9 +17,6 @@ from placewise.execute.layout import TRACE_RECORD, TRACE_RUN, Slot
 UNCHECKED = 128
 """Records that a basic block writes between two looks at the room that is left."""
 
-OFFSETS_AT_ONCE = 8
-"""Offsets that :class:`Rows` copies by one load and one store."""
-
 _BYTES = TRACE_RECORD.itemsize
 _LANES = lanes(list(range(16)) * 2)
 _HALVES = lanes([0] * 16 + [1] * 16)
@@ -151,53 +148,64 @@ class Rows:
         self._row = t.slot(Slot.ROW, "ptr")
         before = t.op(f"sub i64 {t.op(f'ptrtoint ptr {self._row} to i64')}, {t.slot(Slot.ROWS)}")
         high = t.op(f"shl i64 {t.op(f'zext i32 {mask} to i64')}, 32")
-        self._last = t.op(f"or i64 {t.op(f'lshr i64 {before}, {shift}')}, {high}")
-        self._words, self._site = "", 0
-        """Of the record before: the last two words behind two zeros, and its site."""
-        self._steps: dict[int, str] = {}
+        last = t.op(f"or i64 {t.op(f'lshr i64 {before}, {shift}')}, {high}")
+        first = t.op(f"insertelement <4 x i64> zeroinitializer, i64 {last}, i64 3")
+        self._written = 0
+        self._before: dict[int, tuple[str, int, int, int]] = {-1: (first, 0, 0, 0)}
+        """Of a group of accesses, the last record; of -1, one without address: with its site,
+        number and what is added to its offsets."""
+        self._steps: dict[tuple[int, int, int], str] = {}
 
-    def write(self, site: int, start: str, offsets: str, further: int, parts: int) -> None:
-        """Record ``parts`` times :data:`OFFSETS_AT_ONCE` offsets at the pointer ``offsets``, each
-        ``further`` on, from the address twice in ``start`` (:func:`twice`). What is behind the last
-        lane's will be written over."""
+    def write(
+        self, site: int, group: int, start: str, offsets: str, further: int, widths: tuple[int, ...]
+    ) -> None:
+        """Record the offsets at the pointer ``offsets``, those of its ``group`` of accesses, each
+        ``further`` on, from the address twice in ``start`` (:func:`twice`); copied by vectors of
+        these widths. What is behind the last lane's will be written over."""
         t, e = self._t, self._offset
-        v, size = f"<8 x {e}>", 32 if e == "i32" else 64
-        first = ""
-        for part in range(parts):
+        size, at, first = 4 if e == "i32" else 8, 0, ""
+        for width in widths:
+            v = f"<{width} x {e}>"
             source, target = (
-                t.op(f"getelementptr i8, ptr {x}, i64 {part * size}") for x in (offsets, self._row)
+                t.op(f"getelementptr i8, ptr {x}, i64 {at * size}") for x in (offsets, self._row)
             )
-            value = t.op(f"load {v}, ptr {source}, align {size}")
+            value = t.op(f"load {v}, ptr {source}, align {width * size}")
             if further:
                 value = t.op(f"add {v} {value}, splat ({e} {further})")
             t.do(f"store {v} {value}, ptr {target}, align 4")
             first = first or value
-        # The first two words are the address; the others differ from the last record's by little.
-        picks = [0, 8, 0, 8, 8, 8, 8, 8] if e == "i32" else [0, 0, 8, 8]
-        whole = t.op(
-            f"shufflevector {v} {first}, {v} zeroinitializer, <{len(picks)} x i32> {lanes(picks)}"
-        )
-        if e == "i32":
-            whole = t.op(f"bitcast <8 x i32> {whole} to <4 x i64>")
-        whole = t.op(f"add <4 x i64> {whole}, {start}")
-        whole = t.op(f"add <4 x i64> {whole}, {self._words_of(site)}")
+            at += width
+        if group in self._before:
+            whole = self._next(group, site, further)
+        else:
+            n = widths[0]
+            picks = [0, n, 0, n, n, n, n, n] if e == "i32" else [0, 0, n, n]
+            v = f"<{n} x {e}>"
+            whole = t.op(
+                f"shufflevector {v} {first}, {v} zeroinitializer, "
+                f"<{len(picks)} x i32> {lanes(picks)}"
+            )
+            if e == "i32":
+                whole = t.op(f"bitcast <8 x i32> {whole} to <4 x i64>")
+            whole = t.op(f"add <4 x i64> {whole}, {start}")
+            whole = t.op(f"add <4 x i64> {whole}, {self._next(-1, site, 0)}")
+            self._before[group] = (whole, site, self._written, further)
         t.do(f"store <4 x i64> {whole}, ptr {take(t)}, align 8")
         self._row = t.op(f"getelementptr i8, ptr {self._row}, i64 {self._bytes}")
+        self._written += 1
 
-    def _words_of(self, site: int) -> str:
-        t, more = self._t, site - self._site
-        if not self._words:
-            first = f"<i64 0, i64 0, i64 {site}, i64 0>"
-            self._words = t.op(f"insertelement <4 x i64> {first}, i64 {self._last}, i64 3")
-        else:
-            if more not in self._steps:
-                step = f"<i64 0, i64 0, i64 {more}, i64 0>"
-                self._steps[more] = t.op(
-                    f"insertelement <4 x i64> {step}, i64 {self._count}, i64 3"
-                )
-            self._words = t.op(f"add <4 x i64> {self._words}, {self._steps[more]}")
-        self._site = site
-        return self._words
+    def _next(self, group: int, site: int, further: int) -> str:
+        """The record to be written, made of the last one of its group."""
+        t = self._t
+        whole, last_site, number, before = self._before[group]
+        step = further - before, site - last_site, self._written - number
+        if step not in self._steps:
+            by = f"<i64 {step[0]}, i64 {step[0]}, i64 {step[1]}, i64 0>"
+            rows = t.op(f"mul i64 {self._count}, {step[2]}")
+            self._steps[step] = t.op(f"insertelement <4 x i64> {by}, i64 {rows}, i64 3")
+        whole = t.op(f"add <4 x i64> {whole}, {self._steps[step]}")
+        self._before[group] = whole, site, self._written, further
+        return whole
 
     def finish(self) -> None:
         """Have the next records come after these."""
