@@ -48,6 +48,8 @@ CompilerVersion = Annotated[
 InstructionLimit = Annotated[
     int | None,
     typer.Option(
+        "--limit",
+        "--instruction-limit",
         min=1,
         help="Instructions of a warp after which it is taken to be endless; looked at about once "
         "in a million.",
