@@ -93,8 +93,8 @@ def figures_of(table: Table, times: TimeTable, found: Search, path: Path) -> lis
         Figure(f"{table.name}: configurations", len(times.rows), "", "", True),
         Figure(f"{table.name}: predicted of them", len(found.predicted) / len(times.rows), "share",
                "", True),
-        # Of the rest none is a neighbour of the first, and the surrogate expects none among them.
-        Figure(f"{table.name}: search came to its end", str(found.finished), "", "", True),
+        Figure(f"{table.name}: search came to its end", str(found.finished), "", "True",
+               found.finished),
         Figure(f"{table.name}: refused", len(found.predicted) - len(rows), "configurations", "0",
                len(rows) == len(found.predicted)),
         Figure(f"{table.name}: within 10 % of the optimum", within, "share of all", "", True),
