@@ -158,7 +158,7 @@ class _File:
             )
         return _TYPES[base], width
 
-    def _size(self, entry: dict[str, Any], key: str) -> int | str:
+    def _size(self, entry: dict[str, Any], key: str) -> Any:
         if "Size" not in entry:
             raise CaseError("is missing", where=f"{self._path}: {key}.Size")
         return _whole(entry["Size"])
