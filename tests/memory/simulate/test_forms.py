@@ -9,6 +9,8 @@ from placewise.execute.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.memory import occupancy
+from placewise.memory.simulate import system
+from placewise.memory.simulate.parts import new_buffer
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 BYTES = 1 << 20
@@ -31,10 +33,10 @@ def simulated(records, offsets, width, kind="load"):
     machine = load_machine("A100")
     launch = Launch((1, 1, 1), (32, 1, 1))
     resident = occupancy(launch, machine, registers=None, shared_bytes=0)
-    system = MemorySystem(LaunchFacts(launch, resident, 0, 0, (("a", BYTES),)), machine)
-    system.begin((Site("access", "global", kind, width, 1, 1),), ("a",))
-    system.chunk(chunk)
-    return system.traffic()
+    memory = MemorySystem(LaunchFacts(launch, resident, 0, 0, (("a", BYTES),)), machine)
+    memory.begin((Site("access", "global", kind, width, 1, 1),), ("a",))
+    memory.chunk(chunk)
+    return memory.traffic()
 
 
 def sectors_of(addresses, width):
@@ -103,3 +105,12 @@ def test_an_access_of_no_lane_touches_nothing():
     records = [nobody, somebody, nobody, scattered, nobody, somebody]
     (site,) = simulated(records, [], 4).sites
     assert (site.requests, site.sectors, site.lanes) == (3, 1 + 2 + 1, 1 + 2 + 1)
+
+
+def test_more_accesses_than_there_is_room_for(monkeypatch):
+    """They are run in pieces, on caches that stay as they are."""
+    monkeypatch.setattr(system, "new_buffer", lambda blocks: new_buffer(blocks, 300))
+    bases = [128 * (k * 37 % 1000) + 4 * k % 64 for k in range(2000)]
+    records = [((1 << 32) - 1, base, base + 64, 4, -1) for base in bases]
+    touched = [sectors_of(range(base, base + 128, 4), 4) for base in bases]
+    judged(simulated(records, [], 4), touched)

@@ -34,6 +34,8 @@ caches, and in bit 0 whether it is the last part of its burst."""
 SECTORS = (1 << LINE_BIT - SECTOR_BIT) - 1
 MOST_PAIRS = (1 << SECTOR_BIT - PAIR_BIT) - 1
 MOST_LINES = 1 << 31
+PARTS_AT_ONCE = 1 << 26
+"""Parts kept at most (8 bytes each): a wave that has more is run in pieces, block by block."""
 MARKS = 256
 """Places by which lines of an access are found again: so many that two lines rarely share one."""
 OFFSET = (1 << WINDOW_SHIFT) - 1
@@ -84,10 +86,11 @@ class Buffer(NamedTuple):
     (:func:`placewise.memory.simulate.seats.seats`)."""
 
 
-def new_buffer(blocks: int) -> Buffer:
-    """A small one, for waves of so many blocks."""
+def new_buffer(blocks: int, parts: int = PARTS_AT_ONCE) -> Buffer:
+    """For waves of so many blocks and, with the room that an access needs, so many parts. Memory
+    that is never written to is none, so that there can be room for all from the start."""
     return Buffer(
-        np.empty(1 << 20, np.int64),
+        np.empty(parts + MOST_PARTS + 4, np.int64),
         np.empty((1 << 14, 3), np.int64),
         np.zeros(blocks, np.bool_),
         np.zeros(2, np.int64),
@@ -99,16 +102,11 @@ def new_buffer(blocks: int) -> Buffer:
 
 
 def larger(buffer: Buffer) -> Buffer:
-    """The buffer with twice the room, where it is nearly full."""
-    parts, segments = (int(n) for n in buffer.used)
-    part, segment = buffer.part, buffer.segment
-    if parts + MOST_PARTS + 4 >= len(part):
-        part = np.empty(2 * len(part), np.int64)
-        part[:parts] = buffer.part[:parts]
-    if segments == len(segment):
-        segment = np.empty((2 * len(segment), 3), np.int64)
-        segment[:segments] = buffer.segment[:segments]
-    return buffer._replace(part=part, segment=segment)
+    """The buffer with room for twice the segments."""
+    used = int(buffer.used[1])
+    segment = np.empty((2 * len(buffer.segment), 3), np.int64)
+    segment[:used] = buffer.segment[:used]
+    return buffer._replace(segment=segment)
 
 
 @inlined

@@ -57,8 +57,6 @@ RECORDS = 48_000_000
 """Warp accesses that are run at most, about: a few seconds' work."""
 
 PATTERN_SLOTS = 1 << 16
-PARTS_AT_ONCE = 1 << 26
-"""Parts kept at most (8 bytes each): a wave that has more is run in pieces, block by block."""
 
 
 @dataclass(frozen=True)
@@ -232,11 +230,11 @@ class MemorySystem:
             self._count_patterns()
         elif why == rq.NO_PAIR:
             raise UnsupportedError(f"more than {MOST_PAIRS} pairs of memory instruction and array")
-        elif self._buffer.used[0] > PARTS_AT_ONCE:
-            self._run_wave(last=False)
-        else:
+        elif self._buffer.used[1] == len(self._buffer.segment):
             self._buffer = larger(self._buffer)
             self._describe()
+        else:
+            self._run_wave(last=False)
 
     def _banked_by(self, pair: int) -> Banked | None:
         """What a memory without lines must know of a pair's accesses; None for other memories."""
