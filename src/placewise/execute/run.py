@@ -391,8 +391,11 @@ class _Runner:
 
 
 def _bunches(blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
-    """Consecutive pieces, small enough to share out evenly and to report progress."""
+    """Consecutive pieces, small enough to report progress, and ever smaller, so that ``count``
+    threads come to the end at about the same time."""
     if not blocks.size:
         return []
     pieces = min(blocks.size, max(16 * count, math.ceil(blocks.size / 4096)))
-    return [np.ascontiguousarray(piece) for piece in np.array_split(blocks, pieces)]
+    done = np.cumsum(np.arange(pieces, 0, -1)) / (pieces * (pieces + 1) / 2)
+    ends = np.unique(np.rint(done * blocks.size).astype(np.int64))
+    return [np.ascontiguousarray(piece) for piece in np.split(blocks, ends[:-1]) if piece.size]
