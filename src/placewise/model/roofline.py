@@ -67,15 +67,18 @@ class RooflineModel:
 
 
 def _floating_warps(run: SimulatedLaunch) -> int | None:
-    """Executed single-precision warp instructions; None where the PTX was executed."""
+    """Executed single-precision additions and multiplications of warps; None where the PTX was
+    executed. Comparisons and selections have lanes of their own."""
     if not run.from_machine_code:
         return None
-    groups = {i.offset: group(i.opcode) for i in machine_code(run.kernel).instructions}
+    counted = {i.offset for i in machine_code(run.kernel).instructions if _is_arithmetic(i.opcode)}
     return sum(
-        count.warps
-        for count in run.execution.instruction_counts()
-        if groups.get(count.place) == "fp32"
+        count.warps for count in run.execution.instruction_counts() if count.place in counted
     )
+
+
+def _is_arithmetic(opcode: str) -> bool:
+    return opcode.startswith(("FADD", "FMUL", "FFMA")) and group(opcode) == "fp32"
 
 
 def roofline_model() -> RooflineModel:
