@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.model.shorten import shortened
@@ -34,6 +34,7 @@ def test_phases_keep_their_shares():
     assert abs(share - 0.25) < 0.01
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 3), min_size=1, max_size=400),
     st.integers(8, 2000),

@@ -45,7 +45,7 @@ def test_the_least_of_a_valley_is_found_from_few():
     assert few.sampled == FIRST
 
 
-@settings(max_examples=30)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 140), st.data())
 def test_within_its_budget_each_once_and_all_neighbours_where_it_says_so(seed, budget, data):
     values = data.draw(
