@@ -183,37 +183,21 @@ def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
     return types.voidptr(types.int64), generate
 
 
-_I64 = ir.IntType(64)
-_EIGHT = ir.VectorType(_I64, 8)
-
-
-def _eight(builder: Any, value: Any) -> Any:
-    """Eight times a 64-bit value."""
-    undefined = ir.Constant(_EIGHT, ir.Undefined)
-    one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_I32, 8), [0] * 8))
-
-
-def _eight_at(target: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Pointer to eight words of an int64 array from a place on."""
-    data = target.make_array(kind)(target, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), _EIGHT.as_pointer())
-
-
-def _as_bits(builder: Any, eight: Any) -> Any:
-    return builder.zext(builder.bitcast(eight, ir.IntType(8)), _I64)
-
-
 @intrinsic
-def hand_on8(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
-    """Copy eight words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
+def hand_on4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
+    """Copy four words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
     bit of the n-th word is."""
+    shape = ir.VectorType(ir.IntType(64), 4)
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        words = builder.load(_eight_at(target, builder, signature.args[0], *arguments[:2]))
+        def place(k: int) -> Any:
+            data = target.make_array(signature.args[k])(target, builder, arguments[k]).data
+            return builder.bitcast(builder.gep(data, [arguments[k + 1]]), shape.as_pointer())
+
+        words = builder.load(place(0))
         words.align = 8
-        place = _eight_at(target, builder, signature.args[2], *arguments[2:])
-        builder.store(words, place).align = 8
-        return _as_bits(builder, builder.trunc(words, ir.VectorType(ir.IntType(1), 8)))
+        builder.store(words, place(2)).align = 8
+        last = builder.trunc(words, ir.VectorType(ir.IntType(1), 4))
+        return builder.zext(builder.bitcast(last, ir.IntType(4)), ir.IntType(64))
 
     return types.int64(source, types.int64, order, types.int64), generate

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Caches, Int, shape_of
 from placewise.memory.simulate.constant_caches import ConstantCaches
-from placewise.memory.simulate.lanes import apart, hand_on8, lowest, prefetch
+from placewise.memory.simulate.lanes import apart, hand_on4, lowest, prefetch
 from placewise.memory.simulate.parts import Buffer
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import fetch_ahead
@@ -172,8 +172,8 @@ def _issue(
             if n >= AT_ONCE:
                 at[warp] = i
                 return k, n
-            last = hand_on8(parts, i, order, n)
-            copied = lowest(last | 128) + 1
+            last = hand_on4(parts, i, order, n)
+            copied = lowest(last | 8) + 1
             i += copied
             n += copied
         at[warp] = i
