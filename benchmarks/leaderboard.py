@@ -22,6 +22,7 @@ import typer
 from benchmarks.models.__main__ import HERE, TABLES, Table
 from benchmarks.path_ratio.pairs import Pair, read_pairs
 from benchmarks.results import RESULTS, Figure, report
+from placewise.model.registry import MODELS
 from placewise.validate import ModelResult, validate
 
 RESULT = RESULTS / "leaderboard.json"
@@ -94,10 +95,14 @@ def main(
     seed: Annotated[int, typer.Option(help="Of the choice of rows.")] = 2,
     only: Annotated[str, typer.Option(help="Only tables whose name contains this.")] = "",
     resume: Annotated[bool, typer.Option(help="Keep the tables of the last run.")] = False,
+    traced: Annotated[
+        bool, typer.Option(help="Models of transactions too: half a minute for each row.")
+    ] = True,
     workers: Annotated[int | None, typer.Option(help="Processes.")] = None,
 ) -> None:
     """Predict with every model, print a table, write results/leaderboard.json."""
     figures: list[Figure] = []
+    models = [name for name, known in MODELS.items() if traced or not known.needs_counters]
     for table in TABLES:
         kept = finished(table.name) if resume else []
         if kept or only not in table.name:
@@ -107,6 +112,7 @@ def main(
             [data / table.file],
             HERE / table.case,
             [table.machine],
+            models=models,
             configurations=rows,
             seed=seed,
             clock_mhz=table.clock_mhz,
