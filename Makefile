@@ -15,9 +15,11 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-# The compilers of CUDA 12.9 and 11.8, beside the one that is always there.
+# The compilers of CUDA 12.9 and 11.8, beside the one that is always there, and 12.3, which compiled
+# what the recorded counters were measured on.
 toolchains: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-toolchains.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/toolchains/12.3 nvidia-cuda-nvrtc-cu12==12.3.107
 
 demo: setup
 	$(BIN)/placewise advise spmv --machine K20c --out out/demo

@@ -67,6 +67,30 @@ def test_a_version_in_full_must_be_the_one_installed():
     assert "12.9" in (caught.value.hint or "")
 
 
+def test_another_version_of_a_release_lies_in_a_folder_of_its_own(tmp_path, monkeypatch):
+    needs("13")
+    installed = toolkit("13")
+    place = tmp_path / "toolchains" / "13.99" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
+    monkeypatch.setattr(wheels.sys, "prefix", str(tmp_path))
+    with pytest.raises(CaseError, match=r"13\.99 is asked for") as caught:
+        toolkit("13.99")
+    assert f"--target {tmp_path / 'toolchains' / '13.99'}" in (caught.value.hint or "")
+    place.parent.mkdir(parents=True)
+    place.touch()
+    found = toolkit("13.99")
+    toolkit.cache_clear()
+    assert (found.version, found.nvrtc) == ("13.99", place)
+    assert found.headers == installed.headers
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80"])
+def test_a_version_beside_the_installed_one_makes_its_own_code(arch):
+    needs("12.3")
+    kernel = compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(arch=arch, nvrtc="12.3"))
+    assert kernel.compiler == "12.3"
+    assert "release 12.3" in kernel.ptx
+
+
 @pytest.mark.parametrize(("nvrtc", "extra"), [("12.9", "cuda12"), ("11.8", "cuda11")])
 def test_a_release_that_is_missing_names_the_extra(monkeypatch, nvrtc, extra):
     monkeypatch.setattr(wheels, "_version", lambda _: None)

@@ -7,6 +7,7 @@ part of a target. Each comes as wheels of its own; their layouts are those of th
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -108,6 +109,8 @@ _RELEASES = {
 def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
     """The installed release that ``nvrtc`` (``13``, ``12.9`` …) asks for.
 
+    A version that is not the installed one may lie in a folder of its own (:func:`_beside`); it
+    reads the headers of the installed one.
     Raises CaseError for a release that is not known, not installed, or there in another version.
     """
     release = _RELEASES.get(nvrtc.split(".")[0])
@@ -120,10 +123,20 @@ def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
         raise _missing(nvrtc, release, release.nvrtc)
     version = ".".join(installed.split(".")[:2])
     if nvrtc.split(".") != installed.split(".")[: len(nvrtc.split("."))]:
+        beside = _beside(nvrtc)
+        if (beside / release.nvrtc.path).exists():
+            return Toolkit(
+                version=nvrtc,
+                nvrtc=beside / release.nvrtc.path,
+                headers=tuple(_located(nvrtc, release, part) for part in release.headers),
+                flags=release.flags,
+                ptxas=None,
+            )
         raise CaseError(
             f"NVRTC {nvrtc} is asked for, {version} is installed",
             where="nvrtc",
-            hint=f"ask for {version}, or install {release.nvrtc.distribution}=={nvrtc}.*",
+            hint=f"ask for {version}, or: pip install --no-deps --target {beside} "
+            f"'{release.nvrtc.distribution}=={nvrtc}.*'",
         )
     ptxas = release.ptxas if release.ptxas and _version(release.ptxas.distribution) else None
     return Toolkit(
@@ -133,6 +146,11 @@ def toolkit(nvrtc: str = DEFAULT_NVRTC) -> Toolkit:
         flags=release.flags,
         ptxas=_located(nvrtc, release, ptxas) if ptxas else None,
     )
+
+
+def _beside(nvrtc: str) -> Path:
+    """Where the wheel of another version of a release is, as a release is installed once only."""
+    return Path(sys.prefix) / "toolchains" / nvrtc
 
 
 def _version(distribution: str) -> str | None:
