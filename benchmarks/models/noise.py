@@ -52,7 +52,7 @@ def difference(pair: Pair) -> float:
     counts = []
     for row in pair:
         defines = define_pairs(dict(row.configuration))
-        options = CompileOptions(arch="sm_80", defines=defines, nvrtc="12.9")
+        options = CompileOptions(arch="sm_80", defines=defines, nvrtc="12.3")
         kernel = compile_kernel(SOURCE.read_text(), str(SOURCE), "convolve", options)
         assert kernel.cubin is not None
         code = listing_of(kernel.cubin, kernel.entry).instructions
