@@ -12,9 +12,10 @@ from numba.extending import intrinsic
 _I32 = ir.IntType(32)
 _WORDS = ir.VectorType(_I32, 16)
 
-apart = njit(nogil=True, error_model="numpy", _nrt=False)
+apart = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=False)
 """Compiles a function that others call. It can allocate nothing, so that handing arrays on does not
-count references: that would take longer than all the rest."""
+count references: that would take longer than all the rest. Unless it says that it is not to be
+inlined, it would be where the function that first calls it is."""
 inlined = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
 """The same, put into its callers."""
 
@@ -201,3 +202,71 @@ def hand_on4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  
         return builder.zext(builder.bitcast(last, ir.IntType(4)), ir.IntType(64))
 
     return types.int64(source, types.int64, order, types.int64), generate
+
+
+@intrinsic
+def lay_apart8(
+    _context: Any,
+    offsets: Any,
+    row: Any,  # noqa: ARG001
+    lanes: Any,  # noqa: ARG001
+    width: Any,  # noqa: ARG001
+    part: Any,
+    to: Any,  # noqa: ARG001
+    head: Any,  # noqa: ARG001
+    shifts: Any,
+) -> Any:
+    """Write a part for each of up to eight lanes, whose offsets are ``offsets[row:]`` (int32), to
+    ``part[to:]``, where there is room for eight; the lowest bit of the last is set. Not 0 where
+    that is not what they take: lanes share a line, or one does not start at a multiple of its
+    width, so that its bytes may lie in two sectors.
+
+    ``shifts`` are those of an offset to its line and to its sector, and of a part's line and of its
+    sectors; ``head`` is added to each part.
+    """
+    short, long = ir.VectorType(_I32, 8), ir.VectorType(ir.IntType(64), 8)
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def place(k: int, shape: Any) -> Any:
+            data = target.make_array(signature.args[k])(target, builder, arguments[k]).data
+            return builder.bitcast(builder.gep(data, [arguments[k + 1]]), shape.as_pointer())
+
+        def alike(value: Any, shape: Any) -> Any:
+            undefined = ir.Constant(shape, ir.Undefined)
+            value = builder.trunc(value, _I32) if shape is short else value
+            first = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
+            return builder.shuffle_vector(first, undefined, ir.Constant(short, [0] * 8))
+
+        line_shift, sector_shift, line_bit, sector_bit = (
+            builder.extract_value(arguments[7], k) for k in range(4)
+        )
+        one = ir.Constant(ir.IntType(64), 1)
+        number = ir.Constant(short, list(range(8)))
+        words = builder.load(place(0, short))
+        words.align = 4
+        lines = builder.ashr(words, alike(line_shift, short))
+        active = builder.icmp_signed("<", number, alike(arguments[2], short))
+        # Lanes that are none have lines of their own.
+        compared = builder.select(active, lines, ir.Constant(short, [~n for n in range(8)]))
+        least = ir.Constant(short, [-1] * 8)
+        for turn in range(1, 5):
+            picks = ir.Constant(short, [(n + turn) % 8 for n in range(8)])
+            unlike = builder.xor(compared, builder.shuffle_vector(compared, compared, picks))
+            least = builder.select(builder.icmp_unsigned("<", unlike, least), unlike, least)
+        zero = ir.Constant(short, [0] * 8)
+        below = builder.and_(words, alike(builder.sub(arguments[3], one), short))
+        uneven = builder.and_(active, builder.icmp_signed("!=", below, zero))
+        refused = builder.or_(uneven, builder.icmp_signed("==", least, zero))
+        within = builder.sub(builder.shl(one, builder.sub(line_shift, sector_shift)), one)
+        sectors = builder.ashr(words, alike(sector_shift, short))
+        sectors = builder.and_(sectors, alike(within, short))
+        found = builder.shl(alike(builder.shl(one, sector_bit), long), builder.zext(sectors, long))
+        found = builder.add(found, builder.shl(builder.sext(lines, long), alike(line_bit, long)))
+        found = builder.add(found, alike(arguments[6], long))
+        last = builder.icmp_signed("==", number, alike(builder.sub(arguments[2], one), short))
+        found = builder.or_(found, builder.zext(last, long))
+        builder.store(found, place(4, long)).align = 8
+        return builder.zext(builder.bitcast(refused, ir.IntType(8)), ir.IntType(64))
+
+    given = (types.int64,) * 3
+    return types.int64(offsets, *given, part, types.int64, types.int64, shifts), generate

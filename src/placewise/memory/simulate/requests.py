@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.forms import FORM, has_form, new_form, take_formed
+from placewise.memory.simulate.gathers import add_gathered, few_gathered
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     ASIDE,
@@ -27,8 +28,6 @@ from placewise.memory.simulate.parts import (
     SECTORS,
     Buffer,
     Cut,
-    gather,
-    gather_rising,
     lane_parts,
     ranges,
 )
@@ -304,15 +303,14 @@ def _add_parts(
     begun, width = n, np.int64(row.lane_bytes)
     n = np.int64(-1)
     if frame < 0 and record.row >= 0:
-        lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
-        asked = np.int64(0)
-        whole = first > 0 and first + 32 <= offsets.shape[0] and offsets.itemsize == 4
-        if whole and cut.line_shift - cut.sector_shift == 2:
-            n, asked = gather_rising(offsets, first, lanes, width, row.head, buffer, begun, cut)
-        if n < 0:
-            n, asked = gather(offsets, first, lanes, width, row.head, buffer, begun, cut)
+        lanes, first, head = bits(np.int64(record.mask)), np.int64(record.row), np.int64(row.head)
+        if few_gathered(offsets, first, lanes, width, head, buffer.part, begun, cut):
+            return begun + lanes, lanes
+        n, asked = add_gathered(
+            offsets, first, lanes, width, head, buffer.part, buffer.marks, begun, cut.line_shift,
+            cut.sector_shift,
+        )  # fmt: skip
         if n >= 0:
-            buffer.part[np.uintp(n - 1)] |= LAST
             return n, asked
     if frame < 0 and record.row < 0:
         n = ranges(record, start, width, buffer.part, begun, row.head, cut)
