@@ -22,8 +22,8 @@ VARIANTS = 165
 """Shapes of the convolution's blocks and tiles; the file has each four times, in turn by padding
 (which changes nothing) and by read-only loads."""
 NVRTC = "12.3"
-"""What compiled the recorded kernels: their registers and executed instructions come out to the last
-digit with 12.0 to 12.3, which make the same code, and with no later release (12.9 was said)."""
+"""What compiled the recorded kernels: executed instructions come out to the last digit with 12.0 to
+12.3, which make the same code, and with no later release (12.9 was believed)."""
 HERE = Path(__file__).parent
 
 
