@@ -76,10 +76,14 @@ def run_l2(
             i, begin = at[source], first + wave.sm_part[source]
             stop = begin + np.int64(ends[np.uintp(begin + turn)])
             while i < stop:
-                order[np.uintp(n)] = parts[np.uintp(i)]
-                room.turn[np.uintp(n)] = first_round + turn
-                i += 1
-                n += 1
+                some = min(stop - i, AT_ONCE - n)
+                for number in range(some):
+                    order[np.uintp(n + number)] = parts[np.uintp(i + number)]
+                if log.part.shape[0]:
+                    for number in range(n, n + some):
+                        room.turn[np.uintp(number)] = first_round + turn
+                i += some
+                n += some
                 if n == AT_ONCE:
                     _last_cache(
                         n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond,
