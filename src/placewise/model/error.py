@@ -172,8 +172,8 @@ TIME_ERROR = ErrorBand(
     fitted_on=_TIMED,
     bins=(),
     checked_on="RTX 2080 Ti, the same kernel; RTX 2080 Ti and RTX 3090, a point-in-polygon test",
-    checked_pairs=120,
-    checked_within=115,
+    checked_pairs=180,
+    checked_within=175,
 )
 """Measured over predicted time of the timeline model; ``pairs`` are single configurations."""
 
@@ -193,8 +193,8 @@ TIME_ERROR_RERUN = ErrorBand(
         Bin(2.0, 32, 0),
     ),
     checked_on="RTX 2080 Ti, the same kernel",
-    checked_pairs=20,
-    checked_within=20,
+    checked_pairs=30,
+    checked_within=30,
 )
 """Ratios of two forms of a kernel, both timed by the timeline model from their own code."""
 
