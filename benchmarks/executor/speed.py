@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from benchmarks.executor.kernels import Job
 from placewise.execute import Execution, Site, Taker, execute
 
-RUNS = 5
+RUNS = 25
 
 _LONG, _INT = types.CPointer(types.int64), types.CPointer(types.int32)
 
