@@ -15,9 +15,8 @@ from dataclasses import replace
 
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate.hierarchy import carve_out
+from placewise.memory.simulate.hierarchy import carve_out, shared_memory
 from placewise.memory.simulate.traffic import SiteTraffic, Traffic
-from placewise.space import Way
 
 
 def far_share(machine: Machine, occupancy: Occupancy, shared_bytes: int, near_bytes: int) -> float:
@@ -37,8 +36,8 @@ def with_far_stores(
 ) -> Traffic:
     """Traffic with the wavefronts that stores to shared memory take more, where the machine's file
     tells how many these are."""
-    space = next((s for s in machine.spaces if s.way == Way.KERNEL_BUFFER), None)
-    detail = machine.levels(space.name)[0].detail if space else None
+    memory = shared_memory(machine)
+    detail = memory.detail if memory else None
     if detail is None or not detail.near_bytes or not detail.far_stores:
         return traffic
     more = 1.0 + detail.far_stores * far_share(machine, occupancy, shared_bytes, detail.near_bytes)

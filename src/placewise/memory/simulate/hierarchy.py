@@ -98,6 +98,12 @@ def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_byte
     return memory.detail.unified_bytes - carve_out(memory, machine, occupancy, shared_bytes)
 
 
+def shared_memory(machine: Machine) -> Memory | None:
+    """What kernels declare buffers in; None where the machine's file has no such space."""
+    space = next((s for s in machine.spaces if s.way == Way.KERNEL_BUFFER), None)
+    return machine.levels(space.name)[0] if space else None
+
+
 def carve_out(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
     """Bytes of the array of a cache that shared memory gets."""
     sizes = memory.detail.carve_outs_bytes

@@ -36,8 +36,8 @@ from placewise.kernel.sass.instruction import INSTRUCTION_BYTES
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.cache import Caches, Geometry, Int, access, new_caches
+from placewise.memory.simulate.hierarchy import shared_memory
 from placewise.memory.simulate.traffic import CodeTraffic
-from placewise.space import Way
 
 APART, TOGETHER = 0.68, 0.29
 VARIED = 0.19
@@ -122,8 +122,8 @@ def missed_apart(executed: NDArray[np.float64], held: int) -> float:
 
 def _wavefront_cycles(machine: Machine) -> float:
     """In which an SM serves a wavefront of shared memory."""
-    space = next((s for s in machine.spaces if s.way == Way.KERNEL_BUFFER), None)
-    banks = (machine.levels(space.name)[0].banks or 0) if space else 0
+    memory = shared_memory(machine)
+    banks = (memory.banks or 0) if memory else 0
     rates = (m.detail.bytes_per_cycle or 0.0 for m in machine.memories if m.scope == "sm")
     moved = max(rates, default=0.0)
     return max(1.0, banks * _BANK_BYTES / moved) if moved else 1.0
