@@ -8,7 +8,7 @@ its block can go on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,13 @@ from placewise.execute.ir import (
 from placewise.execute.sketch.across import ACROSS
 from placewise.execute.sketch.guarded import made_nodes
 from placewise.execute.sketch.operations import DTYPES, Lanes, constant, operation
-from placewise.execute.sketch.relevant import MEMORY, PathTooLongError, Relevant, guard_of
+from placewise.execute.sketch.relevant import (
+    MEMORY,
+    PathTooLongError,
+    Relevant,
+    guard_of,
+    steering,
+)
 from placewise.execute.sketch.specials import special_registers
 from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
@@ -141,6 +147,9 @@ class _Step:
 
     node: Node
     call: Callable[[_Run, NDArray[np.bool_]], None]
+    last: tuple[Node, ...] = ()
+    """Nodes whose values nothing after it in the block uses. Dropped at once, their memory is still
+    in the caches when the next value takes it."""
 
 
 class _Run:
@@ -238,8 +247,11 @@ class _Run:
         lanes = mask.sum(axis=1)
         count[:, 1] += np.bincount(self.block_of_warp, lanes, blocks).astype(np.int64)
         self.values.clear()
+        values = self.values
         for step in code:
             step.call(self, mask)
+            for n in step.last:
+                values.pop(n, None)
         self._leave(block, mask)
 
     def _leave(self, block: Block, mask: NDArray[np.bool_]) -> None:
@@ -286,7 +298,21 @@ class _Run:
                 steps += [_Step(n, _count(n))] if self.counted else []
             elif n in needed:
                 steps.append(_Step(n, _call(n)))
-        return steps
+        return self._with_last_uses(steps, block)
+
+    def _with_last_uses(self, steps: list[_Step], block: Block) -> list[_Step]:
+        """The steps with what each one uses last; what the block's end asks for stays."""
+        seen = set(steering(block))
+        found = []
+        for step in reversed(steps):
+            n = step.node
+            used = {n, *n.args}
+            if n.op in MEMORY:
+                used.add(self.relevant.address(n))
+            last = tuple(used - seen)
+            seen |= used
+            found.append(replace(step, last=last))
+        return found[::-1]
 
     def _memory_call(self, n: Node, access: Access) -> Callable[[_Run, NDArray[np.bool_]], None]:
         guard, place = guard_of(n), self.relevant.address(n)
