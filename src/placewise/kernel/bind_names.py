@@ -22,6 +22,11 @@ from placewise.kernel.values import POINTER
 
 
 def bind_names(case: Case, view: SourceView) -> Case:
+    """The case with its arguments as :func:`bind_parameters` names them."""
+    return bind_parameters(case, view.parameters)
+
+
+def bind_parameters(case: Case, parameters: Sequence[Parameter]) -> Case:
     """The case with its arguments in parameter order under the parameters' names.
 
     Raises CaseError located at the argument where one is missing, too many, or of another kind or
@@ -29,9 +34,9 @@ def bind_names(case: Case, view: SourceView) -> Case:
     """
     arguments = case.inputs.arguments
     if any(is_positional(a.name) for a in arguments):
-        pairs = _by_position(case, view.parameters)
+        pairs = _by_position(case, parameters)
     else:
-        pairs = _by_name(case, view.parameters)
+        pairs = _by_name(case, parameters)
     bound = tuple(_bound(i, p, a) for i, (p, a) in enumerate(pairs, start=1))
     return replace(case, inputs=replace(case.inputs, arguments=bound))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from placewise.kernel.bind_names import bind_names
+from placewise.kernel.bind_names import bind_parameters
 from placewise.kernel.case import Case
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
-from placewise.kernel.view.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import Uses, element_type, follow
@@ -34,7 +32,7 @@ def analyse_source(case: Case) -> SourceView:
     """
     kernel = parse_kernel(case)
     parameters = tuple(_parameter(p) for p in kernel.parameters)
-    inputs = _bound(case, kernel, parameters)
+    inputs = bind_parameters(case, parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
     arrays = tuple(
         _array_use(kernel, node, parameter, inputs, values, case.launch)
@@ -49,9 +47,7 @@ def bound_case(case: Case) -> Case:
 
     Raises as :func:`analyse_source` does.
     """
-    kernel = parse_kernel(case)
-    parameters = tuple(_parameter(p) for p in kernel.parameters)
-    return replace(case, inputs=_bound(case, kernel, parameters))
+    return bind_parameters(case, tuple(_parameter(p) for p in parse_parameters(case)))
 
 
 def _view(
@@ -70,11 +66,6 @@ def _view(
         constant_bytes=kernel.constant_bytes,
         in_namespace=kernel.in_namespace,
     )
-
-
-def _bound(case: Case, kernel: ParsedKernel, parameters: tuple[Parameter, ...]) -> Inputs:
-    """The inputs under the parameters' names."""
-    return bind_names(case, _view(case, kernel, parameters, ())).inputs
 
 
 def _parameter(node: Node) -> Parameter:

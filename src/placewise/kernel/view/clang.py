@@ -84,6 +84,19 @@ def parse_kernel(case: Case) -> ParsedKernel:
     A template instance is parsed with the template's arguments in place of its header. Raises
     UnsupportedError where there is no definition in the file itself.
     """
+    reader, found = _read(case)
+    return reader.kernel(found)
+
+
+def parse_parameters(case: Case) -> tuple[Node, ...]:
+    """The parameters of the kernel's definition alone; raises as :func:`parse_kernel`."""
+    reader, found = _read(case)
+    parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
+    return tuple(reader.node(c, None) for c in parameters)
+
+
+def _read(case: Case) -> tuple[_Reader, Any]:
+    """Reader of the case's source, and the cursor of its kernel's definition."""
     source = device_source(case.source, case.filename, case.kernel, case.options)
     text = source.text.encode()
     unit = _parse(case, source, text)
@@ -93,7 +106,7 @@ def parse_kernel(case: Case) -> ParsedKernel:
         substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
         unit = _parse(case, source, substitution.text)
         found = _definition(unit, case)
-    return _Reader(case, unit, substitution).kernel(found)
+    return _Reader(case, unit, substitution), found
 
 
 def _parse(case: Case, source: DeviceSource, text: bytes) -> Any:
