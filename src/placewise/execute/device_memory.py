@@ -201,7 +201,7 @@ class DeviceMemory:
         :func:`execute` where they do not fit."""
         loaded = self._load(kernel)
         passed = resolve(self, kernel, arguments)
-        parameters = parsed(kernel).functions[kernel.entry].parameters
+        parameters = parsed(kernel).parameters
         buffer, textures = parameter_bytes(parameters, passed)
         return replace(
             self._device(),

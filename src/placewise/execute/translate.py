@@ -48,7 +48,8 @@ class Translation:
 @functools.lru_cache(maxsize=64)
 def parsed(kernel: Kernel) -> Module:
     """The kernel's PTX, parsed."""
-    return parse_ptx(kernel.ptx, kernel.entry, kernel.filename)
+    bodies = not kernel.machine_code
+    return parse_ptx(kernel.ptx, kernel.entry, kernel.filename, bodies=bodies)
 
 
 @functools.lru_cache(maxsize=64)

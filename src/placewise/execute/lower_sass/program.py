@@ -14,7 +14,7 @@ from placewise.execute.lower_sass.banks import Banks
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.control import Control
 from placewise.execute.lower_sass.subroutines import Subroutines
-from placewise.execute.lower_sass.texture import Shapes, shapes_of
+from placewise.execute.lower_sass.texture import SAMPLING, Shapes, shapes_of
 from placewise.execute.lower_sass.webs import split_webs
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
@@ -38,12 +38,14 @@ def lower_machine_code(kernel: Kernel, module: Module, first_window: int) -> Pro
     facts = read_cubin(kernel.cubin, kernel.entry)
     listing = listing_of(kernel.cubin, kernel.entry)
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
+    # Asking for the functions parses their bodies, a tenth of a second for long ones.
     pointers = {
-        f.name: function_address(f.line, module.checksum)
-        for f in module.functions.values()
-        if f.name in module.taken
+        name: function_address(module.functions[name].line, module.checksum)
+        for name in sorted(module.taken)
+        if name in module.functions
     }
-    shapes = shapes_of(module)
+    samples = any(i.parts[0] in SAMPLING for i in listing.instructions)
+    shapes = shapes_of(module) if samples else {}
     return lower_sass(listing, facts, symbols, pointers, module.files, kernel.filename, shapes)
 
 

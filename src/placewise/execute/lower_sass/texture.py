@@ -42,6 +42,8 @@ _WORD = 4
 _RESULTS = 2
 """Registers of each of the two groups that results go to."""
 
+SAMPLING = frozenset({"TEX", "TLD", "TLD4", "TXD"})
+"""Instructions that read textures."""
 Shapes = Mapping[tuple[int, int] | None, frozenset[str]]
 """Shapes that the PTX samples on each source line; all of them under None."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -188,7 +190,9 @@ class Module:
     variables: dict[str, Variable]
     used: frozenset[str]
     """Variables that some function or another variable's initial value mentions."""
-    functions: dict[str, Function]
+    parameters: tuple[Variable, ...]
+    """Of the entry."""
+    parse_functions: Callable[[], dict[str, Function]] = field(repr=False, compare=False)
     declared: frozenset[str]
     """Functions named without a body (``vprintf``)."""
     function_lines: dict[str, int] = field(default_factory=dict)
@@ -198,3 +202,8 @@ class Module:
     taken: frozenset[str] = frozenset()
     """Functions whose address some code or initial value takes, anywhere in the text: another
     kernel of the module, or the host by way of a variable, may store it for this one to call."""
+
+    @functools.cached_property
+    def functions(self) -> dict[str, Function]:
+        """The entry and what it calls; raises CaseError for bodies that are not PTX, located."""
+        return self.parse_functions()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from dataclasses import replace
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.ptx.body import parse_body
@@ -29,8 +30,10 @@ _LINKAGE = frozenset({".visible", ".extern", ".weak", ".common"})
 _SPACES = frozenset({".global", ".const", ".shared"})
 
 
-def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
+def parse_ptx(text: str, entry: str, filename: str = "<ptx>", *, bodies: bool = True) -> Module:
     """Parse ``text`` as far as ``entry`` needs: its body and those of the functions it names.
+    Without ``bodies`` these are parsed when they are first asked for: a tenth of a second for long
+    ones, of which machine code rarely needs anything.
 
     If one of them calls through a pointer, the functions whose address is taken are needed, too.
     Raises CaseError for text that is not PTX or has no such entry, located by PTX line.
@@ -48,6 +51,26 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
             hint=f"functions with a body: {known}",
         )
     taken = _taken(module)
+    parsed = Module(
+        version=module.version,
+        target=module.target,
+        files=files,
+        variables=module.variables,
+        used=_used(module),
+        parameters=module.head(entry).parameters,
+        parse_functions=lambda: _functions(module, entry, taken),
+        declared=frozenset(module.declared),
+        function_lines={name: stream.lines[at] for name, (at, _) in module.bodies.items()},
+        checksum=zlib.crc32(text.encode()),
+        taken=taken,
+    )
+    if bodies:
+        _ = parsed.functions
+    return parsed
+
+
+def _functions(module: _TopLevel, entry: str, taken: frozenset[str]) -> dict[str, Function]:
+    """The entry and all functions that it needs."""
     functions: dict[str, Function] = {}
     seen: set[str] = set()
     wanted = [entry]
@@ -63,18 +86,7 @@ def parse_ptx(text: str, entry: str, filename: str = "<ptx>") -> Module:
                 wanted.extend(sorted(taken))
         elif name in module.variables:
             wanted.extend(symbol for _, symbol, _ in module.variables[name].relocations)
-    return Module(
-        version=module.version,
-        target=module.target,
-        files=files,
-        variables=module.variables,
-        used=_used(module),
-        functions=functions,
-        declared=frozenset(module.declared),
-        function_lines={name: stream.lines[at] for name, (at, _) in module.bodies.items()},
-        checksum=zlib.crc32(text.encode()),
-        taken=taken,
-    )
+    return functions
 
 
 def _taken(module: _TopLevel) -> frozenset[str]:
@@ -204,8 +216,8 @@ class _TopLevel:
         self.bodies[name] = (start, is_entry)
         s.skip_group("{", "}")
 
-    def function(self, name: str) -> Function:
-        """Parse one outlined function."""
+    def head(self, name: str) -> Function:
+        """One outlined function without its body, which is next in the stream."""
         s = self.stream
         s.position, is_entry = self.bodies[name]
         line = s.line()
@@ -224,17 +236,26 @@ class _TopLevel:
                 cluster = s.integer()
                 while s.accept(","):
                     cluster *= s.integer()
-        body = parse_body(s)
         return Function(
             name=name,
             is_entry=is_entry,
             parameters=parameters,
             results=results,
+            body=(),
+            locals=(),
+            cluster=cluster,
+            max_threads=max_threads,
+            line=line,
+        )
+
+    def function(self, name: str) -> Function:
+        """Parse one outlined function."""
+        head = self.head(name)
+        body = parse_body(self.stream)
+        return replace(
+            head,
             body=tuple(body.items),
             locals=tuple(body.variables),
             branch_targets=body.branch_targets,
             prototypes=body.prototypes,
-            cluster=cluster,
-            max_threads=max_threads,
-            line=line,
         )
