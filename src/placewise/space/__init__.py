@@ -1,6 +1,7 @@
 """Memory spaces and placements: the values the whole pipeline speaks of."""
 
+from placewise.space.hints import Hint, hint_of
 from placewise.space.placement import Placement
 from placewise.space.spaces import MemorySpace, Way
 
-__all__ = ["MemorySpace", "Placement", "Way"]
+__all__ = ["Hint", "MemorySpace", "Placement", "Way", "hint_of"]

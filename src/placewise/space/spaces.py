@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from placewise.space.hints import LOAD_FUNCTIONS, Hint
+
 
 class Way(StrEnum):
     """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5)."""
@@ -40,3 +42,8 @@ class MemorySpace:
     """Declaration keyword or type, e.g. ``__constant__``, ``cudaTextureObject_t``."""
     intrinsic: str | None = None
     """Function that reads an element, e.g. ``__ldg``, ``tex1Dfetch``."""
+
+    @property
+    def hint(self) -> Hint | None:
+        """What its load function asks of the caches; None for a place of its own."""
+        return LOAD_FUNCTIONS.get(self.intrinsic or "") if self.way is Way.INTRINSIC else None

@@ -27,6 +27,14 @@ from placewise.memory.simulate.lanes import (
     lowest,
     push16,
 )
+from placewise.memory.simulate.victims import (
+    mark,
+    marked_way,
+    point_at,
+    point_away,
+    pointed_at,
+    way_by_share,
+)
 
 LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
 _NUMBERS = dict(zip(POLICIES, range(5), strict=True))
@@ -45,8 +53,12 @@ WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
 fetched, or a write that is handed on at once. Writes are of whole sectors and fetch nothing."""
 BYPASS = 4
 """Added to a write that makes no room for a line that is missing."""
+FIRST_OUT = 8
+"""Added to a read: a line that it brings in is driven out before the set's others. Where the order
+decides, it is put last in it; a pseudo-LRU tree points to it, until other hits turn it away; where
+chance decides, bits of :attr:`Caches.tree` mark such ways."""
 
-COLUMNS = 11
+COLUMNS = 12
 (
     FIRST_WAY,
     SETS,
@@ -59,6 +71,7 @@ COLUMNS = 11
     FIRST_SEED,
     FIRST_SHARE,
     LANES,
+    MARKS,
 ) = range(COLUMNS)
 """Columns of :attr:`Caches.geometry`."""
 
@@ -82,6 +95,8 @@ class Geometry:
     """Lines of these caches in a line of the requests."""
     grain: int = 1
     """Sectors fetched together."""
+    evicts_first: bool = False
+    """Some reads are FIRST_OUT."""
 
     @property
     def lanes(self) -> int:
@@ -100,7 +115,8 @@ class Caches(NamedTuple):
     dirty: NDArray[np.int64]
     """(1,) sectors that are newer than what lies below, of all caches."""
     tree: NDArray[np.uint64]
-    """Of each set: bits of its pseudo-LRU tree, node 1 the root."""
+    """Of each set: bits of its pseudo-LRU tree, node 1 the root; of policies that draw, the ways
+    that are driven out first."""
     seed: NDArray[np.uint64]
     """State of each instance's random numbers, never 0."""
     share: NDArray[np.float64]
@@ -123,11 +139,12 @@ class Shape(NamedTuple):
     first_seed: Int
     first_share: Int
     lanes: Int
+    marks: Int
 
 
 def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
-    than 64."""
+    than 64, or of more than 64 ways some of which are to be driven out first."""
     rows, shares = [], [np.zeros(0)]
     sets: list[NDArray[np.int32]] = []
     way = row = instance = share = 0
@@ -137,8 +154,12 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
                 f"tree pseudo-LRU needs a power of two as ways, up to {MOST_TREE_WAYS}, "
                 f"not {g.ways}"
             )
+        if g.evicts_first and g.ways > MOST_TREE_WAYS:
+            raise MachineError(
+                f"lines driven out first in caches of more than {MOST_TREE_WAYS} ways, {g.ways}"
+            )
         columns = (way, g.sets, g.ways, _NUMBERS[g.policy], g.split, g.grain, int(g.hashed))
-        rows.append([*columns, row, instance, share, g.lanes])
+        rows.append([*columns, row, instance, share, g.lanes, int(g.evicts_first)])
         part = np.array(g.probabilities or (1.0,) * g.ways)
         shares.append(np.cumsum(part) / part.sum())
         one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
@@ -191,6 +212,7 @@ def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
         g[FIRST_SEED],
         g[FIRST_SHARE],
         g[LANES],
+        g[MARKS],
     )
 
 
@@ -228,40 +250,6 @@ def drawn_way(bits_: Any, ways: Int) -> Int:
     return np.int64(((bits_ >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
 
 
-@apart
-def _point_away(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int) -> None:
-    """Make each node on the way to a leaf point to its other side."""
-    node = way + ways
-    found = tree[row]
-    while node > 1:
-        parent = node >> 1
-        if node & 1:
-            found &= ~(np.uint64(1) << np.uint64(parent))
-        else:
-            found |= np.uint64(1) << np.uint64(parent)
-        node = parent
-    tree[row] = found
-
-
-@apart
-def _pointed_at(tree: Any, ways: Int) -> Int:
-    """Way that a pseudo-LRU tree points to."""
-    node = np.int64(1)
-    while node < ways:
-        node = 2 * node + np.int64((tree >> np.uint64(node)) & np.uint64(1))
-    return node - ways
-
-
-@apart
-def _drawn_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) -> Int:
-    """Way whose share of the unit interval holds a random number."""
-    place = np.float64(bits_ >> np.uint64(11)) * (1.0 / (1 << 53))
-    way = np.int64(0)
-    while way < ways - 1 and place >= share[first + way]:
-        way += 1
-    return way
-
-
 @inlined
 def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
     """The first way of a set that holds a line, or nothing (EMPTY); -1 where none does."""
@@ -282,11 +270,15 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
     if way >= 0:
         return way
     if g.policy == PLRU:
-        return np.int64(_pointed_at(c.tree[np.uintp(row)], g.ways))
+        return np.int64(pointed_at(c.tree[np.uintp(row)], g.ways))
     random = _drawn(c.seed, np.uintp(g.first_seed + instance))
+    if g.marks:
+        marked = np.int64(c.tree[np.uintp(row)])
+        if marked:
+            return np.int64(marked_way(marked, drawn_way(random, bits(marked))))
     if g.policy == RANDOM:
         return drawn_way(random, g.ways)
-    return np.int64(_drawn_by_share(c.share, g.first_share, g.ways, random))
+    return np.int64(way_by_share(c.share, g.first_share, g.ways, random))
 
 
 @inlined
@@ -325,7 +317,8 @@ def access_line(
 ) -> tuple[Int, Int, Int, Int]:
     """Access sectors of one line, below 2**31, of the cache of shape ``g``.
 
-    ``kind`` is READ, or WRITE_BACK or WRITE_THROUGH, with or without BYPASS.
+    ``kind`` is READ, with or without FIRST_OUT, or WRITE_BACK or WRITE_THROUGH, with or without
+    BYPASS.
     Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
     driven out, and that line (EMPTY where there was none).
     """
@@ -343,6 +336,9 @@ def access_line(
         if kind & BYPASS:
             return wanted, np.int64(0), out, victim
         way = _replaced(c, g, instance, row, first)
+        if kind & FIRST_OUT and g.policy <= FIFO:
+            empty = _way_of(c.tags, first, g.lanes, EMPTY)
+            way = empty if empty >= 0 else way
         at = np.uintp(first + way)
         victim = np.int64(c.tags[at])
         out = np.int64(c.held[at]) >> DIRTY
@@ -350,7 +346,7 @@ def access_line(
             c.dirty[0] -= bits(out)
     missing = wanted & ~held
     fetched = np.int64(0)
-    if kind == READ:
+    if kind & READ:
         if missing:
             fetched = missing if g.grain == 1 else _grown(missing, g.grain) & ~held
             held |= fetched
@@ -359,15 +355,19 @@ def access_line(
     else:
         c.dirty[0] += bits(wanted & ~(held >> DIRTY))
         held |= wanted | (wanted << DIRTY)
-    if g.policy == LRU or (g.policy == FIFO and not found):
+    if (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & FIRST_OUT:
         _push(c.tags, first, line, way)
         _push(c.held, first, held, way)
     else:
         at = np.uintp(first + way)
         c.tags[at] = line
         c.held[at] = held
-        if g.policy == PLRU:
-            _point_away(c.tree, np.uintp(row), way, g.ways)
+        if g.policy == PLRU and not kind & FIRST_OUT:
+            point_away(c.tree, np.uintp(row), way, g.ways)
+        elif g.policy == PLRU and not found:
+            point_at(c.tree, np.uintp(row), way, g.ways)
+        elif g.marks and g.policy > FIFO:
+            mark(c.tree, np.uintp(row), way, kind & FIRST_OUT, found)
     return missing, fetched, out, victim
 
 

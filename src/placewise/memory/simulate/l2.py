@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
     BYPASS,
+    FIRST_OUT,
     LRU,
     READ,
     WRITE_BACK,
@@ -23,7 +24,7 @@ from placewise.memory.simulate.lanes import apart, bits, prefetch
 from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import access_recent, first_ways, is_plain
-from placewise.memory.simulate.requests import LOAD, Pairs
+from placewise.memory.simulate.requests import LEAVES_FIRST, LOAD, Pairs
 from placewise.memory.simulate.sm_caches import AT_ONCE, Room
 from placewise.memory.simulate.wave import Wave
 
@@ -176,6 +177,8 @@ def _last_in_detail(
         sectors = (part >> SECTOR_BIT) & SECTORS
         line = (part >> (LINE_BIT + share_shift)) * g.split
         how = np.int64(READ if pairs.rows[p].kind == LOAD else write)
+        if pairs.rows[p].flags & LEAVES_FIRST:
+            how |= FIRST_OUT
         shift = np.int64(0)
         while sectors:
             wanted = sectors & whole

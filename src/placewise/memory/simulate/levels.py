@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,20 @@ class Levels:
         seed: int,
         *,
         constant: bool = False,
+        evicts_first: bool = False,
     ) -> None:
-        """``constant``: there are loads that go through caches of constant memory."""
+        """``constant``: there are loads that go through caches of constant memory;
+        ``evicts_first``: loads whose lines are to be driven out before others."""
         h, sms = hierarchy, machine.processor.sms
         self._cut, self._pairs = cut, pairs
         self._per_line = h.line_bytes // h.sector_bytes
         lines = (h.line_bytes, h.sector_bytes)
-        self._first = new_caches([g.geometry(sms, *lines) for g in h.first], seed)
+        shapes = [g.geometry(sms, *lines) for g in h.first]
+        self._first = new_caches([replace(g, evicts_first=evicts_first) for g in shapes], seed)
         # Half the sets are simulated by each thread, if the sets are an even number.
         shares = THREADS if h.last and h.last.sets % THREADS == 0 else 1
         last = [h.last.geometry(1, *lines, shares=shares)] if h.last else []
+        last = [replace(g, evicts_first=evicts_first) for g in last]
         self._last = [new_caches(last, seed + 1 + n) for n in range(shares)] if last else []
         self._shares = shares
         self._missed = Missed(

@@ -50,7 +50,7 @@ def first_ways(
 @inlined
 def is_plain(g: Shape) -> bool:
     """Whether :func:`access_recent` or :func:`find_drawn` knows a cache of this shape."""
-    alone = g.split == 1 and g.grain == 1 and g.ways <= 16
+    alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
 
 

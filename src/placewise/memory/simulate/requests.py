@@ -38,9 +38,12 @@ NOWHERE, LOCAL, CONSTANT = -1, -2, -3
 """Routes of accesses that no cache of this path sees (shared memory, parameters), of local
 memory, whose addresses are made here, and of loads that go through caches of constant
 memory."""
-ROUTED, IN_LOCAL, COUNTED, JOINS = 1, 2, 4, 8
+EVICT_FIRST = 32
+"""Added to a first cache's number: lines that the access brings in are driven out before others."""
+ROUTED, IN_LOCAL, COUNTED, JOINS, LEAVES_FIRST = 1, 2, 4, 8, 16
 """Flags of a pair: it goes to a cache; it is of local memory; its transactions follow from a
-serialization condition; it issues in a burst with the access before."""
+serialization condition; it issues in a burst with the access before; its lines are driven out
+before others."""
 FIRST_BLOCK, LEFT_OUT, AT, WHY, SEAT, PHASE, NEXT_BLOCK = range(7)
 """Words of the state between calls: the wave's first block, whether its accesses are left out, the
 first record that was not taken, why the call ended there, seat of the warp and phase in work, and
@@ -123,7 +126,9 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     route = sites.route[site, array + 1]
     flags = 0 if route == NOWHERE else ROUTED
     line = sites.array_line[array + 1]
-    cache = np.int64(route if route == CONSTANT else max(route, 0))
+    cache = np.int64(route if route == CONSTANT else max(route, 0) & ~EVICT_FIRST)
+    if route >= EVICT_FIRST:
+        flags |= LEAVES_FIRST
     if route == LOCAL:
         flags |= IN_LOCAL
         line = np.int64(cut.local_line)

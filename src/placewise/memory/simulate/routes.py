@@ -12,9 +12,17 @@ from placewise.errors import MachineError
 from placewise.execute.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.hierarchy import Hierarchy
-from placewise.memory.simulate.requests import ATOMIC, CONSTANT, LOAD, LOCAL, NOWHERE, STORE
+from placewise.memory.simulate.requests import (
+    ATOMIC,
+    CONSTANT,
+    EVICT_FIRST,
+    LOAD,
+    LOCAL,
+    NOWHERE,
+    STORE,
+)
 from placewise.memory.transactions import address_period
-from placewise.space import Way
+from placewise.space import Hint, Way, hint_of
 
 KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 ALIGNMENT = 512
@@ -32,8 +40,11 @@ class Routes:
         self._machine = machine
         self._caches = caches
         self._placement = placement
-        self._by_way = {space.way: space.name for space in reversed(machine.spaces)}
+        self._by_way = {
+            space.way: space.name for space in reversed(machine.spaces) if not space.hint
+        }
         self._ways = {space.name: space.way for space in machine.spaces}
+        self._hints = {space.name: space.hint for space in machine.spaces}
         if Way.DIRECT not in self._by_way:
             raise MachineError("the machine has no space of plain pointers", where=machine.name)
         self.period = math.lcm(address_period(machine) or caches.line_bytes, caches.line_bytes)
@@ -86,7 +97,16 @@ class Routes:
             return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
             return NOWHERE
-        return self._caches.first_cache(self._space(site, array))
+        first = self._caches.first_cache(self._space(site, array))
+        hint = self._hint(site, array) if site.kind == "load" else None
+        if hint is Hint.PAST_L1:
+            return len(self._caches.first)
+        return first | EVICT_FIRST if hint is Hint.EVICT_FIRST else first
+
+    def _hint(self, site: Site, array: str) -> Hint | None:
+        """What a load asks of caches: as its opcode says, unless the array is seen elsewhere."""
+        placed = self._placement.get(array)
+        return hint_of(site.opcode) if placed is None else self._hints[placed]
 
 
 def is_constant_load(site: Site) -> bool:

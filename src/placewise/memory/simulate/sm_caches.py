@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
+    FIRST_OUT,
     LRU,
     RANDOM,
     READ,
@@ -37,7 +38,7 @@ from placewise.memory.simulate.plain import (
     first_ways,
     is_plain,
 )
-from placewise.memory.simulate.requests import CONSTANT, LOAD, STORE, Pairs
+from placewise.memory.simulate.requests import CONSTANT, LEAVES_FIRST, LOAD, STORE, Pairs
 
 AT_ONCE = 1024
 """Parts that are put in order before they go through a cache, at most: room for them is in the
@@ -115,6 +116,8 @@ def note_pairs(pairs: Pairs, caches: Caches, room: Room) -> None:
         row = pairs.rows[p]
         room.first_of[p] = first_caches
         room.how[p] = READ if row.kind == LOAD else WRITE_THROUGH
+        if row.flags & LEAVES_FIRST:
+            room.how[p] |= FIRST_OUT
         if row.kind == LOAD or (row.kind == STORE and room.allocates[row.cache]):
             room.first_of[p] = row.cache
 
@@ -255,7 +258,7 @@ def _run_aside(
         return
     sectors, how = (part >> SECTOR_BIT) & SECTORS, room.how[p]
     missing, fetched, _ = access(caches, cache, sm, part >> LINE_BIT, sectors, per_line, how)
-    if how == READ:
+    if how & READ:
         sectors = fetched
         beyond[p] += bits(fetched & ~missing)
     rest = part & ~np.int64(SECTORS << SECTOR_BIT)

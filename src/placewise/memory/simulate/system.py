@@ -162,9 +162,11 @@ class MemorySystem:
         several = sum(site.kind == "store" for site in sites) > 1
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         constant = bool((self._rules.route == rq.CONSTANT).any())
+        evicts_first = bool((self._rules.route >= rq.EVICT_FIRST).any())
         self._levels = Levels(
-            self._machine, h, self._cut, self._pairs, self._seed, constant=constant
-        )
+            self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
+            evicts_first=evicts_first,
+        )  # fmt: skip
         self._buffer = new_buffer(self._per_wave)
         self._seat_blocks(0)
         self._state = np.zeros(rq.STATE_WORDS, np.int64)
