@@ -94,6 +94,7 @@ def _append(first: Block, second: Block) -> None:
             n.args = tuple(replaced.get(a, a) for a in n.args)
         nodes.append(n)
     first.nodes = nodes
+    first.meets = first.meets or (second.meets and not first.instructions)
     first.instructions += second.instructions
     first.places += second.places
     first.place = first.place or second.place

@@ -24,14 +24,15 @@ def execution_of(
     counters = np.sum([w.counters for w in workers], axis=0)
     touched = np.any([w.touched for w in workers], axis=0)
     blocks = len(program.blocks)
-    by_block, own, guards = np.split(counters, [2 * blocks, 2 * blocks + len(program.accesses)])
+    ends = np.cumsum([2 * blocks, len(program.accesses), len(program.guards)])
+    by_block, own, guards, arrivals = np.split(counters, ends)
     by_block = by_block.reshape(blocks, 2)
     instructions = np.array([b.instructions for b in program.blocks], np.int64)
     return Execution(
         outputs=outputs,
         read=frozenset(r.name for r in device.regions if touched[r.window, 0]),
         written=frozenset(r.name for r in device.regions if touched[r.window, 1]),
-        warp_instructions=int(by_block[:, 0] @ instructions),
+        warp_instructions=int(by_block[:, 0] @ instructions + arrivals.sum()),
         thread_instructions=int(by_block[:, 1] @ instructions),
         sites=translation.sites,
         site_executions=_site_executions(translation, by_block, own),
@@ -39,6 +40,8 @@ def execution_of(
         block_places=translation.block_places,
         guard_executions=guards,
         guard_places=tuple(tuple(places) for places in program.guards),
+        arrivals=arrivals,
+        meeting_places=tuple(block.places[0] for block in program.meetings()),
         seconds=seconds,
         # Kernels that print run on one worker.
         printed=workers[0].host_calls.printed() if workers else Printed(),

@@ -236,6 +236,9 @@ class Block:
     """Where its first instruction comes from."""
     places: list[int] = field(default_factory=list)
     """PTX line, or offset of machine code, of each of its instructions."""
+    meets: bool = False
+    """Its first instruction is where lanes meet again: each group of them that arrives executes it,
+    and all go on together."""
 
     def successors(self) -> tuple[int, ...]:
         t = self.terminator
@@ -270,6 +273,10 @@ class Program:
     """Contents of :data:`placewise.execute.layout.TABLES_WINDOW`."""
     guards: list[list[int]] = field(default_factory=list)
     """For each counter of ``count`` nodes the places of the instructions that it counts for."""
+
+    def meetings(self) -> list[Block]:
+        """Blocks that begin where lanes meet again."""
+        return [b for b in self.blocks if b.meets]
 
     def barriers(self) -> list[Barrier]:
         """All barriers."""

@@ -47,6 +47,11 @@ class Execution:
     """(guards,) threads in which a guard predicate of machine code held, whole launch."""
     guard_places: tuple[tuple[int, ...], ...] = ()
     """For each of them the offsets of the instructions that it guards."""
+    arrivals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(places where lanes meet again,) groups of lanes that arrived there while others of their
+    warp waited: each executes that instruction once more than its block is."""
+    meeting_places: tuple[int, ...] = ()
+    """For each of them its instruction's offset of machine code."""
     printed: Printed = field(default_factory=Printed)
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""
@@ -66,6 +71,8 @@ class Execution:
             for place in places:
                 before = totals.get(place, (0, 0))
                 totals[place] = (before[0] + warps, before[1] + threads)
+        for place, more in zip(self.meeting_places, self.arrivals.tolist(), strict=True):
+            totals[place] = (totals[place][0] + more, totals[place][1])
         return tuple(
             InstructionCount(p, *totals[p], active.get(p, totals[p][1])) for p in sorted(totals)
         )

@@ -55,6 +55,7 @@ class Worker:
         self.translation = translation
         self.ctx = np.zeros(layout.SLOTS, np.int64)
         counters = 2 * len(program.blocks) + len(program.accesses) + len(program.guards)
+        counters += len(program.meetings())
         self.counters = np.zeros(counters, np.int64)
         self.touched = np.zeros((layout.WINDOWS, 2), np.uint8)
         self._tid = tid

@@ -98,6 +98,8 @@ def _go(s: State, group: list[tuple[int, str]], waiting: int) -> None:
         candidates |= 1 << target
         if s.waits >> target & 1:
             old = s.op(f"load i32, ptr %p{target}")
+            if target in s.meetings:
+                _count_meeting(s, target, old, mask)
             masks[target] = s.op(f"or i32 {old}, {mask}")
             s.do(f"store i32 {masks[target]}, ptr %p{target}")
     # Some lane is at one of the targets, unless all ended; nothing after the last comes next.
@@ -152,6 +154,14 @@ def count_exit(s: State, target: int, mask: str) -> None:
     active = s.call("i32", "llvm.ctpop.i32", ("i32", mask))
     s.count(2 * target, some)
     s.count(2 * target + 1, s.op(f"zext i32 {active} to i64"))
+
+
+def _count_meeting(s: State, target: int, old: str, mask: str) -> None:
+    """Lanes that arrive where others wait for them execute the instruction by which they meet,
+    which is counted with its block only once."""
+    others = s.op(f"icmp ne i32 {old}, 0")
+    both = s.op(f"and i1 {others}, {s.op(f'icmp ne i32 {mask}, 0')}")
+    s.count(s.meetings[target], s.op(f"zext i1 {both} to i64"))
 
 
 def _barrier(s: State, block: Block, t: Barrier) -> None:

@@ -37,6 +37,9 @@ def eligible(s: State, block: Block, wanted: list[Node]) -> bool:
         return False
     if block.number not in (t.taken, t.other) or block.number in s.flow.gives_way:
         return False
+    # Groups of lanes that arrive where all meet are counted by the warp's code only.
+    if exit_of(block) in s.meetings:
+        return False
     # Lanes that wait at blocks before this one would run first.
     if s.flow.pending[block.number] & (1 << block.number) - 1 or exit_of(block) < block.number:
         return False

@@ -149,6 +149,9 @@ class State(Values):
         """Bit set of registers that live across blocks."""
         for live in flow.live_in:
             self.live |= live
+        first = 2 * len(program.blocks) + len(program.accesses) + len(program.guards)
+        self.meetings = {b.number: first + k for k, b in enumerate(program.meetings())}
+        """Of blocks that begin where lanes meet again, the counter of groups that find others."""
         self.number = 0
         """The present block."""
         self.mask = ""

@@ -19,8 +19,13 @@ def warpsync(c: Context, i: Instruction) -> None:
     c.without_effect("ALL")
 
 
-def bsync(c: Context, _i: Instruction) -> None:
-    """BSYNC, ENDCOLLECTIVE: lanes meet again."""
+def bsync(c: Context, i: Instruction) -> None:
+    """BSYNC, ENDCOLLECTIVE: lanes meet again.
+
+    Where paths of lanes meet a block begins, with a BSYNC if they wait for one another there.
+    """
+    if i.parts[0] == "BSYNC" and c.b.block.instructions == 1:
+        c.b.block.meets = True
     c.without_effect("RECONVERGENT", "RELIABLE")
     c.members = ()
 
