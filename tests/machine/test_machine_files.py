@@ -70,12 +70,13 @@ def test_every_figure_has_a_source(name):
 @pytest.mark.parametrize("name", machine_names())
 def test_every_placement_makes_sense(name):
     machine = load_machine(name)
-    assert {s.letter for s in machine.spaces} <= set("GRTCS")
+    assert {s.letter for s in machine.spaces} <= set("GRLETCS")
     for space in machine.spaces:
         *caches, home = machine.levels(space.name)
         assert home.software_managed
         assert all(not cache.software_managed for cache in caches)
-        assert space.writable == (space.way in (Way.DIRECT, Way.KERNEL_BUFFER))
+        kept = space.way in (Way.DIRECT, Way.KERNEL_BUFFER) or space.hint is not None
+        assert space.writable == kept
     shared = machine.levels("shared")[-1]
     assert shared.size_bytes == machine.limits.shared_bytes_per_block
     assert machine.levels("constant")[-1].size_bytes == 65536
@@ -87,14 +88,14 @@ def test_every_placement_makes_sense(name):
         ("C1060", {"global": "GS", "texture": "T", "constant": "C"}),
         ("M2075", {"global": "GS", "texture": "T", "constant": "C"}),
         ("K20c", {"global": "GS", "texture": "RT", "constant": "C"}),
-        ("A100", {"global": "GRST", "constant": "C"}),
-        ("A4000", {"global": "GRST", "constant": "C"}),
-        ("RTX2080Ti", {"global": "GRST", "constant": "C"}),
-        ("RTX3090", {"global": "GRST", "constant": "C"}),
-        ("T1000", {"global": "GRST", "constant": "C"}),
-        ("V100", {"global": "GRST", "constant": "C"}),
-        ("H100", {"global": "GRST", "constant": "C"}),
-        ("H200", {"global": "GRST", "constant": "C"}),
+        ("A100", {"global": "EGLRST", "constant": "C"}),
+        ("A4000", {"global": "EGLRST", "constant": "C"}),
+        ("RTX2080Ti", {"global": "EGLRST", "constant": "C"}),
+        ("RTX3090", {"global": "EGLRST", "constant": "C"}),
+        ("T1000", {"global": "EGLRST", "constant": "C"}),
+        ("V100", {"global": "EGLRST", "constant": "C"}),
+        ("H100", {"global": "EGLRST", "constant": "C"}),
+        ("H200", {"global": "EGLRST", "constant": "C"}),
     ],
 )
 def test_data_paths(name, paths):

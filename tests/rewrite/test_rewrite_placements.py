@@ -33,9 +33,31 @@ def test_reachable_spaces_are_those_that_a_reader_expects(sample, machine):
         reachable = {
             space.name
             for space in machine.spaces
-            if space.way != use.present and source_obstacle(view, use.name, space.way) is None
+            if space.hint is None
+            and space.way != use.present
+            and source_obstacle(view, use.name, space.way) is None
         }
         assert reachable == set(sample.reachable[use.name].split()), use.name
+
+
+@pytest.mark.parametrize("hint", ["l2only", "streaming"])
+def test_all_that_is_loaded_can_be_hinted(sample, hint, machine):
+    """Whatever may be read-only, and what is written, too, if it has loads of its own."""
+    case = sample.make()
+    view = analyse_source(case)
+    space = machine.space(hint)
+    moved = {
+        use.name: hint
+        for use in view.arrays
+        if source_obstacle(view, use.name, space.way, writable=True) is None
+    }
+    readable = {a for a, spaces in sample.reachable.items() if "readonly" in spaces.split()}
+    assert readable <= set(moved)
+    if moved:
+        rewritten = rewrite(case, Placement.of(moved), machine, view)
+        loaded = any(p.kind == "load" for u in view.arrays if u.name in moved for p in u.accesses)
+        assert (space.intrinsic in rewritten.case.source) == loaded
+        compiles(rewritten.case)
 
 
 @pytest.mark.slow
@@ -79,7 +101,7 @@ def test_what_is_not_reachable_is_refused(sample, machine):
     view = analyse_source(case)
     for array, spaces in sample.reachable.items():
         for space in machine.spaces:
-            if space.name in spaces.split() or space.way == view.array(array).present:
+            if space.name in spaces.split() or space.way == view.array(array).present or space.hint:
                 continue
             with pytest.raises(UnsupportedError, match=f"'{array}' cannot be placed in"):
                 rewrite(case, Placement.of({array: space.name}), machine, view)

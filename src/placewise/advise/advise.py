@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from placewise.advise.advice import Advice, Option, RunFacts, Verification
+from placewise.advise.cache_hints import hinted
 from placewise.advise.finalists import finalists as best_ranked
 from placewise.advise.finalists import joined, operands, recommended, untimed_misses
 from placewise.advise.patterns import scattered
@@ -75,6 +76,7 @@ def advise(
     chosen = best_ranked(options, present, finalists)
     if present.rerun is not None:
         others = operands(prepared.legality, machine)
+        others += hinted(prepared.profile, prepared.legality, machine)
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
     _prove(chosen, options, prepared, present, progress)
     together = joined(options, prepared.legality)

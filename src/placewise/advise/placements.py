@@ -1,4 +1,4 @@
-"""Every legal placement of a kernel's arrays."""
+"""Every legal placement of a kernel's arrays, cache hints one by one and all at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,21 @@ from placewise.space import Placement
 
 
 def legal_placements(legality: Legality) -> Iterator[Placement]:
-    """All combinations of legal spaces that fit together, the present one first."""
-    spaces = [legality.spaces(array) for array in legality.arrays]
+    """All combinations of legal spaces that fit together, the present one first; then each cache
+    hint for each array alone and for all together, as hints change no more than what caches keep
+    and would multiply the combinations."""
+    spaces = [legality.searched(array) for array in legality.arrays]
     for combination in product(*spaces):
         placement = Placement(tuple(zip(legality.arrays, combination, strict=True)))
         if legality.fits(placement) is None:
             yield placement
+    for hint in (s.name for s in legality.machine.spaces if s.hint is not None):
+        can = [a for a, now in legality.present if hint in legality.spaces(a) and hint != now]
+        for moved in ([a] for a in can):
+            yield _with(legality.present, moved, hint)
+        if len(can) > 1:
+            yield _with(legality.present, can, hint)
+
+
+def _with(present: Placement, moved: list[str], space: str) -> Placement:
+    return Placement(tuple((a, space if a in moved else now) for a, now in present))

@@ -77,6 +77,14 @@ class Legality:
         legal = [c.space for c in self.choices if c.array == array and c.legal]
         return tuple(sorted(legal, key=lambda space: space != self.present[array]))
 
+    def searched(self, array: str) -> tuple[str, ...]:
+        """The same without cache hints, which are no place of their own: a model of the traffic of
+        memories ranks all others."""
+        present = self.present[array]
+        return tuple(
+            s for s in self.spaces(array) if s == present or self.machine.space(s).hint is None
+        )
+
     def reason(self, array: str, space: str) -> str | None:
         """Why ``array`` cannot live in ``space``, or None."""
         return self._by_key[array, space].reason
@@ -216,8 +224,15 @@ def in_words(amount: float) -> str:
 def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
     """Space that the compiled kernel has the array in (the direct one where the machine lacks the
     way)."""
-    ways = {space.way: space.name for space in reversed(machine.spaces)}
-    return ways.get(Way.INTRINSIC if read_only else use.present, ways[Way.DIRECT])
+    direct = next(s.name for s in machine.spaces if s.way is Way.DIRECT)
+    through = [s for s in machine.spaces if s.way is Way.INTRINSIC]
+    plain = next((s.name for s in through if s.hint is None), direct)
+    if read_only:
+        return plain
+    if use.present is not Way.INTRINSIC:
+        return direct
+    named = next((s.name for s in through if s.intrinsic == use.load_function), None)
+    return named or (plain if use.load_function in (None, "__ldg") else direct)
 
 
 def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[int, int]:
@@ -249,7 +264,7 @@ def _property(
         return "the kernel reads it; the memory is write-only"
     if home.dim not in (None, 1):
         return f"{space.name} memory is for arrays of {home.dim} dimensions; a pointer has one"
-    obstacle = source_obstacle(view, use.name, space.way)
+    obstacle = source_obstacle(view, use.name, space.way, writable=space.writable)
     if obstacle:
         return obstacle
     channels = texel(use.parameter.element_type)

@@ -120,8 +120,8 @@ def judged(
 
 
 def combinations(legality: Legality) -> int:
-    """Number of placements of legal choices, whether they fit together or not."""
-    return math.prod(len(legality.spaces(array)) for array in legality.arrays)
+    """Number of placements of legal choices that are searched, whether they fit together or not."""
+    return math.prod(len(legality.searched(array)) for array in legality.arrays)
 
 
 def _neighbours(table: CostTable, choice: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -31,7 +31,7 @@ class CostTable:
         reading: Reading | None = None,
     ) -> None:
         self.arrays = legality.arrays
-        self.options = tuple(legality.spaces(a) for a in self.arrays)
+        self.options = tuple(legality.searched(a) for a in self.arrays)
         self.present = tuple(
             spaces.index(legality.present[a])
             for a, spaces in zip(self.arrays, self.options, strict=True)

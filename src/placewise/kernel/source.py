@@ -161,7 +161,10 @@ class ArrayUse:
     tile_obstacle: str | None
     """Why there is no per-block tile (index depends on data, ...), where ``tile`` is None."""
     present: Way = Way.DIRECT
-    """How the source reaches it now: DIRECT, or INTRINSIC where every load is an ``__ldg``."""
+    """How the source reaches it now: DIRECT, or INTRINSIC where every load goes through the same
+    load function."""
+    load_function: str | None = None
+    """That function, such as ``__ldg``."""
     tokens: tuple[int, ...] = ()
     """Offsets of the parameter's name where it is used in the body."""
     aliases: tuple[Alias, ...] = ()
@@ -205,12 +208,19 @@ class SourceView:
         return {a.name: a for a in self.arrays}[name]
 
 
-def source_obstacle(view: SourceView, array: str, way: Way) -> str | None:
-    """Why the source's ``array`` cannot be reached in ``way``, or None where it can.
+def source_obstacle(
+    view: SourceView, array: str, way: Way, *, writable: bool = False
+) -> str | None:
+    """Why the source's ``array`` cannot be reached in ``way``, or None where it can. ``writable``:
+    loads of the space see what the kernel writes, as is so of cache hints.
 
     Raises KeyError for an unknown array.
     """
     use = view.array(array)
+    if way is Way.INTRINSIC and not writable:
+        line = next((a.line for a in use.accesses if a.kind != "load"), None)
+        if line is not None:
+            return f"written (line {line})"
     if way == use.present:
         return None
     obstacle = use.obstacle(way)

@@ -217,6 +217,8 @@ def _plain(text: str) -> str:
 
 _SPACES = """space global   G direct        <L1 L2 globalMem>      global   RW;
 space readonly R intrinsic     <L1 L2 globalMem>      global   R  intrinsic "__ldg";
+space l2only   L intrinsic     <L2 globalMem>         global   RW intrinsic "__ldcg";
+space streaming E intrinsic    <L1 L2 globalMem>      global   RW intrinsic "__ldcs";
 space texture  T binding       <L1 L2 textureMem>     global   R  declaration "cudaTextureObject_t" intrinsic "tex1Dfetch";
 space constant C host_buffer   <cL1 cL2 constantMem>  constant R  declaration "__constant__";
 space shared   S kernel_buffer <sharedMem>            global   RW declaration "__shared__";"""  # noqa: E501

@@ -352,6 +352,13 @@ class _Writer:
                 "readonly", "R", "intrinsic", (*through, home), "global", "R", intrinsic="__ldg"
             ),
             SpaceEntry(
+                "l2only", "L", "intrinsic", (Level("L2"), home), "global", "RW", intrinsic="__ldcg"
+            ),
+            SpaceEntry(
+                "streaming", "E", "intrinsic", (*through, home), "global", "RW",
+                intrinsic="__ldcs",
+            ),
+            SpaceEntry(
                 "texture", "T", "binding", (*through, texture), "global", "R",
                 "cudaTextureObject_t", "tex1Dfetch",
             ),

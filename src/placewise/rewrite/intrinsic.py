@@ -13,16 +13,18 @@ _DEFAULT = "__ldg"
 
 
 def place_intrinsic(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
-    """Wrap every load of the array in the space's load function."""
+    """Wrap every load of the array in the space's load function; its stores and updates stay as
+    they are."""
     function = space.intrinsic or _DEFAULT
-    for place in use.accesses:
+    loads = [place for place in use.accesses if place.kind == "load"]
+    for place in loads:
         if place.intrinsic is not None:
             name_end = place.outer_start + len(place.intrinsic)
             draft.text.replace(place.outer_start, name_end, function)
             continue
         draft.text.replace(place.start, place.member_end, _wrapped(place, function))
     draft.notes.append(f"{use.name}: {space.name} ({function})")
-    draft.edits.append(f"{use.name}: {len(use.accesses)} loads through {function}")
+    draft.edits.append(f"{use.name}: {len(loads)} loads through {function}")
 
 
 def _wrapped(place: AccessPlace, function: str) -> Callable[[Render], str]:

@@ -53,7 +53,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         use = _use(view, array, case)
         if _is_there(use, space):
             continue
-        obstacle = source_obstacle(view, array, space.way)
+        obstacle = source_obstacle(view, array, space.way, writable=space.writable)
         if obstacle is not None:
             raise UnsupportedError(
                 f"array '{array}' cannot be placed in {space_name}: {obstacle}",

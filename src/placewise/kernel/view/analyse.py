@@ -14,7 +14,8 @@ from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.values import Values
 from placewise.space import Way
 
-_READ_ONLY_WAYS = (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER)
+_NEVER_WRITTEN = (Way.BINDING, Way.HOST_BUFFER)
+_READ_ONLY_WAYS = (Way.INTRINSIC, *_NEVER_WRITTEN)
 _TEXELS = 1 << 27
 """Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
 Specifications: 2^27 or 2^28)."""
@@ -97,7 +98,8 @@ def _array_use(
     obstacles = _obstacles(kernel, parameter, uses, places, elements)
     written = any(p.kind != "load" for p in places)
     found = _tile(kernel, uses, values, elements, parameter.element_bytes, launch, written)
-    own_ldg = bool(loads) and all(p.intrinsic == "__ldg" for p in loads)
+    functions = {p.intrinsic for p in loads}
+    own = functions.pop() if len(functions) == 1 else None
     return ArrayUse(
         parameter=parameter,
         read=any(p.kind != "store" for p in places),
@@ -106,7 +108,8 @@ def _array_use(
         obstacles=tuple(obstacles.items()),
         tile=found.tile,
         tile_obstacle=found.obstacle,
-        present=Way.INTRINSIC if own_ldg else Way.DIRECT,
+        present=Way.INTRINSIC if own else Way.DIRECT,
+        load_function=own,
         tokens=tuple(sorted(uses.variables[0].tokens)),
         aliases=uses.aliases(),
         reassigned=uses.variables[0].changed is not None,
@@ -137,8 +140,10 @@ def _obstacles(
     obstacles = dict(uses.obstacles)
     written = next((p for p in places if p.kind != "load"), None)
     if written is not None:
-        for way in _READ_ONLY_WAYS:
+        for way in _NEVER_WRITTEN:
             obstacles.setdefault(way, f"written (line {written.line})")
+        if not any(p.kind == "load" for p in places):
+            obstacles.setdefault(Way.INTRINSIC, "the kernel only writes to it")
     if not places:
         for way in (*_READ_ONLY_WAYS, Way.KERNEL_BUFFER):
             obstacles.setdefault(way, "never accessed in the kernel's body")

@@ -1,0 +1,118 @@
+"""Cache hints from the search to the proof: two long streams beside a table that L1 could keep."""
+
+import numpy as np
+import pytest
+
+from placewise.advise import advise, legal_placements, prepare
+from placewise.advise.cache_hints import hinted
+from placewise.advise.moved_counters import predict_moved_counters
+from placewise.errors import UnsupportedError
+from placewise.kernel.make_case import make_case
+from placewise.kernel.view import analyse_source
+from placewise.machine import load_machine
+from placewise.rewrite import rewrite
+from placewise.space import Placement
+
+SOURCE = """
+extern "C" __global__ void lookup(const int *index, const float *weight, const float *table,
+                                  float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = weight[i] * table[index[i]];
+}
+"""
+READ = "lts__t_sectors_op_read.sum"
+HIT = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
+
+
+def lookup(table, source=SOURCE, n=1 << 18):
+    rng = np.random.default_rng(0)
+    arguments = [
+        rng.integers(0, table, n, dtype=np.int32),
+        rng.random(n, dtype=np.float32),
+        rng.random(table, dtype=np.float32),
+        np.zeros(n, np.float32),
+        np.int32(n),
+    ]
+    return make_case("lookup", source, arguments, block=256, problem=n)
+
+
+@pytest.fixture(scope="module")
+def advised():
+    return advise(lookup(1 << 15), "A100", finalists=1)
+
+
+def placed(advice, space):
+    moves = tuple((a, "global", space) for a in ("index", "weight"))
+    present = advice.present.placement
+    return next(o for o in advice.options if o.placement.moved(present) == moves)
+
+
+@pytest.mark.parametrize(("space", "function"), [("l2only", "__ldcg"), ("streaming", "__ldcs")])
+def test_streams_are_hinted_timed_and_proven(advised, space, function):
+    option = placed(advised, space)
+    assert option.proven
+    assert option.rerun is not None
+    source = option.rewritten.case.source
+    assert f"{function}(&weight[i]) * table[{function}(&index[i])]" in source
+
+
+def test_hints_do_not_multiply_the_search(advised):
+    assert advised.placements == len({"global", "readonly", "texture", "shared"}) ** 2 * 3 * 2
+    prepared = prepare(lookup(1 << 15), load_machine("A100"))
+    listed = list(legal_placements(prepared.legality))
+    assert len(listed) == len(set(listed))
+    hints = {"l2only", "streaming"}
+    alone = [p for p in listed if hints & {space for _, space in p}]
+    # Each for three arrays and for all of them; what is only written has nothing to hint.
+    assert len(alone) == 2 * (3 + 1)
+
+
+def test_no_hint_where_nothing_could_gain():
+    """A table that L1 keeps beside the streams, and one that it could not keep alone."""
+    for table in (1 << 8, 1 << 22):
+        prepared = prepare(lookup(table), load_machine("A100"))
+        assert hinted(prepared.profile, prepared.legality, prepared.machine) == []
+
+
+@pytest.mark.parametrize("space", ["l2only", "streaming"])
+@pytest.mark.parametrize("retarget", [False, True], ids=["rewritten", "retargeted"])
+def test_counters_of_the_table_gain(space, retarget):
+    both = predict_moved_counters(
+        lookup(3 << 12, n=1 << 19), "T1000", {"index": space, "weight": space}, retarget=retarget
+    )
+    before, after = (
+        {m.name: m.value for m in report.metrics} for report in (both.present, both.moved)
+    )
+    assert after[READ] < 0.8 * before[READ]
+    if not retarget:
+        assert after[HIT] > before[HIT]
+        assert after["smsp__inst_executed.sum"] == before["smsp__inst_executed.sum"]
+
+
+def test_past_l1_every_sector_is_asked_of_l2():
+    n = 1 << 14
+    both = predict_moved_counters(lookup(1 << 8, n=n), "A100", {"table": "l2only"})
+    before, after = (
+        {m.name: m.value for m in report.metrics} for report in (both.present, both.moved)
+    )
+    assert HIT in before
+    assert HIT not in after, "nothing is found there, so the counter is left out"
+
+
+def test_what_the_kernel_writes_too_can_be_hinted_but_not_made_read_only():
+    source = SOURCE.replace("out[i] =", "out[i] = out[i] +")
+    case = lookup(1 << 8, source)
+    machine, view = load_machine("A100"), analyse_source(case)
+    text = rewrite(case, Placement.of({"out": "l2only"}), machine, view).case.source
+    assert "out[i] = __ldcg(&out[i]) + weight[i]" in text
+    with pytest.raises(UnsupportedError, match="written"):
+        rewrite(case, Placement.of({"out": "readonly"}), machine, view)
+
+
+def test_hints_in_the_source_are_where_the_array_is():
+    source = SOURCE.replace("weight[i] *", "__ldcs(&weight[i]) *")
+    prepared = prepare(lookup(1 << 8, source), load_machine("A100"))
+    assert prepared.legality.present["weight"] == "streaming"
+    assert prepared.legality.present["index"] == "global"
+    old = prepare(lookup(1 << 8, source), load_machine("K20c"))
+    assert old.legality.present["weight"] == "global"
