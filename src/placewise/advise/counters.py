@@ -80,6 +80,7 @@ def predict_counters(
         chosen,
         placement=seen_in,
         records=records,
+        slices=True,
         instruction_limit=instruction_limit,
         progress=lambda done, total: progress("running blocks", done, total),
     )

@@ -14,6 +14,7 @@ from placewise.machine.settings import (
     bytes_per_cycle,
     count,
     cycles,
+    parity,
     read_settings,
     share,
     shares,
@@ -77,6 +78,13 @@ def _contradiction(detail: MemoryDetail) -> str | None:
         return "policy = weighted and way_probabilities belong together"
     if detail.way_probabilities and len(detail.way_probabilities) != detail.ways:
         return "way_probabilities needs one figure for each of the ways"
+    if detail.slice_hashes and detail.slices not in (None, 1 << len(detail.slice_hashes)):
+        return f"{len(detail.slice_hashes)} slice lines tell {1 << len(detail.slice_hashes)} apart"
+    line = detail.line_bytes or 1
+    if any(mask & (line - 1) for mask in detail.slice_hashes):
+        return "a line lies in one slice: bits within it do not tell which"
+    if detail.slices and detail.partitions and detail.slices % detail.partitions:
+        return "partitions must have as many slices each"
     if detail.carve_outs_bytes and not detail.unified_bytes:
         return "carve_outs needs unified, the size of the whole array"
     if detail.unified_bytes and max(detail.carve_outs_bytes, default=0) > detail.unified_bytes:
@@ -97,7 +105,9 @@ _SETTINGS: Mapping[str, Kind] = {
     "writes": Kind("writes", word, "writes = through;", words=("through", "back")),
     "write_miss": Kind("write_miss", word, "write_miss = bypass;", words=("allocate", "bypass")),
     "slices": Kind("slices", count, "slices = 80;"),
+    "slice": Kind("slice_hashes", parity, "slice = <8 17>;", (), repeats=True),
     "partitions": Kind("partitions", count, "partitions = 2;"),
+    "far_lines": Kind("far_lines", word, "far_lines = kept;", words=("kept", "left")),
     "unified": Kind("unified_bytes", size, "unified = 192 KB;"),
     "carve_outs": Kind("carve_outs_bytes", sizes, "carve_outs = <0 8 16 32 64> KB;", ()),
     "holds": Kind("holds", word, "holds = instructions;", words=("instructions",)),

@@ -41,6 +41,7 @@ _DETAIL = {
     "bytes_per_cycle": ("bandwidth", "B/clk"),
     "conflict_cycles": ("conflict", "clk"),
     "far_latency_cycles": ("far_latency", "clk"),
+    "slice_hashes": ("slice", ""),
     "near_bytes": ("near", "B"),
     "background_gb_per_s": ("background", "GB/s"),
 }
@@ -75,7 +76,7 @@ _DRAM = {
     "miss_ns": ("miss", "ns"),
     "conflict_ns": ("conflict", "ns"),
 }
-_HASHES = ("bank_hashes", "channel_hashes")
+_HASHES = ("bank_hashes", "channel_hashes", "slice_hashes")
 
 
 def figures(machine: Machine) -> tuple[Figure, ...]:

@@ -46,7 +46,13 @@ class MemoryDetail:
     write_miss: str | None = None
     """``allocate`` or ``bypass``."""
     slices: int | None = None
+    """Parts of a cache of the die that lines are spread over."""
+    slice_hashes: tuple[int, ...] = ()
+    """Masks of address bits whose parities are the bits of a line's slice, the lowest first."""
     partitions: int | None = None
+    """Of a cache of the die: halves, say, each near to as many SMs and made of as many slices."""
+    far_lines: str | None = None
+    """``kept`` where the partition near an SM keeps lines that belong to another one, too."""
     unified_bytes: int | None = None
     """Size of the array that the cache shares with shared memory."""
     carve_outs_bytes: tuple[int, ...] = ()

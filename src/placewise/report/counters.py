@@ -14,6 +14,7 @@ from rich.text import Text
 from placewise.advise.counters import CounterReport
 from placewise.memory.simulate.dram import BankTraffic
 from placewise.memory.simulate.metrics import Metric, in_order, metrics_by_array, metrics_by_line
+from placewise.memory.simulate.slices import SliceTraffic
 from placewise.report.source_lines import SourceLines, short
 
 COUNTERS_SCHEMA_VERSION = 1
@@ -252,10 +253,22 @@ def counters_document(
             {"name": c.name, "lines_asked": c.asked.value, "lines_missed": c.missed.value}
             for c in run.traffic.constant_caches
         ],
+        "l2_slices": _slice_document(run.traffic.slices),
         "tlbs": [asdict(level) for level in run.traffic.tlbs],
         "dram_banks": _bank_document(run.traffic.banks),
         "notes": list(report.notes),
     }
+
+
+def _slice_document(slices: SliceTraffic | None) -> dict[str, Any] | None:
+    """Sectors asked of each slice by loads, stores and atomics of the blocks traced."""
+    if slices is None:
+        return None
+    kinds = ("loads", "stores", "atomics")
+    crossed = (
+        None if slices.crossed is None else dict(zip(kinds, slices.crossed.tolist(), strict=True))
+    )
+    return {**dict(zip(kinds, slices.sectors.T.tolist(), strict=True)), "crossed": crossed}
 
 
 def _bank_document(banks: BankTraffic | None) -> dict[str, list[float]] | None:

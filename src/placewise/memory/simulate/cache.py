@@ -251,7 +251,7 @@ def drawn_way(bits_: Any, ways: Int) -> Int:
 
 
 @inlined
-def _way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
+def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
     """The first way of a set that holds a line, or nothing (EMPTY); -1 where none does."""
     at = np.int64(0)
     found = equal16(tags, first, np.int32(line))
@@ -266,7 +266,7 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
     """Way of a set that a new line gets."""
     if g.policy <= FIFO:
         return np.int64(g.ways - 1)
-    way = _way_of(c.tags, first, g.lanes, EMPTY)
+    way = way_of(c.tags, first, g.lanes, EMPTY)
     if way >= 0:
         return way
     if g.policy == PLRU:
@@ -295,7 +295,7 @@ def _push(words: Any, first: Int, value: Int, way: Int) -> None:
 @inlined
 def is_held(c: Caches, g: Shape, line: Int) -> bool:
     """Whether the first instance of a cache has a line."""
-    return bool(_way_of(c.tags, g.first_way + set_of(g, line) * g.lanes, g.lanes, line) >= 0)
+    return bool(way_of(c.tags, g.first_way + set_of(g, line) * g.lanes, g.lanes, line) >= 0)
 
 
 @inlined
@@ -327,7 +327,7 @@ def access_line(
     first = g.first_way + place * g.lanes
     out = np.int64(0)
     victim = np.int64(EMPTY)
-    way = _way_of(c.tags, first, g.lanes, line)
+    way = way_of(c.tags, first, g.lanes, line)
     found = way >= 0
     held = np.int64(0)
     if found:
@@ -337,7 +337,7 @@ def access_line(
             return wanted, np.int64(0), out, victim
         way = _replaced(c, g, instance, row, first)
         if kind & FIRST_OUT and g.policy <= FIFO:
-            empty = _way_of(c.tags, first, g.lanes, EMPTY)
+            empty = way_of(c.tags, first, g.lanes, EMPTY)
             way = empty if empty >= 0 else way
         at = np.uintp(first + way)
         victim = np.int64(c.tags[at])

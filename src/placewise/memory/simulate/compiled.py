@@ -18,7 +18,7 @@ from numba import carray, cfunc, from_dtype, njit, types
 from numpy.typing import NDArray
 
 from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate import cache, dram, l2, merging, tlb
+from placewise.memory.simulate import arrivals, cache, dram, l2, merging
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.forms import FORM
@@ -142,9 +142,9 @@ def _entries(version: int) -> tuple[Any, ...]:
             l2.run_l2(*arguments)
 
     @njit(cache=True, nogil=True, _nrt=False)
-    def run_tlbs(*arguments: Any) -> None:
+    def run_arrivals(*arguments: Any) -> None:
         if version:
-            tlb.run_tlbs(*arguments)
+            arrivals.run_arrivals(*arguments)
 
     @njit(cache=True, nogil=True, _nrt=False)
     def run_banks(*arguments: Any) -> None:
@@ -160,9 +160,9 @@ def _entries(version: int) -> tuple[Any, ...]:
         if version:
             merging.count_neighbours(*arguments)
 
-    return sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed, count_neighbours
+    return sort_segments, run_sms, run_l2, run_arrivals, run_banks, lines_missed, count_neighbours
 
 
-sort_segments, run_sms, run_l2, run_tlbs, run_banks, lines_missed, count_neighbours = _entries(
+sort_segments, run_sms, run_l2, run_arrivals, run_banks, lines_missed, count_neighbours = _entries(
     _VERSION
 )

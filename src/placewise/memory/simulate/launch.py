@@ -50,15 +50,17 @@ def simulate_launch(
     *,
     placement: Mapping[str, str] | None = None,
     records: int = RECORDS,
+    slices: bool = False,
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulatedLaunch:
     """Execute ``kernel``, its machine code where that can be, and simulate the memory of
     ``machine``.
 
-    About ``records`` warp accesses are traced; larger launches are sampled in waves. ``progress``
-    is called with blocks finished and blocks in all. Raises CaseError where not even one block
-    fits an SM, and what :func:`placewise.execute.execute` raises.
+    About ``records`` warp accesses are traced; larger launches are sampled in waves. With
+    ``slices`` the traffic of L2 is told apart by slice, where the machine's file knows them.
+    ``progress`` is called with blocks finished and blocks in all. Raises CaseError where not even
+    one block fits an SM, and what :func:`placewise.execute.execute` raises.
     """
     facts = read_cubin(kernel.cubin, kernel.entry) if kernel.cubin is not None else None
     static = facts.static_shared_bytes if facts else kernel.static_shared_bytes
@@ -79,7 +81,7 @@ def simulate_launch(
     def once(chosen: Kernel) -> SimulatedLaunch:
         bursts = first_of_bursts(machine_code(chosen).instructions) if chosen.machine_code else None
         of_code = replace(launch_facts, bursts=bursts)
-        system = MemorySystem(of_code, machine, placement=placement, records=records)
+        system = MemorySystem(of_code, machine, placement=placement, records=records, slices=slices)
         # One worker delivers blocks in ascending order; the memory system has the other core.
         execution = execute(
             chosen,

@@ -27,6 +27,7 @@ from placewise.memory.simulate.parts import (
 )
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.requests import LOAD, STORE, Pairs
+from placewise.memory.simulate.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.sm_caches import new_room
 from placewise.memory.simulate.tlb import TlbTraffic, new_tlbs, tlb_traffic
 
@@ -48,9 +49,11 @@ class Levels:
         *,
         constant: bool = False,
         evicts_first: bool = False,
+        slices: bool = False,
     ) -> None:
         """``constant``: there are loads that go through caches of constant memory;
-        ``evicts_first``: loads whose lines are to be driven out before others."""
+        ``evicts_first``: loads whose lines are to be driven out before others; ``slices``: what the
+        cache of the die is asked is told apart by its slices."""
         h, sms = hierarchy, machine.processor.sms
         self._cut, self._pairs = cut, pairs
         self._per_line = h.line_bytes // h.sector_bytes
@@ -75,6 +78,7 @@ class Levels:
         self._banks = new_banks(machine.dram)
         self._logs = [new_log(0) for _ in range(2)]
         self._tlbs = new_tlbs(machine, h.line_bytes, len(pairs.rows), seed)
+        self._slices = new_slices(machine, h if slices else None, seed)
         count = len(pairs.rows)
         own = h.constant if constant else ()
         self._constant = new_constant_caches(own, sms, *lines, count)
@@ -133,7 +137,7 @@ class Levels:
             self._at_once(last_cache, len(self._last))
         else:
             self._count_missed(wave)
-        self._translate(wave)
+        self._arrive(wave)
         if self._banks:
             cp.run_banks(*self._logs, self._banks, cut.line_shift, cut.sector_shift)
         self._rounds += int(self._missed.rounds.max())
@@ -155,11 +159,12 @@ class Levels:
         for job in jobs:
             job.result()
 
-    def _translate(self, wave: wv.Wave) -> None:
-        if self._tlbs:
+    def _arrive(self, wave: wv.Wave) -> None:
+        """Address translation and slices, where they are known."""
+        if len(self._tlbs.level) or self._slices.facts.any():
             m = self._missed
             room = np.empty(m.length.size, np.int64)
-            cp.run_tlbs(m.part, m.end, m.length, wave.sm_part, self._tlbs, room)
+            cp.run_arrivals(m, wave.sm_part, self._pairs, self._tlbs, self._slices, room)
 
     def close(self) -> None:
         """Nothing more will be run."""
@@ -222,7 +227,12 @@ class Levels:
     @property
     def tlbs(self) -> tuple[TlbTraffic, ...]:
         """What each TLB level was asked."""
-        return tlb_traffic(self._machine, self._tlbs) if self._tlbs else ()
+        return tlb_traffic(self._machine, self._tlbs)
+
+    @property
+    def slices(self) -> SliceTraffic | None:
+        """What the slices of the cache of the die were asked; None where nobody wants to know."""
+        return slice_traffic(self._slices)
 
     @property
     def held(self) -> float:

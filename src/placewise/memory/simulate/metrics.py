@@ -6,13 +6,16 @@ warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
+
+import numpy as np
 
 from placewise.kernel.machine_code import machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.slices import SliceTraffic
 from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 
@@ -72,6 +75,7 @@ def launch_metrics(
     others = traffic.instructions.sectors(launches) * traffic.sector_bytes / NCU_SECTOR
     others += _background_sectors(run.machine, microseconds or 0.0)
     metrics = [m._replace(value=m.value + others) if m.name == _L2_READ else m for m in metrics]
+    metrics += _slice_metrics(run.traffic.slices, {m.name: m.value for m in metrics})
     if written.value:
         error = written.error * per_sector
         metrics.append(Metric("dram__sectors_write.sum", written.value * per_sector, error))
@@ -84,6 +88,36 @@ def launch_metrics(
     metrics.append(Metric("sm__maximum_warps_per_active_cycle_pct", occupied))
     metrics.append(Metric(WARPS_ACTIVE, occupied, bound=True))
     return tuple(sorted(metrics, key=lambda m: _unit(m.name)))
+
+
+_OF_KIND = (("read",), ("write",), ("atom", "red"))
+"""Operations of loads, stores and atomics, as metrics of L2 name them."""
+_L2_FABRIC = "lts__t_sectors_srcunit_ltcfabric.sum"
+
+
+def _slice_metrics(slices: SliceTraffic | None, sums: Mapping[str, float]) -> list[Metric]:
+    """What the average, the busiest and the idlest slice of L2 is asked, and what crosses between
+    its partitions. ``sums`` are counters of all slices: those of the part traced have shares of
+    them, and what is read by others than the kernel's accesses is taken to be spread alike.
+    """
+    if slices is None:
+        return []
+    totals = [sum(sums.get(f"lts__t_sectors_op_{op}.sum", 0.0) for op in ops) for ops in _OF_KIND]
+    counted = slices.sectors.sum(axis=0)
+    scale = np.divide(totals, counted, out=np.zeros(len(totals)), where=counted > 0)
+    each = slices.sectors * scale
+    found = []
+    for name, amounts in (
+        ("lts__t_sectors", each.sum(axis=1)),
+        ("lts__t_sectors_op_read", each[:, 0]),
+        ("lts__t_sectors_op_write", each[:, 1]),
+    ):
+        if amounts.any():
+            rollups = ("avg", amounts.mean()), ("max", amounts.max()), ("min", amounts.min())
+            found += [Metric(f"{name}.{rollup}", float(value)) for rollup, value in rollups]
+    if slices.crossed is not None:
+        found.append(Metric(_L2_FABRIC, float(slices.crossed @ scale)))
+    return found
 
 
 def in_order(names: Iterable[str]) -> list[str]:

@@ -93,12 +93,16 @@ class MemorySystem:
         placement: Mapping[str, str] | None = None,
         records: int = RECORDS,
         seed: int = 1,
+        slices: bool = False,
     ) -> None:
+        """``slices``: count what each slice of the cache of the die is asked, too, where the
+        machine's file says how many it has."""
         self._facts = facts
         self._machine = machine
         self._placement = dict(placement or {})
         self._caches: Hierarchy = hierarchy(machine, facts.occupancy, facts.shared_bytes)
         self._seed = seed
+        self._slices = slices
         self._budget = records
         self._wave = -1
         self._words: NDArray[np.int64] | None = None
@@ -165,7 +169,7 @@ class MemorySystem:
         evicts_first = bool((self._rules.route >= rq.EVICT_FIRST).any())
         self._levels = Levels(
             self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
-            evicts_first=evicts_first,
+            evicts_first=evicts_first, slices=self._slices,
         )  # fmt: skip
         self._buffer = new_buffer(self._per_wave)
         self._seat_blocks(0)
@@ -414,6 +418,7 @@ class MemorySystem:
             sector_bytes=self._caches.sector_bytes,
             banks=self._levels.banks,
             tlbs=self._levels.tlbs,
+            slices=self._levels.slices,
             constant_fill=ConstantFill(*fill),
         )
 

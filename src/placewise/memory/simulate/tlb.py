@@ -62,14 +62,12 @@ def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
     )
 
 
-def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs | None:
-    """Empty levels; None where the machine has none that is known."""
+def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs:
+    """Empty levels, as many as are known of the machine."""
     levels = simulated_tlbs(machine)
-    if not levels:
-        return None
     shared = {"sm": 1, "tpc": machine.processor.sms_per_tpc, "die": machine.processor.sms}
     geometries: list[Geometry] = []
-    rows = []
+    rows: list[list[int]] = []
     for t in levels:
         by = shared[t.scope or "die"]
         ways = t.ways or (t.entries or 1,)
@@ -79,9 +77,12 @@ def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs |
         geometries += [Geometry(instances, 1, n, t.policy or "lru") for n in ways]
     counts = np.zeros(len(levels), np.int64)
     return Tlbs(
-        new_caches(geometries, seed), np.array(rows, np.int64), counts, counts.copy(),
+        new_caches(geometries, seed),
+        np.array(rows, np.int64).reshape(-1, 4),
+        counts,
+        counts.copy(),
         np.zeros(pairs, np.int64),
-    )  # fmt: skip
+    )
 
 
 def tlb_traffic(machine: Machine, tlbs: Tlbs) -> tuple[TlbTraffic, ...]:
@@ -93,48 +94,12 @@ def tlb_traffic(machine: Machine, tlbs: Tlbs) -> tuple[TlbTraffic, ...]:
 
 
 @apart
-def run_tlbs(
-    part: NDArray[np.int64],
-    end: NDArray[np.int32],
-    length: NDArray[np.int64],
-    sm_part: NDArray[np.int64],
-    tlbs: Tlbs,
-    at: NDArray[np.int64],
-) -> None:
-    """Translate what all SMs passed on, in the order of rounds, within a round by SM.
-
-    ``part``, ``end`` and ``length`` are those of
-    :class:`placewise.memory.simulate.passed_on.Missed`, ``sm_part`` is the wave's; ``at`` (shares *
-    SMs,) is room to work in.
-    """
-    shares, sms = length.shape
-    size = part.shape[0] // shares
-    left = np.int64(0)
-    for share in range(shares):
-        for sm in range(sms):
-            at[share * sms + sm] = share * size + sm_part[sm]
-            left += length[share, sm]
-    round_ = np.int64(0)
-    while left:
-        for sm in range(sms):
-            for share in range(shares):
-                k = share * sms + sm
-                i = at[k]
-                first = share * size + sm_part[sm]
-                if i == first + length[share, sm]:
-                    continue
-                stop = first + end[first + round_]
-                while i < stop:
-                    _translate(tlbs, sm, part[i])
-                    i += 1
-                left -= i - at[k]
-                at[k] = i
-        round_ += 1
-
-
-@apart
-def _translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
+def translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
+    """Ask for the page of a part that an SM passes on, level after level; none where there is
+    none."""
     level, levels = np.int64(0), tlbs.level.shape[0]
+    if not levels:
+        return
     line = part >> LINE_BIT
     missing = np.int64(1)
     while missing and level < levels:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from placewise.execute.trace import Site
 from placewise.machine.machine import Memory
 from placewise.memory.simulate.dram import BankTraffic
+from placewise.memory.simulate.slices import SliceTraffic
 from placewise.memory.simulate.tlb import TlbTraffic
 from placewise.memory.transactions import evaluate
 
@@ -133,6 +134,9 @@ class Traffic:
     tlbs: tuple[TlbTraffic, ...] = ()
     """What each level of address translation was asked in the part traced."""
     constant_fill: ConstantFill = NO_FILL
+    slices: SliceTraffic | None = None
+    """What the slices of the cache of the die were asked in the part traced; None where nobody
+    wanted to know, or the machine's file does not say how many there are."""
 
     @property
     def shared_wavefronts(self) -> float:
