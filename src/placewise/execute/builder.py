@@ -100,9 +100,15 @@ class Builder:
         """A node that stays where it is."""
         return self._append(op, type_, args, attr)
 
+    @property
+    def next_site(self) -> int:
+        """Number of the next memory node's access."""
+        return len(self.accesses)
+
     def access(self, op: str, type_: str, access: Access, *args: Node) -> Node:
         """A memory node; gives the access its site number."""
-        numbered = replace(access, site=len(self.accesses))
+        site = self.next_site
+        numbered = access if access.site == site else replace(access, site=site)
         self.accesses.append(numbered)
         return self._append(op, type_, args, numbered)
 

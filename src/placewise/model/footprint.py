@@ -40,6 +40,8 @@ def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic
 
 def _less(t: SiteTraffic, share: float) -> SiteTraffic:
     """Only a share of the sectors from DRAM, the others found in L2."""
+    if share == 1.0:
+        return t
     fetched = t.dram_sectors.value * share
     hits = t.l2_hits.value + t.dram_sectors.value - fetched
     return replace(

@@ -28,6 +28,7 @@ from placewise.kernel.sass import (
 
 _PREDICATES = ("P", "UP")
 _DATA = ("R", "UR")
+_SUFFIXED = (Register, Constant)
 
 
 def is_predicate(operand: Operand) -> bool:
@@ -141,7 +142,7 @@ class Context(Shorthand):
 
     def _signs(self, operand: Operand, *, absolute: bool = False) -> None:
         """Refuse what was not asked for."""
-        if isinstance(operand, Register | Constant) and operand.suffixes:
+        if isinstance(operand, _SUFFIXED) and operand.suffixes:
             self.refuse(f"operand suffix '{operand.suffixes[0]}'")
         if not absolute and getattr(operand, "absolute", False):
             self.refuse("the magnitude of an integer operand")
@@ -252,6 +253,7 @@ class Context(Shorthand):
             place=self.place,
             offset=offset,
             operation=operation,
+            site=self.b.next_site,
         )
 
     def guards(self) -> tuple[Node, ...]:

@@ -19,7 +19,8 @@ class Guarded:
     """Address nodes of one program; those that are made here are none of its blocks'."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Node, Node], Node] = {}
+        self._known: dict[Node, dict[Node, Node]] = {}
+        """By guard: what a node is where that holds."""
         self._of_unknown: dict[Node, bool] = {}
         self._implied: dict[Node, dict[Node, bool]] = {}
 
@@ -28,36 +29,38 @@ class Guarded:
         it gives. The result has new nodes among its arguments wherever that changes something."""
         if not self._is_of_unknown(address):
             return address
-        known = self._known
+        known = self._known.setdefault(guard, {})
         holds = self._implications(guard)
         stack = [address]
         looked_at = 0
         while stack:
             n = stack[-1]
-            if (guard, n) in known:
+            if n in known:
                 stack.pop()
                 continue
             looked_at += 1
             if looked_at > _DEEPEST:
                 return address
             needed = self._needed(n, holds)
-            missing = [a for a in needed if (guard, a) not in known]
+            missing = [a for a in needed if a not in known]
             if missing:
                 stack += missing
                 continue
             stack.pop()
-            found = [known[guard, a] for a in needed]
+            found = tuple([known[a] for a in needed])
             if n.op == "select" and len(needed) == 1:
-                known[guard, n] = found[0]
-            elif all(new is old for new, old in zip(found, needed, strict=True)):
-                known[guard, n] = n
+                known[n] = found[0]
+            elif found == needed:
+                known[n] = n
             else:
-                known[guard, n] = Node(n.op, n.type, tuple(found), n.attr, n.number)
-        return known[guard, address]
+                known[n] = Node(n.op, n.type, found, n.attr, n.number)
+        return known[address]
 
     def _is_of_unknown(self, address: Node) -> bool:
         """Whether anything that may be unknown goes into ``address``."""
         known = self._of_unknown
+        if address in known:
+            return known[address]
         work = [address]
         while work:
             n = work[-1]

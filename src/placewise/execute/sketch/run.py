@@ -8,7 +8,7 @@ its block can go on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -196,6 +196,8 @@ class _Run:
         self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
         self.accesses: list[Accesses] = []
         self.recorded = [0] * len(program.accesses)
+        self._last_mask: NDArray[np.bool_] | None = None
+        self._last_part = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def go(self) -> None:
         """Run all lanes to their end."""
@@ -309,9 +311,9 @@ class _Run:
             used = {n, *n.args}
             if n.op in MEMORY:
                 used.add(self.relevant.address(n))
-            last = tuple(used - seen)
+            last = tuple([a for a in used if a not in seen])
             seen |= used
-            found.append(replace(step, last=last))
+            found.append(_Step(n, step.call, last))
         return found[::-1]
 
     def _memory_call(self, n: Node, access: Access) -> Callable[[_Run, NDArray[np.bool_]], None]:
@@ -334,10 +336,8 @@ class _Run:
         return call
 
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
-        took_part = mask.any(axis=1)
-        counts = self.site_executions[:, access.site]
-        counts += np.bincount(self.block_of_warp, took_part, len(counts)).astype(np.int64)
-        warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
+        counted, warps = self._taking_part(mask)
+        self.site_executions[:, access.site] += counted
         if not len(warps) or self.recorded[access.site] >= RECORDED:
             return
         self.recorded[access.site] += 1
@@ -346,6 +346,16 @@ class _Run:
         self.accesses.append(
             Accesses(access.site, len(self.steps) - 1, warps, lanes, window, offset)
         )
+
+    def _taking_part(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Warps of each block that have lanes in ``mask``, and rows of those that are traced. One
+        mask serves all of a block's accesses that no guard holds back."""
+        if self._last_mask is not mask:
+            took_part = mask.any(axis=1)
+            counts = np.bincount(self.block_of_warp, took_part, len(self.blocks)).astype(np.int64)
+            warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
+            self._last_mask, self._last_part = mask, (counts, warps)
+        return self._last_part
 
     def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
         if n.op == "texture":

@@ -11,6 +11,7 @@ et al. 2025 (arXiv 2503.20481, section 4) confirm them up to Ampere. For compute
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 _FIRST_BIT = 105
 _NONE = 7
@@ -47,7 +48,12 @@ class Control:
 
 def control(encoding: int) -> Control:
     """Control information of a 128-bit instruction of compute capability 7.0 or later."""
-    bits = encoding >> _FIRST_BIT
+    return _of_bits(encoding >> _FIRST_BIT)
+
+
+@cache
+def _of_bits(bits: int) -> Control:
+    """A kernel of thousands of instructions has a few dozen different ones."""
     return Control(
         stall=bits & 0xF,
         yields=not bits >> 4 & 1,

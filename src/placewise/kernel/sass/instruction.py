@@ -65,14 +65,18 @@ class Name(NamedTuple):
 Operand = Register | Immediate | Constant | Memory | Name
 
 
+_SIGNED = (Register, Immediate, Constant)
+_COMPLEMENTED = (*_SIGNED, Name)
+
+
 def is_negated(operand: Operand) -> bool:
     """Whether the operand has a minus sign."""
-    return isinstance(operand, Register | Immediate | Constant) and operand.negated
+    return isinstance(operand, _SIGNED) and operand.negated
 
 
 def is_inverted(operand: Operand) -> bool:
     """Whether the operand is complemented."""
-    return isinstance(operand, Register | Immediate | Constant | Name) and operand.inverted
+    return isinstance(operand, _COMPLEMENTED) and operand.inverted
 
 
 def unsigned(operand: Operand) -> Operand:

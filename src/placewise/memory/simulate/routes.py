@@ -61,7 +61,13 @@ class Routes:
         says what an access takes."""
         routes = np.full((max(1, len(sites)), len(arrays) + 1), NOWHERE, np.int8)
         counted = np.zeros(routes.shape, np.bool_)
+        # All that is asked of a site below; thousands of an unrolled loop are alike.
+        like: dict[tuple[str, str, str], int] = {}
         for n, site in enumerate(sites):
+            known = like.setdefault((site.space, site.opcode, site.kind), n)
+            if known != n:
+                routes[n], counted[n] = routes[known], counted[known]
+                continue
             if site.space == "local":
                 routes[n, 0] = LOCAL
             for a, array in enumerate((None, *arrays)):

@@ -113,12 +113,12 @@ def table(
     naming the instruction, where the machine file has no pipe for one that is executed.
     """
     rows = []
-    pipes: dict[str, Pipe] = {}
+    known: dict[str, _Unit] = {}
     for i in code:
-        pipe = None
+        unit = None
         if i.offset in executed:
-            pipe = pipes[i.opcode] = pipes.get(i.opcode) or _pipe(i, machine)
-        rows.append(_row(i, pipe, machine, reach.get(i.offset), i.offset in barriers))
+            unit = known[i.opcode] = known.get(i.opcode) or _unit(i, machine)
+        rows.append(_row(i, unit, machine, reach.get(i.offset), i.offset in barriers))
     return np.array(rows, np.float64).reshape(len(rows), len(COLUMNS))
 
 
@@ -140,20 +140,36 @@ def _pipe(i: Instruction, machine: Machine) -> Pipe:
     return found[0]
 
 
+class _Unit(NamedTuple):
+    """What runs an opcode."""
+
+    number: int
+    """Of the pipe."""
+    name: str
+    width: float
+    """Lanes taken in a cycle."""
+    latency: float
+
+
+def _unit(i: Instruction, machine: Machine) -> _Unit:
+    pipe = _pipe(i, machine)
+    timing = timing_of(machine, i.opcode)
+    width = (timing and timing.lanes_per_cycle) or pipe.lanes_per_cycle or WARP
+    latency = (timing and timing.latency_cycles) or pipe.latency_cycles or 0.0
+    return _Unit(machine.pipes.index(pipe), pipe.name, width, latency)
+
+
 def _row(
-    i: Instruction, pipe: Pipe | None, machine: Machine, reach: Reach | None, barrier: bool
+    i: Instruction, unit: _Unit | None, machine: Machine, reach: Reach | None, barrier: bool
 ) -> Row:
     c = control(i.encoding)
     waits = sum(1 << n for n in c.waits)
     write = -1 if c.write_barrier is None else c.write_barrier
     read = -1 if c.read_barrier is None else c.read_barrier
-    if pipe is None:
+    if unit is None:
         return Row(0, 1, 0, 0, 0, 0, c.stall, write, read, waits, barrier, 0, 0, 0, 0)
-    timing = timing_of(machine, i.opcode)
-    width = (timing and timing.lanes_per_cycle) or pipe.lanes_per_cycle or WARP
-    latency = (timing and timing.latency_cycles) or pipe.latency_cycles or 0.0
-    number = machine.pipes.index(pipe)
-    if pipe.name not in (LOAD_STORE, TEXTURE):
+    number, name, width, latency = unit
+    if name not in (LOAD_STORE, TEXTURE):
         # A load from constant memory takes a turn for each different address of its lanes.
         turns = max(1.0, reach.passes) if reach else 1.0
         busy = WARP / (width / partitions(machine)) * turns
@@ -161,7 +177,7 @@ def _row(
         return Row(
             number, busy, 0, 0, latency, latency, c.stall, write, read, waits, barrier, 0, 0, 0, 0
         )
-    server = 1 if pipe.name == LOAD_STORE else 2
+    server = 1 if name == LOAD_STORE else 2
     least = WARP / width
     kind = group(i.opcode)
     reach = reach or Reach(least, 0.0)
