@@ -93,11 +93,13 @@ def test_translation_and_row_buffers(report):
     assert "Address translation" not in text_of(report)
     assert "DRAM banks" not in text_of(report)
     counts = [np.array(n, float) for n in ([30, 10], [10, 6], [1, 1], [19, 3], [0, 0], [0, 0])]
-    traffic = replace(
-        report.run.traffic,
-        tlbs=(TlbTraffic("T1", 200, 150), TlbTraffic("T2", 0, 0)),
-        banks=BankTraffic(*counts, rounds=1.0),
-    )
+    sites = list(report.run.traffic.sites)
+    first, second = (n for n, s in enumerate(sites) if s.array in ("x", "y"))
+    for n, asked in ((first, 150), (second, 50)):
+        tlbs = (TlbTraffic("T1", asked, asked - 25), TlbTraffic("T2", 0, 0))
+        sites[n] = replace(sites[n], tlbs=tlbs)
+    banks = BankTraffic(*counts, rounds=1.0)
+    traffic = replace(report.run.traffic, sites=tuple(sites), banks=banks)
     known = replace(report, run=replace(report.run, traffic=traffic))
     lines = [line.split() for line in text_of(known).splitlines()]
     assert ["T1", "200", "75.0", "%"] in lines
@@ -108,7 +110,31 @@ def test_translation_and_row_buffers(report):
     document = counters_document(known)
     json.dumps(document, allow_nan=False)
     assert document["tlbs"][0] == {"name": "T1", "requests": 200, "hits": 150}
+    by_array = [line.split() for line in text_of(known, by="array").splitlines()]
+    assert ["x", "150", "83.3", "%"] in by_array
+    assert ["y", "50", "50.0", "%"] in by_array
+    assert document["array_levels"]["y"]["tlbs"][0]["hits"] == 25
+    place = next(x for x in document["lines"] if sites[first].site.source_line == x["line"])
+    assert place["tlbs"][0]["requests"] == 150
+    by_line = " ".join(text_of(known, by="line").split())
+    assert f"spmv.cu:{place['line']} 150 83.3 %" in by_line
     assert document["dram_banks"]["conflicts"] == [19.0, 3.0]
+
+
+def test_slices_of_l2(report):
+    """Every sector that the SMs ask for lies in one of them."""
+    total = {m.name: m.value for m in report.metrics}
+    slices = counters_document(report)["l2_slices"]
+    assert len(slices["loads"]) == 44
+    assert slices["crossed"] is None
+    for op, kind in (("read", "loads"), ("write", "stores")):
+        name = f"lts__t_sectors_op_{op}"
+        assert 44 * total[f"{name}.avg"] == pytest.approx(total[f"{name}.sum"])
+        assert total[f"{name}.min"] <= total[f"{name}.avg"] <= total[f"{name}.max"]
+        busiest = max(slices[kind]) / sum(slices[kind])
+        assert total[f"{name}.max"] == pytest.approx(busiest * total[f"{name}.sum"])
+    assert sum(slices["stores"]) == pytest.approx(total["lts__t_sectors_op_write.sum"])
+    assert not sum(slices["atomics"])
 
 
 def test_bad_input(monkeypatch, capsys, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,11 +13,22 @@ from rich.text import Text
 
 from placewise.advise.counters import CounterReport
 from placewise.memory.simulate.dram import BankTraffic
-from placewise.memory.simulate.metrics import Metric, in_order, metrics_by_array, metrics_by_line
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.metrics import (
+    Metric,
+    in_order,
+    metrics_by_array,
+    metrics_by_line,
+    sites_by_array,
+    sites_by_line,
+)
 from placewise.memory.simulate.slices import SliceTraffic
+from placewise.memory.simulate.tlb import added_up
+from placewise.memory.simulate.traffic import SiteTraffic, constant_caches
 from placewise.report.source_lines import SourceLines, short
 
 COUNTERS_SCHEMA_VERSION = 1
+Sites = Sequence[SiteTraffic]
 _CERTAIN = 1e-12
 
 
@@ -28,10 +39,11 @@ def render_counters(
     ``present`` is the case as it is, where ``report`` has some of its arrays elsewhere."""
     counters = _launch(report) if present is None else _beside(present, report)
     parts: list[RenderableType] = [_heading(report), Text(), counters]
+    told = _told(report.run, by)
     for title, table in (
-        ("Caches of constant memory, lines", _constant(report)),
+        ("Caches of constant memory, lines", _constant(told)),
         ("DRAM banks, of the blocks traced", _banks(report)),
-        ("Address translation, of the blocks traced", _tlbs(report)),
+        ("Address translation, of the blocks traced", _tlbs(told)),
     ):
         if table is not None:
             parts += [Text(), Text(title, style="bold"), table]
@@ -165,25 +177,51 @@ def _banks(report: CounterReport) -> Table | None:
     return table
 
 
-def _tlbs(report: CounterReport) -> Table | None:
-    """What each level was asked and had; None where the machine's file has none."""
-    return _levels((t.name, t.requests, t.hits) for t in report.run.traffic.tlbs)
+def _told(run: SimulatedLaunch, by: str | None) -> list[tuple[str, Sites]]:
+    """The memory instructions of the launch, and those of each part that is asked for."""
+    told: list[tuple[str, Sites]] = [("", run.traffic.sites)]
+    if by == "array":
+        told += sites_by_array(run)
+    if by == "line":
+        lines = sorted(sites_by_line(run).items())
+        told += [(f"{short(place.file)}:{place.line}", sites) for place, sites in lines]
+    return told
 
 
-def _constant(report: CounterReport) -> Table | None:
+def _tlbs(parts: Iterable[tuple[str, Sites]]) -> Table | None:
+    """What each level was asked and had, for each part of the launch; None where the machine's file
+    has none."""
+    return _levels(
+        (name, t.name, t.requests, t.hits)
+        for name, sites in parts
+        for t in added_up(site.tlbs for site in sites)
+    )
+
+
+def _constant(parts: Iterable[tuple[str, Sites]]) -> Table | None:
     """The same of each cache of constant memory; None where no such cache was simulated."""
-    caches = report.run.traffic.constant_caches
-    return _levels((c.name, c.asked.value, c.asked.value - c.missed.value) for c in caches)
+    return _levels(
+        (name, c.name, c.asked.value, c.asked.value - c.missed.value)
+        for name, sites in parts
+        for c in constant_caches(sites)
+    )
 
 
-def _levels(levels: Iterable[tuple[str, float, float]]) -> Table | None:
-    """Names, how often each was asked and how often it had what was asked for; None of none."""
+def _levels(levels: Iterable[tuple[str, str, float, float]]) -> Table | None:
+    """Part of the launch ("" for all of it), level, how often it was asked and had what was asked
+    for, level by level; None of none. What a part did not ask for is left out."""
+    by_level: dict[str, list[tuple[str, float, float]]] = {}
+    for part, level, asked, hits in levels:
+        if asked or not part:
+            by_level.setdefault(level, []).append((part, asked, hits))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("level", "asked", "found"):
         table.add_column(heading, justify="left" if heading == "level" else "right")
-    for name, asked, hits in levels:
-        table.add_row(name, _number(asked), f"{100 * hits / asked:.1f} %" if asked else "–")
-    return table if table.rows else None
+    for level, rows in by_level.items():
+        for part, asked, hits in rows:
+            found = f"{100 * hits / asked:.1f} %" if asked else "–"
+            table.add_row(f"  {part}" if part else level, _number(asked), found)
+    return table if by_level else None
 
 
 def _part(metrics: Iterable[Metric]) -> Table:
@@ -223,6 +261,7 @@ def counters_document(
 ) -> dict[str, Any]:
     """Everything the text report can say; only JSON types."""
     case, run = report.case, report.run
+    by_line = sites_by_line(run)
     return {
         "schema": "placewise-counters",
         "schema_version": COUNTERS_SCHEMA_VERSION,
@@ -245,18 +284,31 @@ def counters_document(
         "background_microseconds": report.microseconds,
         "measured": None if report.measured is None else dict(report.measured.values),
         "arrays": {name: _values(metrics) for name, metrics in metrics_by_array(run)},
+        "array_levels": {name: _level_document(sites) for name, sites in sites_by_array(run)},
         "lines": [
-            {"file": place.file, "line": place.line, "counters": _values(metrics)}
+            {
+                "file": place.file,
+                "line": place.line,
+                "counters": _values(metrics),
+                **_level_document(by_line.get(place, ())),
+            }
             for place, metrics in metrics_by_line(run)
         ],
-        "constant_caches": [
-            {"name": c.name, "lines_asked": c.asked.value, "lines_missed": c.missed.value}
-            for c in run.traffic.constant_caches
-        ],
+        **_level_document(run.traffic.sites),
         "l2_slices": _slice_document(run.traffic.slices),
-        "tlbs": [asdict(level) for level in run.traffic.tlbs],
         "dram_banks": _bank_document(run.traffic.banks),
         "notes": list(report.notes),
+    }
+
+
+def _level_document(sites: Sites) -> dict[str, Any]:
+    """What some instructions asked of caches of constant memory, and of address translation."""
+    return {
+        "constant_caches": [
+            {"name": c.name, "lines_asked": c.asked.value, "lines_missed": c.missed.value}
+            for c in constant_caches(sites)
+        ],
+        "tlbs": [asdict(level) for level in added_up(site.tlbs for site in sites)],
     }
 
 

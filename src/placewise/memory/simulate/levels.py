@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import wave as wv
 from placewise.memory.simulate.cache import held_sectors, new_caches
 from placewise.memory.simulate.constant_caches import new_constant_caches
+from placewise.memory.simulate.counts import Counts
 from placewise.memory.simulate.dram import BankTraffic, bank_traffic, new_banks, new_log
 from placewise.memory.simulate.hierarchy import Hierarchy
 from placewise.memory.simulate.parts import (
@@ -26,10 +26,10 @@ from placewise.memory.simulate.parts import (
     Cut,
 )
 from placewise.memory.simulate.passed_on import Missed
-from placewise.memory.simulate.requests import LOAD, STORE, Pairs
+from placewise.memory.simulate.requests import Pairs
 from placewise.memory.simulate.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.sm_caches import new_room
-from placewise.memory.simulate.tlb import TlbTraffic, new_tlbs, tlb_traffic
+from placewise.memory.simulate.tlb import new_tlbs, simulated_tlbs
 
 THREADS = 2
 """SMs, and sets of L2, are shared out among so many threads."""
@@ -91,7 +91,7 @@ class Levels:
         per_sm = cut.resident * cut.warps
         allocates = [g.allocates for g in h.first]
         self._room = [new_room(per_sm, sms, count, shares, allocates) for _ in range(THREADS)]
-        self._pool = ThreadPoolExecutor(THREADS)
+        self._pool = ThreadPoolExecutor(THREADS - 1)
 
     def run(self, buffer: Buffer) -> None:
         """Run what a buffer holds."""
@@ -155,7 +155,8 @@ class Levels:
         self._lacking[0] += counts.astype(np.int64)
 
     def _at_once(self, work: Callable[[int], None], count: int) -> None:
-        jobs: list[Any] = [self._pool.submit(work, n) for n in range(count)]
+        jobs = [self._pool.submit(work, n) for n in range(1, count)]
+        work(0)
         for job in jobs:
             job.result()
 
@@ -170,54 +171,27 @@ class Levels:
         """Nothing more will be run."""
         self._pool.shutdown()
 
-    @property
-    def l1_hits(self) -> NDArray[np.int64]:
-        """(pairs,) sectors of loads found in a cache of the SM."""
-        rows = self._pairs.rows
-        lacking = self.l2_asked - self._l1_beyond.sum(0)
-        return np.where(rows["kind"] == LOAD, rows["sectors"] - lacking, 0)
+    def counts(self) -> Counts:
+        """What was counted so far."""
+        n = int(self._pairs.used[0])
+        rows, constant = self._pairs.rows[:n], (self._constant.asked, self._constant.missed)
+        written = int(self._written.sum())
+        return Counts(
+            rows["requests"].copy(),
+            rows["sectors"].copy(),
+            *(c[:, :n].copy() for c in (self._l1_beyond, self._asked, self._lacking)),
+            self._l2_beyond[:, :n].copy(),
+            np.array([c[..., :n].sum(0) for c in constant])
+            if self.constant_levels
+            else np.zeros((2, 0, n), np.int64),
+            written,
+            written + sum(int(c.dirty[0]) for c in self._last),
+        )
 
     @property
-    def constant_asked(self) -> NDArray[np.int64]:
-        """(levels, pairs) lines that loads asked each cache of constant memory for."""
-        found: NDArray[np.int64] = self._constant.asked.sum(0)
-        return found
-
-    @property
-    def constant_missed(self) -> NDArray[np.int64]:
-        """(levels, pairs) lines that each cache of constant memory lacked."""
-        found: NDArray[np.int64] = self._constant.missed.sum(0)
-        return found
-
-    @property
-    def l2_asked(self) -> NDArray[np.int64]:
-        """(pairs,) sectors of loads and atomics that the cache of the die was asked for: those that
-        caches of an SM lacked, and what these fetch together with them."""
-        return self._of_reads(self._asked)
-
-    @property
-    def l2_hits(self) -> NDArray[np.int64]:
-        """(pairs,) sectors of loads and atomics found in the cache of the die."""
-        return self._of_reads(self._asked - self._lacking)
-
-    @property
-    def fetched(self) -> NDArray[np.int64]:
-        """(pairs,) sectors fetched from DRAM."""
-        return self._of_reads(self._lacking + self._l2_beyond)
-
-    def _of_reads(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(pairs,) of both threads' counts, those of stores left out."""
-        return np.where(self._pairs.rows["kind"] == STORE, 0, counts.sum(0))
-
-    @property
-    def written(self) -> int:
-        """Dirty sectors driven out of the cache of the die."""
-        return int(self._written.sum())
-
-    @property
-    def dirtied(self) -> int:
-        """Sectors written while the cache of the die held no newer data of them than DRAM."""
-        return self.written + sum(int(c.dirty[0]) for c in self._last)
+    def constant_levels(self) -> int:
+        """Levels of caches of constant memory that are simulated."""
+        return len(self._constant.sectors)
 
     @property
     def banks(self) -> BankTraffic | None:
@@ -225,9 +199,19 @@ class Levels:
         return bank_traffic(self._banks, self._rounds) if self._banks else None
 
     @property
-    def tlbs(self) -> tuple[TlbTraffic, ...]:
-        """What each TLB level was asked."""
-        return tlb_traffic(self._machine, self._tlbs)
+    def tlb_names(self) -> tuple[str, ...]:
+        """The levels of address translation that are simulated, nearest first."""
+        return tuple(t.name for t in simulated_tlbs(self._machine))
+
+    @property
+    def tlb_asked(self) -> NDArray[np.int64]:
+        """(levels, pairs) lines whose page each level of address translation was asked for."""
+        return self._tlbs.requests
+
+    @property
+    def tlb_hits(self) -> NDArray[np.int64]:
+        """(levels, pairs) those of them that it had."""
+        return self._tlbs.hits
 
     @property
     def slices(self) -> SliceTraffic | None:

@@ -189,13 +189,29 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
     return tuple(Metric(name, *found[name]) for name in in_order(found))
 
 
-def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:
-    """Traffic of each array, of the shared and local memory that has no name, and of the machine
-    code that is read through L2."""
+def sites_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[SiteTraffic, ...]], ...]:
+    """The instructions that access each array, and the shared and local memory without a name."""
     groups: dict[str, list[SiteTraffic]] = {}
     for site in run.traffic.sites:
         groups.setdefault(site.array or f"({site.site.space} memory)", []).append(site)
-    found = ((name, traffic_metrics(s, run.traffic.sector_bytes)) for name, s in groups.items())
+    return tuple((name, tuple(sites)) for name, sites in groups.items())
+
+
+def sites_by_line(run: SimulatedLaunch) -> dict[SourceLine, list[SiteTraffic]]:
+    """The memory instructions of each source line that is known."""
+    sites: dict[SourceLine, list[SiteTraffic]] = {}
+    for t in run.traffic.sites:
+        if t.site.source_file is not None and t.site.source_line is not None:
+            sites.setdefault(SourceLine(t.site.source_file, t.site.source_line), []).append(t)
+    return sites
+
+
+def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:
+    """Traffic of each array, of the shared and local memory that has no name, and of the machine
+    code that is read through L2."""
+    found = (
+        (name, traffic_metrics(s, run.traffic.sector_bytes)) for name, s in sites_by_array(run)
+    )
     parts = tuple((name, metrics) for name, metrics in found if metrics)
     code = run.traffic.instructions.sectors() * run.traffic.sector_bytes / NCU_SECTOR
     return (*parts, ("(machine code)", (Metric(_L2_READ, code),))) if code else parts
@@ -204,10 +220,7 @@ def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...
 def metrics_by_line(run: SimulatedLaunch) -> tuple[tuple[SourceLine, tuple[Metric, ...]], ...]:
     """Traffic of each source line in the order of the source, and, of machine code, the
     instructions that were executed for it."""
-    sites: dict[SourceLine, list[SiteTraffic]] = {}
-    for t in run.traffic.sites:
-        if t.site.source_file is not None and t.site.source_line is not None:
-            sites.setdefault(SourceLine(t.site.source_file, t.site.source_line), []).append(t)
+    sites = sites_by_line(run)
     executed = _warps_by_line(run) if run.from_machine_code else {}
     found = []
     for line in sorted({*sites, *executed}):

@@ -22,6 +22,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import requests as rq
+from placewise.memory.simulate.counts import Closed, wave_counts
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.levels import Levels
 from placewise.memory.simulate.parts import (
@@ -35,6 +36,7 @@ from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
 from placewise.memory.simulate.routes import KINDS, Routes, array_lines, is_constant_load
 from placewise.memory.simulate.seats import seats
+from placewise.memory.simulate.tlb import TlbTraffic
 from placewise.memory.simulate.traffic import (
     Banked,
     CodeTraffic,
@@ -111,7 +113,7 @@ class MemorySystem:
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
         self._trace_blocks = np.ones(blocks, np.bool_)
         self._filling = 1
-        self._waves: list[WaveCounts] = []
+        self._closed: list[Closed] = []
         self._what: dict[int, Banked | None] = {}
 
     @property
@@ -176,7 +178,6 @@ class MemorySystem:
         self._state = np.zeros(rq.STATE_WORDS, np.int64)
         self._state[[rq.FIRST_BLOCK, rq.SEAT]] = -self._per_wave, -1
         self._describe()
-        self._before: tuple[NDArray[np.int64], ...] | None = None
 
     def _waits(self, site: Site) -> bool:
         """Whether an instruction starts a burst. Loads of constant memory always do."""
@@ -296,28 +297,12 @@ class MemorySystem:
             self._close_wave()
 
     def _close_wave(self) -> None:
-        levels = self._levels
-        now = (
-            self._by_site(self._pairs.rows["requests"]),
-            self._by_site(levels.l1_hits),
-            self._by_site(levels.l2_asked),
-            self._by_site(levels.l2_hits),
-            self._by_site(levels.fetched),
-            np.array([levels.written, levels.dirtied]),
-            self._constant_by_site(),
-        )
-        before = self._before or tuple(np.zeros_like(n) for n in now)
-        requests, l1, asked, l2, dram, out, constant = (
-            n - b for n, b in zip(now, before, strict=True)
-        )
-        self._before = now
-        counted = bool(counted_waves(self._chosen, self._filling)[self._wave])
         blocks = int(self._buffer.seen.sum())
-        counts = (requests, l1, asked, l2, dram, int(out[0]), int(out[1]), constant)
-        self._waves.append(WaveCounts(self._wave, blocks, counted, *counts))
+        self._closed.append(Closed(self._wave, blocks, self._levels.counts()))
         self._buffer.seen[:] = False
-        if len(self._waves) == 1 and len(self._chosen) > 1:
-            affordable = self._budget // max(1, int(requests.sum()))
+        if len(self._closed) == 1 and len(self._chosen) > 1:
+            requests = int(self._closed[0].counts.requests.sum())
+            affordable = self._budget // max(1, requests)
             grid = self._facts.launch.grid
             self._filling = filling_waves(grid, self._per_wave, affordable)
             self._chosen = sampled_waves(len(self._chosen), affordable, self._filling)
@@ -329,11 +314,6 @@ class MemorySystem:
         sums = np.zeros(max(1, len(self._sites)), np.int64)
         np.add.at(sums, self._pairs.rows["site"][:used], of_pairs[:used])
         return sums
-
-    def _constant_by_site(self) -> NDArray[np.int64]:
-        """(2, levels, sites) lines asked of caches of constant memory, and missed."""
-        counts = self._levels.constant_asked, self._levels.constant_missed
-        return np.array([[self._by_site(level) for level in of_all] for of_all in counts])
 
     def traffic(self, executions: NDArray[np.int64] | None = None) -> Traffic:
         """What the launch did. Call it once, after the run.
@@ -349,7 +329,7 @@ class MemorySystem:
         counted, lanes, sectors, lines = (
             self._by_site(rows[name]) for name in ("requests", "lanes", "sectors", "parts")
         )
-        traced = max(1, sum(w.blocks for w in self._waves))
+        traced = max(1, sum(c.blocks for c in self._closed))
         scale = np.full(len(counted), blocks / traced)
         if executions is not None and len(executions):
             np.divide(executions, counted, out=scale, where=counted > 0)
@@ -357,9 +337,10 @@ class MemorySystem:
         banked = np.zeros(len(counted))
         used = int(self._pairs.used[0])
         np.add.at(banked, rows["site"][:used], self._banked[:used])
-        no_constant = np.zeros((2, len(self._levels.constant_asked), len(counted)), np.int64)
+        no_constant = np.zeros((2, self._levels.constant_levels, len(counted)), np.int64)
         none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 5, 0, 0, no_constant)]
-        waves = self._waves or none
+        counting = counted_waves(self._chosen, self._filling)
+        waves = wave_counts(self._closed, rows[:used], len(counted), counting) or none
 
         requests = np.array([w.requests for w in waves])
         total = counted * scale
@@ -386,6 +367,11 @@ class MemorySystem:
         loads[rows["site"][:used][rows["cache"][:used] == rq.CONSTANT]] = True
         first = waves[0]
         fill = (float(n[loads].sum()) for n in (first.l2_asked, first.l2_hits, first.dram))
+        levels = self._levels
+        tlb_asked, tlb_hits = (
+            [self._by_site(level) for level in counts]
+            for counts in (levels.tlb_asked, levels.tlb_hits)
+        )
         sites = tuple(
             SiteTraffic(
                 site=site,
@@ -405,6 +391,10 @@ class MemorySystem:
                     for g, found in zip(self._caches.constant, constant, strict=False)
                     if loads[n]
                 ),
+                tlbs=tuple(
+                    TlbTraffic(name, int(asked[n]), int(hits[n]))
+                    for name, asked, hits in zip(levels.tlb_names, tlb_asked, tlb_hits, strict=True)
+                ),
             )
             for n, site in enumerate(self._sites)
         )
@@ -417,7 +407,6 @@ class MemorySystem:
             traced=traced / blocks,
             sector_bytes=self._caches.sector_bytes,
             banks=self._levels.banks,
-            tlbs=self._levels.tlbs,
             slices=self._levels.slices,
             constant_fill=ConstantFill(*fill),
         )

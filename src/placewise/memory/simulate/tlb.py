@@ -7,6 +7,7 @@ a cache of the SM are left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,11 +48,9 @@ class Tlbs(NamedTuple):
     level: NDArray[np.int64]
     """(levels, 4) first set's number, sets, shift of a page in lines, SMs that share one."""
     requests: NDArray[np.int64]
-    """(levels,)"""
+    """(levels, pairs) by instruction and array."""
     hits: NDArray[np.int64]
-    """(levels,)"""
-    misses: NDArray[np.int64]
-    """(pairs,) that the last level lacks, by instruction and array."""
+    """(levels, pairs)"""
 
 
 def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
@@ -75,21 +74,20 @@ def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs:
         rows.append([len(geometries), len(ways), (page // line_bytes).bit_length() - 1, by])
         instances = -(-machine.processor.sms // by)
         geometries += [Geometry(instances, 1, n, t.policy or "lru") for n in ways]
-    counts = np.zeros(len(levels), np.int64)
+    counts = np.zeros((len(levels), pairs), np.int64)
     return Tlbs(
         new_caches(geometries, seed),
         np.array(rows, np.int64).reshape(-1, 4),
         counts,
         counts.copy(),
-        np.zeros(pairs, np.int64),
     )
 
 
-def tlb_traffic(machine: Machine, tlbs: Tlbs) -> tuple[TlbTraffic, ...]:
-    """What each level was asked."""
+def added_up(parts: Iterable[tuple[TlbTraffic, ...]]) -> tuple[TlbTraffic, ...]:
+    """What several parts of a launch asked of each level, together."""
     return tuple(
-        TlbTraffic(t.name, int(asked), int(hits))
-        for t, asked, hits in zip(simulated_tlbs(machine), tlbs.requests, tlbs.hits, strict=True)
+        TlbTraffic(same[0].name, sum(t.requests for t in same), sum(t.hits for t in same))
+        for same in zip(*(levels for levels in parts if levels), strict=True)
     )
 
 
@@ -101,6 +99,7 @@ def translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
     if not levels:
         return
     line = part >> LINE_BIT
+    pair = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
     missing = np.int64(1)
     while missing and level < levels:
         page = line >> tlbs.level[level, PAGE_SHIFT]
@@ -108,7 +107,6 @@ def translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
         g = shape_of(tlbs.caches.geometry, number)
         instance = sm // tlbs.level[level, SHARED_BY]
         missing, _, _, _ = access_line(tlbs.caches, g, instance, page, 1, READ)
-        tlbs.requests[level] += 1
-        tlbs.hits[level] += 1 - missing
+        tlbs.requests[level, pair] += 1
+        tlbs.hits[level, pair] += 1 - missing
         level += 1
-    tlbs.misses[(part >> PAIR_BIT) & MOST_PAIRS] += missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from placewise.execute.trace import Site
 from placewise.machine.machine import Memory
 from placewise.memory.simulate.dram import BankTraffic
 from placewise.memory.simulate.slices import SliceTraffic
-from placewise.memory.simulate.tlb import TlbTraffic
+from placewise.memory.simulate.tlb import TlbTraffic, added_up
 from placewise.memory.transactions import evaluate
 
 _SHIFT = 1 << 20
@@ -77,6 +78,8 @@ class SiteTraffic:
     constant: tuple[ConstantTraffic, ...] = ()
     """Of a load of constant memory: the SM's caches of it, nearest first, where the machine's file
     describes them. ``sectors``, ``lines`` and ``l1_hits`` are those of other caches."""
+    tlbs: tuple[TlbTraffic, ...] = ()
+    """What it asked of each level of address translation, nearest first, in the part traced."""
 
     @property
     def l2_sectors(self) -> Estimate:
@@ -85,6 +88,20 @@ class SiteTraffic:
             return self.l2_asked
         hits = self.l1_hits if self.site.kind == "load" else Estimate(0.0, 0.0)
         return Estimate(self.sectors - self.merged - hits.value, hits.error)
+
+
+def constant_caches(sites: Iterable[SiteTraffic]) -> tuple[ConstantTraffic, ...]:
+    """What some instructions together asked of each cache of constant memory."""
+    of_loads = [site.constant for site in sites if site.constant]
+    nothing = Estimate(0.0, 0.0)
+    return tuple(
+        ConstantTraffic(
+            same[0].name,
+            sum((c.asked for c in same), nothing),
+            sum((c.missed for c in same), nothing),
+        )
+        for same in zip(*of_loads, strict=True)
+    )
 
 
 class CodeTraffic(NamedTuple):
@@ -131,8 +148,6 @@ class Traffic:
     banks: BankTraffic | None = None
     """What the banks of the DRAM were asked in the part traced; None where the machine's file has
     no address mapping."""
-    tlbs: tuple[TlbTraffic, ...] = ()
-    """What each level of address translation was asked in the part traced."""
     constant_fill: ConstantFill = NO_FILL
     slices: SliceTraffic | None = None
     """What the slices of the cache of the die were asked in the part traced; None where nobody
@@ -146,16 +161,12 @@ class Traffic:
     @property
     def constant_caches(self) -> tuple[ConstantTraffic, ...]:
         """What all loads together asked of each cache of constant memory."""
-        of_loads = [site.constant for site in self.sites if site.constant]
-        nothing = Estimate(0.0, 0.0)
-        return tuple(
-            ConstantTraffic(
-                same[0].name,
-                sum((c.asked for c in same), nothing),
-                sum((c.missed for c in same), nothing),
-            )
-            for same in zip(*of_loads, strict=True)
-        )
+        return constant_caches(self.sites)
+
+    @property
+    def tlbs(self) -> tuple[TlbTraffic, ...]:
+        """What each level of address translation was asked in the part traced."""
+        return added_up(site.tlbs for site in self.sites)
 
     def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
         """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.
