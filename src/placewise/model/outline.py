@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.ir import Barrier
-from placewise.execute.sketch import Sketch
+from placewise.execute.sketch import Accesses, Sketch
 from placewise.kernel.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.shorten import shortened
@@ -155,6 +155,7 @@ def _passes(sketch: Sketch) -> dict[int, Passes]:
     """Passes of each instruction's accesses, by its offset."""
     counted: dict[int, list[NDArray[np.float64]]] = {}
     seen: dict[int, int] = {}
+    kept: dict[int, list[Accesses]] = {}
     for access in sketch.accesses:
         site = sketch.sites[access.site]
         place = site.ptx_line
@@ -164,17 +165,43 @@ def _passes(sketch: Sketch) -> dict[int, Passes]:
         if site.space == "local":
             # The threads of a warp have their words side by side.
             words = max(1.0, site.lane_bytes / BANK_BYTES)
-            each = np.full((len(access.mask), 2), words)
+            counted.setdefault(place, []).append(np.full((len(access.mask), 2), words))
         else:
-            data = data_passes(access.offset, access.mask, site.lane_bytes)
-            each = np.stack([data, lines(access.offset, access.mask, site.lane_bytes)], axis=1)
+            kept.setdefault(site.lane_bytes, []).append(access)
+    for lane_bytes, accesses in kept.items():
+        each = _passes_of(
+            np.concatenate([a.offset for a in accesses]),
+            np.concatenate([a.mask for a in accesses]),
+            lane_bytes,
+        )
+        ends = np.cumsum([len(a.mask) for a in accesses])[:-1]
+        for access, own in zip(accesses, np.split(each, ends), strict=True):
+            site = sketch.sites[access.site]
             if site.kind == "store":
-                each[:, 0] = 0.0
-        counted.setdefault(place, []).append(each)
+                own[:, 0] = 0.0
+            counted.setdefault(site.ptx_line, []).append(own)
     found = {}
     for place, pieces in counted.items():
         found[place] = Passes(*np.concatenate(pieces).mean(axis=0).tolist())
     return found
+
+
+def _passes_of(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n, 2) passes and lines of each access. Those of full warps in equal steps depend on the step
+    and on where in a line they begin, and so are worked out once for each of these."""
+    step = offsets[:, 1] - offsets[:, 0]
+    even = (np.diff(offsets, axis=1) == step[:, None]).all(axis=1) & mask.all(axis=1)
+    key = step[even] * LINE_BYTES + offsets[even, 0] % LINE_BYTES
+    _, first, like = np.unique(key, return_index=True, return_inverse=True)
+    some = np.concatenate([np.flatnonzero(even)[first], np.flatnonzero(~even)])
+    data = data_passes(offsets[some], mask[some], lane_bytes)
+    found = np.stack([data, lines(offsets[some], mask[some], lane_bytes)], axis=1)
+    each = np.empty((len(offsets), 2))
+    each[even] = found[: len(first)][like]
+    each[~even] = found[len(first) :]
+    return each
 
 
 def lines(

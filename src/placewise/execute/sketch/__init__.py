@@ -5,6 +5,6 @@ compiled, and a first look at a kernel takes a fraction of the time that its tra
 """
 
 from placewise.execute.sketch.relevant import PathTooLongError
-from placewise.execute.sketch.run import WORK, Sketch, sketch
+from placewise.execute.sketch.run import WORK, Accesses, Sketch, sketch
 
-__all__ = ["WORK", "PathTooLongError", "Sketch", "sketch"]
+__all__ = ["WORK", "Accesses", "PathTooLongError", "Sketch", "sketch"]

@@ -27,19 +27,22 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     row = sketch.block_of_warp[warp]
     phase = sketch.step_phase[step, row] if len(step) else step
     order = np.lexsort((np.arange(len(step)), warp, phase, row))
-    site, warp, mask, row = site[order], warp[order], mask[order], row[order]
-    phase, window, offset = phase[order], window[order], offset[order]
-    per_block = int(np.count_nonzero(sketch.block_of_warp == 0))
     base, upper, stride, affine = _affine(offset, mask)
-    offsets = offset[~affine][mask[~affine]]
+    base, upper, stride, affine = base[order], upper[order], stride[order], affine[order]
+    site, warp, row, phase, window = (x[order] for x in (site, warp, row, phase, window))
+    bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)[order]
+    per_block = int(np.count_nonzero(sketch.block_of_warp == 0))
+    odd = order[~affine]
+    active = mask[odd]
+    offsets = offset[odd][active]
     starts = np.full(len(window), -1, np.int64)
-    starts[~affine] = np.cumsum(mask[~affine].sum(axis=1)) - mask[~affine].sum(axis=1)
+    starts[~affine] = np.cumsum(active.sum(axis=1)) - active.sum(axis=1)
     return TraceChunk(
         site=site,
         block=sketch.blocks[row].astype(np.int32),
         warp=(warp % per_block).astype(np.int32),
         phase=phase.astype(np.int32),
-        mask=np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1),
+        mask=bits,
         array=_array_of_window(sketch)[window],
         base=base,
         upper=upper,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,19 @@ class _Step:
     in the caches when the next value takes it."""
 
 
+class _Part(NamedTuple):
+    """Who takes part in an access."""
+
+    counts: NDArray[np.int64]
+    """(b,) warps of each block."""
+    warps: NDArray[np.int64]
+    """(n,) rows of those that are traced."""
+    lanes: NDArray[np.bool_]
+    """(n, 32) lanes of these."""
+    first: NDArray[np.int64]
+    """(n,) first lane of each."""
+
+
 class _Run:
     def __init__(
         self,
@@ -197,7 +210,7 @@ class _Run:
         self.accesses: list[Accesses] = []
         self.recorded = [0] * len(program.accesses)
         self._last_mask: NDArray[np.bool_] | None = None
-        self._last_part = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._last_part: _Part | None = None
 
     def go(self) -> None:
         """Run all lanes to their end."""
@@ -336,25 +349,26 @@ class _Run:
         return call
 
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
-        counted, warps = self._taking_part(mask)
+        counted, warps, lanes, first = self._taking_part(mask)
         self.site_executions[:, access.site] += counted
         if not len(warps) or self.recorded[access.site] >= RECORDED:
             return
         self.recorded[access.site] += 1
-        lanes = mask[warps]
-        window, offset = self.storage.seen(access.space, address, warps, lanes)
+        window, offset = self.storage.seen(access.space, address, warps, first)
         self.accesses.append(
             Accesses(access.site, len(self.steps) - 1, warps, lanes, window, offset)
         )
 
-    def _taking_part(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Warps of each block that have lanes in ``mask``, and rows of those that are traced. One
-        mask serves all of a block's accesses that no guard holds back."""
-        if self._last_mask is not mask:
+    def _taking_part(self, mask: NDArray[np.bool_]) -> _Part:
+        """Who takes part in an access by the lanes of ``mask``. One mask serves all of a block's
+        accesses that no guard holds back."""
+        if self._last_part is None or self._last_mask is not mask:
             took_part = mask.any(axis=1)
             counts = np.bincount(self.block_of_warp, took_part, len(self.blocks)).astype(np.int64)
             warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
-            self._last_mask, self._last_part = mask, (counts, warps)
+            lanes = mask[warps]
+            self._last_mask = mask
+            self._last_part = _Part(counts, warps, lanes, np.argmax(lanes, axis=1))
         return self._last_part
 
     def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:

@@ -41,17 +41,20 @@ class Storage:
         self._local_start = (np.arange(warps * 32) * self._local_bytes).reshape(warps, 32)
 
     def seen(
-        self, space: str, address: Lanes, warps: NDArray[np.int64], mask: NDArray[np.bool_]
+        self, space: str, address: Lanes, warps: NDArray[np.int64], first: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Window (n,) of the first active lane and offsets in their windows (n, 32) of the
         addresses of some warps, as a trace names them: of shared and local memory from the start of
-        the block's or thread's own. ``mask`` is (n, 32)."""
-        wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)[warps]
+        the block's or thread's own. ``first`` (n,) are those lanes."""
+        given = np.asarray(address, np.uint64)
+        if given.shape != self._local_start.shape:
+            given = np.broadcast_to(given, self._local_start.shape)
+        wide = given[warps]
         if space in ("shared", "local"):
-            return np.full(len(warps), WINDOW_OF_SPACE[space]), wide.astype(np.int64)
-        first = wide[np.arange(len(warps)), np.argmax(mask, axis=1)]
-        window = (first >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
-        return window, (wide & np.uint64(_INSIDE)).astype(np.int64)
+            return np.full(len(warps), WINDOW_OF_SPACE[space]), wide.view(np.int64)
+        start = wide[np.arange(len(warps)), first]
+        window = (start >> np.uint64(WINDOW_SHIFT)).view(np.int64)
+        return window, (wide & np.uint64(_INSIDE)).view(np.int64)
 
     def within(self, address: Lanes) -> NDArray[np.bool_]:
         """Whether each address lies in a window's memory, shared and local memory aside."""

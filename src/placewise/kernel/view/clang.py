@@ -84,32 +84,33 @@ def parse_kernel(case: Case) -> ParsedKernel:
     A template instance is parsed with the template's arguments in place of its header. Raises
     UnsupportedError where there is no definition in the file itself.
     """
-    reader, found = _read(case)
+    # Without a record of the preprocessor's work, skipped ranges are not kept.
+    reader, found = _read(case, cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
     return reader.kernel(found)
 
 
 def parse_parameters(case: Case) -> tuple[Node, ...]:
     """The parameters of the kernel's definition alone; raises as :func:`parse_kernel`."""
-    reader, found = _read(case)
+    reader, found = _read(case, cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
     parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
     return tuple(reader.node(c, None) for c in parameters)
 
 
-def _read(case: Case) -> tuple[_Reader, Any]:
+def _read(case: Case, options: int) -> tuple[_Reader, Any]:
     """Reader of the case's source, and the cursor of its kernel's definition."""
     source = device_source(case.source, case.filename, case.kernel, case.options)
     text = source.text.encode()
-    unit = _parse(case, source, text)
+    unit = _parse(case, source, text, options)
     found = _definition(unit, case)
     substitution = Substitution.none(text)
     if found.kind.name == "FUNCTION_TEMPLATE":
         substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
-        unit = _parse(case, source, substitution.text)
+        unit = _parse(case, source, substitution.text, options)
         found = _definition(unit, case)
     return _Reader(case, unit, substitution), found
 
 
-def _parse(case: Case, source: DeviceSource, text: bytes) -> Any:
+def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
     folder = case.path.parent if case.path else Path()
     number, arch = _arch(case.options.arch)
     arguments = [
@@ -131,8 +132,7 @@ def _parse(case: Case, source: DeviceSource, text: bytes) -> Any:
                 (case.filename, text.decode()),
                 *((str(path), header) for _, path, header in source.headers),
             ],
-            # Without a record of the preprocessor's work, skipped ranges are not kept.
-            options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
+            options=options,
         )
     except cindex.TranslationUnitLoadError as error:
         raise UnsupportedError(
