@@ -54,6 +54,11 @@ def parsed(kernel: Kernel) -> Module:
 
 @functools.lru_cache(maxsize=64)
 def lowered(kernel: Kernel, first_window: int) -> Program:
+    """:func:`lower`, kept for the next launch of the same kernel."""
+    return lower(kernel, first_window)
+
+
+def lower(kernel: Kernel, first_window: int) -> Program:
     """The kernel in the warp IR, its module's variables in windows from ``first_window`` on.
 
     Raises UnsupportedError for what is not covered.

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.sass import Constant, Immediate, Memory, Name, Register
-from placewise.kernel.sass.operands import parse_operand, split_operands
+from placewise.kernel.sass.operands import _by_grammar, parse_operand, split_operands
 
 numbers = st.integers(0, 254)
 data = st.one_of(
@@ -43,6 +43,25 @@ def text(operand):
 @given(st.one_of(signed, predicates, banks))
 def test_what_is_written_is_read_back(operand):
     assert parse_operand(text(operand)) == operand
+
+
+short = st.sampled_from(["R", "UR", "P", "UP", "B", "SB", "c[0x0]", "c[0x3]", "[", "[R3", ""])
+middle = st.sampled_from(["0", "17", "Z", "T", "R4", "R4.64", "[0x160]", "[R4+0x8]", "RZ", "0x1f"])
+end = st.sampled_from(
+    ["", ".reuse", "]", "+0x10]", "+-0x8]", ".64]", ".64+0x4]", ".H0_H0", "+UR4]"]
+)
+
+
+@given(st.sampled_from(["", "-", "!", "~"]), short, middle, end)
+def test_the_short_way_reads_what_the_grammar_reads(sign, first, second, third):
+    printed = sign + first + second + third
+    try:
+        wanted = _by_grammar(printed)
+    except UnsupportedError:
+        with pytest.raises(UnsupportedError):
+            parse_operand(printed)
+    else:
+        assert parse_operand(printed) == wanted
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
 from placewise.execute.texture_sites import texture_reads, uses_sampler, words_of
 from placewise.execute.trace import Site
-from placewise.execute.translate import lowered, parsed, sites_of
+from placewise.execute.translate import lower, parsed, sites_of
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 
@@ -126,7 +126,9 @@ def sketch(
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs))
-    program = lowered(kernel, device.first_window)
+    # Not kept: a sweep sketches each kernel once, and Python's search for cyclic garbage would go
+    # through hundreds of thousands of nodes for nothing.
+    program = lower(kernel, device.first_window)
     if program.waiting:
         raise UnsupportedError("warps that wait for each other outside of barriers")
     reads = texture_reads(program, dict(device.textures))
