@@ -7,12 +7,13 @@ with the optimum of **all** measured configurations, and, where rows were measur
 is not known (``benchmarks.models.clocks``), beside that with the optimum of the others. Every
 prediction is kept in ``results/choice_rows.csv``, batch by batch; with ``--resume`` those count as
 made, so that a run that was interrupted goes on. They belong to the model that made them: after a
-change of the model start anew.
+change of the model start anew. With ``--only`` the other tables' predictions and figures stay.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import math
 import sys
 from collections.abc import Sequence
@@ -62,6 +63,23 @@ def keep(name: str, times: TimeTable, rows: Sequence[int], predicted: Sequence[f
             measured = times.rows[row].nanoseconds
             line = (name, configuration_of(times, row), f"{measured:.0f}", f"{value:.0f}")
             writer.writerow(line)
+
+
+def forget(names: Sequence[str]) -> None:
+    """Leave out the predictions of some tables."""
+    kept: list[list[str]] = []
+    if ROWS.exists():
+        with ROWS.open(newline="") as file:
+            kept = [row for row in csv.reader(file) if row[0] not in (*names, _HEADER[0])]
+    with ROWS.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([_HEADER, *kept])
+
+
+def finished(name: str) -> list[Figure]:
+    """Figures of a table from an earlier run."""
+    path = RESULTS / "choice.json"
+    kept = [Figure(**figure) for figure in json.loads(path.read_text())] if path.exists() else []
+    return [figure for figure in kept if figure.figure.startswith((f"{name}:", f"{name}, "))]
 
 
 def searched(
@@ -143,17 +161,22 @@ def main(
     resume: Annotated[bool, typer.Option(help="Take up the predictions of earlier runs.")] = False,
 ) -> None:
     """Search, print a table, write results/choice.json and choice_rows.csv."""
+    searched_for = [t.name for t in TABLES if t.name in NAMES and only in t.name]
     if not resume or not ROWS.exists():
-        ROWS.write_text(",".join(_HEADER) + "\n")
+        forget(searched_for)
     figures: list[Figure] = []
     good = False
     for table in TABLES:
-        if table.name in NAMES and only in table.name:
+        if table.name not in NAMES:
+            continue
+        if table.name in searched_for:
             parameters = read_case_family(HERE / table.case).parameters
             times = read_times(data / table.file, parameters)
             found = searched(table, times, budget, seed, workers, resume)
             figures += figures_of(table, times, found, data / table.file)
-            good = report("choice", figures)
+        else:
+            figures += finished(table.name)
+        good = report("choice", figures)
     if not good:
         sys.exit(1)
 
