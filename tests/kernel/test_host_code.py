@@ -170,6 +170,17 @@ __global__ void f(Table t, int *out) { *out = t.n; }
     assert "members" in (caught.value.hint or "")
 
 
+def test_a_header_that_was_left_out_and_is_missed_is_named():
+    source = """\
+#include <cub/cub.cuh>
+int main() {}
+__global__ void f(int *a) { a[0] = cub::BlockReduce<int, 32>::BLOCK_THREADS; }
+"""
+    with pytest.raises(CompileError) as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert "cub/cub.cuh was left out" in (caught.value.hint or "")
+
+
 def test_a_host_variable_in_a_kernel_is_named():
     source = "int scale = 2;\nint main() {}\n__global__ void f(int *a) { *a = scale; }\n"
     with pytest.raises(CompileError, match="scale") as caught:

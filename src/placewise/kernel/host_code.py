@@ -85,6 +85,8 @@ class HostCode:
         self._kernel_words = _standing_for({"__global__"}, macros)
         self.full_library = False
         self._platform = False
+        self._refused: dict[str, str] = {}
+        """Headers of others that the compiler refused, and why."""
         for file in self._files:
             file.left_out += self._certain_host_code(file)
 
@@ -112,7 +114,7 @@ class HostCode:
         )
 
     def hint(self, errors: Iterable[SourceError]) -> str | None:
-        """What to do where one of ``errors`` misses something that was left out."""
+        """What to do where one of ``errors`` misses something that was left out, or may do so."""
         left_out = {d.name: d for f in self._files for d in f.left_out if not d.parent}
         for error in errors:
             match = _UNDEFINED.search(error.text)
@@ -124,6 +126,11 @@ class HostCode:
             if found.kind == "class":
                 return f"{found.name} has members that device code cannot have"
             return f"{found.name} is declared for the host alone"
+        for file, text in self._refused.items():
+            names = [i.name for f in self._files for i in f.dropped_includes]
+            name = next((n for n in names if _is_among(n, {file})), None)
+            if name is not None:
+                return f"{name} was left out, as the compiler refuses it: {text}"
         return None
 
     def kernels(self) -> tuple[str, ...]:
@@ -182,7 +189,9 @@ class HostCode:
     def _leave_out_headers(self, errors: tuple[SourceError, ...]) -> bool:
         """Directives of headers for the host that nobody provides or that NVRTC cannot read."""
         missing = any(is_host_only(m[1]) for e in errors if (m := _MISSING.search(e.text)))
-        unreadable = {e.file for e in errors if self._file(e) is None}
+        refused = {e.file: e.text for e in errors if self._file(e) is None}
+        self._refused |= refused
+        unreadable = set(refused)
         return (
             sum(
                 f.drop_includes(
