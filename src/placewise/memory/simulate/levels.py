@@ -175,17 +175,20 @@ class Levels:
         """What was counted so far."""
         n = int(self._pairs.used[0])
         rows, constant = self._pairs.rows[:n], (self._constant.asked, self._constant.missed)
+        lines = np.zeros((2, 0, n), np.int64)
+        if self.constant_levels:
+            lines = np.array([c[..., :n].sum(0) for c in constant])
         written = int(self._written.sum())
         return Counts(
-            rows["requests"].copy(),
-            rows["sectors"].copy(),
-            *(c[:, :n].copy() for c in (self._l1_beyond, self._asked, self._lacking)),
-            self._l2_beyond[:, :n].copy(),
-            np.array([c[..., :n].sum(0) for c in constant])
-            if self.constant_levels
-            else np.zeros((2, 0, n), np.int64),
-            written,
-            written + sum(int(c.dirty[0]) for c in self._last),
+            requests=rows["requests"].copy(),
+            sectors=rows["sectors"].copy(),
+            l1_beyond=self._l1_beyond[:, :n].copy(),
+            asked=self._asked[:, :n].copy(),
+            lacking=self._lacking[:, :n].copy(),
+            l2_beyond=self._l2_beyond[:, :n].copy(),
+            constant=lines,
+            written=written,
+            dirtied=written + sum(int(c.dirty[0]) for c in self._last),
         )
 
     @property
