@@ -93,6 +93,82 @@ def test_gathers(width, rising, rows):
     judged(simulated(records, offsets + [0] * 32, width), touched)
 
 
+PLACES = 60
+ALL = 0xFFFFFFFF
+KINDS = ((ALL, 64, 4), (ALL, 0, 4), (ALL, 2048, 4), (ALL, 2048, 0), (7, 48, 4), (ALL, 128, 8),
+         (0xFFFF0000, 4096, 4), (0x55, 0, 512), (0, 0, 4))  # fmt: skip
+"""Lanes, lane 16 from lane 0, stride: mostly what has a form, of one or two ranges."""
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, len(KINDS) - 1)), min_size=1, max_size=12),
+    st.lists(st.integers(0, 3), min_size=0, max_size=3),
+    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 1)), min_size=1, max_size=4),
+    st.integers(0, 200), st.integers(1, 50),
+)  # fmt: skip
+def test_bursts_of_instructions_in_turn(turns, joining, warps, odd, piece):
+    """Parts of accesses by instructions that take turns, in chunks that end anywhere, with a gather
+    now and then: each access's lines in order, the last part marked unless the next goes on with
+    the burst."""
+    machine, launch = load_machine("A100"), Launch((1, 1, 1), (128, 1, 1))
+    resident = occupancy(launch, machine, registers=None, shared_bytes=0)
+    facts = LaunchFacts(
+        launch, resident, 0, 0, (("a", BYTES), ("b", BYTES)),
+        frozenset(n for n in range(4) if n not in joining),
+    )  # fmt: skip
+    memory = MemorySystem(facts, machine)
+    memory.begin(tuple(Site("LDG", "global", "load", 4, n, None) for n in range(4)), ("a", "b"))
+    assert memory._levels is not None
+    columns = {name: [] for name in NAMES}
+    expected, counts, offsets = [], np.zeros((4, 4), int), []
+    number, runs = 0, [(w, p, n) for w, (n, most) in enumerate(warps) for p in range(most + 1)]
+    for warp, phase, length in runs:
+        first = True
+        for k in range(length):
+            site, kind = turns[k % len(turns)]
+            mask, delta, stride = KINDS[kind]
+            number += 1
+            base, row = 4096 + 36 * (number * 7 % PLACES), -1
+            lanes = np.flatnonzero(mask >> np.arange(32) & 1)
+            bytes_ = base + np.where(lanes < 16, 0, delta) + stride * (lanes & 15)
+            if number % 13 == odd:
+                row, bytes_ = len(offsets), base + 4 * (lanes * 5 % 32)
+                offsets += bytes_.tolist()
+            given_ = (site, 0, warp, phase, mask, site % 2, base, base + delta, stride, row)
+            for name, value in zip(NAMES, given_, strict=True):
+                columns[name].append(value)
+            if not len(lanes):
+                continue
+            lines = {}
+            for byte in (*bytes_, *(bytes_ + 3)):
+                lines.setdefault(byte >> 7, set()).add(byte >> 5 & 3)
+            counts[site] += 1, len(lanes), sum(map(len, lines.values())), len(lines)
+            if not first and site in joining:
+                expected[-1][2] = False
+            first = False
+            expected.append([site, lines, True])
+    for start in range(0, number, piece):
+        part = slice(start, start + piece)
+        memory.chunk(TraceChunk(
+            **{n: np.array(v[part], TYPES.get(n, np.int32)) for n, v in columns.items()},
+            offsets=np.array([*offsets, *[0] * 32], np.int32),
+        ))  # fmt: skip
+    parts = memory._buffer.part[: memory._buffer.used[0]].tolist()
+    rows = memory._pairs.rows
+    for site, lines, ends in expected:
+        mine, parts = parts[: len(lines)], parts[len(lines) :]
+        array = int(memory._rules.array_line[site % 2 + 1])
+        found = {(p >> 32) - array: {s for s in range(4) if p >> 16 + s & 1} for p in mine}
+        assert found == lines
+        assert all(rows[p >> 2 & 0x3FFF]["site"] == site for p in mine)
+        assert [p & 1 for p in mine] == [0] * (len(mine) - 1) + [ends]
+    assert not parts
+    for row in rows[: int(memory._pairs.used[0])]:
+        of_site = [row[name] for name in ("requests", "lanes", "sectors", "parts")]
+        assert of_site == counts[row["site"]].tolist()
+
+
 @pytest.mark.parametrize(("kind", "dirtied"), [("load", 0), ("store", 8), ("atomic", 8)])
 def test_what_writes_makes_sectors_dirty(kind, dirtied):
     records = [(0xFFFFFFFF, start, start + 64, 4, -1) for start in (0, 128, 128)]

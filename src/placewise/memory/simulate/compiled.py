@@ -81,7 +81,7 @@ def _taker(version: int, offset: Any) -> Any:
                 carray(pointer(w[21]), (w[22],), np.int64),
                 carray(pointer(w[23]), (w[24],), FORM),
             ),
-            Cut(w[58], w[59], w[60], w[61], w[62], w[63], w[64], w[65], w[66]),
+            Cut(w[60], w[61], w[62], w[63], w[64], w[65], w[66], w[67], w[68]),
             Patterns(
                 carray(pointer(w[25]), (w[26], w[27]), np.int64),
                 carray(pointer(w[28]), (w[29],), np.int64),
@@ -99,14 +99,15 @@ def _taker(version: int, offset: Any) -> Any:
                 carray(pointer(w[50]), (w[51],), np.int64),
                 carray(pointer(w[52]), (w[53],), np.int64),
                 carray(pointer(w[54]), (w[55],), np.int64),
+                carray(pointer(w[56]), (w[57],), np.int64),
             ),
-            carray(pointer(w[56]), (w[57],), np.int64),
+            carray(pointer(w[58]), (w[59],), np.int64),
         )
 
     return take
 
 
-WORDS = 67
+WORDS = 69
 """Of :func:`words_of`."""
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
+from placewise.memory.simulate.eights import ROOM_WORDS
 from placewise.memory.simulate.lanes import (
     apart,
     equal16,
@@ -34,6 +35,8 @@ PARTS_AT_ONCE = 1 << 26
 """Parts kept at most (8 bytes each): a wave that has more is run in pieces, block by block."""
 MARKS = 256
 """Places by which lines of an access are found again: so many that two lines rarely share one."""
+MADE_AT_ONCE = 36
+"""Parts that may be written at once without looking whether there is room."""
 OFFSET = (1 << WINDOW_SHIFT) - 1
 """Bits of an address that are the offset in its array."""
 
@@ -77,6 +80,8 @@ class Buffer(NamedTuple):
     marks: NDArray[np.int64]
     """(MARKS + 1,) where lines of the present access lie, by the lowest bits of their numbers; the
     last word numbers the accesses."""
+    made: NDArray[np.int64]
+    """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.eights`."""
     place: NDArray[np.int64]
     """(SMs * resident,) where each block of the wave runs
     (:func:`placewise.memory.simulate.seats.seats`)."""
@@ -86,15 +91,23 @@ def new_buffer(blocks: int, parts: int = PARTS_AT_ONCE) -> Buffer:
     """For waves of so many blocks and, with the room that an access needs, so many parts. Memory
     that is never written to is none, so that there can be room for all from the start."""
     return Buffer(
-        np.empty(parts + MOST_PARTS + 4, np.int64),
+        np.empty(parts + MOST_PARTS + MADE_AT_ONCE, np.int64),
         np.empty((1 << 14, 3), np.int64),
         np.zeros(blocks, np.bool_),
         np.zeros(2, np.int64),
         np.empty(MOST_PARTS + 16, np.int32),
         np.empty(MOST_PARTS, np.int64),
         np.zeros(MARKS + 1, np.int64),
+        _new_made(),
         np.zeros(blocks, np.int64),
     )
+
+
+def _new_made() -> NDArray[np.int64]:
+    """On lines of the processor's cache of its own."""
+    room = np.zeros(ROOM_WORDS + 8, np.int64)
+    skipped = -room.ctypes.data % 64 // 8
+    return room[skipped : skipped + ROOM_WORDS]
 
 
 def larger(buffer: Buffer) -> Buffer:
@@ -218,25 +231,6 @@ def lane_parts(
         part = head + (np.int64(lines[k]) << LINE_BIT) + (sectors[k] << SECTOR_BIT)
         buffer.part[np.uintp(n + k)] = part
     return n + count
-
-
-@inlined
-def add_short(
-    part: NDArray[np.int64], n: Int, head: Int, low: Int, high: Int, ends: Int, cut: Cut
-) -> tuple[Int, Int]:
-    """Add the one or two parts of bytes ``low`` to ``high``, fewer than a line has; ``ends``: LAST,
-    or 0. How many parts there are now, and how many sectors were added."""
-    first, last = low >> cut.sector_shift, high >> cut.sector_shift
-    per_shift = cut.line_shift - cut.sector_shift
-    within = (np.int64(1) << per_shift) - 1
-    line, end = first >> per_shift, last >> per_shift
-    crosses = end - line
-    upto = (last & within) | (within & -crosses)
-    sectors = (np.int64(2) << upto) - (np.int64(1) << (first & within))
-    part[np.uintp(n)] = head + (line << LINE_BIT) + (sectors << SECTOR_BIT) + (ends & ~crosses)
-    sectors = (np.int64(2) << (last & within)) - 1
-    part[np.uintp(n + 1)] = head + (end << LINE_BIT) + (sectors << SECTOR_BIT) + ends
-    return n + 1 + crosses, last - first + 1
 
 
 @inlined

@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.forms import FORM, has_form, new_form, take_formed
+from placewise.memory.simulate.eights import JOINS, KEPT
+from placewise.memory.simulate.forms import (
+    MOST_COUNTED,
+    new_form,
+    new_forms,
+    settle_all,
+    take_formed,
+    who_of,
+)
 from placewise.memory.simulate.gathers import add_gathered, few_gathered
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     ASIDE,
     LAST,
     LINE_BIT,
+    MADE_AT_ONCE,
     MOST_PAIRS,
     MOST_PARTS,
     OFFSET,
@@ -40,7 +49,7 @@ memory, whose addresses are made here, and of loads that go through caches of co
 memory."""
 EVICT_FIRST = 32
 """Added to a first cache's number: lines that the access brings in are driven out before others."""
-ROUTED, IN_LOCAL, COUNTED, JOINS, LEAVES_FIRST = 1, 2, 4, 8, 16
+ROUTED, IN_LOCAL, COUNTED, IN_BURST, LEAVES_FIRST = 1, 2, 4, 8, 16
 """Flags of a pair: it goes to a cache; it is of local memory; its transactions follow from a
 serialization condition; it issues in a burst with the access before; its lines are driven out
 before others."""
@@ -93,7 +102,7 @@ def new_pairs(sites: int, arrays: int) -> Pairs:
         np.full((max(1, sites), arrays + 1), -1, np.int32),
         np.zeros(most, PAIR),
         np.zeros(1, np.int64),
-        np.zeros(max(1, sites), FORM),
+        new_forms(max(1, sites)),
     )
 
 
@@ -136,7 +145,7 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     if sites.counted[site, array + 1]:
         flags |= COUNTED
     if not sites.waits[site]:
-        flags |= JOINS
+        flags |= IN_BURST
     row = pairs.rows[p]
     aside = cache != 0 or sites.kind[site] != LOAD
     row.head = (line << LINE_BIT) | (p << PAIR_BIT) | (ASIDE if aside else 0)
@@ -175,17 +184,22 @@ def collect(
     (:class:`placewise.execute.trace.Taker`). Returns DONE, or why not all was taken; then the same
     records are to come again.
     """
-    part, rows = buffer.part, pairs.rows
+    part, rows, made = buffer.part, pairs.rows, buffer.made
     n, n_segment = buffer.used[0], buffer.used[1]
-    room = part.shape[0] - MOST_PARTS - 4
+    room = part.shape[0] - MOST_PARTS - MADE_AT_ONCE
     last_seat, last_phase = state[SEAT], state[PHASE]
     first_block = state[FIRST_BLOCK]
     period_mask = np.int64(cut.period - 1) if cut.period & (cut.period - 1) == 0 else np.int64(-1)
+    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
     at, count = state[AT], np.int64(records.shape[0])
     why = np.int64(DONE)
     number = np.int64(0)
     block, place = np.int64(-1), np.int64(0)
+    laid, eight, kept, settled = at - 8, np.uint64(0), np.int64(KEPT), at
     while at < count:
+        if at - settled >= MOST_COUNTED:
+            settle_all(pairs.forms, rows, made)
+            settled = at
         while number + 1 < runs.shape[0] and runs[number + 1].first <= at:
             number += 1
         run = runs[number]
@@ -204,25 +218,52 @@ def collect(
             continue
         seat, phase = place * cut.warps + run.warp, np.int64(run.phase)
         fresh = seat != last_seat or phase != last_phase
+        stop = min(stop, settled + MOST_COUNTED)
+        if n_segment == buffer.segment.shape[0]:
+            why = np.int64(NO_ROOM)
+            break
         while at < stop:
             record = records[np.uintp(at)]
-            full = n > room or n_segment == buffer.segment.shape[0]
-            if not full and has_form(record, pairs.forms[np.uintp(record.site)]):
-                if fresh:
-                    fresh = False
-                    last_seat, last_phase = seat, phase
-                    n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                at, n = take_formed(
-                    records, at, stop, rows, pairs.forms, part, n,
-                    buffer.segment[n_segment - 1, 2], room, cut,
+            form = pairs.forms[np.uintp(record.site)]
+            if record.row < 0 and (at - laid < 8 or form.who == who_of(record)):
+                begun = n
+                at, n, laid, eight, kept = take_formed(
+                    records, at, stop, laid, eight, kept, pairs.forms, rows, made, part, n,
+                    n if fresh else np.int64(0), room, shifts,
                 )  # fmt: skip
-                continue
+                if n != begun:
+                    if fresh:
+                        fresh = False
+                        last_seat, last_phase = seat, phase
+                        n_segment = _new_segment(buffer, n_segment, seat, phase, begun)
+                    continue
             mask = np.int64(record.mask)
             if mask == 0:
                 at += 1
                 continue
+            if n > room:
+                why = np.int64(NO_ROOM)
+                break
             where = record.base if mask & 1 else _first_lane(record, mask)
             start = where & ~OFFSET
+            if record.row >= 0 and form.far & ~OFFSET == start:
+                if fresh:
+                    fresh = False
+                    last_seat, last_phase = seat, phase
+                    n_segment = _new_segment(buffer, n_segment, seat, phase, n)
+                else:
+                    part[np.uintp(n - 1)] &= ~(form.far & JOINS)
+                begun = n
+                n, asked = _gather_parts(
+                    record, start, np.int64(form.far_width), form.far_head, offsets, buffer, n, cut
+                )
+                row = rows[np.uintp(form.far_pair)]
+                row.requests += 1
+                row.lanes += bits(mask)
+                row.sectors += asked
+                row.parts += n - begun
+                at += 1
+                continue
             array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
             p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
             if p < 0:
@@ -232,9 +273,6 @@ def collect(
                     break
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
-            if full:
-                why = np.int64(NO_ROOM)
-                break
             if flags & COUNTED and not _count(
                 record, start, p, mask, offsets, patterns, period_mask, cut
             ):
@@ -245,16 +283,22 @@ def collect(
                     fresh = False
                     last_seat, last_phase = seat, phase
                     n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                elif flags & JOINS:
+                elif flags & IN_BURST:
                     part[np.uintp(n - 1)] &= ~LAST
                 begun = n
                 frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
                 n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
-                if record.row < 0 and flags & (COUNTED | IN_LOCAL) == 0:
-                    new_form(
-                        record, pairs.forms[np.uintp(record.site)], np.int64(row.lane_bytes), p,
-                        flags & JOINS, start, cut,
-                    )  # fmt: skip
+                if flags & (COUNTED | IN_LOCAL) == 0 and row.cache != CONSTANT:
+                    joins = np.int64(JOINS if flags & IN_BURST else 0)
+                    if record.row < 0:
+                        new_form(
+                            record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
+                            start, cut,
+                        )  # fmt: skip
+                        laid = at - 8
+                    else:
+                        form.far = start | joins
+                        form.far_head, form.far_width, form.far_pair = row.head, row.lane_bytes, p
                 if row.cache != CONSTANT:
                     row.sectors += asked
                     row.parts += n - begun
@@ -263,6 +307,10 @@ def collect(
             at += 1
         if why != DONE:
             break
+    settle_all(pairs.forms, rows, made)
+    if n:
+        # The access that would go on with the burst may be of another wave.
+        part[np.uintp(n - 1)] |= LAST
     state[AT] = at if why != DONE else 0
     state[WHY], state[SEAT], state[PHASE] = why, last_seat, last_phase
     buffer.used[0], buffer.used[1] = n, n_segment
@@ -276,6 +324,9 @@ def _new_segment(buffer: Buffer, n_segment: Int, seat: Int, phase: Int, n: Int) 
     buffer.segment[segment, 0] = seat
     buffer.segment[segment, 1] = phase
     buffer.segment[segment, 2] = n
+    # The access after a warp's last may have been taken to go on with its burst.
+    if n:
+        buffer.part[np.uintp(n - 1)] |= LAST
     return n_segment + 1
 
 
@@ -306,23 +357,40 @@ def _add_parts(
     """Add the parts of an access without a form; how many there are now, and how many sectors were
     added. ``frame`` as in :func:`lane_parts`."""
     begun, width = n, np.int64(row.lane_bytes)
-    n = np.int64(-1)
     if frame < 0 and record.row >= 0:
-        lanes, first, head = bits(np.int64(record.mask)), np.int64(record.row), np.int64(row.head)
-        if few_gathered(offsets, first, lanes, width, head, buffer.part, begun, cut):
-            return begun + lanes, lanes
-        n, asked = add_gathered(
-            offsets, first, lanes, width, head, buffer.part, buffer.marks, begun, cut.line_shift,
-            cut.sector_shift,
-        )  # fmt: skip
-        if n >= 0:
-            return n, asked
-    if frame < 0 and record.row < 0:
+        n, asked = _gather_parts(record, start, width, row.head, offsets, buffer, n, cut)
+        return n, asked
+    n = np.int64(-1)
+    if frame < 0:
         n = ranges(record, start, width, buffer.part, begun, row.head, cut)
     if n < 0:
         n = lane_parts(record, start, offsets, width, row.head, frame, buffer, begun, cut)
+    return n, _end_parts(buffer.part, begun, n)
+
+
+@inlined
+def _end_parts(part: NDArray[np.int64], begun: Int, n: Int) -> Int:
+    """Mark the last of an access's parts; how many sectors they have."""
     asked = np.int64(0)
     for k in range(begun, n):
-        asked += bits((buffer.part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
-    buffer.part[np.uintp(n - 1)] |= LAST
-    return n, asked
+        asked += bits((part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
+    part[np.uintp(n - 1)] |= LAST
+    return asked
+
+
+@inlined
+def _gather_parts(
+    record: Any, start: Int, width: Int, head: Int, offsets: Any, buffer: Buffer, n: Int, cut: Cut
+) -> tuple[Int, Int]:
+    """The same of an access whose lanes each have an offset of their own."""
+    begun, lanes, first = n, bits(np.int64(record.mask)), np.int64(record.row)
+    if few_gathered(offsets, first, lanes, width, head, buffer.part, begun, cut):
+        return begun + lanes, lanes
+    n, asked = add_gathered(
+        offsets, first, lanes, width, head, buffer.part, buffer.marks, begun, cut.line_shift,
+        cut.sector_shift,
+    )  # fmt: skip
+    if n >= 0:
+        return n, asked
+    n = lane_parts(record, start, offsets, width, head, np.int64(-1), buffer, begun, cut)
+    return n, _end_parts(buffer.part, begun, n)
