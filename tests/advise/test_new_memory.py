@@ -11,7 +11,7 @@ from placewise.space import Placement
 ENTRIES = """
 nearRam 40 Y RW na 64KB ? 16 10clk <> <> sm <0.1 0.1>
   block{word1 != word2 && word1 % banks == word2 % banks};
-space streaming L intrinsic <L2 globalMem> global R intrinsic "__ldcs";
+space anywhere A intrinsic <L1 L2 globalMem> global R intrinsic "__ldca";
 space near N kernel_buffer <nearRam> nearPath RW declaration "__shared__";
 """
 
@@ -29,7 +29,7 @@ def test_entries_of_a_machine_file_are_placements(gather_case, tmp_path):
     assert reasons["table"].after.path == "nearPath"
 
     prepared = prepare(gather_case, machine)
-    placement = Placement.of({"table": "streaming"})
+    placement = Placement.of({"table": "anywhere"})
     written = rewrite(prepared.case, placement, machine, prepared.view)
-    assert "__ldcs(&table[" in written.case.source
+    assert "__ldca(&table[" in written.case.source
     assert verify(written, prepared.case, prepared.execution).identical

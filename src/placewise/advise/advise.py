@@ -43,6 +43,7 @@ def advise(
     profile: Path | None = None,
     row: int | None = None,
     finalists: int = FINALISTS,
+    nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> Advice:
@@ -51,13 +52,16 @@ def advise(
     ``case`` and ``machine`` are values, names of bundled ones, or paths. With ``measured_ms``, a
     measured time of the case as it is, predictions are given in milliseconds too; ``profile`` is a
     file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
-    for the predicted ones and correct those of the other placements. A warp that
-    executes more than ``instruction_limit`` instructions is taken to be endless. ``progress`` is
-    called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for bad input.
+    for the predicted ones and correct those of the other placements. ``nvrtc`` replaces the case's
+    own compiler. A warp that executes more than ``instruction_limit`` instructions is taken to be
+    endless. ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError
+    subclasses for bad input.
     """
     start = time.perf_counter()
     case = case if isinstance(case, Case) else load_case(str(case))
     machine = machine if isinstance(machine, Machine) else load_machine(str(machine))
+    if nvrtc is not None:
+        case = replace(case, options=replace(case.options, nvrtc=nvrtc))
     prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
     if profile is not None:
         launch = choose_launch(read_measured(profile), prepared.kernel.name, row, str(profile))

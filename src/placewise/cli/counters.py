@@ -20,6 +20,7 @@ from placewise.cli.options import (
     MachineName,
     OutputFormat,
     Quiet,
+    SarifFile,
 )
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import check_row
@@ -66,6 +67,7 @@ def counters(
             "--retarget", help="With --place: reckon the present code's accesses there instead."
         ),
     ] = False,
+    sarif: SarifFile = None,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -76,7 +78,11 @@ def counters(
     from placewise.advise.moved_counters import predict_moved_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import counters_document, render_counters, report_console
+    from placewise.report.files import check_file
+    from placewise.report.findings_sarif import write_lint_sarif
 
+    if sarif is not None:
+        check_file(sarif)
     check_row(row, measured)
     moves = _moves(place or (), retarget=retarget)
     if moves and measured is not None:
@@ -105,6 +111,8 @@ def counters(
                 instruction_limit=instruction_limit,
                 progress=progress.step,
             )
+    if sarif is not None:
+        write_lint_sarif(sarif, report)
     if as_json or format_ is Format.json:
         print(json.dumps(counters_document(report, present=present), indent=2, allow_nan=False))
         return

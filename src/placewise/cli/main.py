@@ -13,17 +13,20 @@ from rich.table import Table
 
 from placewise.cli import run as run_command
 from placewise.cli.counters import counters
+from placewise.cli.lint import lint
 from placewise.cli.machine import machine_app
 from placewise.cli.machine_code import machine_code
 from placewise.cli.options import (
     INTERRUPTED,
     AsJson,
     CaseName,
+    CompilerVersion,
     Format,
     InstructionLimit,
     MachineName,
     OutputFormat,
     Quiet,
+    SarifFile,
 )
 from placewise.cli.probe import probe
 from placewise.cli.progress import StepProgress
@@ -76,20 +79,27 @@ def advise(
         int | None,
         typer.Option(min=0, help="How many of the best are rewritten, verified and timed."),
     ] = None,
+    nvrtc: CompilerVersion = None,
+    sarif: SarifFile = None,
     instruction_limit: InstructionLimit = None,
     quiet: Quiet = False,
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advise import FINALISTS
     from placewise.advise import advise as run_advise
+    from placewise.advise.counters import predict_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import check_folder, document, render, report_console, write_files
+    from placewise.report.files import check_file
+    from placewise.report.findings_sarif import write_lint_sarif
 
     profile = Path(measured) if measured is not None and Path(measured).is_file() else None
     measured_ms = None if measured is None or profile else parse_time_ms(measured)
     check_row(row, profile)
     if out is not None:
         check_folder(out)
+    if sarif is not None:
+        check_file(sarif)
     errors = Console(stderr=True)
     with StepProgress(errors, quiet=quiet) as progress:
         advice = run_advise(
@@ -99,10 +109,15 @@ def advise(
             profile=profile,
             row=row,
             finalists=FINALISTS if finalists is None else finalists,
+            nvrtc=nvrtc,
             instruction_limit=instruction_limit or DEFAULT_LIMIT,
             progress=progress.step,
         )
+        if sarif is not None:
+            counted = predict_counters(advice.case, machine, nvrtc=nvrtc, progress=progress.step)
     files = write_files(advice, out) if out is not None else ()
+    if sarif is not None:
+        write_lint_sarif(sarif, counted, advice)
     if as_json or format_ is Format.json:
         print(json.dumps(document(advice), indent=2))
         return
@@ -176,6 +191,12 @@ app.command(
     "`placewise counters spmv -m A4000 --place x=texture --place row_start=readonly`\n\n"
     "`placewise counters mine.toml -m RTX2080Ti --nvrtc 12.9 --measured profile.ncu-rep`",
 )(counters)
+app.command(
+    "lint",
+    epilog="Examples:\n\n"
+    "`placewise lint mine.toml -m A100`\n\n"
+    "`placewise lint mine.toml -m T4 --sarif placewise.sarif --report-only`",
+)(lint)
 app.command(
     "run",
     epilog="Examples:\n\n"

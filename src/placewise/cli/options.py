@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -53,6 +54,14 @@ InstructionLimit = Annotated[
         min=1,
         help="Instructions of a warp after which it is taken to be endless; looked at about once "
         "in a million.",
+    ),
+]
+SarifFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--sarif",
+        metavar="FILE",
+        help="Write what is found there as SARIF, which code hosts and editors show at its lines.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]

@@ -9,8 +9,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, CaseName, Format, InstructionLimit, OutputFormat, Quiet
+from placewise.cli.options import (
+    AsJson,
+    CaseName,
+    CompilerVersion,
+    Format,
+    InstructionLimit,
+    OutputFormat,
+    Quiet,
+    SarifFile,
+)
 from placewise.cli.progress import StepProgress
+from placewise.errors import CaseError
 
 FOUND = 1
 """Exit status where the checker found mistakes."""
@@ -34,6 +44,8 @@ def run(
     arch: Annotated[
         str | None, typer.Option(metavar="SM", help="Compile for an architecture such as sm_86.")
     ] = None,
+    nvrtc: CompilerVersion = None,
+    sarif: SarifFile = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write each output array there, as NAME.npy."),
@@ -57,9 +69,16 @@ def run(
     from placewise.execute.check import Checker
     from placewise.execute.run_case import run_case
     from placewise.report import render_findings, render_run, report_console, run_document
+    from placewise.report.files import check_file
+    from placewise.report.findings_sarif import check_sarif
     from placewise.report.outputs import check_targets, write_outputs
+    from placewise.report.sarif import write_sarif
 
     check_targets(save, out)
+    if sarif is not None:
+        if not check:
+            raise CaseError("only the checker finds anything", where="--sarif", hint="add --check")
+        check_file(sarif)
     checker = Checker() if check else None
     errors = Console(stderr=True)
     try:
@@ -68,6 +87,7 @@ def run(
                 case,
                 machine=machine,
                 arch=arch,
+                nvrtc=nvrtc,
                 checker=checker,
                 threads=threads,
                 instruction_limit=limit or DEFAULT_LIMIT,
@@ -79,6 +99,8 @@ def run(
             errors.print(render_findings(checker))
         raise
     files = write_outputs(done, save, out)
+    if sarif is not None and checker is not None:
+        write_sarif(sarif, check_sarif(done.case, checker.findings))
     if as_json or format_ is Format.json:
         print(json.dumps(run_document(done), indent=2, allow_nan=False))
     else:

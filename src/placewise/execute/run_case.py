@@ -75,6 +75,7 @@ def run_case(
     *,
     machine: str | None = None,
     arch: str | None = None,
+    nvrtc: str | None = None,
     checker: Checker | None = None,
     threads: int | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
@@ -82,13 +83,16 @@ def run_case(
 ) -> CaseRun:
     """Compile and run a case: a bundled one by name, a case file, or a :class:`Case`.
 
-    It is compiled for ``arch`` (such as sm_86), else for the machine, else as the case says. With
+    It is compiled for ``arch`` (such as sm_86), else for the machine, else as the case says, by
+    version ``nvrtc`` of the compiler, else the case's own. With
     a ``checker`` the kernel's mistakes are collected there; without one the first is raised.
 
     Raises CaseError, CompileError, UnsupportedError, MachineError and ExecutionError.
     """
     case = name if isinstance(name, Case) else load_case(name)
     notes: list[str] = []
+    if nvrtc is not None:
+        case = replace(case, options=replace(case.options, nvrtc=nvrtc))
     if machine is not None and arch is None:
         known = load_machine(machine)
         arch, stand_in = target_for(known.limits.compute_capability, case.options.nvrtc)

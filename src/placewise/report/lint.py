@@ -1,0 +1,71 @@
+"""Remarks of the lint as a person reads them, and as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from placewise.advise.counters import CounterReport
+from placewise.advise.lint import Remark
+from placewise.report.source_lines import SourceLines, short
+
+LINT_SCHEMA_VERSION = 1
+
+
+def render_lint(report: CounterReport, remarks: Sequence[Remark]) -> RenderableType:
+    """As compilers do: place, level, message and rule, and below the source line."""
+    source = SourceLines(report.case)
+    parts: list[RenderableType] = []
+    for remark in remarks:
+        level, style = ("warning", "bold yellow") if remark.warning else ("note", "bold cyan")
+        where = short(report.case.filename)
+        text = ""
+        if remark.line is not None:
+            where = f"{short(remark.line.file)}:{remark.line.line}"
+            text = source.text(*remark.line)
+        parts.append(
+            Text.assemble(
+                (f"{where}: ", "bold"), (f"{level}: ", style), remark.message,
+                (f" [{remark.rule}]", "dim"),
+            )
+        )  # fmt: skip
+        if text:
+            parts.append(Padding(Text(text, style="cyan"), (0, 0, 0, 4)))
+    warnings = sum(remark.warning for remark in remarks)
+    notes = len(remarks) - warnings
+    parts.append(
+        Text(
+            f"{report.run.kernel.name} on {report.run.machine.name}: "
+            f"{warnings} warning{'s' * (warnings != 1)}, {notes} note{'s' * (notes != 1)}"
+        )
+    )
+    return Group(*parts)
+
+
+def lint_document(report: CounterReport, remarks: Sequence[Remark]) -> dict[str, Any]:
+    """The same as JSON types."""
+    return {
+        "schema": "placewise-lint",
+        "schema_version": LINT_SCHEMA_VERSION,
+        "case": report.case.name,
+        "kernel": report.run.kernel.name,
+        "machine": report.run.machine.name,
+        "remarks": [
+            {
+                "rule": remark.rule,
+                "level": "warning" if remark.warning else "note",
+                "message": remark.message,
+                "file": remark.line.file if remark.line else None,
+                "line": remark.line.line if remark.line else None,
+                "array": remark.array,
+                "times_what_would_do": remark.times if math.isfinite(remark.times) else None,
+                "share": remark.share,
+            }
+            for remark in remarks
+        ],
+    }
