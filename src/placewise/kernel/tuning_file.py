@@ -16,6 +16,7 @@ from typing import Any
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.casemodel import SCHEMA
 from placewise.kernel.nvrtc_options import parse_options
+from placewise.kernel.tuning_conditions import Condition, first_valid
 
 _TYPES = {
     "bool": "bool", "half": "float16", "float": "float32", "double": "float64",
@@ -29,9 +30,9 @@ _AXES = ("X", "Y", "Z")
 def tuning_document(path: Path) -> dict[str, Any]:
     """The document of a case file that says what the T1 file ``path`` says.
 
-    Parameters have their default, or the first of their values. Arguments go by their order, as the
-    tuners pass them. Raises CaseError located at the file and the key, UnsupportedError for what a
-    case cannot be (OpenCL, data that a script makes).
+    Parameters have their default, or the first of their values with which the conditions hold.
+    Arguments go by their order, as the tuners pass them. Raises CaseError located at the file and
+    the key, UnsupportedError for what a case cannot be (OpenCL, data that a script makes).
     """
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
@@ -81,10 +82,7 @@ class _File:
             "defines": dict(options.defines),
             "include": [str(p) for p in options.include_paths],
             "flags": list(options.flags),
-            "parameters": {
-                self._text(p, "Name", "ConfigurationSpace.TuningParameters"): self._default(p)
-                for p in self._entries(space, "TuningParameters")
-            },
+            "parameters": self._parameters(space),
             "launch": {**launch, "shared_bytes": " + ".join(f"({s})" for s in shared)},
             "in_order": True,
             **given,
@@ -163,18 +161,42 @@ class _File:
             raise CaseError("is missing", where=f"{self._path}: {key}.Size")
         return _whole(entry["Size"])
 
-    def _default(self, parameter: dict[str, Any]) -> Any:
+    def _parameters(self, space: dict[str, Any]) -> dict[str, Any]:
+        """The first valid configuration."""
+        above = "ConfigurationSpace.TuningParameters"
+        choices = {
+            self._text(p, "Name", above): self._values(p)
+            for p in self._entries(space, "TuningParameters")
+        }
+        where = f"{self._path}: ConfigurationSpace.Conditions"
+        try:
+            conditions = [
+                Condition(self._text(c, "Expression", "ConfigurationSpace.Conditions"))
+                for c in self._entries(space, "Conditions")
+            ]
+            found = first_valid(choices, conditions)
+        except ValueError as error:
+            raise CaseError(str(error), where=where) from None
+        if found is None:
+            raise CaseError(
+                "no values of the parameters satisfy them all",
+                where=where,
+                hint="a Default is the only value that is tried",
+            )
+        return found
+
+    def _values(self, parameter: dict[str, Any]) -> Sequence[Any]:
+        """Values to try: the default alone, where there is one."""
         if "Default" in parameter:
-            return parameter["Default"]
+            return [parameter["Default"]]
         text = str(parameter.get("Values"))
         span = _RANGE.match(text)
-        if span:
-            # One number is where the range ends, several begin with its start.
-            return int(span[1]) if span[2] is not None else 0
+        if span and (numbers := range(*map(int, re.findall(r"-?\d+", text)))):
+            return numbers
         try:
             values = ast.literal_eval(text)
             if isinstance(values, list | tuple) and values:
-                return values[0]
+                return values
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             pass
         raise CaseError(
