@@ -25,7 +25,7 @@ WARPS = "smsp__inst_executed.sum"
 def report(tmp_path_factory):
     path = tmp_path_factory.mktemp("measured") / "profile.csv"
     path.write_text(f'"ID","Kernel Name","{LOADS}","{STORES}"\n"0","{{}}","1000","5"\n')
-    return predict_counters("spmv", "RTX2080Ti", measured=path, row=0)
+    return predict_counters("spmv", "RTX2080Ti", measured=path, row=0, sizes=True)
 
 
 def text_of(report, **options):
@@ -135,6 +135,18 @@ def test_slices_of_l2(report):
         assert total[f"{name}.max"] == pytest.approx(busiest * total[f"{name}.sum"])
     assert sum(slices["stores"]) == pytest.approx(total["lts__t_sectors_op_write.sum"])
     assert not sum(slices["atomics"])
+
+
+def test_other_sizes_of_l2(report):
+    """Both speeds: they differ by sets alone, as the policy is to replace the least recently used
+    line; larger caches miss no more."""
+    sizes = counters_document(report)["l2_sizes"]
+    estimated = [one["estimated"] for one in sizes]
+    assert estimated == sorted(estimated, reverse=True)
+    for one in sizes:
+        assert one["simulated"] == pytest.approx(one["estimated"], rel=0.05)
+    own = next(one for one in sizes if one["size_bytes"] == 5632 * 1024)
+    assert f"{100 * own['simulated']:.2f} %" in text_of(report)
 
 
 def test_bad_input(monkeypatch, capsys, tmp_path):

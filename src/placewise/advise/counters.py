@@ -17,6 +17,7 @@ from placewise.machine import Machine, load_machine
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
 from placewise.memory.simulate.metrics import Metric, launch_metrics
+from placewise.memory.simulate.sizes import LINES, OtherSize, other_sizes
 from placewise.memory.simulate.system import RECORDS
 from placewise.model.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
@@ -35,6 +36,8 @@ class CounterReport:
     microseconds: float | None
     """Time for which the machine's own reads of L2 are counted; None where it has none known."""
     notes: tuple[str, ...]
+    sizes: tuple[OtherSize, ...] = ()
+    """What other sizes of L2 would miss, where that was asked."""
     moves: tuple[tuple[str, str], ...] = ()
     """(array, space) of arrays that are elsewhere than the case has them."""
 
@@ -47,6 +50,7 @@ def predict_counters(
     measured: Path | None = None,
     row: int | None = None,
     seen_in: Mapping[str, str] | None = None,
+    sizes: bool = False,
     records: int = RECORDS,
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -56,7 +60,8 @@ def predict_counters(
 
     ``nvrtc`` replaces the case's own compiler. ``measured`` is a file of recorded counters, of
     which launch ``row`` (from 0) is compared, or the only one of this kernel. ``seen_in`` says in
-    which space of the machine accesses to an array are to be reckoned, whatever they are. About
+    which space of the machine accesses to an array are to be reckoned, whatever they are. With
+    ``sizes`` it is worked out what caches of the die of other sizes would miss. About
     ``records`` warp accesses are simulated. ``progress`` is called with what is being done, how
     much of it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad
     input.
@@ -81,6 +86,7 @@ def predict_counters(
         placement=seen_in,
         records=records,
         slices=True,
+        arrived=LINES if sizes else 0,
         instruction_limit=instruction_limit,
         progress=lambda done, total: progress("running blocks", done, total),
     )
@@ -89,7 +95,14 @@ def predict_counters(
     metrics = launch_metrics(run, microseconds=microseconds)
     notes += [note] if note else []
     return CounterReport(
-        loaded, run, metrics, compared, microseconds, tuple(notes), tuple((seen_in or {}).items())
+        loaded,
+        run,
+        metrics,
+        compared,
+        microseconds,
+        tuple(notes),
+        other_sizes(run) if sizes else (),
+        tuple((seen_in or {}).items()),
     )
 
 

@@ -67,6 +67,13 @@ def counters(
             "--retarget", help="With --place: reckon the present code's accesses there instead."
         ),
     ] = False,
+    sizes: Annotated[
+        bool,
+        typer.Option(
+            "--sizes",
+            help="What other sizes of L2 would miss: from reuse distances, and simulated.",
+        ),
+    ] = False,
     sarif: SarifFile = None,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
@@ -87,6 +94,8 @@ def counters(
     moves = _moves(place or (), retarget=retarget)
     if moves and measured is not None:
         raise CaseError("recorded counters are those of the case as it is", where="--measured")
+    if moves and sizes:
+        raise CaseError("these are worked out for the case as it is", where="--sizes")
     instruction_limit = limit or DEFAULT_LIMIT
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         if moves:
@@ -108,6 +117,7 @@ def counters(
                 nvrtc=nvrtc,
                 measured=measured,
                 row=row,
+                sizes=sizes,
                 instruction_limit=instruction_limit,
                 progress=progress.step,
             )

@@ -22,6 +22,7 @@ from placewise.memory.simulate.metrics import (
     sites_by_array,
     sites_by_line,
 )
+from placewise.memory.simulate.sizes import OtherSize
 from placewise.memory.simulate.slices import SliceTraffic
 from placewise.memory.simulate.tlb import added_up
 from placewise.memory.simulate.traffic import SiteTraffic, constant_caches
@@ -44,6 +45,7 @@ def render_counters(
         ("Caches of constant memory, lines", _constant(told)),
         ("DRAM banks, of the blocks traced", _banks(report)),
         ("Address translation, of the blocks traced", _tlbs(told)),
+        (_sizes_title(report), _sizes(report.sizes)),
     ):
         if table is not None:
             parts += [Text(), Text(title, style="bold"), table]
@@ -207,6 +209,23 @@ def _constant(parts: Iterable[tuple[str, Sites]]) -> Table | None:
     )
 
 
+def _sizes_title(report: CounterReport) -> str:
+    lines = report.run.traffic.arrived
+    first = f"the first {len(lines):,}" if lines is not None else "the"
+    return f"Other sizes of L2: misses among {first} lines asked for"
+
+
+def _sizes(sizes: Iterable[OtherSize]) -> Table | None:
+    """From reuse distances, and simulated; None where nobody asked."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("size", "reuse distances", "simulated"):
+        table.add_column(heading, justify="right")
+    for one in sizes:
+        shares = (f"{100 * share:.2f} %" for share in (one.estimated, one.simulated))
+        table.add_row(f"{one.size_bytes / 1024:,.0f} KB", *shares)
+    return table if table.rows else None
+
+
 def _levels(levels: Iterable[tuple[str, str, float, float]]) -> Table | None:
     """Part of the launch ("" for all of it), level, how often it was asked and had what was asked
     for, level by level; None of none. What a part did not ask for is left out."""
@@ -295,6 +314,7 @@ def counters_document(
             for place, metrics in metrics_by_line(run)
         ],
         **_level_document(run.traffic.sites),
+        "l2_sizes": [asdict(size) for size in report.sizes],
         "l2_slices": _slice_document(run.traffic.slices),
         "dram_banks": _bank_document(run.traffic.banks),
         "notes": list(report.notes),

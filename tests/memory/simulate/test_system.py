@@ -82,8 +82,10 @@ class Translation:
         self.first = [[OrderedDict(), OrderedDict()] for _ in range(2)]
         self.last = []
         self.counts = np.zeros((2, 2), int)  # by level: asked, hit
+        self.lines = []
 
     def ask(self, sm, address):
+        self.lines.append(address // 128)
         page = address // 256
         ways = self.first[sm][page % 2]
         self.counts[0] += 1, page in ways
@@ -125,7 +127,7 @@ class Rows:
 
 def reference(accesses, blocks, resident, first_line):
     """(sectors, lines, L1 hits, L2 hits, DRAM sectors) per site, written back, TLB and bank counts,
-    rounds."""
+    rounds, the lines that leave the SMs in their order."""
     counts = np.zeros((len(SITES), 5), int)
     written = 0
     l1 = [Sectored(4, 2) for _ in range(2)]
@@ -180,7 +182,7 @@ def reference(accesses, blocks, resident, first_line):
                 rows.ask(line, sectors, turn)
             turn += 1
             queues = {k: q for k, q in queues.items() if q}
-    return counts, written, translation.counts, rows.counts, turn
+    return counts, written, translation.counts, rows.counts, turn, translation.lines
 
 
 lanes = st.one_of(
@@ -244,12 +246,14 @@ def test_random_traces(blocks):
     resident = occupancy(launch, machine, registers=None, shared_bytes=0)
     assert resident.blocks == 2
     facts = LaunchFacts(launch, resident, 0, 0, (("a", BYTES),))
-    system = MemorySystem(facts, machine, seed=SEED)
+    system = MemorySystem(facts, machine, seed=SEED, arrived=500)
     system.begin(SITES, ("a",))
     system.chunk(chunk)
     traffic = system.traffic()
     first_line = int(system.array_lines[1])
-    counts, written, translated, banks, turns = reference(accesses, len(blocks), 2, first_line)
+    counts, written, translated, banks, turns, lines = reference(
+        accesses, len(blocks), 2, first_line
+    )
     measured = np.array(
         [
             [t.sectors, t.lines, t.l1_hits.value, t.l2_hits.value, t.dram_sectors.value]
@@ -259,6 +263,7 @@ def test_random_traces(blocks):
     np.testing.assert_array_equal(measured, counts)
     assert traffic.dram_sectors_written() == (written, 0)
     np.testing.assert_array_equal([(t.requests, t.hits) for t in traffic.tlbs], translated)
+    assert traffic.arrived.tolist() == lines[:500]
     b = traffic.banks
     found = [b.requests, b.hits, b.misses, b.conflicts, b.gap_sum, b.gap_squares]
     np.testing.assert_array_equal(found, banks)

@@ -1,16 +1,33 @@
 """What arrives behind the SMs, in the order of rounds, within a round by SM: its pages are
-translated, and its lines belong to slices of the cache of the die."""
+translated, its lines belong to slices of the cache of the die, and can be kept as they come."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.lanes import apart
+from placewise.memory.simulate.parts import LINE_BIT
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.requests import Pairs
 from placewise.memory.simulate.slices import Slices, spread
 from placewise.memory.simulate.tlb import Tlbs, translate
+
+
+class Arrived(NamedTuple):
+    """The first lines that the cache of the die is asked for, in order."""
+
+    line: NDArray[np.int64]
+    """Room for so many; empty where nobody wants to know."""
+    used: NDArray[np.int64]
+    """(1,)"""
+
+
+def new_arrived(lines: int) -> Arrived:
+    """Room for so many lines."""
+    return Arrived(np.empty(lines, np.int64), np.zeros(1, np.int64))
 
 
 @apart
@@ -20,9 +37,10 @@ def run_arrivals(
     pairs: Pairs,
     tlbs: Tlbs,
     slices: Slices,
+    arrived: Arrived,
     at: NDArray[np.int64],
 ) -> None:
-    """Run what all SMs passed on through address translation and over the slices.
+    """Run what all SMs passed on through address translation and over the slices, and keep it.
 
     ``sm_part`` is the wave's; ``at`` (shares * SMs,) is room to work in.
     """
@@ -47,6 +65,9 @@ def run_arrivals(
                 while i < stop:
                     translate(tlbs, sm, part[i])
                     spread(slices, sm, part[i], pairs)
+                    if arrived.used[0] < arrived.line.shape[0]:
+                        arrived.line[arrived.used[0]] = part[i] >> LINE_BIT
+                        arrived.used[0] += 1
                     i += 1
                 left -= i - at[k]
                 at[k] = i

@@ -51,6 +51,7 @@ def simulate_launch(
     placement: Mapping[str, str] | None = None,
     records: int = RECORDS,
     slices: bool = False,
+    arrived: int = 0,
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulatedLaunch:
@@ -58,7 +59,8 @@ def simulate_launch(
     ``machine``.
 
     About ``records`` warp accesses are traced; larger launches are sampled in waves. With
-    ``slices`` the traffic of L2 is told apart by slice, where the machine's file knows them.
+    ``slices`` the traffic of L2 is told apart by slice, where the machine's file knows them;
+    the numbers of the first ``arrived`` lines that it is asked for are kept.
     ``progress`` is called with blocks finished and blocks in all. Raises CaseError where not even
     one block fits an SM, and what :func:`placewise.execute.execute` raises.
     """
@@ -81,7 +83,14 @@ def simulate_launch(
     def once(chosen: Kernel) -> SimulatedLaunch:
         bursts = first_of_bursts(machine_code(chosen).instructions) if chosen.machine_code else None
         of_code = replace(launch_facts, bursts=bursts)
-        system = MemorySystem(of_code, machine, placement=placement, records=records, slices=slices)
+        system = MemorySystem(
+            of_code,
+            machine,
+            placement=placement,
+            records=records,
+            slices=slices,
+            arrived=arrived,
+        )
         # One worker delivers blocks in ascending order; the memory system has the other core.
         execution = execute(
             chosen,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from placewise.machine.machine import Machine
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate import wave as wv
+from placewise.memory.simulate.arrivals import new_arrived
 from placewise.memory.simulate.cache import held_sectors, new_caches
 from placewise.memory.simulate.constant_caches import new_constant_caches
 from placewise.memory.simulate.counts import Counts
@@ -50,10 +51,12 @@ class Levels:
         constant: bool = False,
         evicts_first: bool = False,
         slices: bool = False,
+        arrived: int = 0,
     ) -> None:
         """``constant``: there are loads that go through caches of constant memory;
         ``evicts_first``: loads whose lines are to be driven out before others; ``slices``: what the
-        cache of the die is asked is told apart by its slices."""
+        cache of the die is asked is told apart by its slices; ``arrived``: of how many of the first
+        lines that it is asked for the numbers are kept."""
         h, sms = hierarchy, machine.processor.sms
         self._cut, self._pairs = cut, pairs
         self._per_line = h.line_bytes // h.sector_bytes
@@ -79,6 +82,7 @@ class Levels:
         self._logs = [new_log(0) for _ in range(2)]
         self._tlbs = new_tlbs(machine, h.line_bytes, len(pairs.rows), seed)
         self._slices = new_slices(machine, h if slices else None, seed)
+        self._arrived = new_arrived(arrived)
         count = len(pairs.rows)
         own = h.constant if constant else ()
         self._constant = new_constant_caches(own, sms, *lines, count)
@@ -161,11 +165,13 @@ class Levels:
             job.result()
 
     def _arrive(self, wave: wv.Wave) -> None:
-        """Address translation and slices, where they are known."""
-        if len(self._tlbs.level) or self._slices.facts.any():
+        """Address translation and slices, where they are known, and lines where they are kept."""
+        if len(self._tlbs.level) or self._slices.facts.any() or len(self._arrived.line):
             m = self._missed
             room = np.empty(m.length.size, np.int64)
-            cp.run_arrivals(m, wave.sm_part, self._pairs, self._tlbs, self._slices, room)
+            cp.run_arrivals(
+                m, wave.sm_part, self._pairs, self._tlbs, self._slices, self._arrived, room
+            )
 
     def close(self) -> None:
         """Nothing more will be run."""
@@ -215,6 +221,11 @@ class Levels:
     def tlb_hits(self) -> NDArray[np.int64]:
         """(levels, pairs) those of them that it had."""
         return self._tlbs.hits
+
+    @property
+    def arrived(self) -> NDArray[np.int64]:
+        """The first lines that the cache of the die is asked for, in order: as many as are kept."""
+        return self._arrived.line[: int(self._arrived.used[0])].copy()
 
     @property
     def slices(self) -> SliceTraffic | None:

@@ -96,15 +96,17 @@ class MemorySystem:
         records: int = RECORDS,
         seed: int = 1,
         slices: bool = False,
+        arrived: int = 0,
     ) -> None:
         """``slices``: count what each slice of the cache of the die is asked, too, where the
-        machine's file says how many it has."""
+        machine's file says how many it has. ``arrived``: of so many of the first lines that this
+        cache is asked for keep the numbers."""
         self._facts = facts
         self._machine = machine
         self._placement = dict(placement or {})
         self._caches: Hierarchy = hierarchy(machine, facts.occupancy, facts.shared_bytes)
         self._seed = seed
-        self._slices = slices
+        self._slices, self._arrived = slices, arrived
         self._budget = records
         self._wave = -1
         self._words: NDArray[np.int64] | None = None
@@ -171,7 +173,7 @@ class MemorySystem:
         evicts_first = bool((self._rules.route >= rq.EVICT_FIRST).any())
         self._levels = Levels(
             self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
-            evicts_first=evicts_first, slices=self._slices,
+            evicts_first=evicts_first, slices=self._slices, arrived=self._arrived,
         )  # fmt: skip
         self._buffer = new_buffer(self._per_wave)
         self._seat_blocks(0)
@@ -406,8 +408,10 @@ class MemorySystem:
             held=self._levels.held,
             traced=traced / blocks,
             sector_bytes=self._caches.sector_bytes,
+            line_bytes=self._caches.line_bytes,
             banks=self._levels.banks,
             slices=self._levels.slices,
+            arrived=self._levels.arrived,
             constant_fill=ConstantFill(*fill),
         )
 

@@ -145,6 +145,8 @@ class Traffic:
     traced: float
     """Share of the blocks that was traced."""
     sector_bytes: int
+    line_bytes: int
+    """Of requests, as sectors are."""
     banks: BankTraffic | None = None
     """What the banks of the DRAM were asked in the part traced; None where the machine's file has
     no address mapping."""
@@ -152,6 +154,8 @@ class Traffic:
     slices: SliceTraffic | None = None
     """What the slices of the cache of the die were asked in the part traced; None where nobody
     wanted to know, or the machine's file does not say how many there are."""
+    arrived: NDArray[np.int64] | None = None
+    """The first lines that the cache of the die was asked for, in order, as many as were kept."""
 
     @property
     def shared_wavefronts(self) -> float:
