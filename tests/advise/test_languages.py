@@ -53,9 +53,16 @@ def test_ptx_is_judged_as_the_source_is() -> None:
             assert theirs[renamed] == pytest.approx(option.traffic.ratio, rel=0.05)
             compared += 1
     assert compared >= 3
-    for option in advice.options[:3]:
-        assert option.verification is not None
-        assert "only CUDA C++ is rewritten" in option.verification.detail
+    written = [o for o in advice.options if o.verification is not None]
+    assert len(written) >= 2
+    for option in written:
+        (move,) = option.placement.moved(advice.present.placement)
+        if move[2] == "readonly":
+            assert option.proven
+            assert option.rerun is not None
+            assert option.rewritten.case.source.count("ld.global.nc") == 1
+        else:
+            assert "only CUDA C++ is rewritten for constant" in option.verification.detail
 
 
 def test_ptx_in_a_case_file(tmp_path: Path) -> None:
@@ -109,6 +116,9 @@ def test_a_numba_function() -> None:
     assert [a.name for a in advice.case.inputs.arguments] == ["x", "index", "out", "n"]
     assert {array for o in advice.options for array, _ in o.placement} == {"x", "index", "out"}
     assert advice.run.arch == "sm_80"
+    proven = [o for o in advice.options if o.proven]
+    assert proven
+    assert all(o.rerun is not None and o.rewritten.case.filename.endswith(".ptx") for o in proven)
 
 
 @dataclass

@@ -15,17 +15,16 @@ from placewise.advise.prepare import Prepared, prepare
 from placewise.advise.timing import corrections_of, ratio_of_times, time_form
 from placewise.advise.verify import verify
 from placewise.advise.why import array_facts, costs, reasons
+from placewise.advise.write_form import writable, write_form
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, judged, search
-from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.errors import UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
-from placewise.kernel.prepare_case import compile_case
 from placewise.machine import Machine, load_machine
 from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
 from placewise.model import path_model
 from placewise.progress import Progress, silent
-from placewise.rewrite import rewrite
 from placewise.space import Placement
 
 FINALISTS = 5
@@ -77,7 +76,8 @@ def advise(
         progress("timing the present form", 0, 0)
         timed = time_form(prepared.kernel, prepared.case, machine, corrected=prepared.corrected)
         present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
-    chosen = best_ranked(options, present, finalists)
+    able = writable(options, prepared)
+    chosen = [able[at] for at in best_ranked([options[a] for a in able], present, finalists)]
     if present.rerun is not None:
         others = operands(prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
@@ -174,16 +174,14 @@ def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
     moves = option.placement.moved(prepared.legality.present)
     placement = Placement(tuple((array, target) for array, _, target in moves))
     try:
-        rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+        form = write_form(prepared, placement)
     except UnsupportedError as error:
         # One placement that cannot be written out must not cost the user the advice on all others.
         found = Verification(False, f"cannot be written: {error.message}", ())
         return replace(option, verification=found)
-    try:
-        kernel = compile_case(rewritten.case)
-    except PlacewiseError as error:
-        found = Verification(False, f"failed: {error.message}", ())
-        return replace(option, rewritten=rewritten, verification=found)
+    rewritten, kernel = form.rewritten, form.kernel
+    if kernel is None:
+        return replace(option, rewritten=rewritten, verification=Verification(False, form.why, ()))
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)

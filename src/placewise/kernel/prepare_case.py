@@ -53,7 +53,7 @@ def read_case(case: Case) -> ReadCase:
     """Compile ``case``, see what its source says, and name its arguments.
 
     Of PTX and Python nothing is read: every array may live wherever the machine and the run allow,
-    but there are no tiles, and no placement can be written out. Raises CaseError, CompileError and
+    but there are no tiles. Raises CaseError, CompileError and
     UnsupportedError as the front ends do.
     """
     kernel = compile_case(case)
@@ -64,8 +64,9 @@ def read_case(case: Case) -> ReadCase:
         return ReadCase(bind_names(case, view), kernel, view, notes)
     named = named_case(case)
     note = (
-        f"the kernel is {case.language}: placements are predicted, but not written out or proven, "
-        "and tiles in shared memory are not considered"
+        f"the kernel is {case.language}: placements are predicted; those that change how global "
+        "memory is loaded are written out, as PTX, and proven; tiles in shared memory are not "
+        "considered"
     )
     return ReadCase(named, kernel, _opaque_view(named), (note,))
 

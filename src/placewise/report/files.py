@@ -47,7 +47,7 @@ def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     }
     option = advice.recommended
     if option is not None and option.rewritten is not None:
-        name = Path(advice.case.filename)
+        name = Path(option.rewritten.case.filename)
         contents[name.name] = option.rewritten.case.source
         contents[f"{name.stem}.host.txt"] = option.rewritten.host
     try:
