@@ -164,6 +164,23 @@ def test_a_long_path_is_followed_where_the_guards_of_arithmetic_are_left_out():
     np.testing.assert_array_equal(seen.site_executions[0], run.site_executions)
 
 
+def test_what_a_sketch_stores_it_reads_again_and_the_inputs_stay():
+    source = """extern "C" __global__ void f(int *next, float *y) {
+        next[threadIdx.x] = 31 - threadIdx.x;
+        __syncthreads();
+        y[next[threadIdx.x ^ 1]] = 1;
+    }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_86"))
+    kernel = replace(kernel, machine_code=True)
+    order, y = np.zeros(32, np.int32), np.zeros(32, np.float32)
+    inputs = Inputs((ArrayArgument("next", order), ArrayArgument("y", y)))
+    seen = sketch(kernel, Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1))
+    (stored,) = seen.accesses[-1].offset.tolist()
+    assert stored == [4 * (31 - (lane ^ 1)) for lane in range(32)]
+    assert not order.any()
+    assert order.flags.writeable
+
+
 def test_of_an_instruction_executed_often_the_first_addresses_are_kept():
     source = """extern "C" __global__ void f(const float *x, float *y, int n) {
         float v = 0;

@@ -77,15 +77,19 @@ class DeviceMemory:
         self._idle: dict[IdleKey, list[Worker]] = {}
         self._snapshot: Device | None = None
 
-    def upload(self, name: str, data: NDArray[Any] | np.generic) -> DeviceArray:
-        """A copy of ``data`` in device memory; ``name`` is for messages and the trace.
+    def upload(
+        self, name: str, data: NDArray[Any] | np.generic, *, borrow: bool = False
+    ) -> DeviceArray:
+        """A copy of ``data`` in device memory; ``name`` is for messages and the trace. ``borrow``:
+        ``data`` itself, which nothing may be run on that writes to it; NumPy refuses to.
 
         Raises CaseError where the name is taken or the elements are Python objects.
         """
         given = np.asarray(data)
         if given.dtype.hasobject:
             raise CaseError(f"arrays of {given.dtype} have no bytes", where=f"array '{name}'")
-        region = self._array(name, np.ascontiguousarray(given).reshape(-1).view(np.uint8))
+        content = np.ascontiguousarray(given).reshape(-1).view(np.uint8)
+        region = self._array(name, content, borrow=borrow)
         return DeviceArray(self, region, given.shape, given.dtype)
 
     def alloc(self, name: str, shape: int | Sequence[int], dtype: DTypeLike) -> DeviceArray:
@@ -243,8 +247,9 @@ class DeviceMemory:
         *,
         writable: bool = True,
         texture: NDArray[np.int64] | None = None,
+        borrow: bool = False,
     ) -> Region:
-        """A new array: a copy of ``content``, or ``size`` uninitialised bytes."""
+        """A new array: a copy of ``content``, that itself, or ``size`` uninitialised bytes."""
         if name in self._array_names:
             raise CaseError(
                 "this memory has an array of that name already",
@@ -252,7 +257,12 @@ class DeviceMemory:
                 hint="free it first, or write() to it",
             )
         size = size if content is None else content.size
-        room = _room(size, name)
+        if borrow and content is not None:
+            room = content.view()
+            room.flags.writeable = False
+        else:
+            room = _room(size, name)
+            room[:] = UNINITIALISED if content is None else content
         if self._next_array >= max(self._next_variable, FIRST_WINDOW + KEPT_FOR_VARIABLES):
             window, number = self._next_array, len(self._names)
             self._next_array -= 1
@@ -263,7 +273,6 @@ class DeviceMemory:
             self._names[number] = name
         else:
             raise _full(len(self._regions))
-        room[:] = UNINITIALISED if content is None else content
         defined = np.zeros(size, np.uint8) if content is None else None
         self._array_names.add(name)
         return self._keep(Region(window, name, room, number, writable, defined, texture))

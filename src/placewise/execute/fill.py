@@ -23,8 +23,11 @@ from placewise.kernel.launch import (
 )
 
 
-def fill(memory: DeviceMemory, kernel: Kernel, inputs: Inputs) -> list[DeviceArgument]:
-    """Copy arrays, textures and constants to ``memory``, and store the pointers among them.
+def fill(
+    memory: DeviceMemory, kernel: Kernel, inputs: Inputs, *, borrow: bool = False
+) -> list[DeviceArgument]:
+    """Copy arrays, textures and constants to ``memory``, and store the pointers among them. With
+    ``borrow`` arrays without pointers are not copied (:meth:`.DeviceMemory.upload`).
 
     Returns the arguments of the launch. Raises CaseError, located by argument or constant, for a
     pointer to nothing that is there, and what does not fit the kernel's variables.
@@ -35,11 +38,11 @@ def fill(memory: DeviceMemory, kernel: Kernel, inputs: Inputs) -> list[DeviceArg
         if isinstance(a, TextureArgument | SurfaceArgument):
             memory.texture(a)
         if isinstance(a, ArrayArgument):
-            arrays[a.name] = _array(memory, a)
+            arrays[a.name] = _array(memory, a, borrow=borrow)
             arguments.append(arrays[a.name])
         else:
             arguments.append(a)
-    arrays |= {b.name: _array(memory, b) for b in inputs.buffers}
+    arrays |= {b.name: _array(memory, b, borrow=borrow) for b in inputs.buffers}
     for name, data in inputs.constants:
         # As bytes: NumPy's copy of structs leaves out what lies between the members.
         content = np.ascontiguousarray(data).reshape(-1).view(np.uint8).copy()
@@ -58,10 +61,10 @@ def fill(memory: DeviceMemory, kernel: Kernel, inputs: Inputs) -> list[DeviceArg
     return arguments
 
 
-def _array(memory: DeviceMemory, argument: ArrayArgument) -> DeviceArray:
+def _array(memory: DeviceMemory, argument: ArrayArgument, *, borrow: bool) -> DeviceArray:
     if argument.uninitialised:
         return memory.alloc(argument.name, argument.data.shape, argument.data.dtype)
-    return memory.upload(argument.name, argument.data)
+    return memory.upload(argument.name, argument.data, borrow=borrow and not argument.pointers)
 
 
 def _store(

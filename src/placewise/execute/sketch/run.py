@@ -7,7 +7,6 @@ its block can go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,9 +28,8 @@ from placewise.execute.ir import (
     Reg,
     Switch,
 )
-from placewise.execute.sketch.across import ACROSS
 from placewise.execute.sketch.guarded import made_nodes
-from placewise.execute.sketch.operations import DTYPES, Lanes, constant, operation
+from placewise.execute.sketch.operations import DTYPES, Lanes
 from placewise.execute.sketch.relevant import (
     MEMORY,
     PathTooLongError,
@@ -40,6 +38,7 @@ from placewise.execute.sketch.relevant import (
     steering,
 )
 from placewise.execute.sketch.specials import special_registers
+from placewise.execute.sketch.steps import Call, State, Step, call_of, count_of
 from placewise.execute.sketch.storage import Storage
 from placewise.execute.sketch.update import update
 from placewise.execute.texture_sites import texture_reads, uses_sampler, words_of
@@ -125,7 +124,7 @@ def sketch(
     where inputs or launch do not fit the kernel.
     """
     memory = DeviceMemory()
-    device = memory.prepare(kernel, fill(memory, kernel, inputs))
+    device = memory.prepare(kernel, fill(memory, kernel, inputs, borrow=True))
     # Not kept: a sweep sketches each kernel once, and Python's search for cyclic garbage would go
     # through hundreds of thousands of nodes for nothing.
     program = lower(kernel, device.first_window)
@@ -141,17 +140,6 @@ def sketch(
     run = _Run(program, words, device, launch, blocks, traced, guards, work)
     run.go()
     return run.result(sites_of(program, parsed(kernel), reads))
-
-
-@dataclass(frozen=True)
-class _Step:
-    """One node of a block, ready to be computed."""
-
-    node: Node
-    call: Callable[[_Run, NDArray[np.bool_]], None]
-    last: tuple[Node, ...] = ()
-    """Nodes whose values nothing after it in the block uses. Dropped at once, their memory is still
-    in the caches when the next value takes it."""
 
 
 class _Part(NamedTuple):
@@ -204,7 +192,7 @@ class _Run:
         self.pending: list[tuple[Barrier, Lanes]] = []
         self.regs: dict[Reg, Lanes] = {}
         self.values: dict[Node, Any] = {}
-        self.code: dict[int, list[_Step]] = {}
+        self.code: dict[int, list[Step]] = {}
         self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
         self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
         self.site_executions = np.zeros((len(blocks), len(program.accesses)), np.int64)
@@ -297,27 +285,27 @@ class _Run:
         """Value of a node of the present block."""
         return self.values[n]
 
-    def _prepare(self, block: Block) -> list[_Step]:
+    def _prepare(self, block: Block) -> list[Step]:
         needed = self.relevant.nodes
         own = set(block.nodes)
-        steps: list[_Step] = []
+        steps: list[Step] = []
         for n in block.nodes:
             if n.op in MEMORY:
                 steps += [
-                    _Step(made, _call(made)) for made in made_nodes(self.relevant.address(n), own)
+                    Step(made, call_of(made)) for made in made_nodes(self.relevant.address(n), own)
                 ]
             if n.op in MEMORY:
                 access = n.attr
                 assert isinstance(access, Access)
                 if access.space != "param" or n in self.relevant.contents:
-                    steps.append(_Step(n, self._memory_call(n, access)))
+                    steps.append(Step(n, self._memory_call(n, access)))
             elif n.op == "count":
-                steps += [_Step(n, _count(n))] if self.counted else []
+                steps += [Step(n, count_of(n))] if self.counted else []
             elif n in needed:
-                steps.append(_Step(n, _call(n)))
+                steps.append(Step(n, call_of(n)))
         return self._with_last_uses(steps, block)
 
-    def _with_last_uses(self, steps: list[_Step], block: Block) -> list[_Step]:
+    def _with_last_uses(self, steps: list[Step], block: Block) -> list[Step]:
         """The steps with what each one uses last; what the block's end asks for stays."""
         seen = set(steering(block))
         found = []
@@ -328,25 +316,25 @@ class _Run:
                 used.add(self.relevant.address(n))
             last = tuple([a for a in used if a not in seen])
             seen |= used
-            found.append(_Step(n, step.call, last))
+            found.append(Step(n, step.call, last))
         return found[::-1]
 
-    def _memory_call(self, n: Node, access: Access) -> Callable[[_Run, NDArray[np.bool_]], None]:
+    def _memory_call(self, n: Node, access: Access) -> Call:
         guard, place = guard_of(n), self.relevant.address(n)
         with_contents = n in self.relevant.contents
 
-        def call(run: _Run, mask: NDArray[np.bool_]) -> None:
-            address = run.value(place)
+        def call(_: State, mask: NDArray[np.bool_]) -> None:
+            address = self.value(place)
             if access.offset:
                 address = address + address.dtype.type(access.offset % (1 << 8 * address.itemsize))
             if guard is not None:
-                mask = mask & run.value(guard)
+                mask = mask & self.value(guard)
             if n.op == "texture":
-                mask = mask & run.storage.within(address)
+                mask = mask & self.storage.within(address)
             if access.space != "param":
-                run._record(access, address, mask)
+                self._record(access, address, mask)
             if with_contents:
-                run._contents(n, access, address, mask)
+                self._contents(n, access, address, mask)
 
         return call
 
@@ -408,84 +396,3 @@ class _Run:
             self.site_executions,
             tuple(self.accesses),
         )
-
-
-def _count(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
-    number = n.attr
-    assert isinstance(number, int)
-
-    def call(run: _Run, mask: NDArray[np.bool_]) -> None:
-        held = (mask & run.value(n.args[0])).sum(axis=1)
-        np.add.at(run.guards[:, number], run.block_of_warp, held)
-
-    return call
-
-
-def _call(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
-    """What computes a node that is no memory access."""
-    if n.op == "const":
-        assert isinstance(n.attr, int)
-        fixed = constant(n.type, n.attr)
-        return lambda run, _: run.values.__setitem__(n, fixed)
-    if n.op == "get":
-        return _get(n)
-    if n.op == "set":
-        return _set(n)
-    if n.op == "special":
-        dtype, name = DTYPES[n.type], str(n.attr)
-        return lambda run, _: run.values.__setitem__(n, run.specials[name].astype(dtype))
-    if n.op == "param":
-        return _param(n)
-    if n.op == "part":
-        number = n.attr
-        assert isinstance(number, int)
-        return lambda run, _: run.values.__setitem__(n, run.value(n.args[0])[number])
-    across = ACROSS.get(n.op)
-    if across is not None:
-        return lambda run, mask: run.values.__setitem__(
-            n, across(n, mask, *(run.value(a) for a in n.args))
-        )
-    function = operation(n)
-    if function is None:
-        raise UnsupportedError(f"'{n.op}' decides a path or an address")
-    args, wanted = n.args, np.dtype(DTYPES[n.type])
-
-    def compute(run: _Run, _: NDArray[np.bool_]) -> None:
-        value = function(*[run.values[a] for a in args])
-        run.values[n] = value if value.dtype == wanted else value.astype(wanted)
-
-    return compute
-
-
-def _get(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
-    reg = n.attr
-    assert isinstance(reg, Reg)
-    unset = np.zeros((1, 1), DTYPES[reg.type])
-    return lambda run, _: run.values.__setitem__(n, run.regs.get(reg, unset))
-
-
-def _set(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
-    reg = n.attr
-    assert isinstance(reg, Reg)
-    unset = np.zeros((1, 1), DTYPES[reg.type])
-
-    def call(run: _Run, mask: NDArray[np.bool_]) -> None:
-        value = run.value(n.args[0])
-        if mask.all():
-            run.regs[reg] = value
-        else:
-            run.regs[reg] = np.where(mask, value, run.regs.get(reg, unset))
-
-    return call
-
-
-def _param(n: Node) -> Callable[[_Run, NDArray[np.bool_]], None]:
-    start = n.attr
-    assert isinstance(start, int)
-    dtype = np.dtype(DTYPES[n.type])
-
-    def call(run: _Run, _: NDArray[np.bool_]) -> None:
-        raw = run.device.parameters[start : start + dtype.itemsize].tobytes()
-        run.values[n] = np.frombuffer(raw.ljust(dtype.itemsize, b"\0"), dtype).reshape(1, 1)
-
-    return call

@@ -116,12 +116,19 @@ class Storage:
         """The reverse; of lanes with the same address the highest one stays."""
         dtype = np.dtype(f"u{bits // 8}")
         for window, here, offset in self._places(space, address, mask):
+            self._own(window)
             memory = self._elements(window, dtype)
             index = offset // dtype.itemsize
             for n, value in enumerate(values):
                 inside = index + n < len(memory)
                 given = np.broadcast_to(np.asarray(value).astype(dtype), mask.shape)[here]
                 memory[index[inside] + n] = given[inside]
+
+    def _own(self, window: int) -> None:
+        """Make a copy, before the first store, of an array that is only borrowed."""
+        data = self._windows.get(window)
+        if data is not None and not data.flags.writeable:
+            self._windows[window] = data.copy()
 
     def _elements(self, window: int, dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
         data = self._windows.get(window)
