@@ -91,7 +91,7 @@ def parse_kernel(case: Case) -> ParsedKernel:
 
 def parse_parameters(case: Case) -> tuple[Node, ...]:
     """The parameters of the kernel's definition alone; raises as :func:`parse_kernel`."""
-    reader, found = _read(case, cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES)
+    reader, found = _read(case, cindex.TranslationUnit.PARSE_NONE)
     parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
     return tuple(reader.node(c, None) for c in parameters)
 
