@@ -99,7 +99,7 @@ def _go(s: State, group: list[tuple[int, str]], waiting: int) -> None:
         if s.waits >> target & 1:
             old = s.op(f"load i32, ptr %p{target}")
             if target in s.meetings:
-                _count_meeting(s, target, old, mask)
+                _arrive(s, target, mask)
             masks[target] = s.op(f"or i32 {old}, {mask}")
             s.do(f"store i32 {masks[target]}, ptr %p{target}")
     # Some lane is at one of the targets, unless all ended; nothing after the last comes next.
@@ -156,12 +156,20 @@ def count_exit(s: State, target: int, mask: str) -> None:
     s.count(2 * target + 1, s.op(f"zext i32 {active} to i64"))
 
 
-def _count_meeting(s: State, target: int, old: str, mask: str) -> None:
-    """Lanes that arrive where others wait for them execute the instruction by which they meet,
-    which is counted with its block only once."""
-    others = s.op(f"icmp ne i32 {old}, 0")
-    both = s.op(f"and i1 {others}, {s.op(f'icmp ne i32 {mask}, 0')}")
-    s.count(s.meetings[target], s.op(f"zext i1 {both} to i64"))
+def _arrive(s: State, target: int, mask: str) -> None:
+    """One more group of lanes comes to where lanes meet, if there is one."""
+    some = s.op(f"zext i1 {s.op(f'icmp ne i32 {mask}, 0')} to i64")
+    groups = s.op(f"add i64 {s.op(f'load i64, ptr %m{target}')}, {some}")
+    s.do(f"store i64 {groups}, ptr %m{target}")
+
+
+def meet(s: State, number: int, *, together: str = "1") -> None:
+    """Each of the groups that have come to a block executes the instruction by which they meet,
+    which is counted with the block for all ``together``."""
+    if number in s.meetings and s.waits >> number & 1:
+        groups = s.op(f"load i64, ptr %m{number}")
+        s.count(s.meetings[number], s.op(f"sub i64 {groups}, {together}"))
+        s.do(f"store i64 0, ptr %m{number}")
 
 
 def _barrier(s: State, block: Block, t: Barrier) -> None:
@@ -248,6 +256,8 @@ def give_way(s: State, block: Block) -> None:
     s.do(f"br i1 {s.op(f'icmp sgt i32 {left}, 0')}, label %{on}, label %{gives}, !prof !1")
     s.start(gives)
     _step_aside(s, block)
+    for number, _ in _waiting(s, block.number):
+        meet(s, number, together="0")
     s.set_slot(Slot.GAVE_WAY_AT, str(-2 - block.number))
     s.do(f"store i32 {s.mask}, ptr %frame")
     for number, offset in _waiting(s, block.number):

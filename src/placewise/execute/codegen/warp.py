@@ -72,6 +72,9 @@ def _prologue(s: State) -> None:
         if s.waits >> number & 1:
             s.do(f"%p{number} = alloca i32")
             s.do(f"store i32 0, ptr %p{number}")
+            if number in s.meetings:
+                s.do(f"%m{number} = alloca i64")
+                s.do(f"store i64 0, ptr %m{number}")
     wide = s.op("zext i32 %warp to i64")
     s.set_slot(Slot.WARP, wide)
     if s.options.traced:
@@ -124,6 +127,7 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     active = s.call("i32", "llvm.ctpop.i32", ("i32", s.mask))
     s.count(2 * block.number, "1")
     s.count(2 * block.number + 1, s.op(f"zext i32 {active} to i64"))
+    edges.meet(s, block.number)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
     recorded = 0
     s.displacements = memory.groups(s, wanted)
