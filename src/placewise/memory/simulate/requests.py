@@ -22,7 +22,7 @@ from placewise.memory.simulate.forms import (
     take_formed,
     who_of,
 )
-from placewise.memory.simulate.gathers import add_gathered, few_gathered
+from placewise.memory.simulate.gathers import gather, gather_fast
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     ASIDE,
@@ -43,10 +43,10 @@ from placewise.memory.simulate.parts import (
 from placewise.memory.simulate.patterns import Patterns, count_pattern, keep_odd
 
 LOAD, STORE, ATOMIC = 0, 1, 2
-NOWHERE, LOCAL, CONSTANT = -1, -2, -3
+NOWHERE, LOCAL, CONSTANT, LOCAL_LAST = -1, -2, -3, -4
 """Routes of accesses that no cache of this path sees (shared memory, parameters), of local
-memory, whose addresses are made here, and of loads that go through caches of constant
-memory."""
+memory, whose addresses are made here, of loads that go through caches of constant memory, and of
+the last load of what is in local memory, whose lines are driven out before others."""
 EVICT_FIRST = 32
 """Added to a first cache's number: lines that the access brings in are driven out before others."""
 ROUTED, IN_LOCAL, COUNTED, IN_BURST, LEAVES_FIRST = 1, 2, 4, 8, 16
@@ -110,7 +110,8 @@ class Sites(NamedTuple):
     """What is fixed for each memory instruction."""
 
     route: NDArray[np.int8]
-    """(sites, arrays + 1) by array number + 1: first cache, NOWHERE, LOCAL or CONSTANT."""
+    """(sites, arrays + 1) by array number + 1: first cache, NOWHERE, LOCAL, LOCAL_LAST or
+    CONSTANT."""
     counted: NDArray[np.bool_]
     """(sites, arrays + 1) whether a serialization condition says what an access takes."""
     array_line: NDArray[np.int64]
@@ -138,7 +139,9 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     cache = np.int64(route if route == CONSTANT else max(route, 0) & ~EVICT_FIRST)
     if route >= EVICT_FIRST:
         flags |= LEAVES_FIRST
-    if route == LOCAL:
+    if route == LOCAL_LAST:
+        flags |= LEAVES_FIRST
+    if route in (LOCAL, LOCAL_LAST):
         flags |= IN_LOCAL
         line = np.int64(cut.local_line)
         cache = np.int64(cut.local_cache)
@@ -383,14 +386,33 @@ def _gather_parts(
     record: Any, start: Int, width: Int, head: Int, offsets: Any, buffer: Buffer, n: Int, cut: Cut
 ) -> tuple[Int, Int]:
     """The same of an access whose lanes each have an offset of their own."""
-    begun, lanes, first = n, bits(np.int64(record.mask)), np.int64(record.row)
-    if few_gathered(offsets, first, lanes, width, head, buffer.part, begun, cut):
-        return begun + lanes, lanes
-    n, asked = add_gathered(
-        offsets, first, lanes, width, head, buffer.part, buffer.marks, begun, cut.line_shift,
-        cut.sector_shift,
+    lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
+    found = gather_fast(offsets, first, lanes, width, head, buffer.part, n, cut)
+    if found >= 0:
+        return n + (found & 0xFFFFFFFF), found >> 32
+    n, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
+    return n, asked
+
+
+@apart
+def _gather_any(
+    offsets: Any,
+    record: Any,
+    start: Int,
+    lanes: Int,
+    width: Int,
+    head: Int,
+    buffer: Buffer,
+    begun: Int,
+    cut: Cut,
+) -> tuple[Int, Int]:
+    """The same of any such access."""
+    n, asked = gather(
+        offsets, np.int64(record.row), lanes, width, head, buffer.part, buffer.marks, begun,
+        cut.line_shift, cut.sector_shift,
     )  # fmt: skip
     if n >= 0:
+        buffer.part[np.uintp(n - 1)] |= LAST
         return n, asked
     n = lane_parts(record, start, offsets, width, head, np.int64(-1), buffer, begun, cut)
     return n, _end_parts(buffer.part, begun, n)

@@ -18,6 +18,7 @@ from placewise.memory.simulate.requests import (
     EVICT_FIRST,
     LOAD,
     LOCAL,
+    LOCAL_LAST,
     NOWHERE,
     STORE,
 )
@@ -69,7 +70,9 @@ class Routes:
                 routes[n], counted[n] = routes[known], counted[known]
                 continue
             if site.space == "local":
-                routes[n, 0] = LOCAL
+                # A restored register is read for the last time: as evict-first (PTX ISA, "Cache
+                # Operators": .lu is .cs where the address is global).
+                routes[n, 0] = LOCAL_LAST if ".LU" in site.opcode else LOCAL
             for a, array in enumerate((None, *arrays)):
                 counted[n, a] = self.banked(site, array) is not None
                 if array is not None:

@@ -170,7 +170,8 @@ class MemorySystem:
         several = sum(site.kind == "store" for site in sites) > 1
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         constant = bool((self._rules.route == rq.CONSTANT).any())
-        evicts_first = bool((self._rules.route >= rq.EVICT_FIRST).any())
+        route = self._rules.route
+        evicts_first = bool(((route >= rq.EVICT_FIRST) | (route == rq.LOCAL_LAST)).any())
         self._levels = Levels(
             self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
             evicts_first=evicts_first, slices=self._slices, arrived=self._arrived,
