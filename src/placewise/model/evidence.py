@@ -27,11 +27,13 @@ from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.instructions import code_traffic
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
+from placewise.memory.simulate.seats import seats
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 from placewise.memory.simulate.traffic import Traffic
 from placewise.model.base import Evidence
-from placewise.model.footprint import within_arrays
+from placewise.model.footprint import sharing, within_arrays
 from placewise.model.outline import outline_of
+from placewise.model.spills import SEED, with_spills_of_all
 from placewise.model.timeline.schedule import instructions as instructions_of
 
 RECORDS = 2_000_000
@@ -95,9 +97,11 @@ def _choose(launch: Launch, machine: Machine, resident: Occupancy) -> _Blocks:
     sample = sample_blocks(launch, count)
     sms = machine.processor.sms
     wave = sms * resident.blocks
-    middle = -(-launch.blocks // wave) // 2 * wave
+    middle = -(-launch.blocks // wave) // 2
     held = max(1, min(resident.blocks, WARPS // launch.warps_per_block))
-    together = middle + sms * np.arange(held)
+    # As the memory system seats them: all on one SM, whose L1 they share.
+    on_first = seats(middle, sms, resident.blocks, SEED) < resident.blocks
+    together = middle * wave + np.flatnonzero(on_first)[:held]
     together = together[together < launch.blocks]
     if not len(together):
         together = np.arange(0, launch.blocks, sms)[:held]
@@ -139,7 +143,17 @@ def _sketched(
         traffic.sector_bytes,
         shared_wavefronts=traffic.shared_wavefronts,
     )
-    traffic = replace(within_arrays(traffic, sizes), instructions=fetched)
+    alone = traffic
+    traffic = replace(within_arrays(alone, sizes), instructions=fetched)
+    if launch_facts.local_bytes:
+        traffic = with_spills_of_all(
+            traffic,
+            chunk_of(seen),
+            (seen.sites, seen.device.arrays),
+            launch_facts,
+            machine,
+            sharing=sharing(alone, traffic),
+        )
     instructions = _warp_instructions(seen)
     usual = blocks.usual
     mean = float(blocks.sample.estimate(instructions[blocks.rows]).total[0]) / launch.blocks
@@ -165,7 +179,7 @@ def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> Sk
 
 def _traffic(seen: Sketch, facts: LaunchFacts, machine: Machine, execution: Execution) -> Traffic:
     """The resident blocks through the memory system, scaled to the launch."""
-    system = MemorySystem(facts, machine)
+    system = MemorySystem(facts, machine, seed=SEED)
     system.begin(seen.sites, seen.device.arrays)
     system.chunk(chunk_of(seen))
     return system.traffic(execution.site_executions)

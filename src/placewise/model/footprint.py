@@ -16,19 +16,15 @@ from placewise.memory.simulate.traffic import Estimate, SiteTraffic, Traffic
 
 def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic:
     """``traffic`` with no array fetched more than once, nor more of it written back than it has."""
-    most = {name: -(-size // traffic.sector_bytes) for name, size in sizes}
-    fetched: dict[str, float] = {}
-    stored: dict[str, float] = {}
-    for t in traffic.sites:
-        name = t.array or ""
-        fetched[name] = fetched.get(name, 0.0) + t.dram_sectors.value
-        if t.site.kind != "load":
-            stored[name] = stored.get(name, 0.0) + t.sectors
+    most = _sectors(traffic, sizes)
+    fetched = _fetched(traffic)
     share = {
         name: min(1.0, most[name] / amount) if name in most and amount else 1.0
         for name, amount in fetched.items()
     }
-    dirtied = sum(min(amount, most.get(name, amount)) for name, amount in stored.items())
+    dirtied = stored_in_arrays(traffic, sizes) + sum(
+        t.sectors for t in traffic.sites if t.site.kind != "load" and t.array not in most
+    )
     sites = tuple(_less(t, share.get(t.array or "", 1.0)) for t in traffic.sites)
     return replace(
         traffic,
@@ -36,6 +32,39 @@ def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic
         dirtied=Estimate(min(traffic.dirtied.value, dirtied), 0.0),
         written_back=Estimate(min(traffic.written_back.value, dirtied), 0.0),
     )
+
+
+def stored_in_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> float:
+    """Sectors of arrays that are stored to, each once."""
+    most = _sectors(traffic, sizes)
+    stored: dict[str, float] = {}
+    for t in traffic.sites:
+        if t.site.kind != "load" and t.array in most:
+            stored[t.array] = stored.get(t.array, 0.0) + t.sectors
+    return sum(min(amount, most[name]) for name, amount in stored.items())
+
+
+def sharing(alone: Traffic, bounded: Traffic) -> float:
+    """How many SMs fetch the same sector of an array, on the average: what they fetch with an L2 to
+    themselves, over what is fetched where :func:`within_arrays` has bounded it."""
+    before, after = (
+        sum(amount for name, amount in _fetched(t).items() if name) for t in (alone, bounded)
+    )
+    return before / after if after else 1.0
+
+
+def _sectors(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Of each array."""
+    return {name: -(-size // traffic.sector_bytes) for name, size in sizes}
+
+
+def _fetched(traffic: Traffic) -> dict[str, float]:
+    """Sectors from DRAM by array; "" stands for local memory."""
+    fetched: dict[str, float] = {}
+    for t in traffic.sites:
+        name = t.array or ""
+        fetched[name] = fetched.get(name, 0.0) + t.dram_sectors.value
+    return fetched
 
 
 def _less(t: SiteTraffic, share: float) -> SiteTraffic:

@@ -1,0 +1,94 @@
+"""Local memory of all SMs in the L2 that they share."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placewise.execute.trace import Site, TraceChunk
+from placewise.kernel.launch import Launch
+from placewise.machine import load_machine
+from placewise.memory.occupancy import Occupancy
+from placewise.memory.simulate.system import LaunchFacts, MemorySystem
+from placewise.model.footprint import sharing, within_arrays
+from placewise.model.spills import with_spills_of_all
+
+WARPS = 8
+BLOCKS = 480
+
+
+def spilling(words, opcode="LDL"):
+    """(sites, chunk) of one block: its warps store ``words`` words each and read them again."""
+    sites = (Site("STL", "local", "store", 4, 0, None), Site(opcode, "local", "load", 4, 16, None))
+    site = np.repeat(np.array([0, 1], np.int32), words)
+    offset = np.tile(4 * np.arange(words), 2)
+    n = len(site) * WARPS
+    zeros = np.zeros(n, np.int32)
+    chunk = TraceChunk(
+        site=np.tile(site, WARPS),
+        block=zeros,
+        warp=np.repeat(np.arange(WARPS, dtype=np.int32), len(site)),
+        phase=zeros,
+        mask=np.full(n, 0xFFFFFFFF, np.uint32),
+        array=zeros - 1,
+        base=np.tile(offset, WARPS),
+        upper=np.tile(offset, WARPS),
+        stride=zeros,
+        row=zeros - 1,
+        offsets=np.zeros(0, np.int64),
+    )
+    return sites, chunk
+
+
+def traffics(words, machine, opcode="LDL"):
+    """Traffic of one SM's blocks with an L2 of their own, and as that of all."""
+    sites, chunk = spilling(words, opcode)
+    launch = Launch((BLOCKS, 1, 1), (WARPS * 32, 1, 1))
+    facts = LaunchFacts(launch, Occupancy(1, WARPS, 48, ()), 0, 4 * words, ())
+    system = MemorySystem(facts, machine)
+    system.begin(sites, ())
+    system.chunk(chunk)
+    alone = system.traffic()
+    every = with_spills_of_all(alone, chunk, (sites, ()), facts, machine, sharing=1.0)
+    return alone, every
+
+
+def missing_share(traffic):
+    load = traffic.sites[1]
+    return load.dram_sectors.value / load.l2_sectors.value
+
+
+@pytest.mark.parametrize("opcode", ["LDL", "LDL.LU"])
+def test_what_all_sms_spill_may_not_fit_l2(opcode):
+    machine = load_machine("A4000")  # 48 SMs, 4 MB
+    alone, every = traffics(512, machine, opcode)  # 0.5 MB an SM
+    assert missing_share(alone) == pytest.approx(0.0, abs=0.01)
+    assert missing_share(every) > 0.8
+    stored = every.sites[0].sectors
+    assert every.dirtied.value == pytest.approx(stored, rel=0.05)
+
+
+def test_what_fits_l2_stays_there():
+    _, every = traffics(64, load_machine("A4000"))  # 64 KB an SM, 3 MB in all
+    assert every.sites[1].dram_sectors.value == pytest.approx(0.0, abs=1.0)
+    stored = every.sites[0].sectors
+    assert (
+        every.dirtied.value < 0.2 * stored
+    )  # each place's words are written over, not written back
+
+
+def test_a_kernel_without_local_memory_is_left_alone():
+    machine = load_machine("A4000")
+    sites, chunk = spilling(8)
+    launch = Launch((BLOCKS, 1, 1), (WARPS * 32, 1, 1))
+    facts = LaunchFacts(launch, Occupancy(1, WARPS, 48, ()), 0, 32, ())
+    system = MemorySystem(facts, machine)
+    system.begin(sites, ())
+    traffic = system.traffic()
+    empty = replace(chunk, **{name: getattr(chunk, name)[:0] for name in ("site", "block")})
+    assert with_spills_of_all(traffic, empty, (sites, ()), facts, machine, sharing=1.0) is traffic
+
+
+def test_sharing_is_how_often_arrays_would_be_fetched():
+    alone, _ = traffics(8, load_machine("A4000"))
+    assert sharing(alone, within_arrays(alone, ())) == 1.0
