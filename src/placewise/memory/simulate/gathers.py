@@ -8,72 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.lanes import (
-    apart,
-    bits,
-    changes16,
-    falls16,
-    field16,
-    inlined,
-    lay_apart8,
-    lowest,
-)
-from placewise.memory.simulate.parts import LAST, LINE_BIT, MARKS, SECTOR_BIT, Cut
+from placewise.memory.simulate.lanes import apart, inlined, lay_apart8
+from placewise.memory.simulate.parts import LINE_BIT, MARKS, SECTOR_BIT, Cut
+from placewise.memory.simulate.rising import lay_apart16, lay_rising
 
 
 @inlined
-def _gather_rising(
-    offsets: Any,
-    row: Int,
-    lanes: Int,
-    width: Int,
-    head: Int,
-    part: NDArray[np.int64],
-    n: Int,
-    line_shift: Int,
-    sector_shift: Int,
-) -> tuple[Int, Int]:
-    """Add the parts of ``lanes`` lanes whose offsets start at ``row``, if no lane's line is below
-    that of the lane before; how many parts there are now, -1 where that is not so, and how many
-    sectors were added. Offsets are int32, lines have four sectors."""
-    starts = changes16(offsets, row, line_shift)
-    falls = falls16(offsets, row, line_shift)
-    even = field16(offsets, row, 0, width - 1, 0)
-    a = field16(offsets, row, sector_shift, 3, 0)
-    b = field16(offsets, row, sector_shift, 3, 1)
-    c = field16(offsets, row, sector_shift, 3, 2)
-    d = field16(offsets, row, sector_shift, 3, 3)
-    if lanes > 16:
-        starts |= changes16(offsets, row + 16, line_shift) << 16
-        falls |= falls16(offsets, row + 16, line_shift) << 16
-        even |= field16(offsets, row + 16, 0, width - 1, 0) << 16
-        a |= field16(offsets, row + 16, sector_shift, 3, 0) << 16
-        b |= field16(offsets, row + 16, sector_shift, 3, 1) << 16
-        c |= field16(offsets, row + 16, sector_shift, 3, 2) << 16
-        d |= field16(offsets, row + 16, sector_shift, 3, 3) << 16
-    end = np.int64(1) << lanes
-    # The word before the first lane's is of another access.
-    if (falls & ~np.int64(1) | ~even) & (end - 1):
-        return np.int64(-1), np.int64(0)
-    starts = (starts & (end - 1)) | 1 | end
-    asked = np.int64(0)
-    while starts != end:
-        first = starts & -starts
-        lane = lowest(starts)
-        starts ^= first
-        # The lanes up to the next start.
-        same = (starts & -starts) - first
-        sectors = np.int64(a & same != 0) | (np.int64(b & same != 0) << 1)
-        sectors |= (np.int64(c & same != 0) << 2) | (np.int64(d & same != 0) << 3)
-        line = np.int64(offsets[np.uintp(row + lane)]) >> line_shift
-        part[np.uintp(n)] = head + (line << LINE_BIT) + (sectors << SECTOR_BIT)
-        asked += bits(sectors)
-        n += 1
-    return n, asked
-
-
-@inlined
-def few_gathered(
+def gather_fast(
     offsets: Any,
     row: Int,
     lanes: Int,
@@ -82,18 +23,26 @@ def few_gathered(
     part: NDArray[np.int64],
     n: Int,
     cut: Cut,
-) -> bool:
-    """Add a part for each of ``lanes`` lanes whose offsets start at ``row``, the last with LAST, if
-    they are few and none shares its line with another: what most gathers are of warps that diverge.
-    """
-    if lanes > 8 or row + 8 > offsets.shape[0] or offsets.itemsize != 4:
-        return False
+) -> Int:
+    """Add the parts of an access of ``lanes`` lanes whose offsets start at ``row``, the last with
+    LAST, if they are few and on lines of their own, as in most gathers of warps that diverge, or
+    rise. How many parts, plus 2^32 times how many sectors; -1 where that is not so."""
+    if offsets.itemsize != 4:
+        return np.int64(-1)
     shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
-    return not lay_apart8(offsets, row, lanes, width, part, n, head, shifts)
+    few = lanes <= 8 and row + 8 <= offsets.shape[0]
+    if few and not lay_apart8(offsets, row, lanes, width, part, n, head, shifts):
+        return lanes | (lanes << 32)
+    if row + 32 > offsets.shape[0] or cut.line_shift - cut.sector_shift != 2:
+        return np.int64(-1)
+    found = lay_rising(offsets, row, lanes, width, part, n, head, shifts)
+    if found < 0 and 8 < lanes <= 16:
+        found = lay_apart16(offsets, row, lanes, width, part, n, head, shifts)
+    return found
 
 
 @apart
-def add_gathered(
+def gather(
     offsets: Any,
     row: Int,
     lanes: Int,
@@ -105,37 +54,8 @@ def add_gathered(
     line_shift: Int,
     sector_shift: Int,
 ) -> tuple[Int, Int]:
-    """Add the parts of an access of ``lanes`` lanes whose offsets start at ``row``, in the order of
-    lanes, the last with LAST; how many parts there are now, -1 where a lane's bytes are of two
-    sectors, and how many sectors were added."""
-    whole = row > 0 and row + 32 <= offsets.shape[0] and offsets.itemsize == 4
-    if whole and line_shift - sector_shift == 2:
-        end, asked = _gather_rising(
-            offsets, row, lanes, width, head, part, n, line_shift, sector_shift
-        )
-        if end >= 0:
-            part[np.uintp(end - 1)] |= LAST
-            return end, asked
-    n, asked = _gather(offsets, row, lanes, width, head, part, marks, n, line_shift, sector_shift)
-    if n >= 0:
-        part[np.uintp(n - 1)] |= LAST
-    return n, asked
-
-
-@apart
-def _gather(
-    offsets: Any,
-    row: Int,
-    lanes: Int,
-    width: Int,
-    head: Int,
-    part: NDArray[np.int64],
-    marks: NDArray[np.int64],
-    n: Int,
-    line_shift: Int,
-    sector_shift: Int,
-) -> tuple[Int, Int]:
-    """The same for all offsets, without LAST."""
+    """Add the parts of any such access, in the order of lanes, without LAST; how many parts there
+    are now, -1 where a lane's bytes are of two sectors, and how many sectors were added."""
     begun = n
     serial = marks[MARKS] + 1
     marks[MARKS] = serial

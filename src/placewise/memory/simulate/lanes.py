@@ -46,54 +46,6 @@ def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG
     return types.int64(array, types.int64, types.int32), generate
 
 
-def _of_words(name: str, extra: int, test: Any) -> Any:
-    """A function of (array, at, …): a bit for each of 16 words of an int32 array that passes a
-    test, given the words, those before each of them, and ``extra`` numbers."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def words(back: int) -> Any:
-            at = builder.sub(arguments[1], ir.Constant(ir.IntType(64), back))
-            loaded = builder.load(_place(context, builder, signature, (arguments[0], at)))
-            loaded.align = 4
-            return loaded
-
-        given = [_splat(builder, builder.trunc(a, _I32)) for a in arguments[2:]]
-        passed = test(builder, words, *given)
-        return builder.zext(builder.bitcast(passed, ir.IntType(16)), ir.IntType(64))
-
-    def one(_context: Any, array: Any, at: Any, a: Any) -> Any:  # noqa: ARG001
-        return types.int64(array, types.int64, types.int64), generate
-
-    def three(_context: Any, array: Any, at: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001
-        return types.int64(array, *(types.int64,) * 4), generate
-
-    chosen = one if extra == 1 else three
-    chosen.__name__ = name
-    return intrinsic(chosen)
-
-
-changes16 = _of_words(
-    "changes16",
-    1,
-    lambda b, words, shift: b.icmp_signed("!=", b.ashr(words(0), shift), b.ashr(words(1), shift)),
-)
-"""``(array, at, shift)``: bit n is set where word ``at + n``, shifted right, is not that before."""
-falls16 = _of_words(
-    "falls16",
-    1,
-    lambda b, words, shift: b.icmp_signed("<", b.ashr(words(0), shift), b.ashr(words(1), shift)),
-)
-"""The same where it is less than that before."""
-field16 = _of_words(
-    "field16",
-    3,
-    lambda b, words, shift, mask, value: b.icmp_signed(
-        "==", b.and_(b.ashr(words(0), shift), mask), value
-    ),
-)
-"""``(array, at, shift, mask, value)``: the same where bits of it have a value."""
-
-
 @intrinsic
 def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  # noqa: ARG001
     """Put a value before the 16 words of a 32-bit array from ``at`` on; those up to word

@@ -1,0 +1,213 @@
+"""Parts of gathers in vectors: lanes' offsets that rise, and offsets on lines of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+_WORD, _SHORT = ir.IntType(64), ir.IntType(32)
+_LANES, _LONG = ir.VectorType(_SHORT, 16), ir.VectorType(_WORD, 8)
+_MASK = ir.VectorType(ir.IntType(1), 16)
+_NUMBERS = tuple(range(16))
+
+
+def _row(values: Any) -> Any:
+    return ir.Constant(_LANES, list(values))
+
+
+class _Lanes:
+    """Sixteen lanes' words of 32 bits."""
+
+    def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.target, self.builder = target, builder
+        self.signature, self.arguments = signature, arguments
+
+    def place(self, k: int, further: int, shape: Any) -> Any:
+        """Where ``further`` elements lie behind element argument ``k + 1`` of array ``k``."""
+        b = self.builder
+        array = self.target.make_array(self.signature.args[k])
+        data = array(self.target, b, self.arguments[k]).data
+        at = b.add(self.arguments[k + 1], ir.Constant(_WORD, further))
+        return b.bitcast(b.gep(data, [at]), shape.as_pointer())
+
+    def load(self, k: int, further: int) -> Any:
+        """Sixteen words there."""
+        found = self.builder.load(self.place(k, further, _LANES))
+        found.align = 4
+        return found
+
+    def alike(self, value: Any, shape: Any = _LANES) -> Any:
+        """A word in all places."""
+        b = self.builder
+        value = b.trunc(value, _SHORT) if shape is _LANES else value
+        none = ir.Constant(shape, ir.Undefined)
+        first = b.insert_element(none, value, ir.Constant(_SHORT, 0))
+        picks = ir.Constant(ir.VectorType(_SHORT, shape.count), [0] * shape.count)
+        return b.shuffle_vector(first, none, picks)
+
+    def picked(self, a: Any, c: Any, picks: Any) -> Any:
+        """Elements of two vectors."""
+        return self.builder.shuffle_vector(a, c, _row(picks))
+
+    def count(self, mask: Any) -> Any:
+        """Lanes of a mask, as 64 bits."""
+        b = self.builder
+        return b.zext(b.ctpop(b.bitcast(mask, ir.IntType(16))), _WORD)
+
+    def any(self, mask: Any) -> Any:
+        """Whether a mask has a lane."""
+        word = ir.IntType(16)
+        return self.builder.icmp_unsigned("!=", self.builder.bitcast(mask, word), word(0))
+
+    def below(self, count: Any, first: int = 0) -> Any:
+        """Lanes numbered from ``first`` on of which there are so many."""
+        return self.builder.icmp_signed("<", _row(n + first for n in _NUMBERS), self.alike(count))
+
+    def together(self, values: Any, mask: Any) -> Any:
+        """Those in a mask moved to the first places."""
+        b = self.builder
+        kind = ir.FunctionType(_LANES, [_LANES, _MASK, _LANES])
+        name = "llvm.experimental.vector.compress.v16i32"
+        function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
+        return b.call(function, [values, mask, _row([0] * 16)])
+
+    def write(self, lines: Any, sectors: Any, count: Any, shifts: Any) -> None:
+        """Parts of 16 lines and their sectors, of which so many are good, to ``part[to:]``."""
+        b = self.builder
+        for half in (0, 8):
+            picks = ir.Constant(ir.VectorType(_SHORT, 8), [half + n for n in range(8)])
+            line = b.sext(b.shuffle_vector(lines, lines, picks), _LONG)
+            bits = b.zext(b.shuffle_vector(sectors, sectors, picks), _LONG)
+            words = b.shl(line, self.alike(b.extract_value(shifts, 2), _LONG))
+            words = b.add(words, b.shl(bits, self.alike(b.extract_value(shifts, 3), _LONG)))
+            words = b.add(words, self.alike(self.arguments[6], _LONG))
+            number = ir.Constant(_LONG, [half + 1 + n for n in range(8)])
+            last = b.icmp_signed("==", number, self.alike(count, _LONG))
+            words = b.or_(words, b.zext(last, _LONG))
+            b.store(words, self.place(4, half, _LONG)).align = 8
+
+    def uneven(self, words: Any, active: Any) -> Any:
+        """Active lanes whose offset is no multiple of the bytes of a lane."""
+        b = self.builder
+        width = self.alike(b.sub(self.arguments[3], ir.Constant(_WORD, 1)))
+        return b.and_(active, b.icmp_signed("!=", b.and_(words, width), _row([0] * 16)))
+
+    def outcome(self, refused: Any, count: Any, asked: Any) -> Any:
+        """What is returned."""
+        b = self.builder
+        found = b.or_(count, b.shl(asked, ir.Constant(_WORD, 32)))
+        return b.select(refused, ir.Constant(_WORD, -1), found)
+
+
+@intrinsic
+def lay_rising(
+    _context: Any,
+    offsets: Any,
+    row: Any,  # noqa: ARG001
+    lanes: Any,  # noqa: ARG001
+    width: Any,  # noqa: ARG001
+    part: Any,
+    to: Any,  # noqa: ARG001
+    head: Any,  # noqa: ARG001
+    shifts: Any,
+) -> Any:
+    """Write the parts of an access of up to 32 lanes whose offsets are ``offsets[row:]`` (int32) to
+    ``part[to:]``, where there is room for 16, the last with LAST: if no lane's sector is below that
+    of the lane before, there are at most 16 sectors, and each lane starts at a multiple of its
+    width. How many parts, plus 2^32 times how many sectors, or -1 where that is not so.
+
+    Lines have four sectors. ``shifts`` are those of an offset to its line and to its sector, and of
+    a part's line and of its sectors; ``head`` is added to each part.
+    """
+
+    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+        v = _Lanes(target, b, signature, arguments)
+        shifts = arguments[7]
+        low, high = v.load(0, 0), v.load(0, 16)
+        active = v.below(arguments[2]), v.below(arguments[2], 16)
+        shift = v.alike(b.extract_value(shifts, 1))
+        sectors = b.ashr(low, shift), b.ashr(high, shift)
+        before = (
+            v.picked(sectors[0], sectors[0], (0, *_NUMBERS[:-1])),
+            v.picked(sectors[0], sectors[1], range(15, 31)),
+        )
+        falls = [
+            b.and_(a, b.icmp_signed("<", *p)) for a, *p in zip(active, sectors, before, strict=True)
+        ]
+        odd = [v.uneven(w, a) for w, a in zip((low, high), active, strict=True)]
+        wrong = b.or_(b.or_(*falls), b.or_(*odd))
+        new = [
+            b.and_(a, b.icmp_signed("!=", *p))
+            for a, *p in zip(active, sectors, before, strict=True)
+        ]
+        new[0] = b.or_(new[0], ir.Constant(_MASK, [1] + [0] * 15))
+        counts = [v.count(n) for n in new]
+        asked = b.add(*counts)
+        packed = [v.together(s, n) for s, n in zip(sectors, new, strict=True)]
+        # The upper lanes' sectors behind those of the lower.
+        moved, by = packed[1], v.alike(counts[0])
+        for step in (1, 2, 4, 8):
+            further = v.picked(moved, moved, [(n - step) % 16 for n in _NUMBERS])
+            taken = b.icmp_signed("!=", b.and_(by, _row([step] * 16)), _row([0] * 16))
+            moved = b.select(taken, further, moved)
+        all_ = b.select(v.below(counts[0]), packed[0], moved)
+        good = v.below(asked)
+        lines = b.select(good, b.ashr(all_, _row([2] * 16)), _row([-1] * 16))
+        single = b.shl(_row([1] * 16), b.and_(all_, _row([3] * 16)))
+        bits, none = single, _row([-1] * 16)
+        for step in (1, 2, 3):
+            picks = [n + step if n + step < 16 else 16 for n in _NUMBERS]
+            same = b.icmp_signed("==", v.picked(lines, none, picks), lines)
+            more = v.picked(single, single, picks)
+            bits = b.or_(bits, b.select(same, more, _row([0] * 16)))
+        first = v.picked(lines, _row([-2] * 16), (16, *_NUMBERS[:-1]))
+        first = b.and_(good, b.icmp_signed("!=", first, lines))
+        count = v.count(first)
+        v.write(v.together(lines, first), v.together(bits, first), count, shifts)
+        refused = v.any(wrong)
+        refused = b.or_(refused, b.icmp_signed(">", asked, ir.Constant(_WORD, 16)))
+        return v.outcome(refused, count, asked)
+
+    given = (types.int64,) * 3
+    return types.int64(offsets, *given, part, types.int64, types.int64, shifts), generate
+
+
+@intrinsic
+def lay_apart16(
+    _context: Any,
+    offsets: Any,
+    row: Any,  # noqa: ARG001
+    lanes: Any,  # noqa: ARG001
+    width: Any,  # noqa: ARG001
+    part: Any,
+    to: Any,  # noqa: ARG001
+    head: Any,  # noqa: ARG001
+    shifts: Any,
+) -> Any:
+    """The same of up to 16 lanes in any order, if no two share a line."""
+
+    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+        v = _Lanes(target, b, signature, arguments)
+        shifts = arguments[7]
+        words = v.load(0, 0)
+        active = v.below(arguments[2])
+        lines = b.ashr(words, v.alike(b.extract_value(shifts, 0)))
+        # Lanes that are none have lines of their own.
+        compared = b.select(active, lines, _row(~n for n in _NUMBERS))
+        wrong = v.uneven(words, active)
+        for turn in range(1, 9):
+            other = v.picked(compared, compared, [(n + turn) % 16 for n in _NUMBERS])
+            wrong = b.or_(wrong, b.icmp_signed("==", compared, other))
+        within = b.sub(b.extract_value(shifts, 0), b.extract_value(shifts, 1))
+        within = b.sub(b.shl(ir.Constant(_WORD, 1), within), ir.Constant(_WORD, 1))
+        sectors = b.ashr(words, v.alike(b.extract_value(shifts, 1)))
+        bits = b.shl(_row([1] * 16), b.and_(sectors, v.alike(within)))
+        v.write(lines, bits, arguments[2], shifts)
+        refused = v.any(wrong)
+        return v.outcome(refused, arguments[2], arguments[2])
+
+    given = (types.int64,) * 3
+    return types.int64(offsets, *given, part, types.int64, types.int64, shifts), generate
