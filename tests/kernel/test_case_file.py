@@ -10,6 +10,7 @@ import scipy.sparse
 from PIL import Image
 
 from placewise.errors import CaseError
+from placewise.kernel.arrays import drawn
 from placewise.kernel.casefile import read_case_file
 
 HEAD = """schema = 1
@@ -342,3 +343,11 @@ def test_bad_image(tmp_path):
 def test_missing_case_file(tmp_path):
     with pytest.raises(CaseError, match="no such file"):
         read_case_file(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("shape", [(0,), (7,), (300, 401)], ids=str)
+def test_numbers_drawn_in_pieces_are_those_drawn_at_once(shape):
+    pieces = np.random.default_rng(3)
+    made = drawn(lambda n: pieces.normal(2.0, 3.0, n), shape, "float32", "x")
+    whole = np.random.default_rng(3).normal(2.0, 3.0, shape).astype(np.float32)
+    np.testing.assert_array_equal(made, whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ MAX_BYTES = 2**34
 """Largest array of a case. The executor takes up to 64 GiB, but a size beyond what a GPU's memory
 mostly holds is more likely a slip."""
 
+_PIECE = 1 << 15
+"""Values drawn at a time."""
 BFLOAT16 = "bfloat16"
 """Name of the type in case files."""
 
@@ -148,6 +151,19 @@ def converted(values: NDArray[Any], dtype: DTypeLike, where: str) -> NDArray[np.
         result: NDArray[np.generic] = np.ascontiguousarray(values, dtype=target)
     if target.kind in "fc" and bool((np.isinf(result) & ~np.isinf(values)).any()):
         raise CaseError(f"values do not fit {target}", where=where)
+    return result
+
+
+def drawn(
+    draw: Callable[[int], NDArray[Any]], shape: tuple[int, ...], dtype: DTypeLike, where: str
+) -> NDArray[np.generic]:
+    """What ``draw`` gives, a number of values at a time, as ``dtype``: in pieces that stay in the
+    processor's caches, since whole arrays of doubles take several times as long."""
+    result: NDArray[np.generic] = np.empty(shape, stored_type(dtype))
+    flat = result.reshape(-1)
+    for at in range(0, flat.size, _PIECE):
+        some = flat[at : at + _PIECE]
+        some[:] = converted(draw(len(some)), dtype, where)
     return result
 
 

@@ -360,17 +360,23 @@ class _Reader:
         match model:
             case casemodel.FillArgument():
                 value = arrays.converted(np.array([model.fill]), model.dtype, f"{where}.fill")
-                return np.full(shape, value[0])
+                # Zeros come from the system as they are needed.
+                nothing = not value.tobytes().strip(b"\0")
+                return np.zeros(shape, value.dtype) if nothing else np.full(shape, value[0])
             case casemodel.UniformArgument(uniform=spec):
                 random = np.random.default_rng(spec.seed)
-                drawn = random.uniform(spec.low, spec.high, shape)
-                return arrays.converted(
-                    np.sort(drawn) if spec.sorted else drawn, model.dtype, where
+                if spec.sorted:
+                    drawn = np.sort(random.uniform(spec.low, spec.high, shape))
+                    return arrays.converted(drawn, model.dtype, where)
+                low, high = spec.low, spec.high
+                return arrays.drawn(
+                    lambda n: random.uniform(low, high, n), shape, model.dtype, where
                 )
             case casemodel.NormalArgument(normal=spec):
                 random = np.random.default_rng(spec.seed)
-                return arrays.converted(
-                    random.normal(spec.mean, spec.deviation, shape), model.dtype, where
+                mean, spread = spec.mean, spec.deviation
+                return arrays.drawn(
+                    lambda n: random.normal(mean, spread, n), shape, model.dtype, where
                 )
             case casemodel.IntegersArgument(integers=spec):
                 high = self._size(spec.high, f"{key}.integers.high")
