@@ -5,6 +5,7 @@ import pytest
 
 from placewise.advise import advise, legal_placements, prepare
 from placewise.advise.cache_hints import hinted
+from placewise.advise.counters import predict_counters
 from placewise.advise.moved_counters import predict_moved_counters
 from placewise.errors import UnsupportedError
 from placewise.kernel.make_case import make_case
@@ -116,3 +117,35 @@ def test_hints_in_the_source_are_where_the_array_is():
     assert prepared.legality.present["index"] == "global"
     old = prepare(lookup(1 << 8, source), load_machine("K20c"))
     assert old.legality.present["weight"] == "global"
+
+
+STORES = """
+extern "C" __global__ void keep(const float *table, float *out, int n, int rounds) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    for (int r = 0; r < rounds; r++) {
+        s += __ldcg(&table[(i * 8 + r * 8) % n]);
+        __syncthreads();
+        STORE(&out[(r * gridDim.x * blockDim.x + i) * 8], s);
+    }
+}
+"""
+
+
+def test_streamed_stores_leave_the_table_in_l2():
+    """A table of half an L2 that is read once a round, between stores of many times its size."""
+    n, rounds = 1 << 17, 24
+    arguments = [
+        np.zeros(n, np.float32),
+        np.zeros(rounds << 17, np.float32),
+        np.int32(n),
+        np.int32(rounds),
+    ]
+
+    def read_from_dram(store):
+        case = make_case("keep", STORES, arguments, block=1024, grid=16, defines={"STORE": store})
+        found = {m.name: m.value for m in predict_counters(case, "T1000").metrics}
+        return found["dram__sectors_read.sum"]
+
+    plain, streamed = read_from_dram("__stwb"), read_from_dram("__stcs")
+    assert streamed < 0.7 * plain

@@ -1,4 +1,4 @@
-"""Cache hints: what a load may ask of the caches on its way, and how code says so.
+"""Cache hints: what an access may ask of the caches on its way, and how code says so.
 
 PTX ISA, "Cache Operators" and "Cache Eviction Priority Hints": ``.cg`` caches in L2 and below, not
 in L1; ``.cv`` fetches again what L1 has; ``.cs`` "allocates global lines with evict-first policy in
@@ -6,7 +6,8 @@ L1 and L2"; ``.lu`` does on global addresses what ``.cs`` does; ``.L1::no_alloca
 L1. ``.L1::evict_last`` and ``.L1::evict_unchanged`` are taken for ordinary loads. The modifiers of
 machine code are those that ptxas makes of these (12.9 and 13, sm_75 to sm_100). A strong load of a
 scope beyond the SM, as ``volatile`` and ``ld.relaxed.gpu`` are, sees what other SMs wrote: it
-cannot be served by L1, and ``__ldcg`` is compiled to one.
+cannot be served by L1, and ``__ldcg`` is compiled to one. Stores have the same modifiers
+(``__stcs``: ``.cs``, ``EF``).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _BEYOND_SM = frozenset({"GPU", "SYS", "gpu", "sys", "cluster"})
 
 
 def hint_of(opcode: str) -> Hint | None:
-    """Hint of a load, by its opcode in PTX (``ld.global.cs.f32``) or in machine code
+    """Hint of a load or store, by its opcode in PTX (``ld.global.cs.f32``) or in machine code
     (``LDG.E.STRONG.GPU``)."""
     parts = set(opcode.split("."))
     if parts & _PAST_L1 or (parts & _STRONG and parts & _BEYOND_SM):

@@ -107,14 +107,17 @@ class Routes:
         if site.space == "shared" or self._uncached(site, array):
             return NOWHERE
         first = self._caches.first_cache(self._space(site, array))
-        hint = self._hint(site, array) if site.kind == "load" else None
+        hint = self._hint(site, array)
         if hint is Hint.PAST_L1:
             return len(self._caches.first)
         return first | EVICT_FIRST if hint is Hint.EVICT_FIRST else first
 
     def _hint(self, site: Site, array: str) -> Hint | None:
-        """What a load asks of caches: as its opcode says, unless the array is seen elsewhere."""
+        """What an access asks of caches: as its opcode says. Loads of an array that is seen
+        elsewhere ask what they would there; its stores are plain ones."""
         placed = self._placement.get(array)
+        if site.kind == "atomic" or (placed is not None and site.kind == "store"):
+            return None
         return hint_of(site.opcode) if placed is None else self._hints[placed]
 
 
