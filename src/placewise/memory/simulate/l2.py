@@ -10,6 +10,7 @@ from placewise.memory.simulate.cache import (
     FIRST_OUT,
     LRU,
     READ,
+    SPARE,
     WRITE_BACK,
     WRITE_THROUGH,
     Caches,
@@ -30,6 +31,8 @@ from placewise.memory.simulate.wave import Wave
 
 SETS_AHEAD = 16
 """Parts by which sets of L2 are fetched ahead."""
+STRETCHES_AHEAD, STRETCH = 2, 32
+"""SMs by which what an SM missed in a round is fetched ahead, and how many parts of it."""
 
 
 @apart
@@ -73,6 +76,10 @@ def run_l2(
     while count:
         left = 0
         for k in range(count):
+            ahead = np.uintp(busy[min(k + STRETCHES_AHEAD, count - 1)])
+            prefetch(ends, first + wave.sm_part[ahead] + turn)
+            for number in range(0, STRETCH, SPARE // 2):
+                prefetch(parts, at[ahead] + number)
             source = np.uintp(busy[k])
             i, begin = at[source], first + wave.sm_part[source]
             stop = begin + np.int64(ends[np.uintp(begin + turn)])
