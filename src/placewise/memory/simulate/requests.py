@@ -276,6 +276,12 @@ def collect(
                     break
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
+            alone = flags & (ROUTED | COUNTED | IN_LOCAL) == ROUTED and row.cache != CONSTANT
+            joins = np.int64(JOINS if flags & IN_BURST else 0)
+            if alone and record.row >= 0:
+                form.far = start | joins
+                form.far_head, form.far_width, form.far_pair = row.head, row.lane_bytes, p
+                continue
             if flags & COUNTED and not _count(
                 record, start, p, mask, offsets, patterns, period_mask, cut
             ):
@@ -291,17 +297,12 @@ def collect(
                 begun = n
                 frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
                 n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
-                if flags & (COUNTED | IN_LOCAL) == 0 and row.cache != CONSTANT:
-                    joins = np.int64(JOINS if flags & IN_BURST else 0)
-                    if record.row < 0:
-                        new_form(
-                            record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
-                            start, cut,
-                        )  # fmt: skip
-                        laid = at - 8
-                    else:
-                        form.far = start | joins
-                        form.far_head, form.far_width, form.far_pair = row.head, row.lane_bytes, p
+                if alone:
+                    new_form(
+                        record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
+                        start, cut,
+                    )  # fmt: skip
+                    laid = at - 8
                 if row.cache != CONSTANT:
                     row.sectors += asked
                     row.parts += n - begun
@@ -361,7 +362,8 @@ def _add_parts(
     added. ``frame`` as in :func:`lane_parts`."""
     begun, width = n, np.int64(row.lane_bytes)
     if frame < 0 and record.row >= 0:
-        n, asked = _gather_parts(record, start, width, row.head, offsets, buffer, n, cut)
+        lanes = bits(np.int64(record.mask))
+        n, asked = _gather_any(offsets, record, start, lanes, width, row.head, buffer, n, cut)
         return n, asked
     n = np.int64(-1)
     if frame < 0:
