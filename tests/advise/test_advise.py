@@ -128,8 +128,8 @@ def test_a_placement_that_cannot_be_written_leaves_the_advice_standing(gather_ca
     def refuse(*_):
         raise UnsupportedError("no way to write this")
 
-    # The package exports a function of the module's name.
-    monkeypatch.setattr(sys.modules["placewise.advise.advise"], "rewrite", refuse)
+    # Other modules export functions of the module's name.
+    monkeypatch.setattr(sys.modules["placewise.advise.write_form"], "rewrite", refuse)
     advice = advise(gather_case, "K20c")
     assert advice.recommended is None
     assert "cannot be written: no way" in advice.options[0].verification.detail
