@@ -164,6 +164,8 @@ def main(
     searched_for = [t.name for t in TABLES if t.name in NAMES and only in t.name]
     if not resume or not ROWS.exists():
         forget(searched_for)
+    # Read before the first report writes over them.
+    kept = {name: finished(name) for name in NAMES if name not in searched_for}
     figures: list[Figure] = []
     good = False
     for table in TABLES:
@@ -175,7 +177,7 @@ def main(
             found = searched(table, times, budget, seed, workers, resume)
             figures += figures_of(table, times, found, data / table.file)
         else:
-            figures += finished(table.name)
+            figures += kept[table.name]
         good = report("choice", figures)
     if not good:
         sys.exit(1)
