@@ -45,7 +45,7 @@ MOST = 6_000_000
 """Records kept of a trace."""
 LEAST = 2_000_000
 """Shorter traces are handed over again as further blocks, with caches as they are by then."""
-REPEATS = 3
+REPEATS = 7
 LINES = 2_000_000
 ASKED_DISTANCES = 25e6
 FIRST_USE = 2.0
