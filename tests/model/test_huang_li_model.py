@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from placewise.errors import CaseError
 from placewise.machine import load_machine
 from placewise.machine.machine import Dram
 from placewise.model.huang_li.banks import BankLoad
@@ -17,6 +18,7 @@ from placewise.model.huang_li.model import (
 from placewise.model.huang_li.observe import Latencies, Observed, Requests, latencies
 from placewise.model.huang_li.overlap import Events, fit_overlap
 from placewise.model.huang_li.replays import Replays
+from placewise.model.registry import known_model
 from placewise.model.sim import sim_model
 
 LATENCY = {"L1": 36.0, "L2": 213.0, "globalMem": 570.0, "cL1": 75.0, "sharedMem": 23.0}
@@ -166,3 +168,17 @@ def test_a_launch_without_memory_accesses():
     for model in ABLATIONS:
         parts = model.parts(nothing, A100)
         assert parts.total == pytest.approx(parts.t_comp)
+
+
+def test_parts_are_switched_off_by_name():
+    assert known_model("huang-li:no-queue").make() == HuangLiModel(
+        "huang-li:no-queue", queue="none"
+    )
+    even = known_model("huang-li:even-queue").make()
+    observed = launch()
+    assert even.parts(observed, A100) == HuangLiModel(queue="even").parts(observed, A100)
+    replayed = known_model("huang-li:no-replays").make()
+    assert not replayed.count_replays
+    assert replayed.queue == HuangLiModel().queue
+    with pytest.raises(CaseError, match="no model 'huang-li:queue'"):
+        known_model("huang-li:queue")

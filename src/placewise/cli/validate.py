@@ -33,7 +33,11 @@ def validate(
     machine: MachineNames = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this model; may be given again. All by default."),
+        typer.Option(
+            metavar="NAME",
+            help="Only this model; may be given again. All by default. Huang and Li's also without "
+            "a part: huang-li:no-queue, :even-queue, :no-replays, :latency-service.",
+        ),
     ] = None,
     configurations: Annotated[
         int,

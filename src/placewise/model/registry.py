@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from placewise.errors import CaseError
 from placewise.model.base import OfCounters, TimeModel
 from placewise.model.hu_liu import hu_liu_model
-from placewise.model.huang_li.model import huang_li_model
+from placewise.model.huang_li.model import HuangLiModel, huang_li_model
 from placewise.model.latency import latency_model
 from placewise.model.path import path_model
 from placewise.model.roofline import roofline_model
@@ -36,3 +38,24 @@ MODELS: dict[str, KnownModel] = {
 }
 """By name, the default first."""
 DEFAULT = next(iter(MODELS))
+_WITHOUT: dict[str, Callable[[str], TimeModel]] = {
+    "no-replays": lambda name: HuangLiModel(name, count_replays=False),
+    "even-queue": lambda name: HuangLiModel(name, queue="even"),
+    "no-queue": lambda name: HuangLiModel(name, queue="none"),
+    "latency-service": lambda name: HuangLiModel(name, service="latency"),
+}
+VARIANTS: dict[str, KnownModel] = {
+    (name := f"huang-li:{part}"): KnownModel(partial(make, name), needs_counters=False)
+    for part, make in _WITHOUT.items()
+}
+"""Huang and Li's model with one ingredient switched off, for those who ask for it. Counting
+instructions is no switch here, as it matters only beside a sample
+(:mod:`placewise.reproduce.ablations`)."""
+
+
+def known_model(name: str) -> KnownModel:
+    """A model or variant by its name; raises CaseError where there is none."""
+    found = MODELS.get(name) or VARIANTS.get(name)
+    if found is None:
+        raise CaseError(f"no model '{name}'", hint=f"models: {', '.join([*MODELS, *VARIANTS])}")
+    return found

@@ -20,7 +20,7 @@ from placewise.machine.at_clock import at_clock
 from placewise.memory.counters import counters
 from placewise.model.base import Evidence
 from placewise.model.evidence import evidence_of
-from placewise.model.registry import MODELS
+from placewise.model.registry import known_model
 from placewise.validate.tables import MeasuredTime
 
 Configuration = tuple[tuple[str, Parameter], ...]
@@ -142,7 +142,7 @@ def _evidence(case: Case, worker: _Worker) -> Evidence:
 
 
 def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
-    prediction = MODELS[name].make().predict(evidence, machine)
+    prediction = known_model(name).make().predict(evidence, machine)
     time = prediction.nanoseconds
     if time is None:
         return Answer(prediction.total, *prediction.uncertainty, absolute=False)

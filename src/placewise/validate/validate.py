@@ -14,7 +14,7 @@ from placewise.errors import CaseError
 from placewise.kernel.casefile import read_case_family
 from placewise.machine import Machine, load_machine
 from placewise.machine.device_name import machine_named
-from placewise.model.registry import MODELS
+from placewise.model.registry import MODELS, known_model
 from placewise.progress import Progress, silent
 from placewise.validate.features import launch_features
 from placewise.validate.figures import (
@@ -109,7 +109,7 @@ def validate(
             names,
             nvrtc,
             clock_mhz,
-            any(MODELS[model].needs_counters for model in names),
+            any(known_model(model).needs_counters for model in names),
         )
         with Predictor(task, workers=workers) as predictor:
             if best:
@@ -166,8 +166,7 @@ def _best(
 
 def _models(asked: Sequence[str]) -> tuple[str, ...]:
     for name in asked:
-        if name not in MODELS:
-            raise CaseError(f"no model '{name}'", hint=f"models: {', '.join(MODELS)}")
+        known_model(name)
     return tuple(asked or MODELS)
 
 
