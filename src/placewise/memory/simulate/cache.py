@@ -146,7 +146,7 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
     than 64, or of more than 64 ways some of which are to be driven out first."""
     rows, shares = [], [np.zeros(0)]
-    sets: list[NDArray[np.int32]] = []
+    sets: list[tuple[int, NDArray[np.int32]]] = []
     way = row = instance = share = 0
     for g in geometries:
         if g.policy == "plru" and (g.ways & (g.ways - 1) or g.ways > MOST_TREE_WAYS):
@@ -163,14 +163,19 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
         part = np.array(g.probabilities or (1.0,) * g.ways)
         shares.append(np.cumsum(part) / part.sum())
         one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
-        sets.append(np.tile(one_set, g.instances * g.sets))
-        way += sets[-1].size
+        sets.append((g.instances * g.sets, one_set))
+        way += g.instances * g.sets * g.lanes
         row += g.instances * g.sets
         instance += g.instances
         share += g.ways
     numbers = np.arange(instance, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * seed + 1)
     tags = _aligned(way + SPARE, np.int32)
-    tags[:] = np.concatenate([*sets, np.full(SPARE, NO_WAY, np.int32)])
+    tags[way:] = NO_WAY
+    first = 0
+    for count, one_set in sets:
+        end = first + count * one_set.size
+        tags[first:end].reshape(count, -1)[:] = one_set
+        first = end
     return Caches(
         tags,
         _aligned(way + SPARE, np.uint32),
@@ -191,9 +196,9 @@ def _aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
 
 def held_sectors(c: Caches) -> float:
     """Sectors that fit, if every line holds as many as the lines present do on average."""
-    lines = int((c.tags >= 0).sum())
+    lines = int(np.count_nonzero(c.tags >= 0))
     valid = int(np.bitwise_count(c.held & np.uint32(VALID)).sum())
-    return int((c.tags != NO_WAY).sum()) * valid / lines if lines else 0.0
+    return int(np.count_nonzero(c.tags != NO_WAY)) * valid / lines if lines else 0.0
 
 
 @inlined
