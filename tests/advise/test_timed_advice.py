@@ -92,8 +92,9 @@ __global__ void passes_on(const float *x, float *y) {
 
 
 def test_coefficients_that_all_threads_read_go_to_constant_memory():
-    """There they are operands of the arithmetic; anywhere else each of them is a load."""
-    n = 1 << 18
+    """There they are operands of the arithmetic; anywhere else each of them is a load. The launch
+    is large enough that what every launch takes does not hide the gain."""
+    n = 1 << 20
     arrays = [np.linspace(-1, 1, n, dtype=np.float32), np.ones(64, np.float32)]
     arguments = [*arrays, np.zeros(n, np.float32), np.int32(n)]
     found = advise(make_case("poly", POLYNOMIAL, arguments, block=256, problem=n), "A100")

@@ -146,7 +146,7 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
     than 64, or of more than 64 ways some of which are to be driven out first."""
     rows, shares = [], [np.zeros(0)]
-    sets: list[tuple[int, NDArray[np.int32]]] = []
+    sets: list[tuple[slice, NDArray[np.int32]]] = []
     way = row = instance = share = 0
     for g in geometries:
         if g.policy == "plru" and (g.ways & (g.ways - 1) or g.ways > MOST_TREE_WAYS):
@@ -155,27 +155,23 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
                 f"not {g.ways}"
             )
         if g.evicts_first and g.ways > MOST_TREE_WAYS:
-            raise MachineError(
-                f"lines driven out first in caches of more than {MOST_TREE_WAYS} ways, {g.ways}"
-            )
+            raise MachineError(f"evict-first among more than {MOST_TREE_WAYS} ways: {g.ways}")
         columns = (way, g.sets, g.ways, _NUMBERS[g.policy], g.split, g.grain, int(g.hashed))
         rows.append([*columns, row, instance, share, g.lanes, int(g.evicts_first)])
         part = np.array(g.probabilities or (1.0,) * g.ways)
         shares.append(np.cumsum(part) / part.sum())
         one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
-        sets.append((g.instances * g.sets, one_set))
-        way += g.instances * g.sets * g.lanes
+        size = g.instances * g.sets * g.lanes
+        sets.append((slice(way, way + size), one_set))
+        way += size
         row += g.instances * g.sets
         instance += g.instances
         share += g.ways
     numbers = np.arange(instance, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * seed + 1)
     tags = _aligned(way + SPARE, np.int32)
     tags[way:] = NO_WAY
-    first = 0
-    for count, one_set in sets:
-        end = first + count * one_set.size
-        tags[first:end].reshape(count, -1)[:] = one_set
-        first = end
+    for place, one_set in sets:
+        tags[place].reshape(-1, one_set.size)[:] = one_set
     return Caches(
         tags,
         _aligned(way + SPARE, np.uint32),
