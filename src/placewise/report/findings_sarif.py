@@ -49,7 +49,6 @@ _RULES = (
         "were found bit-identical, and the host code that goes with it.",
     ),
 )
-_LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 
 
 def write_lint_sarif(path: Path, report: CounterReport, advice: Advice | None = None) -> None:
@@ -148,7 +147,7 @@ def _mistake(case: Case, found: Finding) -> SarifResult:
     hint = f"; {found.hint}" if found.hint else ""
     return SarifResult(
         found.kind,
-        _LEVELS[found.severity],
+        found.severity,
         f"{found.message}{where}{hint}",
         _path(case, place.file),
         place.line,

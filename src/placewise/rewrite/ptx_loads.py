@@ -35,8 +35,14 @@ _ORDERED = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 
 def is_written_in_ptx(space: MemorySpace) -> bool:
     """Whether a PTX kernel's arrays can be put there."""
-    through = space.intrinsic if space.way is Way.INTRINSIC else None
-    return space.way in (Way.DIRECT, Way.INTRINSIC) and through in _MODIFIERS
+    return _modifier(space) is not None
+
+
+def _modifier(space: MemorySpace) -> str | None:
+    """What loads of a space say; None where no load of global memory reaches it."""
+    if space.way not in (Way.DIRECT, Way.INTRINSIC):
+        return None
+    return _MODIFIERS.get(space.intrinsic if space.way is Way.INTRINSIC else None)
 
 
 def rewrite_loads(
@@ -53,11 +59,11 @@ def rewrite_loads(
     """
     lines = kernel.ptx.split("\n")
     for array, space in moves.items():
-        if not is_written_in_ptx(space):
+        modifier = _modifier(space)
+        if modifier is None:
             raise UnsupportedError(
                 f"the kernel is {case.language}, only CUDA C++ is rewritten for {space.name} memory"
             )
-        modifier = _MODIFIERS[space.intrinsic if space.way is Way.INTRINSIC else None]
         own = [number for number, arrays in loads.items() if array in arrays]
         for number in own:
             for other in loads[number]:
@@ -72,7 +78,7 @@ def rewrite_loads(
     )
     edits = tuple(
         f"{array}: {sum(array in found for found in loads.values())} loads "
-        f"{_MODIFIERS[space.intrinsic if space.way is Way.INTRINSIC else None] or 'plain'}"
+        f"{_modifier(space) or 'plain'}"
         for array, space in moves.items()
     )
     written = replace(

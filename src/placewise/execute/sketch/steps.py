@@ -47,6 +47,7 @@ class Step:
 
 
 def count_of(n: Node) -> Call:
+    """What counts the lanes of which a guard holds."""
     number = n.attr
     assert isinstance(number, int)
 

@@ -30,8 +30,7 @@ from placewise.memory.simulate.lanes import (
 from placewise.memory.simulate.victims import (
     mark,
     marked_way,
-    point_at,
-    point_away,
+    point,
     pointed_at,
     way_by_share,
 )
@@ -364,9 +363,9 @@ def access_line(
         c.tags[at] = line
         c.held[at] = held
         if g.policy == PLRU and not kind & FIRST_OUT:
-            point_away(c.tree, np.uintp(row), way, g.ways)
+            point(c.tree, np.uintp(row), way, g.ways, 0)
         elif g.policy == PLRU and not found:
-            point_at(c.tree, np.uintp(row), way, g.ways)
+            point(c.tree, np.uintp(row), way, g.ways, 1)
         elif g.marks and g.policy > FIFO:
             mark(c.tree, np.uintp(row), way, kind & FIRST_OUT, found)
     return missing, fetched, out, victim

@@ -69,24 +69,16 @@ class Slices(NamedTuple):
     """The partitions, each a cache of its own, where far lines are kept."""
 
 
-def slices_known(machine: Machine) -> bool:
-    """Whether the machine's file says how many slices its last cache has."""
-    return any(
-        m.detail.slices or m.detail.slice_hashes for m in machine.memories if m.scope == "die"
-    )
-
-
 def new_slices(machine: Machine, hierarchy: Hierarchy | None, seed: int) -> Slices:
     """Slices of which nothing was asked yet; of no hierarchy, or a cache whose slices are not
     known, there are none."""
     last = hierarchy.last if hierarchy else None
-    detail = last.memory.detail if last else None
-    count = (detail.slices or (1 << len(detail.slice_hashes))) if detail else 0
-    known = detail is not None and (detail.slices or detail.slice_hashes)
     facts = np.zeros(5, np.int64)
     hashes = np.zeros(0, np.int64)
     near = new_caches([], seed)
-    if known and last and hierarchy and detail:
+    if hierarchy and last and (last.memory.detail.slices or last.memory.detail.slice_hashes):
+        detail = last.memory.detail
+        count = detail.slices or 1 << len(detail.slice_hashes)
         partitions = detail.partitions or 1
         each = -(-machine.processor.sms // partitions)
         keeps = partitions > 1 and detail.far_lines == "kept"

@@ -14,28 +14,13 @@ Int = Any
 
 
 @apart
-def point_away(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int) -> None:
-    """Make each node on the way to a leaf point to its other side."""
+def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int) -> None:
+    """Make each node on the way to a leaf point to it (1), or to its other side (0)."""
     node = way + ways
     found = tree[row]
     while node > 1:
         parent = node >> 1
-        if node & 1:
-            found &= ~(np.uint64(1) << np.uint64(parent))
-        else:
-            found |= np.uint64(1) << np.uint64(parent)
-        node = parent
-    tree[row] = found
-
-
-@apart
-def point_at(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int) -> None:
-    """Make each node on the way to a leaf point to it."""
-    node = way + ways
-    found = tree[row]
-    while node > 1:
-        parent = node >> 1
-        if node & 1:
+        if (node & 1) == towards:
             found |= np.uint64(1) << np.uint64(parent)
         else:
             found &= ~(np.uint64(1) << np.uint64(parent))
