@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics import SourceLine
+from placewise.memory.simulate.metrics import SourceLine, line_of
 from placewise.memory.simulate.traffic import SiteTraffic
 
 WORTH_A_WARNING = 4.0
@@ -100,7 +100,7 @@ def _remarks(
     """One remark for each line, array and kind of access that takes much more than would do."""
     groups: dict[tuple[object, ...], list[SiteTraffic]] = {}
     for s in sites:
-        groups.setdefault((_line(s), s.array, s.site.kind), []).append(s)
+        groups.setdefault((line_of(s), s.array, s.site.kind), []).append(s)
     everything = sum(taken(s) for group in groups.values() for s in group)
     found = []
     for group in groups.values():
@@ -118,7 +118,7 @@ def _remarks(
         )
         of = f"{first.array}: " if first.array else ""
         warning = times >= WORTH_A_WARNING
-        found.append(Remark(rule, warning, of + text, _line(first), first.array, times, share))
+        found.append(Remark(rule, warning, of + text, line_of(first), first.array, times, share))
     return found
 
 
@@ -131,7 +131,7 @@ def _spills(run: SimulatedLaunch, sites: list[SiteTraffic]) -> list[Remark]:
     local = [s for s in sites if s.site.space == "local"]
     by_line: dict[SourceLine | None, float] = {}
     for s in local:
-        by_line[_line(s)] = by_line.get(_line(s), 0.0) + s.requests
+        by_line[line_of(s)] = by_line.get(line_of(s), 0.0) + s.requests
     line = max(by_line, key=lambda k: by_line[k]) if by_line else None
     requests, all_requests = sum(s.requests for s in local), sum(s.requests for s in sites)
     share = requests / all_requests if all_requests else 0.0
@@ -141,9 +141,3 @@ def _spills(run: SimulatedLaunch, sites: list[SiteTraffic]) -> list[Remark]:
         "values alive at once, or a larger limit of registers"
     )
     return [Remark(Rule.spill, share >= LEAST_SHARE, text, line, None, math.inf, share)]
-
-
-def _line(site: SiteTraffic) -> SourceLine | None:
-    if site.site.source_file is None or site.site.source_line is None:
-        return None
-    return SourceLine(site.site.source_file, site.site.source_line)

@@ -167,13 +167,13 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
         instance += g.instances
         share += g.ways
     numbers = np.arange(instance, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * seed + 1)
-    tags = _aligned(way + SPARE, np.int32)
+    tags = aligned(way + SPARE, np.int32)
     tags[way:] = NO_WAY
     for place, one_set in sets:
         tags[place].reshape(-1, one_set.size)[:] = one_set
     return Caches(
         tags,
-        _aligned(way + SPARE, np.uint32),
+        aligned(way + SPARE, np.uint32),
         np.zeros(1, np.int64),
         np.zeros(row, np.uint64),
         numbers * GOLDEN,
@@ -182,7 +182,7 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
     )
 
 
-def _aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
+def aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
     """Zeros that start at a line of the processor's caches, as sets then do."""
     room = np.zeros(size + SPARE, kind)
     skipped = -room.ctypes.data % (SPARE * room.itemsize) // room.itemsize

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.cache import Int
+from placewise.memory.simulate.cache import Int, aligned
 from placewise.memory.simulate.eights import (
     ADDENDS,
     EIGHTS,
@@ -69,9 +69,7 @@ _LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
 
 def new_forms(sites: int) -> NDArray[Any]:
     """(sites,) FORM without any, each on lines of the processor's cache of its own."""
-    room = np.zeros((sites + 1) * FORM.itemsize, np.uint8)
-    skipped = -room.ctypes.data % 64
-    forms: NDArray[Any] = room[skipped : skipped + sites * FORM.itemsize].view(FORM)
+    forms = aligned(sites * FORM.itemsize // 8, np.int64).view(FORM)
     forms["far"] = NO_ARRAY
     return forms
 

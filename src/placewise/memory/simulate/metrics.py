@@ -201,9 +201,17 @@ def sites_by_line(run: SimulatedLaunch) -> dict[SourceLine, list[SiteTraffic]]:
     """The memory instructions of each source line that is known."""
     sites: dict[SourceLine, list[SiteTraffic]] = {}
     for t in run.traffic.sites:
-        if t.site.source_file is not None and t.site.source_line is not None:
-            sites.setdefault(SourceLine(t.site.source_file, t.site.source_line), []).append(t)
+        if (line := line_of(t)) is not None:
+            sites.setdefault(line, []).append(t)
     return sites
+
+
+def line_of(traffic: SiteTraffic) -> SourceLine | None:
+    """Where a memory instruction comes from; None where the compiler gave no line."""
+    site = traffic.site
+    if site.source_file is None or site.source_line is None:
+        return None
+    return SourceLine(site.source_file, site.source_line)
 
 
 def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
-from placewise.memory.simulate.cache import Int
+from placewise.memory.simulate.cache import Int, aligned
 from placewise.memory.simulate.eights import ROOM_WORDS
 from placewise.memory.simulate.lanes import (
     apart,
@@ -98,16 +98,9 @@ def new_buffer(blocks: int, parts: int = PARTS_AT_ONCE) -> Buffer:
         np.empty(MOST_PARTS + 16, np.int32),
         np.empty(MOST_PARTS, np.int64),
         np.zeros(MARKS + 1, np.int64),
-        _new_made(),
+        aligned(ROOM_WORDS, np.int64),
         np.zeros(blocks, np.int64),
     )
-
-
-def _new_made() -> NDArray[np.int64]:
-    """On lines of the processor's cache of its own."""
-    room = np.zeros(ROOM_WORDS + 8, np.int64)
-    skipped = -room.ctypes.data % 64 // 8
-    return room[skipped : skipped + ROOM_WORDS]
 
 
 def larger(buffer: Buffer) -> Buffer:
