@@ -45,6 +45,11 @@ extern "C" __global__ void inside(int *bitmap, const float2 *points, int n) {
     }
 #pragma unroll
     for (int t = 0; t < TILE; t++) {
+#if METHOD == 0
+        // Nought or one already.
+        if (first + BLOCK_X * t < n) bitmap[first + BLOCK_X * t] = crossed[t];
+#else
         if (first + BLOCK_X * t < n) bitmap[first + BLOCK_X * t] = crossed[t] & 1;
+#endif
     }
 }
