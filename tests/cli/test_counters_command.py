@@ -11,6 +11,7 @@ from placewise import make_case
 from placewise.advise.counters import predict_counters
 from placewise.advise.moved_counters import predict_moved_counters
 from placewise.cli.main import main
+from placewise.errors import CaseError
 from placewise.memory.simulate.dram import BankTraffic
 from placewise.memory.simulate.metrics import WARPS_ACTIVE
 from placewise.memory.simulate.tlb import TlbTraffic
@@ -42,6 +43,19 @@ def test_predicted_beside_measured(report):
     assert f"{predicted[LOADS]:,.0f}" in line
     assert "1,000" in line
     assert f"{error:+.2f} %" in line
+
+
+def test_a_recording_of_another_launch_is_refused_or_told(tmp_path):
+    path = tmp_path / "profile.csv"
+    columns = '"ID","Kernel Name","Block Size","Grid Size","CC","dram__cycles_elapsed.avg"'
+    path.write_text(f'{columns}\n"0","spmv(int)","(64, 1, 1)","(99, 1, 1)","7.5","5"\n')
+    with pytest.raises(CaseError, match="another launch of 'spmv': block 64 × 1 × 1, here 256"):
+        predict_counters("spmv", "RTX2080Ti", measured=path)
+    told = predict_counters("spmv", "RTX2080Ti", measured=path, row=0)
+    lines = text_of(told).splitlines()
+    assert "recorded with block 64 × 1 × 1, here 256 × 1 × 1" in lines
+    assert any("has none of these counters" in line for line in lines)
+    assert len(counters_document(told)["measured_with"]) == 2
 
 
 def test_parts_add_up(report):

@@ -22,7 +22,13 @@ from placewise.errors import UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
 from placewise.machine import Machine, load_machine
-from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
+from placewise.memory.simulate.measured import choose_launch, read_measured
+from placewise.memory.simulate.measured_launch import (
+    MeasuredLaunch,
+    differences,
+    executed,
+    notable,
+)
 from placewise.model import path_model
 from placewise.progress import Progress, silent
 from placewise.space import Placement
@@ -63,10 +69,13 @@ def advise(
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))
     prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
     if profile is not None:
-        launch = choose_launch(read_measured(profile), prepared.kernel.name, row, str(profile))
+        defines = prepared.case.options.defines
+        ran = executed(prepared.kernel, prepared.case.launch, defines, machine)
+        launch = choose_launch(read_measured(profile), ran, row, str(profile))
+        differs = (*differences(launch, ran), *notable(launch, ran))
         if measured_ms is None and launch.microseconds is not None:
             measured_ms = launch.microseconds * 1e-3
-        prepared = _profiled(prepared, launch, profile)
+        prepared = _profiled(prepared, launch, profile, differs)
     progress("searching placements", 0, 0)
     candidates = search(prepared.profile, prepared.legality, machine, path_model())
     now = next(c for c in candidates if c.present)
@@ -108,8 +117,11 @@ def advise(
     )
 
 
-def _profiled(prepared: Prepared, launch: MeasuredLaunch, profile: Path) -> Prepared:
-    """With what the recorded counters of the present form say, and a note of it."""
+def _profiled(
+    prepared: Prepared, launch: MeasuredLaunch, profile: Path, differs: tuple[str, ...]
+) -> Prepared:
+    """With what the recorded counters of the present form say, and notes of it and of what
+    ``differs`` in the recorded launch."""
     found = corrections_of(prepared.kernel, prepared.case, prepared.machine, launch)
     said = ", ".join(f"{name} × {factor:.3g}" for name, factor in found.factors)
     note = (
@@ -117,7 +129,8 @@ def _profiled(prepared: Prepared, launch: MeasuredLaunch, profile: Path) -> Prep
         if said
         else f"{profile.name} has no counter that the times rest on"
     )
-    return replace(prepared, corrected=found, notes=(*prepared.notes, note))
+    notes = [note, *(f"{profile.name} was recorded with {what}" for what in differs)]
+    return replace(prepared, corrected=found, notes=(*prepared.notes, *notes))
 
 
 def _among(

@@ -15,7 +15,13 @@ from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
-from placewise.memory.simulate.measured import MeasuredLaunch, choose_launch, read_measured
+from placewise.memory.simulate.measured import choose_launch, read_measured
+from placewise.memory.simulate.measured_launch import (
+    MeasuredLaunch,
+    differences,
+    executed,
+    notable,
+)
 from placewise.memory.simulate.metrics import Metric, launch_metrics
 from placewise.memory.simulate.sizes import LINES, OtherSize, other_sizes
 from placewise.memory.simulate.system import RECORDS
@@ -38,6 +44,8 @@ class CounterReport:
     notes: tuple[str, ...]
     sizes: tuple[OtherSize, ...] = ()
     """What other sizes of L2 would miss, where that was asked."""
+    differs: tuple[str, ...] = ()
+    """What of the recorded launch is not as in this one."""
     moves: tuple[tuple[str, str], ...] = ()
     """(array, space) of arrays that are elsewhere than the case has them."""
 
@@ -75,9 +83,12 @@ def predict_counters(
     progress("compiling", 0, 0)
     kernel = compile_case(loaded)
     loaded = named_case(loaded)
-    compared = (
-        choose_launch(launches, kernel.name, row, str(measured)) if measured is not None else None
-    )
+    ran = executed(kernel, loaded.launch, loaded.options.defines, chosen)
+    compared: MeasuredLaunch | None = None
+    differs: tuple[str, ...] = ()
+    if measured is not None:
+        compared = choose_launch(launches, ran, row, str(measured))
+        differs = (*differences(compared, ran), *notable(compared, ran))
     run = simulate_launch(
         kernel,
         loaded.launch,
@@ -94,6 +105,8 @@ def predict_counters(
     microseconds, note = _background_time(kernel, loaded, chosen, compared)
     metrics = launch_metrics(run, microseconds=microseconds)
     notes += [note] if note else []
+    if compared is not None and not any(m.name in compared.values for m in metrics):
+        notes.append(f"{measured} has none of these counters (ncu --metrics NAME,… records them)")
     return CounterReport(
         loaded,
         run,
@@ -101,8 +114,9 @@ def predict_counters(
         compared,
         microseconds,
         tuple(notes),
-        other_sizes(run) if sizes else (),
-        tuple((seen_in or {}).items()),
+        sizes=other_sizes(run) if sizes else (),
+        differs=differs,
+        moves=tuple((seen_in or {}).items()),
     )
 
 

@@ -9,7 +9,7 @@ from placewise.kernel.case import Case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
 from placewise.machine import Machine
-from placewise.memory.simulate.measured import MeasuredLaunch
+from placewise.memory.simulate.measured_launch import MeasuredLaunch
 from placewise.model import Prediction, Ratio, relative_times
 from placewise.model.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS

@@ -71,6 +71,7 @@ def _heading(report: CounterReport) -> RenderableType:
     traced = run.traffic.traced
     share = "all blocks" if traced == 1.0 else f"{100 * traced:.2g} % of the blocks, scaled"
     moves = ", ".join(f"{array} → {space}" for array, space in report.moves)
+    differs = (Text(f"recorded with {what}", style="yellow") for what in report.differs)
     return Group(
         Text.from_markup(
             f"[bold]{escape(run.kernel.name)}[/bold] of {escape(short(report.case.filename))} on "
@@ -82,6 +83,7 @@ def _heading(report: CounterReport) -> RenderableType:
             f"traffic of {share}",
             style="dim",
         ),
+        *differs,
     )
 
 
@@ -302,6 +304,7 @@ def counters_document(
         "counters_as_it_is": None if present is None else _values(present.metrics),
         "background_microseconds": report.microseconds,
         "measured": None if report.measured is None else dict(report.measured.values),
+        "measured_with": list(report.differs),
         "arrays": {name: _values(metrics) for name, metrics in metrics_by_array(run)},
         "array_levels": {name: _level_document(sites) for name, sites in sites_by_array(run)},
         "lines": [

@@ -6,6 +6,7 @@ import pytest
 
 from placewise.errors import CaseError
 from placewise.memory.simulate.measured import choose_launch, read_measured
+from placewise.memory.simulate.measured_launch import Executed
 
 READ = "lts__t_sectors_op_read.sum"
 
@@ -84,7 +85,8 @@ def test_launches_of_several_blocks(tmp_path):
     assert first.microseconds == 2.5005
     assert second.values == {READ: 42}
     assert second.microseconds is None
-    assert choose_launch((first, second), "add", None, "x") is second
+    executed = Executed("add", (1, 1, 1), (32, 1, 1), {}, None, (8, 6))
+    assert choose_launch((first, second), executed, None, "x") is second
 
 
 @pytest.mark.parametrize(

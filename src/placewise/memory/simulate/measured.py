@@ -8,54 +8,42 @@ write).
 
 from __future__ import annotations
 
-import csv
+import codecs
 import gzip
 import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from placewise.errors import CaseError
+from placewise.memory.simulate.measured_launch import (
+    Dimensions,
+    Executed,
+    MeasuredLaunch,
+    base_name,
+    differences,
+    in_base_units,
+    named_alike,
+)
+from placewise.memory.simulate.measured_tables import launches_of
 from placewise.memory.simulate.ncu_report import MAGIC, read_report
 
-_LONG = ("Metric Name", "Metric Value")
-_PREFIX = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_NANOSECONDS = {
-    f"{prefix}{unit}": factor
-    for prefix, factor in (("n", 1.0), ("u", 1e3), ("m", 1e6), ("", 1e9))
-    for unit in ("s", "second")
-}
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
 _NAMED = 6
 """Kernels that a message names at most."""
+_TOLD = 3
+"""Differences that a message tells at most."""
 _SECTOR = 32
 _OF_BYTES = {
     "dram__sectors_read.sum": "dram__bytes_read.sum",
     "dram__sectors_write.sum": "dram__bytes_write.sum",
 }
 """Counters that follow from those of bytes, which are collected more often."""
-DURATION = "gpu__time_duration.sum"
-"""In nanoseconds."""
-
-
-@dataclass(frozen=True)
-class MeasuredLaunch:
-    """Counters of one recorded launch."""
-
-    kernel: str | None
-    """Name in the file, where it has one."""
-    values: Mapping[str, float]
-    """By metric name, in bytes and nanoseconds where they have such a unit; of a table of
-    configurations, its other numbers too."""
-
-    @property
-    def microseconds(self) -> float | None:
-        """How long the launch took, where the file says so."""
-        recorded = self.values.get(DURATION)
-        return self.values.get("duration_us") if recorded is None else recorded * 1e-3
+_KERNEL = ("KernelFunction", "KernelName", "kernel_name")
+_SETTINGS = ("Configuration", "configuration")
 
 
 def read_recorded(path: Path, what: str) -> bytes:
@@ -70,8 +58,9 @@ def read_recorded(path: Path, what: str) -> bytes:
 
 def decoded(data: bytes, path: Path, what: str) -> str:
     """Their text; raises CaseError for what is none."""
+    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # a Windows shell's ">"
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise CaseError(f"cannot read the measured {what}: {error}", where=str(path)) from error
 
@@ -85,12 +74,13 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
     if path.suffix == ".ncu-rep" or data[: len(MAGIC)] == MAGIC:
         return _from_report(data, path)
     text = decoded(data, path, "counters")
-    found = _from_json(text, path) if text.lstrip()[:1] in ("{", "[") else _from_csv(text)
+    found = _from_json(text, path) if text.lstrip()[:1] in ("{", "[") else launches_of(text)
     if not found:
         raise CaseError(
             "no counters of any launch in this file",
             where=str(path),
-            hint="metric names look like lts__t_sectors_op_read.sum",
+            hint="metric names look like lts__t_sectors_op_read.sum; ncu --csv writes them with "
+            "--page raw",
         )
     return tuple(_completed(one) for one in found)
 
@@ -101,7 +91,7 @@ def _completed(launch: MeasuredLaunch) -> MeasuredLaunch:
     for sectors, of_bytes in _OF_BYTES.items():
         if of_bytes in values:
             values.setdefault(sectors, values[of_bytes] / _SECTOR)
-    return MeasuredLaunch(launch.kernel, values)
+    return replace(launch, values=values)
 
 
 def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
@@ -118,9 +108,10 @@ def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
 
 
 def choose_launch(
-    launches: tuple[MeasuredLaunch, ...], kernel: str, row: int | None, where: str
+    launches: tuple[MeasuredLaunch, ...], executed: Executed, row: int | None, where: str
 ) -> MeasuredLaunch:
-    """The launch to compare with: number ``row`` of the file, or the only one of ``kernel``.
+    """The launch to compare with: number ``row`` of the file, or the only one that can be of what
+    is ``executed``.
 
     Raises CaseError where there is none such, or more than one.
     """
@@ -129,67 +120,27 @@ def choose_launch(
             last = len(launches) - 1
             raise CaseError(f"row {row}: the file has rows 0 to {last}", where=where)
         return launches[row]
-    named = [one for one in launches if one.kernel is None or _base(one.kernel) == _base(kernel)]
-    if len(named) != 1:
-        what = f"{len(named)} launches" if named else "no launch"
-        others = dict.fromkeys(_base(one.kernel) for one in launches if one.kernel)
-        has = "" if named or not others else f" (it has {', '.join(list(others)[:_NAMED])})"
-        hint = "choose one by its row, from 0"
-        raise CaseError(f"{what} of '{kernel}'{has}", where=where, hint=hint)
-    return named[0]
-
-
-def _base(name: str) -> str:
-    """A kernel's name without return type, parameters and template arguments."""
-    return name.split("(")[0].split("<")[0].split()[-1].split("::")[-1] if name.strip() else ""
-
-
-def _from_csv(text: str) -> list[MeasuredLaunch]:
-    # The profiler's own messages come before the table.
-    lines = [line for line in text.splitlines() if line and not line.startswith("==")]
-    rows = list(csv.DictReader(lines))
-    if not rows:
-        return []
-    if set(_LONG) <= set(rows[0]):
-        return _metric_rows(rows)
-    units: dict[str, str] = {}
-    first = {k: v for k, v in rows[0].items() if k and "__" in k}
-    if first and all(_number(v) is None for v in first.values()):
-        units = {k: v or "" for k, v in rows.pop(0).items() if k}
-    found = []
-    for row in rows:
-        values = {k: _value(v, units.get(k, "")) for k, v in row.items() if k}
-        known = {k: v for k, v in values.items() if v is not None}
-        if any("__" in k for k in known):
-            found.append(MeasuredLaunch(row.get("Kernel Name"), known))
-    return found
-
-
-def _metric_rows(rows: list[dict[str, str]]) -> list[MeasuredLaunch]:
-    launches: dict[str, tuple[str | None, dict[str, float]]] = {}
-    for row in rows:
-        _, values = launches.setdefault(row.get("ID", ""), (row.get("Kernel Name"), {}))
-        value = _value(row["Metric Value"], row.get("Metric Unit") or "")
-        if value is not None:
-            values[row["Metric Name"]] = value
-    return [MeasuredLaunch(name, values) for name, values in launches.values() if values]
-
-
-def _value(text: str | None, unit: str) -> float | None:
-    number = _number(text)
-    if number is None:
-        return None
-    if unit.endswith("byte"):
-        return number * _PREFIX.get(unit[0], 1.0)
-    return number * _NANOSECONDS.get(unit, 1.0)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float((text or "").replace(",", ""))
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    name = executed.kernel
+    hint = "choose one by its row, from 0"
+    named = [one for one in launches if named_alike(one.kernel, name)]
+    if not named:
+        others = dict.fromkeys(base_name(one.kernel) for one in launches if one.kernel)
+        has = f"it has {', '.join(list(others)[:_NAMED])}"
+        raise CaseError(f"no launch of '{name}' ({has})", where=where, hint=hint)
+    differing = {id(one): differences(one, executed) for one in named}
+    alike = [one for one in named if not differing[id(one)]]
+    if len(alike) > 1:
+        raise CaseError(f"{len(alike)} launches of '{name}'", where=where, hint=hint)
+    if not alike:
+        # Of the one that differs least.
+        told = min(differing.values(), key=len)
+        which = "this is another launch" if len(named) == 1 else "all launches are others"
+        raise CaseError(
+            f"{which} of '{name}': {'; '.join(told[:_TOLD])}",
+            where=where,
+            hint="a row (from 0) is compared all the same",
+        )
+    return alike[0]
 
 
 def _from_json(text: str, path: Path) -> list[MeasuredLaunch]:
@@ -197,23 +148,27 @@ def _from_json(text: str, path: Path) -> list[MeasuredLaunch]:
         data = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise CaseError(f"not valid JSON: {error}", where=str(path)) from error
-    return [MeasuredLaunch(name, values) for name, values in _launches(data, None)]
+    return list(_launches(data, MeasuredLaunch(None, {})))
 
 
-def _launches(data: Any, kernel: str | None) -> Iterator[tuple[str | None, dict[str, float]]]:
-    """Wherever an object has counters, as members or as a list of names and values."""
+def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
+    """Wherever an object has counters, as members or as a list of names and values; ``around``
+    says what the objects around it tell of the launch."""
     if isinstance(data, list):
         listed = _named_values(data)
         if listed:
-            yield kernel, listed
+            yield replace(around, values=listed)
             return
         for item in data:
-            yield from _launches(item, kernel)
+            yield from _launches(item, around)
         return
     if not isinstance(data, dict):
         return
-    name = next(
-        (data[k] for k in ("KernelFunction", "KernelName", "kernel_name") if k in data), kernel
+    around = replace(
+        around,
+        kernel=next((str(data[k]) for k in _KERNEL if k in data), around.kernel),
+        block=_dimensions(data.get("LocalSize")) or around.block,
+        settings={**around.settings, **_settings(data)},
     )
     own = {
         k: float(v)
@@ -221,10 +176,32 @@ def _launches(data: Any, kernel: str | None) -> Iterator[tuple[str | None, dict[
         if isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
     }
     if any("__" in k for k in own):
-        yield name, own
+        members = {k: str(v) for k, v in data.items() if isinstance(v, int | float | str)}
+        yield replace(around, values=own, settings={**around.settings, **members})
         return
     for item in data.values():
-        yield from _launches(item, name)
+        yield from _launches(item, around)
+
+
+def _dimensions(data: Any) -> Dimensions | None:
+    """As KTT writes them."""
+    x, y, z = (data.get(axis) for axis in "XYZ") if isinstance(data, dict) else (None, None, None)
+    if isinstance(x, int) and isinstance(y, int) and isinstance(z, int):
+        return x, y, z
+    return None
+
+
+def _settings(data: Mapping[str, Any]) -> dict[str, str]:
+    """A tuner's parameters: KTT lists names and values, Kernel Tuner has an object of them."""
+    found: dict[str, str] = {}
+    for key in _SETTINGS:
+        one = data.get(key)
+        if isinstance(one, dict):
+            found |= {str(k): str(v) for k, v in one.items()}
+        for item in one if isinstance(one, list) else ():
+            if isinstance(item, dict) and "Name" in item and "Value" in item:
+                found[str(item["Name"])] = str(item["Value"])
+    return found
 
 
 def _named_values(items: list[Any]) -> dict[str, float]:
@@ -238,5 +215,5 @@ def _named_values(items: list[Any]) -> dict[str, float]:
         if not isinstance(name, str) or isinstance(value, bool):
             return {}
         if "__" in name and isinstance(value, int | float) and math.isfinite(value):
-            found[name] = float(value)
+            found[name] = in_base_units(float(value), str(lower.get("unit", "")))
     return found
