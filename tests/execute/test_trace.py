@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from cuda_run import Collector, run
+from cuda_run import Collector, arguments, compiled, run
 from test_kernels import BASIC, SPACES, TOGETHER
 
-from placewise.execute import TraceChunk
-from placewise.kernel.launch import TextureArgument
+from placewise.execute import TraceChunk, execute
+from placewise.kernel.launch import Inputs, Launch, TextureArgument
 
 
 def warps_of(
@@ -103,6 +105,46 @@ def test_sparse_columns() -> None:
             part = columns[row * width + start : row * width + min(start + 32, width)]
             expected.append((row // 4, row % 4, lanes([4 * int(c) for c in part])))
     assert sorted(trace.of("x", "load"), key=str) == sorted(expected, key=str)
+
+
+WIDE = """
+extern "C" __global__ void wide(const T *a, T *out, int lanes, int turns) {
+    __shared__ T tile[32];
+    int lane = threadIdx.x;
+    if (lane < lanes) tile[lane] = a[lane];
+    __syncwarp();
+    if (lane < lanes) out[lane] = tile[lanes - 1 - lane];
+    for (int turn = 1; turn < turns; ++turn)
+        if (lane < lanes) out[turn * 32 + lane] = a[turn * 32 + lane];
+}
+"""
+
+
+@pytest.mark.parametrize("machine_code", [False, True], ids=["ptx", "machine-code"])
+@pytest.mark.parametrize("lanes_on", [1, 5, 16, 17, 32])
+@pytest.mark.parametrize(("type_", "words"), [("float", 1), ("float2", 2), ("float4", 4)])
+def test_some_lanes_of_wide_accesses_are_recorded_once(
+    type_: str, words: int, lanes_on: int, machine_code: bool
+) -> None:
+    trace = Collector()
+    size, turns = 4 * words, 3
+    values = np.arange(turns * 32 * words, dtype=np.float32)
+    kernel = compiled(WIDE.replace("T ", f"{type_} "), "wide", "sm_86")
+    given = arguments(
+        a=values, out=np.zeros_like(values), lanes=np.int32(lanes_on), turns=np.int32(turns)
+    )
+    result = execute(
+        replace(kernel, machine_code=machine_code), Launch((1, 1, 1), (32, 1, 1)), Inputs(given),
+        consumer=trace,
+    )  # fmt: skip
+    for array, kind in (("a", "load"), ("out", "store")):
+        expected = [
+            (0, 0, lanes([size * (32 * turn + lane) for lane in range(lanes_on)]))
+            for turn in range(turns)
+        ]
+        assert trace.of(array, kind) == expected
+    counted = np.bincount([a[0] for a in trace.accesses], minlength=len(result.sites))
+    assert np.array_equal(counted, result.site_executions)
 
 
 def test_shared_memory_and_space_filter() -> None:

@@ -69,13 +69,18 @@ def vector_load(
     at = h.relative(found)
     h.check(found, at, kind.lane_bytes, "consecutive.good")
     t.start("consecutive.good")
+    full = t.op("icmp eq i32 %mask, -1")
+    if count > 1:
+        # Some lanes of several words each are gathered, and recorded there.
+        t.do(f"br i1 {full}, label %all, label %general")
+        t.start("all")
     touch(t, found, "load")
     if kind.traced:
         trace_halves(t, h, found, at, kind.lane_bytes)
     pointers = [t.op(f"getelementptr i8, ptr {found.host}, i64 {x}") for x in at]
-    full = t.op("icmp eq i32 %mask, -1")
-    t.do(f"br i1 {full}, label %full, label %partial")
-    t.start("full")
+    if count == 1:
+        t.do(f"br i1 {full}, label %full, label %partial")
+        t.start("full")
     wide = f"<{16 * count} x {e}>"
     halves = [t.op(f"load {wide}, ptr {p}, align {kind.bits // 8}") for p in pointers]
     values = []
@@ -86,8 +91,8 @@ def vector_load(
             t.op(f"shufflevector {wide} {halves[0]}, {wide} {halves[1]}, <32 x i32> {lanes(picks)}")
         )
     give(t, kind.vector_result, values, f"<32 x {e}>")
-    t.start("partial")
     if count == 1:
+        t.start("partial")
         pieces = []
         for pointer, half in zip(pointers, (h.low, h.high), strict=True):
             narrow = t.op(f"trunc i32 {half} to i16")
@@ -107,8 +112,6 @@ def vector_load(
             f"<32 x i32> {lanes(range(32))}"
         )
         t.do(f"ret {kind.vector_result} {joined}")
-    else:
-        t.do("br label %general")
     t.start("same")
     found = find_range(t, kind, h.a0)
     at = h.relative(found)
