@@ -25,6 +25,7 @@ from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.bursts import first_of_bursts
+from placewise.memory.simulate.filtered_reads import filtered_axes
 from placewise.memory.simulate.instructions import code_traffic
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.seats import seats
@@ -133,6 +134,7 @@ def _sketched(
         facts.frame_bytes + (facts.stack_bytes or 0),
         tuple(sizes),
         bursts=first_of_bursts(instructions_of(kernel)),
+        filtered=filtered_axes(inputs),
     )
     traffic = _traffic(seen, launch_facts, machine, execution)
     fetched = code_traffic(

@@ -67,7 +67,7 @@ def _taker(version: int, offset: Any) -> Any:
             carray(runs, (n_runs,)),
             carray(offsets, (m,)),
             rq.Sites(
-                carray(pointer(w[0]), (w[1], w[2]), np.int8),
+                carray(pointer(w[0]), (w[1], w[2]), np.int16),
                 carray(pointer(w[3]), (w[4], w[5]), np.bool_),
                 carray(pointer(w[6]), (w[7],), np.int64),
                 carray(pointer(w[8]), (w[9],), np.int32),

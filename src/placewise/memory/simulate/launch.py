@@ -17,6 +17,7 @@ from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.alike import blocks_alike
 from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.far_shared import with_far_stores
+from placewise.memory.simulate.filtered_reads import filtered_axes
 from placewise.memory.simulate.instructions import code_traffic, exceeds_cache
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
 from placewise.memory.simulate.traffic import Traffic
@@ -77,7 +78,9 @@ def simulate_launch(
         (a.name, a.data.nbytes) for a in inputs.arguments if not isinstance(a, ScalarArgument)
     )
     local = facts.frame_bytes + (facts.stack_bytes or 0) if facts else 0
-    launch_facts = LaunchFacts(launch, resident, shared, local, sizes + _constant_sizes(inputs))
+    sizes += _constant_sizes(inputs)
+    filtered = filtered_axes(inputs)
+    launch_facts = LaunchFacts(launch, resident, shared, local, sizes, filtered=filtered)
     notes: list[str] = []
 
     def once(chosen: Kernel) -> SimulatedLaunch:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.eights import JOINS, KEPT
+from placewise.memory.simulate.filtered_reads import join_parts
 from placewise.memory.simulate.forms import (
     MOST_COUNTED,
     new_form,
@@ -49,10 +50,15 @@ memory, whose addresses are made here, of loads that go through caches of consta
 the last load of what is in local memory, whose lines are driven out before others."""
 EVICT_FIRST = 32
 """Added to a first cache's number: lines that the access brings in are driven out before others."""
+DOUBLINGS = 8
+"""From this bit of a route on: base-two logarithm of the records of one access, where a filtered
+read has a record for each texel."""
 ROUTED, IN_LOCAL, COUNTED, IN_BURST, LEAVES_FIRST = 1, 2, 4, 8, 16
 """Flags of a pair: it goes to a cache; it is of local memory; its transactions follow from a
 serialization condition; it issues in a burst with the access before; its lines are driven out
 before others."""
+FILTERED = 5
+"""From this bit of a pair's flags on: what the route has from DOUBLINGS on."""
 FIRST_BLOCK, LEFT_OUT, AT, WHY, SEAT, PHASE, NEXT_BLOCK = range(7)
 """Words of the state between calls: the wave's first block, whether its accesses are left out, the
 first record that was not taken, why the call ended there, seat of the warp and phase in work, and
@@ -109,9 +115,9 @@ def new_pairs(sites: int, arrays: int) -> Pairs:
 class Sites(NamedTuple):
     """What is fixed for each memory instruction."""
 
-    route: NDArray[np.int8]
+    route: NDArray[np.int16]
     """(sites, arrays + 1) by array number + 1: first cache, NOWHERE, LOCAL, LOCAL_LAST or
-    CONSTANT."""
+    CONSTANT; with EVICT_FIRST and DOUBLINGS."""
     counted: NDArray[np.bool_]
     """(sites, arrays + 1) whether a serialization condition says what an access takes."""
     array_line: NDArray[np.int64]
@@ -136,9 +142,11 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
     route = sites.route[site, array + 1]
     flags = 0 if route == NOWHERE else ROUTED
     line = sites.array_line[array + 1]
-    cache = np.int64(route if route == CONSTANT else max(route, 0) & ~EVICT_FIRST)
-    if route >= EVICT_FIRST:
-        flags |= LEAVES_FIRST
+    cache = np.int64(route if route == CONSTANT else max(route, 0) & (EVICT_FIRST - 1))
+    if route > 0:
+        flags |= (route >> DOUBLINGS) << FILTERED
+        if route & EVICT_FIRST:
+            flags |= LEAVES_FIRST
     if route == LOCAL_LAST:
         flags |= LEAVES_FIRST
     if route in (LOCAL, LOCAL_LAST):
@@ -198,6 +206,8 @@ def collect(
     why = np.int64(DONE)
     number = np.int64(0)
     block, place = np.int64(-1), np.int64(0)
+    # Of a filtered read: its pair, its first part, where its parts end, records that are to come.
+    reading, begins, ends, left = np.int64(-1), n, n, np.int64(0)
     laid, eight, kept, settled = at - 8, np.uint64(0), np.int64(KEPT), at
     while at < count:
         if at - settled >= MOST_COUNTED:
@@ -276,7 +286,9 @@ def collect(
                     break
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
+            filtered = flags >> FILTERED
             alone = flags & (ROUTED | COUNTED | IN_LOCAL) == ROUTED and row.cache != CONSTANT
+            alone = alone and not filtered
             joins = np.int64(JOINS if flags & IN_BURST else 0)
             if alone and record.row >= 0:
                 form.far = start | joins
@@ -287,16 +299,23 @@ def collect(
             ):
                 why = np.int64(NO_PATTERN)
                 break
+            goes_on = filtered and left > 0 and reading == p and ends == n and not fresh
             if flags & ROUTED:
                 if fresh:
                     fresh = False
                     last_seat, last_phase = seat, phase
                     n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                elif flags & IN_BURST:
+                elif flags & IN_BURST and not goes_on:
                     part[np.uintp(n - 1)] &= ~LAST
                 begun = n
                 frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
                 n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
+                if filtered:
+                    if goes_on:
+                        n, asked = join_parts(part, begins, begun, n)
+                    else:
+                        reading, begins, left = p, begun, np.int64(1) << filtered
+                    ends, left = n, left - 1
                 if alone:
                     new_form(
                         record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
@@ -306,8 +325,9 @@ def collect(
                 if row.cache != CONSTANT:
                     row.sectors += asked
                     row.parts += n - begun
-            row.requests += 1
-            row.lanes += bits(mask)
+            if not goes_on:
+                row.requests += 1
+                row.lanes += bits(mask)
             at += 1
         if why != DONE:
             break

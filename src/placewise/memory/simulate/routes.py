@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from placewise.errors import MachineError
 from placewise.execute.trace import Site
 from placewise.machine.machine import Machine, Memory
+from placewise.memory.simulate.filtered_reads import doublings
 from placewise.memory.simulate.hierarchy import Hierarchy
 from placewise.memory.simulate.requests import (
     ATOMIC,
     CONSTANT,
+    DOUBLINGS,
     EVICT_FIRST,
     LOAD,
     LOCAL,
@@ -56,11 +58,11 @@ class Routes:
         return self._caches.first_cache(self._by_way[Way.DIRECT])
 
     def table(
-        self, sites: Sequence[Site], arrays: Sequence[str]
-    ) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+        self, sites: Sequence[Site], arrays: Sequence[str], filtered: Mapping[str, int]
+    ) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
         """(sites, arrays + 1) routes by array number + 1, and whether a serialization condition
-        says what an access takes."""
-        routes = np.full((max(1, len(sites)), len(arrays) + 1), NOWHERE, np.int8)
+        says what an access takes. ``filtered``: axes of filtered textures."""
+        routes = np.full((max(1, len(sites)), len(arrays) + 1), NOWHERE, np.int16)
         counted = np.zeros(routes.shape, np.bool_)
         # All that is asked of a site below; thousands of an unrolled loop are alike.
         like: dict[tuple[str, str, str], int] = {}
@@ -76,7 +78,10 @@ class Routes:
             for a, array in enumerate((None, *arrays)):
                 counted[n, a] = self.banked(site, array) is not None
                 if array is not None:
-                    routes[n, a] = self._route(site, array)
+                    route = self._route(site, array)
+                    if route >= 0:
+                        route |= doublings(site, array, filtered) << DOUBLINGS
+                    routes[n, a] = route
         return routes, counted
 
     def banked(self, site: Site, array: str | None) -> Memory | None:

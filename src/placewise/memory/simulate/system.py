@@ -9,7 +9,7 @@ profiler has them that clears caches before each kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,8 @@ class LaunchFacts:
     """Sizes of all arrays by name."""
     bursts: frozenset[int] | None = None
     """Places of the memory instructions that start a burst; None: each is one of its own."""
+    filtered: Mapping[str, int] = field(default_factory=dict)
+    """Axes along which reads of a texture are filtered, by its name."""
 
 
 class MemorySystem:
@@ -142,7 +144,7 @@ class MemorySystem:
         )
         self.array_lines = lines
         self._rules = rq.Sites(
-            *routes.table(sites, arrays),
+            *routes.table(sites, arrays, facts.filtered),
             lines,
             np.array([s.lane_bytes for s in sites] or [4], np.int32),
             np.array([KINDS[s.kind] for s in sites] or [0], np.int32),
@@ -171,7 +173,8 @@ class MemorySystem:
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         constant = bool((self._rules.route == rq.CONSTANT).any())
         route = self._rules.route
-        evicts_first = bool(((route >= rq.EVICT_FIRST) | (route == rq.LOCAL_LAST)).any())
+        hinted = (route >= 0) & (route & rq.EVICT_FIRST > 0)
+        evicts_first = bool((hinted | (route == rq.LOCAL_LAST)).any())
         self._levels = Levels(
             self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
             evicts_first=evicts_first, slices=self._slices, arrived=self._arrived,
