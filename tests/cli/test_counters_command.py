@@ -19,13 +19,15 @@ from placewise.report import counters_document, render_counters, report_console
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+SPILLED = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
 WARPS = "smsp__inst_executed.sum"
 
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     path = tmp_path_factory.mktemp("measured") / "profile.csv"
-    path.write_text(f'"ID","Kernel Name","{LOADS}","{STORES}"\n"0","{{}}","1000","5"\n')
+    header = f'"ID","Kernel Name","{LOADS}","{STORES}","{SPILLED}"'
+    path.write_text(f'{header}\n"0","spmv","1000","5","7"\n')
     return predict_counters("spmv", "RTX2080Ti", measured=path, row=0, sizes=True)
 
 
@@ -43,6 +45,12 @@ def test_predicted_beside_measured(report):
     assert f"{predicted[LOADS]:,.0f}" in line
     assert "1,000" in line
     assert f"{error:+.2f} %" in line
+
+
+def test_what_was_recorded_and_is_not_predicted_is_zero(report):
+    line = next(x for x in text_of(report).splitlines() if SPILLED in x)
+    assert line.split() == [SPILLED, "0", "7", "-100.00", "%"]
+    assert counters_document(report)["counters"][SPILLED]["value"] == 0
 
 
 def test_a_recording_of_another_launch_is_refused_or_told(tmp_path):

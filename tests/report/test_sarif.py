@@ -9,10 +9,12 @@ import pytest
 from placewise.advise import advise
 from placewise.advise.counters import predict_counters
 from placewise.advise.lint import lint
+from placewise.errors import PlacewiseError
 from placewise.execute.check import Checker
 from placewise.execute.run_case import run_case
 from placewise.kernel.make_case import make_case
 from placewise.report.findings_sarif import check_sarif, lint_sarif, write_lint_sarif
+from placewise.report.sarif import write_sarif
 
 BAD = """\
 __constant__ float table[1024];
@@ -121,6 +123,14 @@ def test_the_log_names_rules_places_and_levels(report, tmp_path, monkeypatch):
         assert place["region"]["snippet"]["text"] == BAD.splitlines()[line - 1].strip()
         assert uris[place["artifactLocation"]["index"]] == place["artifactLocation"]["uri"]
         assert where["logicalLocations"] == [{"name": "bad", "kind": "function"}]
+
+
+def test_the_logs_folder_is_made_or_the_refusal_says_why(tmp_path):
+    write_sarif(tmp_path / "new" / "folder" / "log.sarif", {"runs": []})
+    assert json.loads((tmp_path / "new" / "folder" / "log.sarif").read_text()) == {"runs": []}
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PlacewiseError, match="cannot be written"):
+        write_sarif(tmp_path / "file" / "log.sarif", {})
 
 
 def test_fingerprints_outlive_edits_elsewhere(report):

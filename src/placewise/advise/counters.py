@@ -22,7 +22,7 @@ from placewise.memory.simulate.measured_launch import (
     executed,
     notable,
 )
-from placewise.memory.simulate.metrics import Metric, launch_metrics
+from placewise.memory.simulate.metrics import Metric, launch_metrics, with_zeros
 from placewise.memory.simulate.sizes import LINES, OtherSize, other_sizes
 from placewise.memory.simulate.system import RECORDS
 from placewise.model.evidence import evidence_of
@@ -105,8 +105,10 @@ def predict_counters(
     microseconds, note = _background_time(kernel, loaded, chosen, compared)
     metrics = launch_metrics(run, microseconds=microseconds)
     notes += [note] if note else []
-    if compared is not None and not any(m.name in compared.values for m in metrics):
-        notes.append(f"{measured} has none of these counters (ncu --metrics NAME,… records them)")
+    if compared is not None:
+        metrics = with_zeros(metrics, compared.values)
+        if not any(m.name in compared.values for m in metrics):
+            notes.append(f"{measured} has none of these counters (ncu --metrics NAME,… has them)")
     return CounterReport(
         loaded,
         run,

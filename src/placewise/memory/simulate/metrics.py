@@ -24,7 +24,29 @@ WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _L2_READ = "lts__t_sectors_op_read.sum"
 _L2_FOUND = "lts__t_sectors_op_read_lookup_hit.sum"
 _DRAM_READ = "dram__sectors_read.sum"
+_DRAM_WRITTEN = "dram__sectors_write.sum"
+_SHARED = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
 _UNITS = ("l1tex__t_", "l1tex__data_", "idc__", "lts__", "dram__", "smsp__", "launch__", "sm__")
+
+
+_L1_OPERATIONS = (
+    *(f"lsu_mem_global_op_{op}" for op in ("ld", "st", "atom", "red")),
+    *(f"lsu_mem_local_op_{op}" for op in ("ld", "st")),
+    "tex_mem_texture",
+)
+_LOADS = ("lsu_mem_global_op_ld", "lsu_mem_local_op_ld", "tex_mem_texture")
+ALWAYS_COUNTED = frozenset(
+    (
+        *(f"l1tex__t_{w}_pipe_{op}.sum" for w in ("requests", "sectors") for op in _L1_OPERATIONS),
+        *(f"l1tex__t_sectors_pipe_{op}_lookup_hit.sum" for op in _LOADS),
+        *(f"{_SHARED}{op}.sum" for op in ("ld", "st", "atom")),
+        *(f"lts__t_sectors_op_{op}.sum" for op in ("read", "write", "atom", "red")),
+        *(f"lts__t_sectors_op_{op}_lookup_hit.sum" for op in ("read", "atom", "red")),
+        _DRAM_READ,
+        _DRAM_WRITTEN,
+    )
+)
+"""Counters that are zero where they are left out, whatever the machine."""
 
 
 class Metric(NamedTuple):
@@ -78,7 +100,7 @@ def launch_metrics(
     metrics += _slice_metrics(run.traffic.slices, {m.name: m.value for m in metrics})
     if written.value:
         error = written.error * per_sector
-        metrics.append(Metric("dram__sectors_write.sum", written.value * per_sector, error))
+        metrics.append(Metric(_DRAM_WRITTEN, written.value * per_sector, error))
     if execution.warp_instructions:
         active = execution.thread_instructions / execution.warp_instructions
         metrics.append(Metric("smsp__thread_inst_executed_per_inst_executed.ratio", active))
@@ -120,6 +142,13 @@ def _slice_metrics(slices: SliceTraffic | None, sums: Mapping[str, float]) -> li
     return found
 
 
+def with_zeros(metrics: Iterable[Metric], names: Iterable[str]) -> tuple[Metric, ...]:
+    """With those of ``names`` that are left out as nothing was counted."""
+    known = {m.name: m for m in metrics}
+    known |= {name: Metric(name, 0.0) for name in names if name in ALWAYS_COUNTED - known.keys()}
+    return tuple(known[name] for name in in_order(known))
+
+
 def in_order(names: Iterable[str]) -> list[str]:
     """Counters by their unit, on the way from the SM to DRAM; instructions and the launch come
     last."""
@@ -157,10 +186,7 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         kind = _operation(t)
         space = "global" if t.site.space in ("global", "generic") else t.site.space
         if space == "shared":
-            add(
-                f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{kind}.sum",
-                Estimate(t.wavefronts, 0.0),
-            )
+            add(f"{_SHARED}{kind}.sum", Estimate(t.wavefronts, 0.0))
             continue
         if space == "constant" and t.wavefronts:
             # One request for each different address of a warp (CUDA C++ Programming Guide).
