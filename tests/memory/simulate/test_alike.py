@@ -1,11 +1,11 @@
-"""Whether blocks execute the same."""
+"""How much less than others some blocks do."""
 
 import numpy as np
 import pytest
 
 from placewise.kernel.make_case import make_case
 from placewise.kernel.prepare_case import compile_case
-from placewise.memory.simulate.alike import blocks_alike, neighbours
+from placewise.memory.simulate.alike import blocks_lack, neighbours
 
 SCALE = """
 extern "C" __global__ void scale(float *a, int width) {
@@ -13,10 +13,18 @@ extern "C" __global__ void scale(float *a, int width) {
     if (x < width) a[blockIdx.y * width + x] *= 2.0f;
 }
 """
+ROUNDS = """
+extern "C" __global__ void rounds(float *a) {
+    const int x = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0.0f;
+    for (int k = 0; k < 10 + 100 * blockIdx.x; k++) sum = sum * sum + 0.5f;
+    a[x] = sum;
+}
+"""
 WAIT = """
 extern "C" __global__ void wait(volatile int *flag) {
-    if (blockIdx.x > 0) while (flag[0] == 0) {}
-    flag[0] = 1;
+    while (flag[0] == 0) {}
+    flag[0] = blockIdx.x;
 }
 """
 
@@ -27,22 +35,34 @@ def case(tmp_path, name, source, arrays, grid):
     return make_case(name, path, arrays, block=(32, 1), grid=grid)
 
 
-@pytest.mark.parametrize(("width", "alike"), [(96, True), (80, False)])
-def test_rows_of_blocks_with_and_without_a_rest(tmp_path, width, alike):
+@pytest.mark.parametrize(("width", "lack"), [(96, 0.0), (80, 0.5)])
+def test_rows_of_blocks_with_and_without_a_rest(tmp_path, width, lack):
+    """Of the last of three blocks of 32 threads 16 write; all of them execute most of the code."""
     arrays = {"a": np.ones(width * 8, np.float32), "width": np.int32(width)}
     made = case(tmp_path, "scale", SCALE, arrays, (3, 8))
-    assert blocks_alike(compile_case(made), made.launch, made.inputs) is alike
+    assert blocks_lack(compile_case(made), made.launch, made.inputs) == lack
+
+
+def test_a_block_without_work(tmp_path):
+    arrays = {"a": np.ones(64 * 8, np.float32), "width": np.int32(64)}
+    made = case(tmp_path, "scale", SCALE, arrays, (3, 8))
+    assert blocks_lack(compile_case(made), made.launch, made.inputs) == 1.0
 
 
 def test_the_end_of_a_single_row_does_not_count(tmp_path):
     arrays = {"a": np.ones(1000, np.float32), "width": np.int32(1000)}
     made = case(tmp_path, "scale", SCALE, arrays, (32, 1))
-    assert blocks_alike(compile_case(made), made.launch, made.inputs)
+    assert blocks_lack(compile_case(made), made.launch, made.inputs) == 0.0
 
 
-def test_blocks_that_wait_for_others_differ(tmp_path):
+def test_blocks_that_execute_less_and_write_as_much(tmp_path):
+    made = case(tmp_path, "rounds", ROUNDS, {"a": np.ones(64, np.float32)}, (2, 8))
+    assert 0.5 < blocks_lack(compile_case(made), made.launch, made.inputs) < 1.0
+
+
+def test_blocks_that_wait_for_others_lack_everything(tmp_path):
     made = case(tmp_path, "wait", WAIT, {"flag": np.zeros(1, np.int32)}, (3, 1))
-    assert not blocks_alike(compile_case(made), made.launch, made.inputs)
+    assert blocks_lack(compile_case(made), made.launch, made.inputs) == 1.0
 
 
 def test_neighbours():

@@ -31,11 +31,14 @@ TINY = parse_machine(MACHINE, "tiny.msl")
 """Two SMs whose caches hold eight lines of code."""
 
 
-SHARED = parse_machine(
-    MACHINE.replace("<> <> sm ?", "<> <> die ?").replace("policy = lru", "partitions = 1"),
-    "shared.msl",
-)
-"""The two SMs share one such cache."""
+def shared(limits=""):
+    """Twenty SMs share one such cache."""
+    text = MACHINE.replace("<> <> sm ?", "<> <> die ?").replace("policy = lru", "partitions = 1")
+    text = text.replace("die = 2 tpc", "die = 20 tpc")
+    return parse_machine(f"{text} limits {{ {limits} }}" if limits else text, "shared.msl")
+
+
+SHARED = shared()
 
 
 def code_of(executions, blocks):
@@ -85,16 +88,14 @@ def test_sms_that_share_a_cache_fetch_for_one_another():
     found = run([1] * 10, blocks=1000, resident=2, machine=SHARED)
     assert found.first == 10 * LINE / 32
     assert found.later == pytest.approx(999 * TOGETHER * 2 * LINE / 32)
-    varied = run([1] * 10, blocks=1000, resident=2, machine=SHARED, alike=False)
-    assert varied.later / found.later == pytest.approx(1 + VARIED / TOGETHER)
     assert run([1] * 8, blocks=1000, resident=2, machine=SHARED).later == 0
 
 
-def share(resident, warps, wavefronts_per_line):
+def share(resident, warps, wavefronts_per_line, machine=SHARED, **options):
     """Of the misses of blocks at unrelated places, how many there are."""
     blocks = 1000
     moved = wavefronts_per_line * 10 * warps * blocks
-    options = {"machine": SHARED, "warps": warps, "shared_wavefronts": moved}
+    options |= {"machine": machine, "warps": warps, "shared_wavefronts": moved}
     later = run([1] * 10, blocks, resident, **options).later
     return later / ((blocks - 1) * 2 * LINE / 32)
 
@@ -105,10 +106,38 @@ def test_what_sets_the_pace_keeps_blocks_together():
     assert share(1, few, 0) == pytest.approx(TOGETHER)
     assert share(1, few + 1, 0) == pytest.approx(APART)
     assert share(few + 1, 1, 0) == pytest.approx(APART)
-    assert share(1, few + 1, 25) == pytest.approx(TOGETHER)
-    assert share(1, few + 1, 23) == pytest.approx(APART)
-    assert share(2, few + 1, 25) == pytest.approx(TOGETHER)
-    assert share(3, few + 1, 25) == pytest.approx(APART)
+    assert share(1, few + 1, 21) == pytest.approx(TOGETHER)
+    assert share(1, few + 1, 19) == pytest.approx(APART)
+    assert share(4, few + 1, 21) == pytest.approx(TOGETHER)
+    assert share(5, few + 1, 21) == pytest.approx(APART)
+
+
+def test_blocks_of_fewer_warps_than_schedulers_lose_their_rhythm_sooner():
+    four = shared("schedulers_per_sm = 4;")
+    assert share(4, 4, 30, four) == pytest.approx(TOGETHER)
+    assert share(4, 3, 30, four) == pytest.approx(APART)
+    assert share(2, 3, 30, four) == pytest.approx(TOGETHER)
+
+
+def test_blocks_that_lack_work_bring_others_out_of_step():
+    assert share(1, 1, 0, lacking=0.25) == pytest.approx(TOGETHER + VARIED / 2)
+    assert share(1, 1, 0, lacking=1.0) == pytest.approx(TOGETHER + VARIED)
+
+
+def test_no_block_fetches_less_than_its_part_of_what_all_need_once():
+    """Twenty SMs with one block each: a twentieth of all lines. Of 40 lines 32 are missed, and a
+    quarter of these is more; of nine lines one is, and a quarter of that less."""
+    many = run([1] * 40, 1000, 1, machine=SHARED)
+    assert many.later == pytest.approx(999 * TOGETHER * 32 * LINE / 32)
+    few = run([1] * 9, 1000, 1, machine=SHARED)
+    assert few.later == pytest.approx(999 * 9 / 20 * LINE / 32)
+
+
+def test_where_dram_sets_the_pace_code_is_fetched_once_for_all():
+    slow = shared("dram_bandwidth = 1 GB/s; clock = 1000 MHz;")
+    issuing = 1000 * 10 * 8 * 9 / 20
+    assert share(1, 9, 0, slow, dram_sectors=0.9 * issuing / 32) == pytest.approx(APART)
+    assert share(1, 9, 0, slow, dram_sectors=1.1 * issuing / 32) == pytest.approx(10 / 20 / 2)
 
 
 def test_code_that_exceeds_the_cache():

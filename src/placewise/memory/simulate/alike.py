@@ -1,4 +1,4 @@
-"""Whether the blocks of a launch execute the same, or differ from one to the next.
+"""How much the blocks of a launch differ from one to the next.
 
 SMs whose blocks take the same time stay in step, and then share what a cache between them holds.
 Blocks at the far end of a grid, which often have less to do, come last and change nothing; those at
@@ -19,9 +19,11 @@ _LIMIT = 50_000_000
 """Instructions of a block after which it is taken to wait for others, and so to differ."""
 
 
-def blocks_alike(kernel: Kernel, launch: Launch, inputs: Inputs) -> bool:
-    """Whether blocks in the middle of the launch execute each instruction equally often, with
-    equally many active threads. Each is run alone, on the inputs as they are at the start."""
+def blocks_lack(kernel: Kernel, launch: Launch, inputs: Inputs) -> float:
+    """Of what a block in the middle of the launch writes to global memory or executes, the larger
+    share that another one does not (0: all do the same, 1: nothing, or it waits for others).
+    Written words count, as a block at the edge often computes as much as any other, and drops it.
+    Each is run alone, on the inputs as they are at the start."""
     memory = DeviceMemory()
     arguments = fill(memory, kernel, inputs)
     seen = []
@@ -36,9 +38,14 @@ def blocks_alike(kernel: Kernel, launch: Launch, inputs: Inputs) -> bool:
                 threads=1,
             )
         except PlacewiseError:
-            return False
-        seen.append(run.instruction_counts())
-    return all(counts == seen[0] for counts in seen)
+            return 1.0
+        stores = {
+            s.ptx_line for s in run.sites if s.kind == "store" and s.space in {"global", "generic"}
+        }
+        written = sum(c.active for c in run.instruction_counts() if c.place in stores)
+        seen.append((written, run.thread_instructions))
+    shares = (min(of) / max(of) for of in zip(*seen, strict=True) if max(of))
+    return 1.0 - min(shares, default=1.0)
 
 
 def neighbours(grid: tuple[int, int, int]) -> tuple[int, ...]:

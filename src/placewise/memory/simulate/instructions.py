@@ -15,8 +15,10 @@ seldom as once for all of a cluster's SMs together), it depends on what sets the
   Fricker, Robert and Roberts, "A versatile and accurate approximation for LRU cache performance",
   2012).
 - Where fetching itself sets the pace, all wait for the same lines and stay together, and so do the
-  blocks of SMs that hold one or two of them, when shared memory sets it: nothing disturbs their
-  rhythm.
+  blocks of SMs that hold few of them, when shared memory sets it: nothing disturbs their rhythm.
+- Where DRAM sets the pace, which spilled registers lead to, blocks wait for it and not for code:
+  each line is fetched once for all blocks that the SMs hold, as seldom as can be.
+- Blocks that do less than their neighbours end earlier and bring the others out of step.
 
 Which of them holds follows from the work between two lines of code: what the warps of an SM issue
 and move through shared memory while each of them executes one line.
@@ -39,20 +41,22 @@ from placewise.memory.simulate.cache import Caches, Geometry, Int, access, new_c
 from placewise.memory.simulate.hierarchy import shared_memory
 from placewise.memory.simulate.traffic import CodeTraffic
 
-APART, TOGETHER = 0.68, 0.29
-VARIED = 0.19
+APART, TOGETHER = 0.55, 0.25
+VARIED = 0.30
 """Of the misses of blocks at unrelated places, how many there are, where SMs share a cache of
-instructions: of blocks that drift apart and of those that stay together; how many more where blocks
-do not all do the same. Fitted on L2 reads of an RTX 2080 Ti under convolutions of even number with
-more than 46 KB of code, 40 shapes."""
+instructions: of blocks that drift apart and of those that stay together; how many more where some
+blocks do nothing, which goes with the root of what they lack. Fitted on L2 reads of an RTX 2080 Ti
+under convolutions of even number with more than 46 KB of code, 38 shapes; those of odd number lead
+to 0.6, 0.2 and 0.35."""
 
-FETCH_CYCLES = 52.0
-"""In which SMs that fetch a line of code get to the next: the fewest that these kernels took."""
+FETCH_CYCLES = 45.0
+"""In which SMs that fetch a line of code get to the next: the fewest that these kernels took, and
+what 128 bytes for each of eleven SMs take through 32 bytes a cycle."""
 
-_PACED = 3.0
+_PACED = 2.5
 """Shared memory sets the pace where it is busy so many times as long as issuing takes."""
-_IN_STEP = 2
-"""Blocks on an SM that then keep their rhythm."""
+_IN_STEP, _IN_STEP_WIDE = 2, 4
+"""Blocks on an SM that then keep their rhythm; and if each has a warp for every scheduler."""
 _BISECTIONS = 60
 _BANK_BYTES = 4
 
@@ -74,12 +78,13 @@ def code_traffic(
     sector_bytes: int,
     *,
     shared_wavefronts: float = 0.0,
-    alike: bool = True,
+    dram_sectors: float = 0.0,
+    lacking: float = 0.0,
 ) -> CodeTraffic:
     """Sectors of machine code that all SMs together read in a launch; none where nothing is known
-    of their instruction caches. ``execution`` is one of machine code; ``shared_wavefronts``: those
-    of all accesses to shared memory; ``alike``: all blocks but the last ones execute the same
-    (:mod:`placewise.memory.simulate.alike`)."""
+    of their instruction caches. ``execution`` is one of machine code; ``shared_wavefronts`` and
+    ``dram_sectors``: those of all accesses; ``lacking``: the share of its work that the least
+    busy block lacks (:mod:`placewise.memory.simulate.alike`)."""
     cache = instruction_cache(machine)
     if cache is None or not cache.size_bytes:
         return CodeTraffic()
@@ -95,14 +100,28 @@ def code_traffic(
         passes = max(1.0, launch.blocks / sms / resident)
         first, later = _own_cache(cache, _rounds(lines, executed, held), passes)
         return CodeTraffic(first * sectors, later * sectors)
-    issuing = execution.warp_instructions / (machine.limits.schedulers_per_sm or 1)
+    schedulers = machine.limits.schedulers_per_sm or 1
+    issuing = execution.warp_instructions / schedulers
     moving = shared_wavefronts * _wavefront_cycles(machine)
-    work = resident * max(issuing, moving) / max(1.0, float(executed.sum())) / launch.blocks
-    paced = resident <= _IN_STEP and moving > _PACED * issuing
-    share = TOGETHER if work < FETCH_CYCLES or paced else APART
-    per_block = missed_apart(executed[lines], held) * (share if alike else share + VARIED)
+    busy = max(issuing, moving)
+    work = resident * busy / max(1.0, float(executed.sum())) / launch.blocks
+    apart = missed_apart(executed[lines], held)
+    # Once for all blocks that the SMs of a cache hold.
+    per_block = min(apart, len(lines) * caches / sms / resident)
+    if apart and _dram_cycles(machine, dram_sectors * sector_bytes) <= busy / sms:
+        wide = launch.warps_per_block >= schedulers
+        few = resident <= (_IN_STEP_WIDE if wide else _IN_STEP)
+        paced = few and moving > _PACED * issuing
+        share = TOGETHER if work < FETCH_CYCLES or paced else APART
+        per_block = max(per_block, min(1.0, share + VARIED * math.sqrt(lacking)) * apart)
     later = max(0, launch.blocks - caches) * per_block * line_bytes / sector_bytes
     return CodeTraffic(len(lines) * sectors, later)
+
+
+def _dram_cycles(machine: Machine, moved: float) -> float:
+    """Cycles of an SM in which DRAM moves so many bytes; none where its bandwidth is not known."""
+    rate, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
+    return moved / (rate * 1e9) * clock * 1e6 if rate and clock else 0.0
 
 
 def missed_apart(executed: NDArray[np.float64], held: int) -> float:

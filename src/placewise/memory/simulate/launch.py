@@ -14,7 +14,7 @@ from placewise.kernel.launch import Inputs, Launch, ScalarArgument
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.memory.simulate.alike import blocks_alike
+from placewise.memory.simulate.alike import blocks_lack
 from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.far_shared import with_far_stores
 from placewise.memory.simulate.filtered_reads import filtered_axes
@@ -110,7 +110,9 @@ def simulate_launch(
         traffic = with_far_stores(traffic, machine, resident, shared)
         if chosen.machine_code:
             # Only where code is fetched again and again does it matter how blocks follow it.
-            alike = not exceeds_cache(execution, machine) or blocks_alike(chosen, launch, inputs)
+            again = exceeds_cache(execution, machine)
+            moved = sum(s.dram_sectors.value for s in traffic.sites)
+            moved += traffic.dram_sectors_written().value
             fetched = code_traffic(
                 execution,
                 launch,
@@ -118,7 +120,8 @@ def simulate_launch(
                 machine,
                 traffic.sector_bytes,
                 shared_wavefronts=traffic.shared_wavefronts,
-                alike=alike,
+                dram_sectors=moved,
+                lacking=blocks_lack(chosen, launch, inputs) if again else 0.0,
             )
             traffic = replace(traffic, instructions=fetched)
         return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
