@@ -38,6 +38,7 @@ KTT = {
                 {
                     "KernelFunction": "convolution",
                     "LocalSize": {"X": 32, "Y": 4, "Z": 1},
+                    "CompilationData": {"MaxWorkGroupSize": 1024, "RegistersCount": 24},
                     "ProfilingData": {
                         "CounterCount": 2,
                         "Counters": [
@@ -104,6 +105,7 @@ def test_a_table_of_configurations(tmp_path):
 def test_tuners(tmp_path):
     (ktt,) = read(tmp_path, KTT)
     assert (ktt.kernel, ktt.values[READ]) == ("convolution", 7)
+    assert ktt.values["launch__registers_per_thread"] == 24
     assert [x.values[READ] for x in read(tmp_path, TUNER_CACHE)] == [5, 6]
     (result,) = read(tmp_path, RESULTS)
     assert result.values == {READ: 11}

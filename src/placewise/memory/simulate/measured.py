@@ -20,6 +20,7 @@ from typing import Any
 
 from placewise.errors import CaseError
 from placewise.memory.simulate.measured_launch import (
+    REGISTERS,
     Dimensions,
     Executed,
     MeasuredLaunch,
@@ -157,7 +158,7 @@ def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
     if isinstance(data, list):
         listed = _named_values(data)
         if listed:
-            yield replace(around, values=listed)
+            yield replace(around, values={**around.values, **listed})
             return
         for item in data:
             yield from _launches(item, around)
@@ -169,6 +170,7 @@ def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
         kernel=next((str(data[k]) for k in _KERNEL if k in data), around.kernel),
         block=_dimensions(data.get("LocalSize")) or around.block,
         settings={**around.settings, **_settings(data)},
+        values={**around.values, **_compiled(data.get("CompilationData"))},
     )
     own = {
         k: float(v)
@@ -177,7 +179,9 @@ def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
     }
     if any("__" in k for k in own):
         members = {k: str(v) for k, v in data.items() if isinstance(v, int | float | str)}
-        yield replace(around, values=own, settings={**around.settings, **members})
+        yield replace(
+            around, values={**around.values, **own}, settings={**around.settings, **members}
+        )
         return
     for item in data.values():
         yield from _launches(item, around)
@@ -189,6 +193,12 @@ def _dimensions(data: Any) -> Dimensions | None:
     if isinstance(x, int) and isinstance(y, int) and isinstance(z, int):
         return x, y, z
     return None
+
+
+def _compiled(data: Any) -> dict[str, float]:
+    """What KTT knows from the compiler."""
+    registers = data.get("RegistersCount") if isinstance(data, dict) else None
+    return {REGISTERS: float(registers)} if isinstance(registers, int) and registers > 0 else {}
 
 
 def _settings(data: Mapping[str, Any]) -> dict[str, str]:

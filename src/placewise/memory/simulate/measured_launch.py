@@ -22,7 +22,7 @@ _NANOSECONDS = {
     for unit in ("s", "second")
 }
 _AXES = ("x", "y", "z")
-_REGISTERS = "launch__registers_per_thread"
+REGISTERS = "launch__registers_per_thread"
 
 
 def in_base_units(number: float, unit: str) -> float:
@@ -129,7 +129,7 @@ def notable(recorded: MeasuredLaunch, executed: Executed) -> tuple[str, ...]:
     if capability is not None and capability != executed.capability:
         theirs, ours = (".".join(map(str, c)) for c in (capability, executed.capability))
         found.append(f"compute capability {theirs}, here {ours}")
-    registers = recorded.values.get(_REGISTERS)
+    registers = recorded.values.get(REGISTERS)
     if None not in (registers, executed.registers) and registers != executed.registers:
         found.append(
             f"{registers:g} registers a thread, here {executed.registers} (another compiler, see "
