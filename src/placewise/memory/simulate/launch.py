@@ -16,6 +16,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.alike import blocks_lack
 from placewise.memory.simulate.bursts import first_of_bursts
+from placewise.memory.simulate.drift import loading_blocks
 from placewise.memory.simulate.far_shared import with_far_stores
 from placewise.memory.simulate.filtered_reads import filtered_axes
 from placewise.memory.simulate.instructions import code_traffic, exceeds_cache
@@ -84,8 +85,12 @@ def simulate_launch(
     notes: list[str] = []
 
     def once(chosen: Kernel) -> SimulatedLaunch:
-        bursts = first_of_bursts(machine_code(chosen).instructions) if chosen.machine_code else None
-        of_code = replace(launch_facts, bursts=bursts)
+        of_code = launch_facts
+        if chosen.machine_code:
+            code = machine_code(chosen).instructions
+            passes = launch.blocks / (machine.processor.sms * resident.blocks)
+            at_once = loading_blocks(code, resident.blocks, passes)
+            of_code = replace(of_code, bursts=first_of_bursts(code), at_once=at_once)
         system = MemorySystem(
             of_code,
             machine,

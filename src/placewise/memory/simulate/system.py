@@ -77,6 +77,13 @@ class LaunchFacts:
     """Places of the memory instructions that start a burst; None: each is one of its own."""
     filtered: Mapping[str, int] = field(default_factory=dict)
     """Axes along which reads of a texture are filtered, by its name."""
+    at_once: int | None = None
+    """Blocks of an SM that run at the same time, as far as its caches see; None: all it holds."""
+
+    @property
+    def seats(self) -> int:
+        """Places of an SM for blocks of a wave."""
+        return self.at_once or max(1, self.occupancy.blocks)
 
 
 class MemorySystem:
@@ -113,7 +120,7 @@ class MemorySystem:
         self._wave = -1
         self._words: NDArray[np.int64] | None = None
         blocks = facts.launch.blocks
-        self._per_wave = machine.processor.sms * max(1, facts.occupancy.blocks)
+        self._per_wave = machine.processor.sms * facts.seats
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
         self._trace_blocks = np.ones(blocks, np.bool_)
         self._filling = 1
@@ -151,13 +158,12 @@ class MemorySystem:
             np.array([self._waits(s) for s in sites] or [True]),
             windows,
         )
-        resident = max(1, facts.occupancy.blocks)
         self._cut = Cut(
             h.line_bytes.bit_length() - 1,
             h.sector_bytes.bit_length() - 1,
             routes.period,
             self._machine.processor.sms,
-            resident,
+            facts.seats,
             facts.launch.warps_per_block,
             routes.local_cache,
             local_line,
