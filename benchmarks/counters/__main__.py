@@ -6,7 +6,7 @@ is made by the compiler that made the recorded one (NVRTC 12.3, which ``make too
 and executed; the convolution in full, its memory system in sampled waves; of the points a
 hundredth, counts scaled, since all blocks do the same. What the machine reads from L2 at all times
 is counted for the measured duration. What was chosen by looking at some of these rows is listed in
-``docs/counters.md``; take others to judge it (``--start``).
+``docs/counters.md``; take others to judge it (``--start 3 --name counters_other``).
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from benchmarks.counters.measured import KERNELS, read_rows
 from benchmarks.counters.rows import read_table, write_table
 from benchmarks.results import RESULTS, report
 
-TABLE = RESULTS / "counters_rows.csv"
-
 
 def main() -> int:
     """Command line."""
@@ -39,18 +37,22 @@ def main() -> int:
     parser.add_argument("--kernel", choices=KERNELS, action="append", help="only this one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument(
+        "--name", default="counters", help="of the results: NAME.json and NAME_rows.csv"
+    )
+    parser.add_argument(
         "--resume", action="store_true", help="keep the rows that the table has already"
     )
     parser.add_argument(
         "--seconds", type=float, default=math.inf, help="begin no row after so long (then --resume)"
     )
     options = parser.parse_args()
+    table = RESULTS / f"{options.name}_rows.csv"
     rows = [
         row
         for kernel in options.kernel or KERNELS
         for row in read_rows(options.data, kernel)[options.start :: options.every]
     ]
-    compared = read_table(TABLE) if options.resume else []
+    compared = read_table(table) if options.resume else []
     known = {(r.kernel, r.number) for r in compared}
     left = [row for row in rows if (row.kernel, row.number) not in known]
     # A run that is cut short has looked at rows of every kind.
@@ -58,9 +60,9 @@ def main() -> int:
     done = compare_all(left, options.jobs, options.seconds)
     for row in track(done, "configurations", total=len(left), disable=not left):
         compared.append(row)
-        write_table(TABLE, compared, (*COUNTERS, OF_CODE))
+        write_table(table, compared, (*COUNTERS, OF_CODE))
     Console(width=140).print(error_table(compared))
-    return 0 if report("counters", judge(compared)) else 1
+    return 0 if report(options.name, judge(compared)) else 1
 
 
 if __name__ == "__main__":
