@@ -214,6 +214,16 @@ def test_a_retargeted_array_is_counted_as_the_rewritten_one(space):
     assert counts[0] == counts[1]
 
 
+def test_a_retargeted_arrays_addresses_take_warps_and_threads():
+    both = predict_moved_counters(gather(), "A4000", {"table": "shared"}, retarget=True)
+    before, after = ({m.name: m.value for m in r.metrics} for r in (both.present, both.moved))
+    fewer = before[WARPS] - after[WARPS]
+    assert fewer
+    threads = "smsp__thread_inst_executed.sum"
+    assert before[threads] - after[threads] == 32 * fewer
+    assert after["smsp__thread_inst_executed_per_inst_executed.ratio"] == 32
+
+
 def test_the_rewritten_kernels_outputs_are_compared():
     both = predict_moved_counters(gather(), "A4000", {"table": "shared"})
     assert "the rewritten kernel's outputs are bit-identical" in both.moved.notes

@@ -17,9 +17,19 @@ from placewise.kernel.prepare_case import read_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
 from placewise.machine.located import nearest
-from placewise.memory.simulate.metrics import launch_metrics
+from placewise.memory.simulate.metrics import (
+    LANES_PER_INSTRUCTION,
+    THREAD_INSTRUCTIONS,
+    WARP_INSTRUCTIONS,
+    launch_metrics,
+)
 from placewise.memory.simulate.system import RECORDS
-from placewise.model.huang_li.retarget import address_instructions, memories_of, seen_in
+from placewise.model.huang_li.retarget import (
+    AddressInstructions,
+    address_instructions,
+    memories_of,
+    seen_in,
+)
 from placewise.progress import Progress, silent
 from placewise.rewrite import rewrite
 from placewise.space import Placement, Way
@@ -140,16 +150,21 @@ def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> N
 
 def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machine) -> CounterReport:
     """``report`` with the moved arrays' accesses counted as those of their new memory, and with the
-    warp instructions that their addresses take there."""
+    instructions that their addresses take there, which no class of instructions counts."""
     memories = memories_of(machine, moves)
     run = report.run
-    more = address_instructions(run, memories) if run.from_machine_code else 0.0
+    more = AddressInstructions()
+    if run.from_machine_code:
+        more = address_instructions(run, memories)
     sites = tuple(seen_in(site, memories) for site in run.traffic.sites)
     run = replace(run, traffic=replace(run.traffic, sites=sites))
-    metrics = tuple(
-        m._replace(value=m.value + more) if m.name == "smsp__inst_executed.sum" else m
-        for m in launch_metrics(run, microseconds=report.microseconds)
-    )
+    found = {m.name: m for m in launch_metrics(run, microseconds=report.microseconds)}
+    of_warps = found[WARP_INSTRUCTIONS].value + more.of_warps
+    of_threads = found[THREAD_INSTRUCTIONS].value + more.of_threads
+    counted = {WARP_INSTRUCTIONS: of_warps, THREAD_INSTRUCTIONS: of_threads}
+    if of_warps > 0.0:
+        counted[LANES_PER_INSTRUCTION] = of_threads / of_warps
+    metrics = tuple(m._replace(value=counted.get(m.name, m.value)) for m in found.values())
     note = "accesses of the present code reckoned elsewhere, with the instructions of their address"
     if "shared" in memories.values():
         note += "; no tile is filled"

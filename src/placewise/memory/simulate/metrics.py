@@ -20,6 +20,9 @@ from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
 
 NCU_SECTOR = 32
+WARP_INSTRUCTIONS = "smsp__inst_executed.sum"
+THREAD_INSTRUCTIONS = "smsp__thread_inst_executed.sum"
+LANES_PER_INSTRUCTION = "smsp__thread_inst_executed_per_inst_executed.ratio"
 WARPS_ACTIVE = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _L2_READ = "lts__t_sectors_op_read.sum"
 _L2_FOUND = "lts__t_sectors_op_read_lookup_hit.sum"
@@ -79,8 +82,8 @@ def launch_metrics(
     written = traffic.dram_sectors_written(launches)
     metrics = [
         *traffic_metrics(traffic.sites, traffic.sector_bytes),
-        Metric("smsp__inst_executed.sum", float(execution.warp_instructions)),
-        Metric("smsp__thread_inst_executed.sum", float(execution.thread_instructions)),
+        Metric(WARP_INSTRUCTIONS, float(execution.warp_instructions)),
+        Metric(THREAD_INSTRUCTIONS, float(execution.thread_instructions)),
     ]
     if run.from_machine_code:
         metrics += _class_metrics(run)
@@ -103,7 +106,7 @@ def launch_metrics(
         metrics.append(Metric(_DRAM_WRITTEN, written.value * per_sector, error))
     if execution.warp_instructions:
         active = execution.thread_instructions / execution.warp_instructions
-        metrics.append(Metric("smsp__thread_inst_executed_per_inst_executed.ratio", active))
+        metrics.append(Metric(LANES_PER_INSTRUCTION, active))
     if run.kernel.registers:
         metrics.append(Metric("launch__registers_per_thread", float(run.kernel.registers)))
     occupied = 100.0 * run.occupancy.fraction
@@ -260,7 +263,7 @@ def metrics_by_line(run: SimulatedLaunch) -> tuple[tuple[SourceLine, tuple[Metri
     for line in sorted({*sites, *executed}):
         metrics = traffic_metrics(sites.get(line, ()), run.traffic.sector_bytes)
         if executed.get(line):
-            metrics += (Metric("smsp__inst_executed.sum", float(executed[line])),)
+            metrics += (Metric(WARP_INSTRUCTIONS, float(executed[line])),)
         if metrics:
             found.append((line, metrics))
     return tuple(found)

@@ -101,11 +101,12 @@ def observe(
     requests = sum(s.requests for s in sites)
     passes = sum(max(s.lines, s.wavefronts, s.requests) for s in sites)
     stall, special = _issue(run)
+    instructions = run.execution.warp_instructions + address_instructions(run, moved).of_warps
     return Observed(
         total_warps=warps,
         active_sms=float(active),
         resident_warps=float(resident),
-        instructions=(run.execution.warp_instructions + address_instructions(run, moved)) / warps,
+        instructions=instructions / warps,
         special=special / warps,
         stall=stall if stall is not None else arithmetic_latency(machine),
         mlp=_parallelism(run),

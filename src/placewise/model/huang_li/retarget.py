@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
@@ -30,14 +31,21 @@ def seen_in(site: SiteTraffic, moved: Mapping[str, str]) -> SiteTraffic:
     return site if space == site.site.space else replace(site, site=replace(site.site, space=space))
 
 
-def address_instructions(run: SimulatedLaunch, moved: Mapping[str, str]) -> float:
-    """Executed warp instructions that moved arrays' addresses take more (negative: less)."""
-    more = 0.0
+class AddressInstructions(NamedTuple):
+    """Executed instructions that moved arrays' addresses take more (negative: less)."""
+
+    of_warps: float = 0.0
+    of_threads: float = 0.0
+
+
+def address_instructions(run: SimulatedLaunch, moved: Mapping[str, str]) -> AddressInstructions:
+    """What the addresses of moved arrays take more."""
+    warps = threads = 0.0
     for site in run.traffic.sites:
         target = moved.get(site.array or "")
         if target is not None and site.site.space in MEMORIES:
             type_ = _TYPE_OF_SIZE.get(site.site.lane_bytes, "float")
-            more += site.requests * instruction_difference(
-                run.kernel.arch, type_, site.site.space, target
-            )
-    return more
+            each = instruction_difference(run.kernel.arch, type_, site.site.space, target)
+            warps += each * site.requests
+            threads += each * site.lanes
+    return AddressInstructions(warps, threads)
