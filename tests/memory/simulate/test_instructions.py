@@ -108,13 +108,15 @@ def test_what_sets_the_pace_keeps_blocks_together():
     assert share(few + 1, 1, 0) == pytest.approx(APART)
     assert share(1, few + 1, 21) == pytest.approx(TOGETHER)
     assert share(1, few + 1, 19) == pytest.approx(APART)
-    assert share(4, few + 1, 21) == pytest.approx(TOGETHER)
-    assert share(5, few + 1, 21) == pytest.approx(APART)
+    assert share(2, few + 1, 21) == pytest.approx(TOGETHER)
+    assert share(3, few + 1, 21) == pytest.approx(APART)
 
 
 def test_blocks_of_fewer_warps_than_schedulers_lose_their_rhythm_sooner():
     four = shared("schedulers_per_sm = 4;")
     assert share(4, 4, 30, four) == pytest.approx(TOGETHER)
+    assert share(3, 5, 30, four) == pytest.approx(TOGETHER)
+    assert share(4, 5, 30, four) == pytest.approx(APART)
     assert share(4, 3, 30, four) == pytest.approx(APART)
     assert share(2, 3, 30, four) == pytest.approx(TOGETHER)
 

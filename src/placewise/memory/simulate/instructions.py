@@ -55,8 +55,10 @@ what 128 bytes for each of eleven SMs take through 32 bytes a cycle."""
 
 _PACED = 2.5
 """Shared memory sets the pace where it is busy so many times as long as issuing takes."""
-_IN_STEP, _IN_STEP_WIDE = 2, 4
-"""Blocks on an SM that then keep their rhythm; and if each has a warp for every scheduler."""
+_IN_STEP = 2
+"""Blocks on an SM that then keep their rhythm."""
+_WARPS_IN_STEP = 4
+"""Warps of a scheduler that do so, if each block has one for every scheduler."""
 _BISECTIONS = 60
 _BANK_BYTES = 4
 
@@ -109,9 +111,9 @@ def code_traffic(
     # Once for all blocks that the SMs of a cache hold.
     per_block = min(apart, len(lines) * caches / sms / resident)
     if apart and _dram_cycles(machine, dram_sectors * sector_bytes) <= busy / sms:
-        wide = launch.warps_per_block >= schedulers
-        few = resident <= (_IN_STEP_WIDE if wide else _IN_STEP)
-        paced = few and moving > _PACED * issuing
+        warps = launch.warps_per_block
+        few = schedulers <= warps and resident * warps <= _WARPS_IN_STEP * schedulers
+        paced = (few or resident <= _IN_STEP) and moving > _PACED * issuing
         share = TOGETHER if work < FETCH_CYCLES or paced else APART
         per_block = max(per_block, min(1.0, share + VARIED * math.sqrt(lacking)) * apart)
     later = max(0, launch.blocks - caches) * per_block * line_bytes / sector_bytes
