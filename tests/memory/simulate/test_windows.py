@@ -34,6 +34,8 @@ def test_a_row_of_the_grid_fills_the_caches():
     assert filling_waves((2048, 50, 1), 1088, 40) == 2
     assert filling_waves((2048, 1, 1), 100, 40) == 1, "a row alone has no neighbours"
     assert filling_waves((2048, 50, 1), 100, 9) == 3, "no more than is affordable"
+    assert filling_waves((2048, 50, 1), 1088, 3, least=2) == 2
+    assert filling_waves((2048, 50, 1), 100, 9, least=2) == 3
 
 
 WIDE, HIGH = 1024, 512

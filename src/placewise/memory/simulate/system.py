@@ -315,8 +315,10 @@ class MemorySystem:
         if len(self._closed) == 1 and len(self._chosen) > 1:
             requests = int(self._closed[0].counts.requests.sum())
             affordable = self._budget // max(1, requests)
-            grid = self._facts.launch.grid
-            self._filling = filling_waves(grid, self._per_wave, affordable)
+            facts = self._facts
+            # No fewer blocks than the SMs hold, of which a wave may be a part.
+            least = -(-facts.occupancy.blocks // facts.seats)
+            self._filling = filling_waves(facts.launch.grid, self._per_wave, affordable, least)
             self._chosen = sampled_waves(len(self._chosen), affordable, self._filling)
             self._trace_blocks &= np.repeat(self._chosen, self._per_wave)[: self._trace_blocks.size]
 

@@ -41,11 +41,13 @@ class WaveCounts:
     """(2, levels, sites) lines asked of each cache of constant memory, and those missed."""
 
 
-def filling_waves(grid: tuple[int, int, int], per_wave: int, affordable: int) -> int:
+def filling_waves(
+    grid: tuple[int, int, int], per_wave: int, affordable: int, least: int = 1
+) -> int:
     """Waves that fill caches before one that counts: those of a row of the grid, if it has several
-    rows and the stretches are affordable, else one."""
+    rows and the stretches are affordable, else as few as ``least``."""
     row = -(-grid[0] // per_wave) if grid[1] * grid[2] > 1 else 1
-    return max(1, min(row, (affordable - 1) // LEAST_STRETCHES - 1))
+    return max(1, least, min(row, (affordable - 1) // LEAST_STRETCHES - 1))
 
 
 def sampled_waves(waves: int, affordable: int, filling: int = 1) -> NDArray[np.bool_]:
