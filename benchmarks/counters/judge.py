@@ -84,6 +84,11 @@ def judge(rows: Sequence[Compared]) -> list[Figure]:
             value = float(np.percentile(found, percentile))
             figures.append(_figure(f"{asked.counter}: {_name(percentile)}", value, most))
     figures += _of_part("rows that nothing was fitted on", rows, unseen)
+    figures += _of_part(
+        "convolution, rows that nothing was fitted on",
+        rows,
+        lambda r: r.kernel == "convolution" and unseen(r),
+    )
     for kernel in KERNELS:
         figures += _of_part(kernel, rows, lambda r, kernel=kernel: r.kernel == kernel)
     return figures
