@@ -105,5 +105,12 @@ class Inputs:
         return (*stored, *self.constant_pointers)
 
     @property
+    def array_bytes(self) -> tuple[tuple[str, int], ...]:
+        """Sizes of all arrays by name: arguments, textures and surfaces, buffers, constants."""
+        arrays = (a for a in self.arguments if not isinstance(a, ScalarArgument))
+        sizes = [(a.name, a.data.nbytes) for a in (*arrays, *self.buffers)]
+        return (*sizes, *((name, data.nbytes) for name, data in self.constants))
+
+    @property
     def arrays(self) -> tuple[ArrayArgument, ...]:
         return tuple(a for a in self.arguments if isinstance(a, ArrayArgument))

@@ -20,7 +20,7 @@ from placewise.execute.sketch import WORK, PathTooLongError, Sketch, sketch
 from placewise.execute.sketch.chunk import chunk_of
 from placewise.kernel.cubin import CubinKernel, read_cubin
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Inputs, Launch, ScalarArgument
+from placewise.kernel.launch import Inputs, Launch
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
@@ -125,14 +125,13 @@ def _sketched(
     blocks = _choose(launch, machine, resident)
     seen = _seen(kernel, launch, inputs, blocks)
     execution = _execution(seen, blocks)
-    sizes = [(a.name, a.data.nbytes) for a in inputs.arguments if not isinstance(a, ScalarArgument)]
-    sizes += [(name, data.nbytes) for name, data in inputs.constants]
+    sizes = inputs.array_bytes
     launch_facts = LaunchFacts(
         launch,
         resident,
         shared,
         facts.frame_bytes + (facts.stack_bytes or 0),
-        tuple(sizes),
+        sizes,
         bursts=first_of_bursts(instructions_of(kernel)),
         filtered=filtered_axes(inputs),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from placewise.execute.codegen import records
+from dataclasses import replace
+
+from placewise.execute.codegen import records, several_arrays
 from placewise.execute.codegen.access import (
     Kind,
     Range,
@@ -21,6 +23,9 @@ _LOCAL = str(address(WINDOW_OF_SPACE["local"]))
 def lane_loop(t: Text, kind: Kind, action: str) -> None:
     """One lane after another: pointers into several windows, and whatever is out of bounds."""
     e, a = kind.element, kind.address
+    if kind.traced and kind.memory == "windowed":
+        several_arrays.record_each(t, kind.lane_bytes)
+        kind = replace(kind, traced=False)
     entry = t.label()
     t.do(f"br label %{entry}")
     t.start(entry)
@@ -63,7 +68,7 @@ def lane_pointer(
 ) -> str:
     """Host pointer of one lane's access; a bad one is reported and goes to label ``skip``.
 
-    Accesses made lane by lane are traced as accesses of one lane each.
+    With ``trace`` it is recorded as an access of one lane.
     """
     size = kind.lane_bytes
     wide = address if kind.address == "i64" else t.op(f"zext i32 {address} to i64")

@@ -17,6 +17,7 @@ from placewise.execute.codegen import (
     matrix,
     patterns,
     records,
+    several_arrays,
     stores,
     support,
     texture_reader,
@@ -50,6 +51,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
     parts = [support.fault_function(checked=checked), support.fuel_function()]
     if options.traced:
         parts.append(records.functions(declarations, options.processor, large=options.large))
+        parts.append(several_arrays.function(declarations))
     for kind in sorted(needs.scalar_loads, key=lambda k: k.name):
         parts.append(loads.scalar_load(kind, declarations))
     for kind in sorted(needs.vector_loads, key=lambda k: k.name):

@@ -10,7 +10,7 @@ from placewise.execute import DEFAULT_LIMIT, execute
 from placewise.execute.result import Execution
 from placewise.kernel.cubin import read_cubin
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Inputs, Launch, ScalarArgument
+from placewise.kernel.launch import Inputs, Launch
 from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
@@ -75,11 +75,8 @@ def simulate_launch(
             f"not even one block fits an SM of {machine.name}: {', '.join(resident.binding)}",
             where="block",
         )
-    sizes = tuple(
-        (a.name, a.data.nbytes) for a in inputs.arguments if not isinstance(a, ScalarArgument)
-    )
     local = facts.frame_bytes + (facts.stack_bytes or 0) if facts else 0
-    sizes += _constant_sizes(inputs)
+    sizes = inputs.array_bytes
     filtered = filtered_axes(inputs)
     launch_facts = LaunchFacts(launch, resident, shared, local, sizes, filtered=filtered)
     notes: list[str] = []
@@ -142,7 +139,3 @@ def simulate_launch(
             f"counts are those of the PTX, not of the machine code: {error.message}{where}"
         )
         return once(kernel)
-
-
-def _constant_sizes(inputs: Inputs) -> tuple[tuple[str, int], ...]:
-    return tuple((name, data.nbytes) for name, data in inputs.constants)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
+from placewise.memory.simulate.added_parts import add_parts, gather_parts
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.eights import JOINS, KEPT
 from placewise.memory.simulate.filtered_reads import join_parts
@@ -23,7 +24,6 @@ from placewise.memory.simulate.forms import (
     take_formed,
     who_of,
 )
-from placewise.memory.simulate.gathers import gather, gather_fast
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     ASIDE,
@@ -35,11 +35,8 @@ from placewise.memory.simulate.parts import (
     OFFSET,
     PAIR_BIT,
     SECTOR_BIT,
-    SECTORS,
     Buffer,
     Cut,
-    lane_parts,
-    ranges,
 )
 from placewise.memory.simulate.patterns import Patterns, count_pattern, keep_odd
 
@@ -208,6 +205,8 @@ def collect(
     block, place = np.int64(-1), np.int64(0)
     # Of a filtered read: its pair, its first part, where its parts end, records that are to come.
     reading, begins, ends, left = np.int64(-1), n, n, np.int64(0)
+    # Lanes of the access of a record whose lanes may go on in another array, and that record.
+    spread, spread_at = np.int64(0), np.int64(-1)
     laid, eight, kept, settled = at - 8, np.uint64(0), np.int64(KEPT), at
     while at < count:
         if at - settled >= MOST_COUNTED:
@@ -267,7 +266,7 @@ def collect(
                 else:
                     part[np.uintp(n - 1)] &= ~(form.far & JOINS)
                 begun = n
-                n, asked = _gather_parts(
+                n, asked = gather_parts(
                     record, start, np.int64(form.far_width), form.far_head, offsets, buffer, n, cut
                 )
                 row = rows[np.uintp(form.far_pair)]
@@ -284,13 +283,20 @@ def collect(
                 if p < 0:
                     why = np.int64(NO_PAIR)
                     break
+            others = np.int64(0)
+            if at > np.int64(run.first):
+                others = _lanes_elsewhere(
+                    records[np.uintp(at - 1)], record, start, mask,
+                    spread if spread_at == at - 1 else np.int64(0),
+                )  # fmt: skip
+            spread, spread_at = others | mask, at
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
             filtered = flags >> FILTERED
             alone = flags & (ROUTED | COUNTED | IN_LOCAL) == ROUTED and row.cache != CONSTANT
             alone = alone and not filtered
             joins = np.int64(JOINS if flags & IN_BURST else 0)
-            if alone and record.row >= 0:
+            if alone and record.row >= 0 and not others:
                 form.far = start | joins
                 form.far_head, form.far_width, form.far_pair = row.head, row.lane_bytes, p
                 continue
@@ -305,18 +311,18 @@ def collect(
                     fresh = False
                     last_seat, last_phase = seat, phase
                     n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                elif flags & IN_BURST and not goes_on:
+                elif others or (flags & IN_BURST and not goes_on):
                     part[np.uintp(n - 1)] &= ~LAST
                 begun = n
                 frame = seat * cut.frame_words * 32 if flags & IN_LOCAL else np.int64(-1)
-                n, asked = _add_parts(record, start, frame, row, offsets, buffer, n, cut)
+                n, asked = add_parts(record, start, frame, row, offsets, buffer, n, cut)
                 if filtered:
                     if goes_on:
                         n, asked = join_parts(part, begins, begun, n)
                     else:
                         reading, begins, left = p, begun, np.int64(1) << filtered
                     ends, left = n, left - 1
-                if alone:
+                if alone and not others:
                     new_form(
                         record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
                         start, cut,
@@ -326,7 +332,7 @@ def collect(
                     row.sectors += asked
                     row.parts += n - begun
             if not goes_on:
-                row.requests += 1
+                row.requests += others == 0
                 row.lanes += bits(mask)
             at += 1
         if why != DONE:
@@ -339,6 +345,20 @@ def collect(
     state[WHY], state[SEAT], state[PHASE] = why, last_seat, last_phase
     buffer.used[0], buffer.used[1] = n, n_segment
     return why
+
+
+@apart
+def _lanes_elsewhere(before: Any, record: Any, start: Int, mask: Int, spread: Int) -> Int:
+    """Lanes that the access of a record has in other arrays, by the record before it: an access to
+    several arrays has a record for each. ``spread``: of all records of the access before, where
+    they are known; 0 where that record is one of an access of its own."""
+    if before.site != record.site:
+        return np.int64(0)
+    lanes = np.int64(before.mask)
+    known = spread | lanes
+    if known & mask or lanes == 0 or _first_lane(before, lanes) & ~OFFSET == start:
+        return np.int64(0)
+    return known
 
 
 @inlined
@@ -372,69 +392,3 @@ def _count(
     shift = base & period_mask if period_mask >= 0 else base % cut.period
     upper = record.upper - record.base
     return bool(count_pattern(patterns, p, shift, upper, np.int64(record.stride), mask))
-
-
-@inlined
-def _add_parts(
-    record: Any, start: Int, frame: Int, row: Any, offsets: Any, buffer: Buffer, n: Int, cut: Cut
-) -> tuple[Int, Int]:
-    """Add the parts of an access without a form; how many there are now, and how many sectors were
-    added. ``frame`` as in :func:`lane_parts`."""
-    begun, width = n, np.int64(row.lane_bytes)
-    if frame < 0 and record.row >= 0:
-        lanes = bits(np.int64(record.mask))
-        n, asked = _gather_any(offsets, record, start, lanes, width, row.head, buffer, n, cut)
-        return n, asked
-    n = np.int64(-1)
-    if frame < 0:
-        n = ranges(record, start, width, buffer.part, begun, row.head, cut)
-    if n < 0:
-        n = lane_parts(record, start, offsets, width, row.head, frame, buffer, begun, cut)
-    return n, _end_parts(buffer.part, begun, n)
-
-
-@inlined
-def _end_parts(part: NDArray[np.int64], begun: Int, n: Int) -> Int:
-    """Mark the last of an access's parts; how many sectors they have."""
-    asked = np.int64(0)
-    for k in range(begun, n):
-        asked += bits((part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
-    part[np.uintp(n - 1)] |= LAST
-    return asked
-
-
-@inlined
-def _gather_parts(
-    record: Any, start: Int, width: Int, head: Int, offsets: Any, buffer: Buffer, n: Int, cut: Cut
-) -> tuple[Int, Int]:
-    """The same of an access whose lanes each have an offset of their own."""
-    lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
-    found = gather_fast(offsets, first, lanes, width, head, buffer.part, n, cut)
-    if found >= 0:
-        return n + (found & 0xFFFFFFFF), found >> 32
-    n, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
-    return n, asked
-
-
-@apart
-def _gather_any(
-    offsets: Any,
-    record: Any,
-    start: Int,
-    lanes: Int,
-    width: Int,
-    head: Int,
-    buffer: Buffer,
-    begun: Int,
-    cut: Cut,
-) -> tuple[Int, Int]:
-    """The same of any such access."""
-    n, asked = gather(
-        offsets, np.int64(record.row), lanes, width, head, buffer.part, buffer.marks, begun,
-        cut.line_shift, cut.sector_shift,
-    )  # fmt: skip
-    if n >= 0:
-        buffer.part[np.uintp(n - 1)] |= LAST
-        return n, asked
-    n = lane_parts(record, start, offsets, width, head, np.int64(-1), buffer, begun, cut)
-    return n, _end_parts(buffer.part, begun, n)

@@ -32,6 +32,8 @@ ALIGNMENT = 512
 """Bytes; small allocations of device memory start at multiples of this."""
 _CONSTANT_LOADS = ("LD", "ULDC")
 """LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
+UNKNOWN_BYTES = 1 << 28
+"""Kept apart for an array whose size is not known: more than nearly all have."""
 LARGE, LARGE_ALIGNMENT = 1 << 20, 1 << 21
 """Allocations from this size on start at multiples of 2 MiB, the page they are mapped by."""
 

@@ -34,7 +34,13 @@ from placewise.memory.simulate.parts import (
 )
 from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
-from placewise.memory.simulate.routes import KINDS, Routes, array_lines, is_constant_load
+from placewise.memory.simulate.routes import (
+    KINDS,
+    UNKNOWN_BYTES,
+    Routes,
+    array_lines,
+    is_constant_load,
+)
 from placewise.memory.simulate.seats import seats
 from placewise.memory.simulate.tlb import TlbTraffic
 from placewise.memory.simulate.traffic import (
@@ -57,7 +63,6 @@ from placewise.memory.simulate.windows import (
 
 RECORDS = 48_000_000
 """Warp accesses that are run at most, about: a few seconds' work."""
-
 PATTERN_SLOTS = 1 << 16
 
 
@@ -72,7 +77,7 @@ class LaunchFacts:
     local_bytes: int
     """Local memory of a thread."""
     array_bytes: tuple[tuple[str, int], ...]
-    """Sizes of all arrays by name."""
+    """Sizes of arrays by name; of others, such as variables of the module, UNKNOWN_BYTES."""
     bursts: frozenset[int] | None = None
     """Places of the memory instructions that start a burst; None: each is one of its own."""
     filtered: Mapping[str, int] = field(default_factory=dict)
@@ -146,9 +151,8 @@ class MemorySystem:
         self._sites, self._arrays = sites, arrays
         self._routes = routes = Routes(self._machine, h, self._placement)
         sizes = dict(facts.array_bytes)
-        lines, local_line = array_lines(
-            [sizes.get(a, 0) for a in arrays], h.line_bytes, routes.period
-        )
+        room = [sizes.get(a, UNKNOWN_BYTES) for a in arrays]
+        lines, local_line = array_lines(room, h.line_bytes, routes.period)
         self.array_lines = lines
         self._rules = rq.Sites(
             *routes.table(sites, arrays, facts.filtered),
@@ -179,11 +183,10 @@ class MemorySystem:
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         constant = bool((self._rules.route == rq.CONSTANT).any())
         route = self._rules.route
-        hinted = (route >= 0) & (route & rq.EVICT_FIRST > 0)
-        evicts_first = bool((hinted | (route == rq.LOCAL_LAST)).any())
+        hinted = (route > 0) & (route & rq.EVICT_FIRST > 0) | (route == rq.LOCAL_LAST)
         self._levels = Levels(
             self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
-            evicts_first=evicts_first, slices=self._slices, arrived=self._arrived,
+            evicts_first=bool(hinted.any()), slices=self._slices, arrived=self._arrived,
         )  # fmt: skip
         self._buffer = new_buffer(self._per_wave)
         self._seat_blocks(0)

@@ -1,0 +1,87 @@
+"""One access's parts, whatever its lanes' addresses: added behind those that a buffer has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.cache import Int
+from placewise.memory.simulate.gathers import gather, gather_fast
+from placewise.memory.simulate.lanes import apart, bits, inlined
+from placewise.memory.simulate.parts import (
+    LAST,
+    SECTOR_BIT,
+    SECTORS,
+    Buffer,
+    Cut,
+    lane_parts,
+    ranges,
+)
+
+
+@inlined
+def add_parts(
+    record: Any, start: Int, frame: Int, row: Any, offsets: Any, buffer: Buffer, n: Int, cut: Cut
+) -> tuple[Int, Int]:
+    """Add the parts of an access without a form; how many there are now, and how many sectors were
+    added. ``frame`` as in :func:`lane_parts`."""
+    begun, width = n, np.int64(row.lane_bytes)
+    if frame < 0 and record.row >= 0:
+        lanes = bits(np.int64(record.mask))
+        n, asked = _gather_any(offsets, record, start, lanes, width, row.head, buffer, n, cut)
+        return n, asked
+    n = np.int64(-1)
+    if frame < 0:
+        n = ranges(record, start, width, buffer.part, begun, row.head, cut)
+    if n < 0:
+        n = lane_parts(record, start, offsets, width, row.head, frame, buffer, begun, cut)
+    return n, _end_parts(buffer.part, begun, n)
+
+
+@inlined
+def _end_parts(part: NDArray[np.int64], begun: Int, n: Int) -> Int:
+    """Mark the last of an access's parts; how many sectors they have."""
+    asked = np.int64(0)
+    for k in range(begun, n):
+        asked += bits((part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
+    part[np.uintp(n - 1)] |= LAST
+    return asked
+
+
+@inlined
+def gather_parts(
+    record: Any, start: Int, width: Int, head: Int, offsets: Any, buffer: Buffer, n: Int, cut: Cut
+) -> tuple[Int, Int]:
+    """The same of an access whose lanes each have an offset of their own."""
+    lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
+    found = gather_fast(offsets, first, lanes, width, head, buffer.part, n, cut)
+    if found >= 0:
+        return n + (found & 0xFFFFFFFF), found >> 32
+    n, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
+    return n, asked
+
+
+@apart
+def _gather_any(
+    offsets: Any,
+    record: Any,
+    start: Int,
+    lanes: Int,
+    width: Int,
+    head: Int,
+    buffer: Buffer,
+    begun: Int,
+    cut: Cut,
+) -> tuple[Int, Int]:
+    """The same of any such access."""
+    n, asked = gather(
+        offsets, np.int64(record.row), lanes, width, head, buffer.part, buffer.marks, begun,
+        cut.line_shift, cut.sector_shift,
+    )  # fmt: skip
+    if n >= 0:
+        buffer.part[np.uintp(n - 1)] |= LAST
+        return n, asked
+    n = lane_parts(record, start, offsets, width, head, np.int64(-1), buffer, begun, cut)
+    return n, _end_parts(buffer.part, begun, n)
