@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from placewise.memory.simulate.cache import (
-    DIRTY,
+    GOLDEN,
     READ,
     WRITE_BACK,
     Geometry,
@@ -39,7 +39,9 @@ def recent(caches, instance, line, wanted, dirty, first):
 def drawn(caches, instance, line, wanted):
     g = shape_of(caches.geometry, 1)
     own = g.first_way + instance * g.sets * g.lanes
-    at = own + find_drawn(caches, g, own, line, g.first_seed + instance)
+    seed = g.first_seed + instance
+    caches.seed[seed] += GOLDEN
+    at = own + find_drawn(caches, g, own, line, caches.seed[seed])
     held = caches.held[at]
     caches.held[at] = held | wanted
     return wanted & ~np.int64(held)
@@ -50,16 +52,20 @@ def known(caches):
     return is_plain(shape_of(caches.geometry, 1))
 
 
-def two_of(sets, ways, **more):
+def two_of(sets, ways, line_sectors=4, **more):
     """On the second of two caches, so that every offset matters."""
     geometry = Geometry(1, 3, 2), Geometry(2, sets, ways, **more)
-    return new_caches(geometry), new_caches(geometry)
+    return new_caches(geometry, 1, line_sectors), new_caches(geometry, 1, line_sectors)
 
 
 @settings(max_examples=100, deadline=None)
-@given(accesses, st.sampled_from([1, 2, 7, 8, 16]), st.sampled_from([1, 3, 8]), st.booleans())
-def test_least_recently_used(sequence, ways, sets, hashed):
-    fast, slow = two_of(sets, ways, hashed=hashed)
+@given(
+    accesses, st.sampled_from([1, 2, 7, 8, 16]), st.sampled_from([1, 3, 8]), st.booleans(),
+    st.sampled_from([4, 16]),
+)  # fmt: skip
+def test_least_recently_used(sequence, ways, sets, hashed, line_sectors):
+    """Whether what is known of a way takes a byte or a word."""
+    fast, slow = two_of(sets, ways, line_sectors, hashed=hashed)
     first = np.zeros(1, np.int64)
     dirty = 0
     for line, wanted, write in sequence:
@@ -68,7 +74,7 @@ def test_least_recently_used(sequence, ways, sets, hashed):
         found = recent(fast, 1, line, wanted, wanted if write else 0, first)
         assert found[:2] == (missing, lost)
         dirty += found[2].bit_count() - lost.bit_count()
-        assert dirty == slow.dirty[0] == np.bitwise_count(slow.held >> DIRTY).sum()
+        assert dirty == slow.dirty[0] == np.bitwise_count(slow.held >> 4 * slow.held.itemsize).sum()
     np.testing.assert_array_equal(fast.tags, slow.tags)
     np.testing.assert_array_equal(fast.held, slow.held)
 

@@ -64,7 +64,7 @@ def expected(of_warps, geometry):
     return rounds
 
 
-def found(of_warps, geometry, shares):
+def found(of_warps, geometry, shares, room=None):
     """The same by the simulation."""
     buffer = new_buffer(2)
     n = 0
@@ -91,7 +91,7 @@ def found(of_warps, geometry, shares):
     )  # fmt: skip
     cp.run_sms(
         0, 1, wave, pairs(), new_caches([geometry]), PER_LINE, WARPS, missed,
-        np.zeros(2, np.int64), new_room(seats, 1, 2, shares, [False]),
+        np.zeros(2, np.int64), room or new_room(seats, 1, 2, shares, [False]),
         new_constant_caches((), 1, 128, 32, 2),
     )  # fmt: skip
     rounds = []
@@ -126,3 +126,32 @@ def test_long_bursts_and_rounds(parts):
     ]
     geometry = Geometry(1, 16, 16, policy="random", hashed=True)
     assert found(of_warps, geometry, 1) == expected(of_warps, geometry)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(0, 1 << 30), st.sampled_from([300, 5000]), st.sampled_from([3, 5]),
+    st.sampled_from([1, 2]), st.sampled_from([0, 0.001]),
+)  # fmt: skip
+def test_gathers_looked_up_eight_at_a_time(seed, lines, ways, shares, stores):
+    """Lines that come in no order, often not there: some share a set with one shortly before, or
+    are the one before, and some parts go past the cache."""
+    rng = np.random.default_rng(seed)
+    of_warps = []
+    for _ in range(2 * WARPS):
+        size = rng.integers(1, 12, 120)
+        numbers = iter(rng.integers(0, lines, size.sum()).tolist())
+        sectors = iter(rng.integers(1, 16, size.sum()).tolist())
+        past = iter((rng.random(size.sum()) < stores).tolist())
+        of_warps.append([[[(next(numbers), next(sectors), next(past)) for _ in range(n)]
+                          for n in size]])  # fmt: skip
+    geometry = Geometry(1, 128, ways, policy="random", hashed=True)
+    rounds = expected(of_warps, geometry)
+    shared = [[p for s in range(shares) for p in r if p[0] % shares == s] for r in rounds]
+    room = new_room(len(of_warps), 1, 2, shares, [False])
+    # Not only from when it has shown that it is faster.
+    room.mode[0] = 1
+    assert found(of_warps, geometry, shares, room) == shared
+    if lines == 5000:
+        assert room.full[0]
+        assert room.mode[0]

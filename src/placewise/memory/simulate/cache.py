@@ -39,9 +39,9 @@ LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
 _NUMBERS = dict(zip(POLICIES, range(5), strict=True))
 EMPTY, NO_WAY = -1, -2
 """Tags of a way that holds nothing, and of the room behind a set's last way."""
-DIRTY = 16
-"""Bit of a way's state where the dirty sectors start; below are the valid ones."""
-VALID = (1 << DIRTY) - 1
+NARROW = 4
+"""Sectors of a line at most for a byte to hold what is known of a way: the less memory the state of
+all caches takes, the more of it the processor has at hand."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SPARE = 16
 """Words behind the last set, and of a line of the processor's caches."""
@@ -109,15 +109,15 @@ class Caches(NamedTuple):
     tags: NDArray[np.int32]
     """Line number of each way, EMPTY where there is none. Behind the last set is one more, which
     belongs to no cache."""
-    held: NDArray[np.uint32]
-    """Sectors of each way: valid, and from bit DIRTY on written and not yet written back."""
+    held: NDArray[np.uint8] | NDArray[np.uint32]
+    """Sectors of each way: valid, and in the upper half written and not yet written back."""
     dirty: NDArray[np.int64]
     """(1,) sectors that are newer than what lies below, of all caches."""
     tree: NDArray[np.uint64]
     """Of each set: bits of its pseudo-LRU tree, node 1 the root; of policies that draw, the ways
     that are driven out first."""
     seed: NDArray[np.uint64]
-    """State of each instance's random numbers, never 0."""
+    """State of each instance's random numbers. Every access has one, whether it needs it or not."""
     share: NDArray[np.float64]
     """Upper ends of the ways' shares of the unit interval, by cache."""
     geometry: NDArray[np.int64]
@@ -141,9 +141,10 @@ class Shape(NamedTuple):
     marks: Int
 
 
-def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
-    """Empty caches. Raises MachineError for pseudo-LRU of ways that are no power of two or more
-    than 64, or of more than 64 ways some of which are to be driven out first."""
+def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int = 16) -> Caches:
+    """Empty caches, whose lines have ``line_sectors`` sectors at most, up to 16. Raises
+    MachineError for pseudo-LRU of ways that are no power of two or more than 64, or of more than 64
+    ways some of which are to be driven out first."""
     rows, shares = [], [np.zeros(0)]
     sets: list[tuple[slice, NDArray[np.int32]]] = []
     way = row = instance = share = 0
@@ -173,10 +174,10 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1) -> Caches:
         tags[place].reshape(-1, one_set.size)[:] = one_set
     return Caches(
         tags,
-        aligned(way + SPARE, np.uint32),
+        aligned(way + SPARE, np.uint8 if line_sectors <= NARROW else np.uint32),
         np.zeros(1, np.int64),
         np.zeros(row, np.uint64),
-        numbers * GOLDEN,
+        drawn_bits.py_func(numbers * GOLDEN),
         np.concatenate(shares),
         np.array(rows, np.int64).reshape(-1, COLUMNS),
     )
@@ -192,8 +193,14 @@ def aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
 def held_sectors(c: Caches) -> float:
     """Sectors that fit, if every line holds as many as the lines present do on average."""
     lines = int(np.count_nonzero(c.tags >= 0))
-    valid = int(np.bitwise_count(c.held & np.uint32(VALID)).sum())
+    valid = int(np.bitwise_count(c.held & c.held.dtype.type((1 << 4 * c.held.itemsize) - 1)).sum())
     return int(np.count_nonzero(c.tags != NO_WAY)) * valid / lines if lines else 0.0
+
+
+@inlined
+def dirty_bit(c: Caches) -> Int:
+    """Bit of what is known of a way where the dirty sectors start."""
+    return 4 * c.held.itemsize
 
 
 @inlined
@@ -229,19 +236,12 @@ def set_of(g: Shape, line: Int) -> Int:
 
 
 @inlined
-def next_drawn(x: Any) -> tuple[Any, Any]:
-    """64 random bits by xorshift64* (Vigna 2016), and the state after them."""
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    return x * np.uint64(2685821657736338717), x
-
-
-@inlined
-def _drawn(seed: NDArray[np.uint64], at: Int) -> Any:
-    """The next of an instance's random numbers."""
-    number, seed[at] = next_drawn(seed[at])
-    return number
+def drawn_bits(state: Any) -> Any:
+    """64 random bits of a state: SplitMix64 (Steele, Lea and Flood 2014), whose states follow one
+    another at a distance of GOLDEN, so that those of many accesses can be worked out at once."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
 
 
 @inlined
@@ -271,7 +271,7 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
         return way
     if g.policy == PLRU:
         return np.int64(pointed_at(c.tree[np.uintp(row)], g.ways))
-    random = _drawn(c.seed, np.uintp(g.first_seed + instance))
+    random = drawn_bits(c.seed[np.uintp(g.first_seed + instance)])
     if g.marks:
         marked = np.int64(c.tree[np.uintp(row)])
         if marked:
@@ -328,6 +328,8 @@ def access_line(
     out = np.int64(0)
     victim = np.int64(EMPTY)
     way = way_of(c.tags, first, g.lanes, line)
+    if g.policy == RANDOM or g.policy == WEIGHTED:
+        c.seed[np.uintp(g.first_seed + instance)] += GOLDEN
     found = way >= 0
     held = np.int64(0)
     if found:
@@ -341,7 +343,7 @@ def access_line(
             way = empty if empty >= 0 else way
         at = np.uintp(first + way)
         victim = np.int64(c.tags[at])
-        out = np.int64(c.held[at]) >> DIRTY
+        out = np.int64(c.held[at]) >> dirty_bit(c)
         if out:
             c.dirty[0] -= bits(out)
     missing = wanted & ~held
@@ -353,8 +355,8 @@ def access_line(
     elif kind & WRITE_THROUGH:
         held |= wanted
     else:
-        c.dirty[0] += bits(wanted & ~(held >> DIRTY))
-        held |= wanted | (wanted << DIRTY)
+        c.dirty[0] += bits(wanted & ~(held >> dirty_bit(c)))
+        held |= wanted | (wanted << dirty_bit(c))
     if (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & FIRST_OUT:
         _push(c.tags, first, line, way)
         _push(c.held, first, held, way)

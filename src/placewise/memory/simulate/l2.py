@@ -17,6 +17,7 @@ from placewise.memory.simulate.cache import (
     Int,
     Shape,
     access_line,
+    dirty_bit,
     is_held,
     shape_of,
 )
@@ -24,15 +25,17 @@ from placewise.memory.simulate.dram import Log
 from placewise.memory.simulate.lanes import apart, bits, prefetch
 from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.passed_on import Missed
-from placewise.memory.simulate.plain import access_recent, first_ways, is_plain
+from placewise.memory.simulate.plain import first_ways, is_plain, nowhere, use_recent
 from placewise.memory.simulate.requests import LEAVES_FIRST, LOAD, Pairs
-from placewise.memory.simulate.sm_caches import AT_ONCE, Room
+from placewise.memory.simulate.sm_caches import AT_ONCE, SIDES, Room
 from placewise.memory.simulate.wave import Wave
 
-SETS_AHEAD = 16
+SETS_AHEAD = 32
 """Parts by which sets of L2 are fetched ahead."""
-STRETCHES_AHEAD, STRETCH = 2, 32
-"""SMs by which what an SM missed in a round is fetched ahead, and how many parts of it."""
+ASKED_BIT = 32
+"""Of a word of :attr:`Room.counted`: sectors asked for, below it those not found."""
+STRETCHES_AHEAD = 2
+"""SMs by which what an SM missed in a round is fetched ahead."""
 
 
 @apart
@@ -60,6 +63,8 @@ def run_l2(
     what a store does; what leaves the cache is added to ``log`` if that has room, rounds counted
     from ``first_round`` on.
     """
+    for p in range(pairs.used[0]):
+        room.stored[np.uintp(p)] = -np.int64(pairs.rows[p].kind != LOAD)
     sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.ready
     order, parts, ends = room.order, missed.part, missed.end
@@ -78,11 +83,12 @@ def run_l2(
         for k in range(count):
             ahead = np.uintp(busy[min(k + STRETCHES_AHEAD, count - 1)])
             prefetch(ends, first + wave.sm_part[ahead] + turn)
-            for number in range(0, STRETCH, SPARE // 2):
-                prefetch(parts, at[ahead] + number)
             source = np.uintp(busy[k])
             i, begin = at[source], first + wave.sm_part[source]
             stop = begin + np.int64(ends[np.uintp(begin + turn)])
+            # What another SM missed in the round is about as long.
+            for number in range(0, stop - i + SPARE, SPARE // 2):
+                prefetch(parts, at[ahead] + number)
             while i < stop:
                 some = min(stop - i, AT_ONCE - n)
                 for number in range(some):
@@ -107,6 +113,13 @@ def run_l2(
     _last_cache(
         n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write, log
     )
+    counted = room.counted
+    for p in range(pairs.used[0]):
+        for side in range(SIDES):
+            word = np.uintp(SIDES * p + side)
+            asked[np.uintp(p)] += counted[word] >> ASKED_BIT
+            lacking[np.uintp(p)] += counted[word] & ((1 << ASKED_BIT) - 1)
+            counted[word] = 0
 
 
 @apart
@@ -134,25 +147,54 @@ def _last_cache(
             log,
         )  # fmt: skip
         return
-    order, first_way, rows = room.order, room.first_way, pairs.rows
+    order, first_way, there, gone = room.order, room.first_way, room.there, room.gone
+    stored, none = room.stored, nowhere(g)
     first_ways(g, 0, order, n, shift, first_way)
-    out = fresh = np.int64(0)
+    above = dirty_bit(cache)
     for k in range(n):
         ahead = first_way[np.uintp(k + SETS_AHEAD)]
         prefetch(cache.tags, ahead)
         prefetch(cache.held, ahead)
         part = order[np.uintp(k)]
-        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
         sectors = (part >> SECTOR_BIT) & SECTORS
-        dirty = sectors & -np.int64(rows[p].kind != LOAD)
+        dirty = sectors & stored[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)]
+        added = sectors | (dirty << above)
         first = first_way[np.uintp(k)]
-        missing, lost, turned = access_recent(cache, g, first, part >> shift, sectors, dirty)
-        out += bits(lost)
-        fresh += bits(turned)
-        asked[p] += bits(sectors)
-        lacking[p] += bits(missing)
+        before, hit = use_recent(cache.tags, cache.held, first, part >> shift, added, none)
+        there[np.uintp(k)] = before & hit
+        gone[np.uintp(k)] = before & ~hit
+    _count(n, order, above, room, written, cache.dirty)
+
+
+@apart
+def _count(
+    n: Int,
+    order: NDArray[np.int64],
+    above: Int,
+    room: Room,
+    written: NDArray[np.int64],
+    dirty: NDArray[np.int64],
+) -> None:
+    """Count what ``n`` parts found in a share of L2 and drove out of it."""
+    there, gone, stored = room.there, room.gone, room.stored
+    word, counted = room.first_way, room.counted
+    out = np.int64(0)
+    for k in range(n):
+        sectors = (order[np.uintp(k)] >> SECTOR_BIT) & SECTORS
+        missing = sectors & ~np.int64(there[np.uintp(k)])
+        word[np.uintp(k)] = (bits(sectors) << ASKED_BIT) + bits(missing)
+        out += bits(np.int64(gone[np.uintp(k)]) >> above)
+    fresh = np.int64(0)
+    for k in range(n):
+        part = order[np.uintp(k)]
+        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+        # Side by side, as each addition to one word waits for that before it.
+        counted[p * np.uintp(SIDES) + np.uintp(k & (SIDES - 1))] += word[np.uintp(k)]
+        if stored[p]:
+            sectors = (part >> SECTOR_BIT) & SECTORS
+            fresh += bits(sectors & ~(np.int64(there[np.uintp(k)]) >> above))
     written[0] += out
-    cache.dirty[0] += fresh - out
+    dirty[0] += fresh - out
 
 
 @apart

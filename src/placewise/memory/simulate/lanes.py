@@ -27,10 +27,18 @@ def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     return builder.bitcast(builder.gep(data, [at]), _WORDS.as_pointer())
 
 
-def _splat(builder: Any, value: Any) -> Any:
-    undefined = ir.Constant(_WORDS, ir.Undefined)
+def splat(builder: Any, value: Any, shape: Any) -> Any:
+    """A vector of one value."""
+    undefined = ir.Constant(shape, ir.Undefined)
     one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(_WORDS, [0] * 16))
+    picks = ir.VectorType(_I32, shape.count)
+    return builder.shuffle_vector(one, undefined, ir.Constant(picks, [0] * shape.count))
+
+
+def veil(builder: Any, value: Any, kind: str = "r") -> Any:
+    """A value that the compiler cannot reason about: it would make branches of masks, and masked
+    stores, for which loads that follow wait, of choices. ``kind``: v for a vector."""
+    return builder.asm(ir.FunctionType(value.type, [value.type]), "", f"={kind},0", [value], False)
 
 
 @intrinsic
@@ -40,7 +48,7 @@ def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         found = builder.load(_place(context, builder, signature, arguments))
         found.align = 4
-        same = builder.icmp_signed("==", found, _splat(builder, arguments[2]))
+        same = builder.icmp_signed("==", found, splat(builder, arguments[2], _WORDS))
         return builder.zext(builder.bitcast(same, ir.IntType(16)), ir.IntType(64))
 
     return types.int64(array, types.int64, types.int32), generate
@@ -48,35 +56,31 @@ def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG
 
 @intrinsic
 def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  # noqa: ARG001
-    """Put a value before the 16 words of a 32-bit array from ``at`` on; those up to word
+    """Put a value before the 16 words of an array of integers from ``at`` on; those up to word
     ``at + upto`` move on by one, and the last of them drops out."""
+    word = ir.IntType(array.dtype.bitwidth)
+    words = ir.VectorType(word, 16)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _place(context, builder, signature, arguments)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
+
+        def alike(number: Any) -> Any:
+            return splat(builder, builder.trunc(number, word), words)
+
         before = builder.load(place)
-        before.align = 4
+        before.align = word.width // 8
         # The value, then all lanes but the last.
         picks = ir.Constant(_WORDS, [16, *range(15)])
-        value = _splat(builder, builder.trunc(arguments[2], _I32))
-        moved = builder.shuffle_vector(before, value, picks)
-        number = ir.Constant(_WORDS, list(range(16)))
-        last = _splat(builder, builder.trunc(arguments[3], _I32))
-        after = builder.select(builder.icmp_signed("<=", number, last), moved, before)
-        builder.store(after, place).align = 4
+        moved = builder.shuffle_vector(before, alike(arguments[2]), picks)
+        number = ir.Constant(words, list(range(16)))
+        kept = builder.icmp_signed("<=", number, alike(arguments[3]))
+        after = builder.select(kept, moved, before)
+        after = veil(builder, after, "v")
+        builder.store(after, place).align = word.width // 8
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def veiled(_context: Any, value: Any) -> Any:  # noqa: ARG001
-    """An int64 whose value the compiler cannot reason about: it would make masks branches again."""
-
-    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        word = ir.IntType(64)
-        return builder.asm(ir.FunctionType(word, [word]), "", "=r,0", arguments, False)
-
-    return types.int64(types.int64), generate
 
 
 @intrinsic
@@ -184,10 +188,7 @@ def lay_apart8(
             return builder.bitcast(builder.gep(data, [arguments[k + 1]]), shape.as_pointer())
 
         def alike(value: Any, shape: Any) -> Any:
-            undefined = ir.Constant(shape, ir.Undefined)
-            value = builder.trunc(value, _I32) if shape is short else value
-            first = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-            return builder.shuffle_vector(first, undefined, ir.Constant(short, [0] * 8))
+            return splat(builder, builder.trunc(value, shape.element), shape)
 
         line_shift, sector_shift, line_bit, sector_bit = (
             builder.extract_value(arguments[7], k) for k in range(4)

@@ -62,12 +62,14 @@ class Levels:
         self._per_line = h.line_bytes // h.sector_bytes
         lines = (h.line_bytes, h.sector_bytes)
         shapes = [g.geometry(sms, *lines) for g in h.first]
-        self._first = new_caches([replace(g, evicts_first=evicts_first) for g in shapes], seed)
+        shapes = [replace(g, evicts_first=evicts_first) for g in shapes]
+        self._first = new_caches(shapes, seed, self._per_line)
         # Half the sets are simulated by each thread, if the sets are an even number.
         shares = THREADS if h.last and h.last.sets % THREADS == 0 else 1
         last = [h.last.geometry(1, *lines, shares=shares)] if h.last else []
         last = [replace(g, evicts_first=evicts_first) for g in last]
-        self._last = [new_caches(last, seed + 1 + n) for n in range(shares)] if last else []
+        numbers = range(shares if last else 0)
+        self._last = [new_caches(last, seed + 1 + n, self._per_line) for n in numbers]
         self._shares = shares
         self._missed = Missed(
             np.empty(0, np.int64),

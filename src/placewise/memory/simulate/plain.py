@@ -3,11 +3,16 @@ for all, for those whose sets are compared at once and whose sectors are fetched
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.types.containers import UniTuple
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
-    DIRTY,
     EMPTY,
     GOLDEN,
     LRU,
@@ -16,8 +21,9 @@ from placewise.memory.simulate.cache import (
     Caches,
     Int,
     Shape,
+    dirty_bit,
+    drawn_bits,
     drawn_way,
-    next_drawn,
     set_of,
 )
 from placewise.memory.simulate.lanes import (
@@ -26,8 +32,8 @@ from placewise.memory.simulate.lanes import (
     inlined,
     lowest,
     prefetch,
-    push16,
-    veiled,
+    splat,
+    veil,
 )
 
 
@@ -54,6 +60,67 @@ def is_plain(g: Shape) -> bool:
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
 
 
+@intrinsic
+def use_recent(
+    _context: Any,
+    tags: Any,
+    held: Any,
+    first: Any,  # noqa: ARG001
+    line: Any,  # noqa: ARG001
+    added: Any,  # noqa: ARG001
+    none: Any,  # noqa: ARG001
+) -> Any:
+    """Make a line the most recent of the set whose ways start at ``first``, with the sectors
+    ``added`` besides those that are there. ``none`` has a bit where a line that is not found goes,
+    16 above its way. What was known of the way that it took, and -1 if that was the line's own,
+    else 0. There is no branch, as hits and misses follow one another without an order that a
+    processor could foresee."""
+    short, word = ir.IntType(32), ir.IntType(64)
+    known = ir.IntType(held.dtype.bitwidth)
+    ways, kept = ir.VectorType(short, 16), ir.VectorType(known, 16)
+    mask = ir.VectorType(ir.IntType(1), 16)
+    pair = UniTuple(types.int64, 2)
+
+    def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
+        def pointer(k: int, at: Any, shape: Any) -> Any:
+            data = context.make_array(signature.args[k])(context, b, arguments[k]).data
+            return b.bitcast(b.gep(data, [at]), shape.as_pointer())
+
+        def alike(value: Any, shape: Any) -> Any:
+            return splat(b, b.trunc(value, shape.element), shape)
+
+        first = arguments[2]
+        places = pointer(0, first, ways), pointer(1, first, kept)
+        lines, sectors = (b.load(p) for p in places)
+        lines.align, sectors.align = 4, known.width // 8
+        wanted = alike(arguments[3], ways)
+        same = b.bitcast(b.icmp_signed("==", lines, wanted), ir.IntType(16))
+        same = b.or_(b.zext(same, short), b.trunc(arguments[5], short))
+        chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
+        way = b.and_(chosen, ir.Constant(short, 15))
+        hit = b.sext(b.sub(b.lshr(chosen, ir.Constant(short, 4)), ir.Constant(short, 1)), word)
+        before = b.load(pointer(1, b.add(first, b.zext(way, word)), known))
+        before = b.zext(before, word)
+        now = b.or_(b.and_(before, hit), arguments[4])
+        upto = b.sub(b.shl(ir.Constant(short, 2), way), ir.Constant(short, 1))
+        upto = b.bitcast(b.trunc(upto, ir.IntType(16)), mask)
+        picks = ir.Constant(ways, [16, *range(15)])
+        for place, old, new in ((places[0], lines, wanted), (places[1], sectors, alike(now, kept))):
+            after = b.select(upto, b.shuffle_vector(old, new, picks), old)
+            stored = b.store(veil(b, after, "v"), place)
+            stored.align = old.align
+        return context.make_tuple(b, pair, (before, hit))
+
+    given = (types.int64,) * 4
+    return pair(tags, held, *given), generate
+
+
+@inlined
+def nowhere(g: Shape) -> Int:
+    """Where a line goes that is not found, for :func:`use_recent`: to the last way."""
+    return np.int64(1 << 15) << g.ways
+
+
 @inlined
 def access_recent(
     c: Caches, g: Shape, first: Int, line: Int, wanted: Int, dirty: Int
@@ -62,19 +129,13 @@ def access_recent(
 
     ``first`` is the first way of the line's set; ``dirty`` the sectors that are to be written back,
     the others of those wanted are read. Returns the sectors missing, the dirty sectors driven out,
-    and those that have become dirty, which :attr:`Caches.dirty` is to be told. There is no branch,
-    as hits and misses follow one another without an order that a processor could foresee.
+    and those that have become dirty, which :attr:`Caches.dirty` is to be told.
     """
-    # What comes first in this word is what happens: the way found, or, from bit 16 on, replaced.
-    order = equal16(c.tags, first, np.int32(line)) | (np.int64(1 << 15) << g.ways)
-    chosen = lowest(order)
-    way = chosen & 15
-    hit = veiled((chosen - 16) >> 63)
-    before = np.int64(c.held[np.uintp(first + way)])
+    above = dirty_bit(c)
+    added = wanted | (dirty << above)
+    before, hit = use_recent(c.tags, c.held, first, line, added, nowhere(g))
     held = before & hit
-    push16(c.tags, first, line, way)
-    push16(c.held, first, held | wanted | (dirty << DIRTY), way)
-    return wanted & ~held, (before & ~hit) >> DIRTY, dirty & ~(held >> DIRTY)
+    return wanted & ~held, (before & ~hit) >> above, dirty & ~(held >> above)
 
 
 @inlined
@@ -91,18 +152,17 @@ HINTS = 4096
 
 
 @inlined
-def find_drawn(c: Caches, g: Shape, own: Int, line: Int, seed: Int) -> Int:
+def find_drawn(c: Caches, g: Shape, own: Int, line: Int, state: Any) -> Int:
     """Way of a line, counted from ``own``, the first of its instance, where the policy is random. A
-    line that is not there is brought in, without sectors; ``seed`` is where the instance's random
-    numbers are."""
+    line that is not there is brought in, without sectors, where the random number of ``state``
+    says."""
     first = own + set_of(g, line) * g.lanes
     found = equal16(c.tags, first, np.int32(line))
     if found:
         return first + lowest(found) - own
     empty = equal16(c.tags, first, np.int32(EMPTY))
     if not empty:
-        number, c.seed[seed] = next_drawn(c.seed[seed])
-        empty = np.int64(1) << drawn_way(number, g.ways)
+        empty = np.int64(1) << drawn_way(drawn_bits(state), g.ways)
     at = np.uintp(first + lowest(empty))
     c.tags[at] = line
     c.held[at] = 0

@@ -8,6 +8,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from placewise.memory.simulate.lanes import splat
+
 _WORD, _SHORT = ir.IntType(64), ir.IntType(32)
 _LANES, _LONG = ir.VectorType(_SHORT, 16), ir.VectorType(_WORD, 8)
 _MASK = ir.VectorType(ir.IntType(1), 16)
@@ -42,11 +44,7 @@ class _Lanes:
     def alike(self, value: Any, shape: Any = _LANES) -> Any:
         """A word in all places."""
         b = self.builder
-        value = b.trunc(value, _SHORT) if shape is _LANES else value
-        none = ir.Constant(shape, ir.Undefined)
-        first = b.insert_element(none, value, ir.Constant(_SHORT, 0))
-        picks = ir.Constant(ir.VectorType(_SHORT, shape.count), [0] * shape.count)
-        return b.shuffle_vector(first, none, picks)
+        return splat(b, b.trunc(value, shape.element), shape)
 
     def picked(self, a: Any, c: Any, picks: Any) -> Any:
         """Elements of two vectors."""

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
+    EMPTY,
     FIRST_OUT,
+    GOLDEN,
     LRU,
     RANDOM,
     READ,
@@ -21,7 +23,8 @@ from placewise.memory.simulate.cache import (
     shape_of,
 )
 from placewise.memory.simulate.constant_caches import ConstantCaches, read_constant
-from placewise.memory.simulate.lanes import apart, bits
+from placewise.memory.simulate.drawn import BATCH_WORDS, MOST, hand_on, lay_out, look_up
+from placewise.memory.simulate.lanes import apart, bits, equal16
 from placewise.memory.simulate.parts import (
     ASIDE,
     LINE_BIT,
@@ -40,12 +43,18 @@ from placewise.memory.simulate.plain import (
 )
 from placewise.memory.simulate.requests import CONSTANT, LEAVES_FIRST, LOAD, STORE, Pairs
 
-AT_ONCE = 1024
+AT_ONCE = MOST
 """Parts that are put in order before they go through a cache, at most: room for them is in the
 processor's own first cache, and each of the two loops has few variables."""
 ROUNDS = 256
 """Rounds whose parts are put in order before that, at most."""
-SLACK = 16
+SIDES = 4
+"""Places where what each pair asks the cache of the die for is counted."""
+FEWEST = 32
+"""Parts that are looked up eight at a time, at least."""
+PAUSE = 64
+"""Rounds until that is tried again where it was no good."""
+SLACK = 32
 """Room behind the parts: for words that are copied several at a time, and for looking ahead."""
 
 NO_SHAPE = Shape(*(np.int64(0),) * len(Shape._fields))
@@ -79,6 +88,20 @@ class Room(NamedTuple):
     """(HINTS,) the way, from the first of an instance on, where a line with the same lowest bits
     was found last, in any instance: whether it is there is seen at once, and no set need be
     compared, which takes its time after a write to it."""
+    full: NDArray[np.bool_]
+    """(SMs,) whether all ways of the first cache are known to hold lines."""
+    batch: NDArray[np.int32]
+    """Room of :mod:`placewise.memory.simulate.drawn`."""
+    there: NDArray[np.int32]
+    gone: NDArray[np.int32]
+    """(AT_ONCE + SLACK,) what was known of the line of each part in the cache of the die, and of
+    the line that it drove out; as in :attr:`Caches.held`."""
+    stored: NDArray[np.int64]
+    """(pairs,) -1 where a pair does not read."""
+    counted: NDArray[np.int64]
+    """(SIDES * pairs,) sectors that a wave's parts ask the cache of the die for, and lack."""
+    mode: NDArray[np.int64]
+    """(2,) whether parts are, and how many rounds it is until that is tried again."""
 
 
 def new_room(warps: int, sms: int, pairs: int, shares: int, allocates: Sequence[bool]) -> Room:
@@ -104,6 +127,13 @@ def new_room(warps: int, sms: int, pairs: int, shares: int, allocates: Sequence[
         turn=room(AT_ONCE + SLACK),
         round_end=room(ROUNDS),
         hint=np.zeros(HINTS, np.int32),
+        full=np.zeros(sms, np.bool_),
+        batch=np.zeros(BATCH_WORDS, np.int32),
+        there=np.zeros(AT_ONCE + SLACK, np.int32),
+        gone=np.zeros(AT_ONCE + SLACK, np.int32),
+        stored=room(pairs),
+        counted=room(SIDES * pairs),
+        mode=room(2),
     )
 
 
@@ -149,9 +179,12 @@ def run_parts(
     begin = np.int64(0)
     shares = np.int64(missed.length.shape[0])
     size = np.int64(missed.part.shape[0] // shares)
+    eights = policy == RANDOM and room.mode[0] and _look_up_eights(n, sm, caches, g, room)
     for number in range(rounds):
         end = room.round_end[np.uintp(number)]
-        if policy == RANDOM:
+        if eights:
+            hand_on(room.order, begin, end, room.batch, shares, missed.part, room.out)
+        elif policy == RANDOM:
             _run_drawn(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
         else:
             _run_others(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
@@ -160,6 +193,39 @@ def run_parts(
         missed.end[np.uintp(at)] = room.out[0] - first_part
         if shares > 1:
             missed.end[np.uintp(size + at)] = room.out[1] - size - first_part
+
+
+@apart
+def _is_full(caches: Caches, g: Shape, sm: Int) -> bool:
+    """Whether all ways of an instance hold lines."""
+    own = g.first_way + sm * g.sets * g.lanes
+    for first in range(own, own + g.sets * g.lanes, g.lanes):
+        if equal16(caches.tags, first, np.int32(EMPTY)):
+            return False
+    return True
+
+
+@apart
+def _look_up_eights(count: Int, sm: Int, caches: Caches, g: Shape, room: Room) -> bool:
+    """Look up parts eight at a time where that is faster: lines are often not there, and parts that
+    are close to one another rarely have the same set. Whether it was done."""
+    if count < FEWEST or not g.hashed:
+        return False
+    if not room.full[np.uintp(sm)]:
+        if not _is_full(caches, g, sm):
+            return False
+        room.full[np.uintp(sm)] = True
+    seed = np.uintp(g.first_seed + sm)
+    state = caches.seed[seed]
+    close = lay_out(room.order, count, g, state, room.batch)
+    if 8 * close > count:
+        room.mode[0], room.mode[1] = 0, PAUSE
+    if close < 0 or 8 * close > count:
+        return False
+    caches.seed[seed] = state + np.uint64(count) * GOLDEN
+    own = g.first_way + sm * g.sets * g.lanes
+    look_up(room.order, count, own, caches.tags, caches.held, room.batch)
+    return True
 
 
 @apart
@@ -180,11 +246,16 @@ def _run_drawn(
     tags, held = caches.tags, caches.held
     own = g.first_way + sm * g.sets * g.lanes
     seed = np.uintp(g.first_seed + sm)
+    # Every part that is not aside has a random number, which is only worked out where it is used.
+    state = caches.seed[seed] - np.uint64(begin - 1) * GOLDEN
     last, last_held = np.int64(-1), np.int64(0)
+    sought = np.int64(0)
     for k in range(begin, end):
         part = order[np.uintp(k)]
         if part & ASIDE:
+            state -= GOLDEN + caches.seed[seed]
             _run_aside(sm, part, caches, per_line, room, missed, beyond, constant)
+            state += caches.seed[seed]
             last = np.int64(-1)
             continue
         line, sectors = part >> LINE_BIT, (part >> SECTOR_BIT) & SECTORS
@@ -193,7 +264,8 @@ def _run_drawn(
         slot = np.uintp(line & (HINTS - 1))
         at = np.uintp(own + np.int64(hint[slot]))
         if tags[at] != line:
-            way = find_drawn(caches, g, own, line, seed)
+            sought += 1
+            way = find_drawn(caches, g, own, line, state + np.uint64(k) * GOLDEN)
             hint[slot] = way
             at = np.uintp(own + way)
         before = np.int64(held[at])
@@ -201,6 +273,12 @@ def _run_drawn(
         if sectors & ~before:
             held[at] = before | sectors
             pass_on(part, before, np.int64(1), missed, out)
+    caches.seed[seed] = state + np.uint64(end - 1) * GOLDEN
+    mode = room.mode
+    if mode[1]:
+        mode[1] -= 1
+    elif 2 * sought > end - begin:
+        mode[0] = 1
 
 
 @apart

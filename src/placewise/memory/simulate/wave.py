@@ -22,7 +22,7 @@ from placewise.memory.simulate.plain import fetch_ahead
 from placewise.memory.simulate.requests import Pairs
 from placewise.memory.simulate.sm_caches import AT_ONCE, ROUNDS, Room, note_pairs, run_parts
 
-AHEAD = 12
+AHEAD = 32
 """Parts of its own that a warp has fetched ahead."""
 NEVER = 1 << 60
 """Phase of a warp that has come to its end."""

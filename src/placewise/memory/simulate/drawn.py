@@ -1,0 +1,264 @@
+"""Parts through a cache whose policy is random, eight at a time, in vectors.
+
+Lines of gathers are there or not without an order that a processor could foresee, so that it
+guesses wrong all the time where it looks at one part after another. Here the ways of eight parts
+are found at once, without a branch, and only then put to use; no two of them are of one set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.cache import GOLDEN, Int, Shape, drawn_bits, drawn_way
+from placewise.memory.simulate.lanes import apart, splat, veil
+from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
+
+EIGHT = 8
+FAR = 100
+"""Stands for more parts than matter."""
+MOST = 1024
+"""Parts of a batch."""
+_COLUMN = MOST + 6 * EIGHT
+FIRST, DRAWN, BEFORE, NEAR = (EIGHT + _COLUMN * n for n in range(4))
+"""Where lies, in the words of a batch, what is worked out of its parts beforehand, each with room
+for EIGHT more before and behind: the first way of a part's set, counted from the first of the
+instance; as bit 16 and on, the way that it takes if it is not found; the sectors of its line that
+were there; by how many parts the last of the same set lies before it, if below EIGHT."""
+BATCH_WORDS = 4 * _COLUMN
+
+_WORD, _SHORT, _BYTE, _HALF = (ir.IntType(n) for n in (64, 32, 8, 16))
+_WAYS, _WORDS = ir.VectorType(_SHORT, 16), ir.VectorType(_WORD, EIGHT)
+_SHORTS, _MASK = ir.VectorType(_SHORT, EIGHT), ir.VectorType(ir.IntType(1), EIGHT)
+_NUMBERS = tuple(range(EIGHT))
+
+
+class _Code:
+    """What the functions below are made of."""
+
+    def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.target, self.b, self.signature, self.arguments = target, builder, signature, arguments
+
+    def pointer(self, k: int, at: Any, shape: Any = _SHORT, further: int = 0) -> Any:
+        """To what lies ``further`` bytes behind element ``at`` of the array that is argument k."""
+        array = self.target.make_array(self.signature.args[k])
+        data = array(self.target, self.b, self.arguments[k]).data
+        place = self.b.bitcast(self.b.gep(data, [at]), _BYTE.as_pointer())
+        place = self.b.gep(place, [ir.Constant(_WORD, further)])
+        return self.b.bitcast(place, shape.as_pointer())
+
+    def load(self, k: int, at: Any, shape: Any = _SHORT, further: int = 0) -> Any:
+        """The element, or vector, there."""
+        found = self.b.load(self.pointer(k, at, shape, further))
+        found.align = shape.width // 8 if isinstance(shape, ir.IntType) else 4
+        return found
+
+    def merged(self, mask: Any, value: Any, other: Any) -> Any:
+        """The bits of a mask from one value, the rest from another."""
+        b = self.b
+        return b.xor(other, b.and_(b.xor(value, other), mask))
+
+
+@intrinsic
+def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
+    """How many of the eight parts from ``at`` on can be looked up at once: those before the first
+    whose set is that of one of them."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(target, builder, signature, arguments)
+        found = code.load(0, arguments[1], _SHORTS, 4 * NEAR)
+        close = builder.icmp_signed("<=", found, ir.Constant(_SHORTS, list(_NUMBERS)))
+        close = builder.zext(builder.bitcast(close, _BYTE), _WORD)
+        close = builder.or_(close, ir.Constant(_WORD, 1 << EIGHT))
+        return builder.cttz(close, ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(batch, types.int64), generate
+
+
+def _look_up(whole: bool) -> Any:
+    """The function that puts eight parts through an instance; not ``whole``: the first of them."""
+
+    @intrinsic
+    def eight(
+        _context: Any,
+        tags: Any,
+        held: Any,
+        own: Any,  # noqa: ARG001
+        order: Any,
+        batch: Any,
+        at: Any,  # noqa: ARG001
+        count: Any,  # noqa: ARG001
+    ) -> Any:
+        def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+            code = _Code(target, b, signature, arguments)
+            own, at, count = (arguments[k] for k in (2, 5, 6))
+            looked = []
+            for n in _NUMBERS:
+                first = b.add(own, b.zext(code.load(4, at, _SHORT, 4 * (FIRST + n)), _WORD))
+                line = code.load(3, at, _SHORT, 8 * n + LINE_BIT // 8)
+                same = b.icmp_signed("==", code.load(0, first, _WAYS), splat(b, line, _WAYS))
+                same = b.zext(b.bitcast(same, _HALF), _SHORT)
+                same = b.or_(same, code.load(4, at, _SHORT, 4 * (DRAWN + n)))
+                chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
+                way = b.add(first, b.zext(b.and_(chosen, ir.Constant(_SHORT, 15)), _WORD))
+                looked.append((way, line, chosen))
+            for n, (way, line, chosen) in enumerate(looked):
+                # All ones where the way holds the line.
+                kept = b.sub(b.lshr(chosen, ir.Constant(_SHORT, 4)), ir.Constant(_SHORT, 1))
+                kind = ir.IntType(signature.args[1].dtype.bitwidth)
+                held = b.zext(code.load(1, way, kind), _SHORT)
+                there = b.and_(held, kept)
+                sectors = b.zext(code.load(3, at, _HALF, 8 * n + SECTOR_BIT // 8), _SHORT)
+                after = b.or_(there, sectors)
+                if not whole:
+                    active = b.sub(ir.Constant(_SHORT, n), b.trunc(count, _SHORT))
+                    active = veil(b, b.ashr(active, ir.Constant(_SHORT, 31)))
+                    line = code.merged(active, line, code.load(0, way))
+                    after = code.merged(active, after, held)
+                b.store(line, code.pointer(0, way))
+                b.store(b.trunc(after, kind), code.pointer(1, way, kind)).align = kind.width // 8
+                b.store(there, code.pointer(4, at, _SHORT, 4 * (BEFORE + n)))
+            return target.get_dummy_value()
+
+        word = types.int64
+        return types.void(tags, held, word, order, batch, word, word), generate
+
+    return eight
+
+
+_eight, _some = _look_up(whole=True), _look_up(whole=False)
+
+
+@intrinsic
+def pass_on8(
+    _context: Any,
+    part: Any,
+    at: Any,  # noqa: ARG001
+    batch: Any,
+    count: Any,  # noqa: ARG001
+    several: Any,  # noqa: ARG001
+    to: Any,
+    even: Any,  # noqa: ARG001
+    odd: Any,  # noqa: ARG001
+) -> Any:
+    """Write those of the first ``count`` of ``part[at:]``, up to eight, that have sectors which
+    were not there, without the others, to ``to[even:]``, or to ``to[odd:]`` if ``several`` is 1 and
+    their line is odd. How many, plus 2^32 times how many odd ones."""
+
+    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(target, b, signature, arguments)
+        at, count, several = (arguments[k] for k in (1, 3, 4))
+
+        def all_(value: int) -> Any:
+            return ir.Constant(_WORDS, [value] * EIGHT)
+
+        part = code.load(0, at, _WORDS)
+        there = b.zext(code.load(2, at, _SHORTS, 4 * BEFORE), _WORDS)
+        rest = b.and_(part, b.not_(b.shl(there, all_(SECTOR_BIT))))
+        wanted = b.and_(rest, all_(SECTORS << SECTOR_BIT))
+        wanted = b.icmp_signed("!=", wanted, all_(0))
+        numbers = ir.Constant(_WORDS, list(_NUMBERS))
+        wanted = b.and_(wanted, b.icmp_signed("<", numbers, splat(b, count, _WORDS)))
+        bit = splat(b, b.shl(several, ir.Constant(_WORD, LINE_BIT)), _WORDS)
+        is_odd = b.icmp_signed("!=", b.and_(part, bit), all_(0))
+        totals = []
+        for mask, place in (b.and_(wanted, b.not_(is_odd)), 6), (b.and_(wanted, is_odd), 7):
+            kind = ir.FunctionType(_WORDS, [_WORDS, _MASK, _WORDS])
+            name = "llvm.experimental.vector.compress.v8i64"
+            function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
+            packed = b.call(function, [rest, mask, all_(0)])
+            total = b.zext(b.ctpop(b.bitcast(mask, _BYTE)), _WORD)
+            good = b.icmp_signed("<", numbers, splat(b, total, _WORDS))
+            pointer = code.pointer(5, arguments[place], _WORDS)
+            kind = ir.FunctionType(ir.VoidType(), [_WORDS, pointer.type, _SHORT, _MASK])
+            name = "llvm.masked.store.v8i64.p0v8i64"
+            function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
+            b.call(function, [packed, pointer, ir.Constant(_SHORT, 8), good])
+            totals.append(total)
+        return b.or_(totals[0], b.shl(totals[1], ir.Constant(_WORD, 32)))
+
+    word = types.int64
+    return word(part, word, batch, word, word, to, word, word), generate
+
+
+@apart
+def lay_out(
+    order: NDArray[np.int64], count: Int, g: Shape, state: Any, batch: NDArray[np.int32]
+) -> Int:
+    """Work out what is known beforehand of the first parts. ``state`` is that of the instance's
+    random numbers. How many have one of the same set shortly before them; -1 where a part is not
+    for this cache."""
+    aside = np.int64(0)
+    sets, ways, lanes = np.uint64(g.sets), np.uint64(g.ways), np.int32(g.lanes)
+    for k in range(count):
+        part = order[np.uintp(k)]
+        aside |= part
+        mixed = (np.uint64(part >> LINE_BIT) * GOLDEN) >> np.uint64(32)
+        batch[np.uintp(FIRST + k)] = np.int32((mixed * sets) >> np.uint64(32)) * lanes
+        bits = drawn_bits(state + np.uint64(k + 1) * GOLDEN)
+        drawn = np.int32(np.int64(1) << (np.int64(16) + drawn_way(bits, ways)))
+        batch[np.uintp(DRAWN + k)] = drawn
+    if aside & ASIDE:
+        return np.int64(-1)
+    for k in range(EIGHT):
+        batch[np.uintp(FIRST - EIGHT + k)] = -1
+        batch[np.uintp(FIRST + count + k)] = 0
+    close = np.int32(0)
+    for k in range(count):
+        own = batch[np.uintp(FIRST + k)]
+        found = np.int32(FAR)
+        for n in range(EIGHT - 1, 0, -1):
+            found = np.int32(n) if batch[np.uintp(FIRST + k - n)] == own else found
+        batch[np.uintp(NEAR + k)] = found
+        close += np.int32(found != FAR)
+    return np.int64(close)
+
+
+@apart
+def look_up(
+    order: NDArray[np.int64],
+    count: Int,
+    own: Int,
+    tags: NDArray[np.int32],
+    held: NDArray[np.uint32],
+    batch: NDArray[np.int32],
+) -> None:
+    """Put the parts of a batch through the instance whose ways start at ``own``. All its ways hold
+    lines."""
+    k = np.int64(0)
+    while k < count:
+        some = min(apart_from(batch, k), count - k)
+        if some == EIGHT:
+            _eight(tags, held, own, order, batch, k, np.int64(EIGHT))
+            k += EIGHT
+        else:
+            _some(tags, held, own, order, batch, k, some)
+            k += some
+
+
+@apart
+def hand_on(
+    order: NDArray[np.int64],
+    begin: Int,
+    end: Int,
+    batch: NDArray[np.int32],
+    shares: int,
+    to: NDArray[np.int64],
+    out: NDArray[np.int64],
+) -> None:
+    """Pass on what was not there of the parts from ``begin`` on; ``out`` (shares,) is where the
+    next parts of each share go."""
+    several = np.int64(shares - 1)
+    even, odd = out[0], out[np.uintp(several)]
+    for k in range(begin, end, EIGHT):
+        passed = pass_on8(order, k, batch, end - k, several, to, even, odd)
+        even += passed & 0xFFFFFFFF
+        odd += passed >> 32
+    if several:
+        out[1] = odd
+    out[0] = even
