@@ -60,7 +60,11 @@ FIRST_BLOCK, LEFT_OUT, AT, WHY, SEAT, PHASE, NEXT_BLOCK = range(7)
 """Words of the state between calls: the wave's first block, whether its accesses are left out, the
 first record that was not taken, why the call ended there, seat of the warp and phase in work, and
 the block that ended the wave."""
-STATE_WORDS = 7
+READING, BEGINS, ENDS, LEFT, SPREAD, SPREAD_AT = range(7, 13)
+"""Words of what is rarely in work, so that a call's own variables are few. Of a filtered read: its
+pair, its first part, where its parts end, records that are to come. Of the last access that had
+several records: its lanes, and the last of the records."""
+STATE_WORDS = 13
 DONE, WAVE_ENDS, NO_ROOM, NO_PATTERN, NO_PAIR = range(5)
 """Why a call ended: nothing is left; the next record is of another wave; the buffer, the table of
 patterns or that of pairs is full."""
@@ -203,10 +207,7 @@ def collect(
     why = np.int64(DONE)
     number = np.int64(0)
     block, place = np.int64(-1), np.int64(0)
-    # Of a filtered read: its pair, its first part, where its parts end, records that are to come.
-    reading, begins, ends, left = np.int64(-1), n, n, np.int64(0)
-    # Lanes of the access of a record whose lanes may go on in another array, and that record.
-    spread, spread_at = np.int64(0), np.int64(-1)
+    state[LEFT], state[SPREAD_AT] = 0, -1
     laid, eight, kept, settled = at - 8, np.uint64(0), np.int64(KEPT), at
     while at < count:
         if at - settled >= MOST_COUNTED:
@@ -284,12 +285,8 @@ def collect(
                     why = np.int64(NO_PAIR)
                     break
             others = np.int64(0)
-            if at > np.int64(run.first):
-                others = _lanes_elsewhere(
-                    records[np.uintp(at - 1)], record, start, mask,
-                    spread if spread_at == at - 1 else np.int64(0),
-                )  # fmt: skip
-            spread, spread_at = others | mask, at
+            if at > np.int64(run.first) and records[np.uintp(at - 1)].site == record.site:
+                others = _lanes_elsewhere(records[np.uintp(at - 1)], start, mask, state, at)
             row = rows[np.uintp(p)]
             flags = np.int64(row.flags)
             filtered = flags >> FILTERED
@@ -305,7 +302,9 @@ def collect(
             ):
                 why = np.int64(NO_PATTERN)
                 break
-            goes_on = filtered and left > 0 and reading == p and ends == n and not fresh
+            goes_on = False
+            if filtered:
+                goes_on = state[LEFT] > 0 and state[READING] == p and state[ENDS] == n and not fresh
             if flags & ROUTED:
                 if fresh:
                     fresh = False
@@ -318,10 +317,12 @@ def collect(
                 n, asked = add_parts(record, start, frame, row, offsets, buffer, n, cut)
                 if filtered:
                     if goes_on:
-                        n, asked = join_parts(part, begins, begun, n)
+                        n, asked = join_parts(part, state[BEGINS], begun, n)
                     else:
-                        reading, begins, left = p, begun, np.int64(1) << filtered
-                    ends, left = n, left - 1
+                        state[READING], state[BEGINS] = p, begun
+                        state[LEFT] = np.int64(1) << filtered
+                    state[ENDS] = n
+                    state[LEFT] -= 1
                 if alone and not others:
                     new_form(
                         record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
@@ -348,16 +349,14 @@ def collect(
 
 
 @apart
-def _lanes_elsewhere(before: Any, record: Any, start: Int, mask: Int, spread: Int) -> Int:
-    """Lanes that the access of a record has in other arrays, by the record before it: an access to
-    several arrays has a record for each. ``spread``: of all records of the access before, where
-    they are known; 0 where that record is one of an access of its own."""
-    if before.site != record.site:
-        return np.int64(0)
+def _lanes_elsewhere(before: Any, start: Int, mask: Int, state: NDArray[np.int64], at: Int) -> Int:
+    """Lanes that the access of record ``at`` has in other arrays, by the record before it, of the
+    same instruction: an access to several arrays has a record for each."""
     lanes = np.int64(before.mask)
-    known = spread | lanes
+    known = lanes | (state[SPREAD] if state[SPREAD_AT] == at - 1 else 0)
     if known & mask or lanes == 0 or _first_lane(before, lanes) & ~OFFSET == start:
         return np.int64(0)
+    state[SPREAD], state[SPREAD_AT] = known | mask, at
     return known
 
 
