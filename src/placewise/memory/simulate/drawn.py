@@ -189,10 +189,10 @@ def pass_on8(
 @apart
 def lay_out(
     order: NDArray[np.int64], count: Int, g: Shape, state: Any, batch: NDArray[np.int32]
-) -> Int:
-    """Work out what is known beforehand of the first parts. ``state`` is that of the instance's
-    random numbers. How many have one of the same set shortly before them; -1 where a part is not
-    for this cache."""
+) -> tuple[Int, Int]:
+    """Work out what is known beforehand of the first parts: up to the first that is not for this
+    cache. ``state`` is that of the instance's random numbers. How many they are, and how many of
+    them have one of the same set shortly before them."""
     aside = np.int64(0)
     sets, ways, lanes = np.uint64(g.sets), np.uint64(g.ways), np.int32(g.lanes)
     for k in range(count):
@@ -204,7 +204,9 @@ def lay_out(
         drawn = np.int32(np.int64(1) << (np.int64(16) + drawn_way(bits, ways)))
         batch[np.uintp(DRAWN + k)] = drawn
     if aside & ASIDE:
-        return np.int64(-1)
+        count = np.int64(0)
+        while not order[np.uintp(count)] & ASIDE:
+            count += 1
     for k in range(EIGHT):
         batch[np.uintp(FIRST - EIGHT + k)] = -1
         batch[np.uintp(FIRST + count + k)] = 0
@@ -216,7 +218,7 @@ def lay_out(
             found = np.int32(n) if batch[np.uintp(FIRST + k - n)] == own else found
         batch[np.uintp(NEAR + k)] = found
         close += np.int32(found != FAR)
-    return np.int64(close)
+    return count, np.int64(close)
 
 
 @apart

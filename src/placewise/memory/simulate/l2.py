@@ -151,6 +151,7 @@ def _last_cache(
     stored, none = room.stored, nowhere(g)
     first_ways(g, 0, order, n, shift, first_way)
     above = dirty_bit(cache)
+    writes = np.int64(0)
     for k in range(n):
         ahead = first_way[np.uintp(k + SETS_AHEAD)]
         prefetch(cache.tags, ahead)
@@ -161,9 +162,10 @@ def _last_cache(
         added = sectors | (dirty << above)
         first = first_way[np.uintp(k)]
         before, hit = use_recent(cache.tags, cache.held, first, part >> shift, added, none)
+        writes |= dirty
         there[np.uintp(k)] = before & hit
         gone[np.uintp(k)] = before & ~hit
-    _count(n, order, above, room, written, cache.dirty)
+    _count(n, order, above, writes, room, written, cache.dirty)
 
 
 @apart
@@ -171,30 +173,37 @@ def _count(
     n: Int,
     order: NDArray[np.int64],
     above: Int,
+    writes: Int,
     room: Room,
     written: NDArray[np.int64],
-    dirty: NDArray[np.int64],
+    dirty_sectors: NDArray[np.int64],
 ) -> None:
-    """Count what ``n`` parts found in a share of L2 and drove out of it."""
+    """Count what ``n`` parts found in a share of L2 and drove out of it. ``writes``: not 0 where
+    some store."""
     there, gone, stored = room.there, room.gone, room.stored
-    word, counted = room.first_way, room.counted
+    word, counted = room.turn, room.counted
     out = np.int64(0)
     for k in range(n):
         sectors = (order[np.uintp(k)] >> SECTOR_BIT) & SECTORS
         missing = sectors & ~np.int64(there[np.uintp(k)])
         word[np.uintp(k)] = (bits(sectors) << ASKED_BIT) + bits(missing)
         out += bits(np.int64(gone[np.uintp(k)]) >> above)
+    for k in range(n, n + SIDES):
+        order[np.uintp(k)] = word[np.uintp(k)] = 0
+    # Side by side, as each addition to one word waits for that before it.
+    for k in range(0, n, SIDES):
+        for side in range(SIDES):
+            p = np.uintp((order[np.uintp(k + side)] >> PAIR_BIT) & MOST_PAIRS)
+            counted[p * np.uintp(SIDES) + np.uintp(side)] += word[np.uintp(k + side)]
     fresh = np.int64(0)
-    for k in range(n):
-        part = order[np.uintp(k)]
-        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
-        # Side by side, as each addition to one word waits for that before it.
-        counted[p * np.uintp(SIDES) + np.uintp(k & (SIDES - 1))] += word[np.uintp(k)]
-        if stored[p]:
+    if writes:
+        for k in range(n):
+            part = order[np.uintp(k)]
             sectors = (part >> SECTOR_BIT) & SECTORS
-            fresh += bits(sectors & ~(np.int64(there[np.uintp(k)]) >> above))
+            dirty = sectors & stored[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)]
+            fresh += bits(dirty & ~(np.int64(there[np.uintp(k)]) >> above))
     written[0] += out
-    dirty[0] += fresh - out
+    dirty_sectors[0] += fresh - out
 
 
 @apart

@@ -264,8 +264,8 @@ def collect(
                     fresh = False
                     last_seat, last_phase = seat, phase
                     n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                else:
-                    part[np.uintp(n - 1)] &= ~(form.far & JOINS)
+                elif form.far & JOINS:
+                    part[np.uintp(n - 1)] &= ~LAST
                 begun = n
                 n, asked = gather_parts(
                     record, start, np.int64(form.far_width), form.far_head, offsets, buffer, n, cut

@@ -179,13 +179,18 @@ def run_parts(
     begin = np.int64(0)
     shares = np.int64(missed.length.shape[0])
     size = np.int64(missed.part.shape[0] // shares)
-    eights = policy == RANDOM and room.mode[0] and _look_up_eights(n, sm, caches, g, room)
+    looked = np.int64(0)
+    if policy == RANDOM and room.mode[0]:
+        looked = _look_up_eights(n, sm, caches, g, room)
     for number in range(rounds):
         end = room.round_end[np.uintp(number)]
-        if eights:
-            hand_on(room.order, begin, end, room.batch, shares, missed.part, room.out)
-        elif policy == RANDOM:
-            _run_drawn(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
+        if begin < looked:
+            upto = min(end, looked)
+            hand_on(room.order, begin, upto, room.batch, shares, missed.part, room.out)
+            begin = upto
+        if policy == RANDOM:
+            if begin < end:
+                _run_drawn(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
         else:
             _run_others(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
         begin = end
@@ -206,26 +211,25 @@ def _is_full(caches: Caches, g: Shape, sm: Int) -> bool:
 
 
 @apart
-def _look_up_eights(count: Int, sm: Int, caches: Caches, g: Shape, room: Room) -> bool:
+def _look_up_eights(count: Int, sm: Int, caches: Caches, g: Shape, room: Room) -> Int:
     """Look up parts eight at a time where that is faster: lines are often not there, and parts that
-    are close to one another rarely have the same set. Whether it was done."""
+    are close to one another rarely have the same set. How many of the first were."""
     if count < FEWEST or not g.hashed:
-        return False
+        return np.int64(0)
     if not room.full[np.uintp(sm)]:
         if not _is_full(caches, g, sm):
-            return False
+            return np.int64(0)
         room.full[np.uintp(sm)] = True
     seed = np.uintp(g.first_seed + sm)
     state = caches.seed[seed]
-    close = lay_out(room.order, count, g, state, room.batch)
+    count, close = lay_out(room.order, count, g, state, room.batch)
     if 8 * close > count:
         room.mode[0], room.mode[1] = 0, PAUSE
-    if close < 0 or 8 * close > count:
-        return False
+        return np.int64(0)
     caches.seed[seed] = state + np.uint64(count) * GOLDEN
     own = g.first_way + sm * g.sets * g.lanes
     look_up(room.order, count, own, caches.tags, caches.held, room.batch)
-    return True
+    return count
 
 
 @apart
