@@ -64,7 +64,7 @@ def expected(of_warps, geometry):
     return rounds
 
 
-def found(of_warps, geometry, shares, room=None):
+def found(of_warps, geometry, shares, room=None, line_sectors=16):
     """The same by the simulation."""
     buffer = new_buffer(2)
     n = 0
@@ -90,7 +90,7 @@ def found(of_warps, geometry, shares, room=None):
         np.zeros((shares, 1), np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
     cp.run_sms(
-        0, 1, wave, pairs(), new_caches([geometry]), PER_LINE, WARPS, missed,
+        0, 1, wave, pairs(), new_caches([geometry], 1, line_sectors), PER_LINE, WARPS, missed,
         np.zeros(2, np.int64), room or new_room(seats, 1, 2, shares, [False]),
         new_constant_caches((), 1, 128, 32, 2),
     )  # fmt: skip
@@ -131,9 +131,9 @@ def test_long_bursts_and_rounds(parts):
 @settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 1 << 30), st.sampled_from([300, 5000]), st.sampled_from([3, 5]),
-    st.sampled_from([1, 2]), st.sampled_from([0, 0.001]),
+    st.sampled_from([1, 2]), st.sampled_from([0, 0.001]), st.sampled_from([4, 16]),
 )  # fmt: skip
-def test_gathers_looked_up_eight_at_a_time(seed, lines, ways, shares, stores):
+def test_gathers_looked_up_eight_at_a_time(seed, lines, ways, shares, stores, line_sectors):
     """Lines that come in no order, often not there: some share a set with one shortly before, or
     are the one before, and some parts go past the cache."""
     rng = np.random.default_rng(seed)
@@ -151,7 +151,7 @@ def test_gathers_looked_up_eight_at_a_time(seed, lines, ways, shares, stores):
     room = new_room(len(of_warps), 1, 2, shares, [False])
     # Not only from when it has shown that it is faster.
     room.mode[0] = 1
-    assert found(of_warps, geometry, shares, room) == shared
+    assert found(of_warps, geometry, shares, room, line_sectors) == shared
     if lines == 5000:
         assert room.full[0]
         assert room.mode[0]
