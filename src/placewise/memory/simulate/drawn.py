@@ -19,7 +19,7 @@ from placewise.memory.simulate.cache import GOLDEN, Int, Shape, drawn_bits, draw
 from placewise.memory.simulate.lanes import apart, splat, veil
 from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
 
-EIGHT = 8
+EIGHT, FOUR = 8, 4
 FAR = 100
 """Stands for more parts than matter."""
 MOST = 1024
@@ -58,11 +58,6 @@ class _Code:
         found.align = shape.width // 8 if isinstance(shape, ir.IntType) else 4
         return found
 
-    def merged(self, mask: Any, value: Any, other: Any) -> Any:
-        """The bits of a mask from one value, the rest from another."""
-        b = self.b
-        return b.xor(other, b.and_(b.xor(value, other), mask))
-
 
 @intrinsic
 def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
@@ -80,11 +75,11 @@ def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
     return types.int64(batch, types.int64), generate
 
 
-def _look_up(whole: bool) -> Any:
-    """The function that puts eight parts through an instance; not ``whole``: the first of them."""
+def _look_up(lanes: int) -> Any:
+    """The function that puts so many parts through an instance."""
 
     @intrinsic
-    def eight(
+    def some(
         _context: Any,
         tags: Any,
         held: Any,
@@ -92,13 +87,12 @@ def _look_up(whole: bool) -> Any:
         order: Any,
         batch: Any,
         at: Any,  # noqa: ARG001
-        count: Any,  # noqa: ARG001
     ) -> Any:
         def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
             code = _Code(target, b, signature, arguments)
-            own, at, count = (arguments[k] for k in (2, 5, 6))
+            own, at = arguments[2], arguments[5]
             looked = []
-            for n in _NUMBERS:
+            for n in range(lanes):
                 first = b.add(own, b.zext(code.load(4, at, _SHORT, 4 * (FIRST + n)), _WORD))
                 line = code.load(3, at, _SHORT, 8 * n + LINE_BIT // 8)
                 same = b.icmp_signed("==", code.load(0, first, _WAYS), splat(b, line, _WAYS))
@@ -107,31 +101,25 @@ def _look_up(whole: bool) -> Any:
                 chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
                 way = b.add(first, b.zext(b.and_(chosen, ir.Constant(_SHORT, 15)), _WORD))
                 looked.append((way, line, chosen))
+            kind = ir.IntType(signature.args[1].dtype.bitwidth)
             for n, (way, line, chosen) in enumerate(looked):
                 # All ones where the way holds the line.
                 kept = b.sub(b.lshr(chosen, ir.Constant(_SHORT, 4)), ir.Constant(_SHORT, 1))
-                kind = ir.IntType(signature.args[1].dtype.bitwidth)
-                held = b.zext(code.load(1, way, kind), _SHORT)
-                there = b.and_(held, kept)
+                there = b.and_(b.zext(code.load(1, way, kind), _SHORT), kept)
                 sectors = b.zext(code.load(3, at, _HALF, 8 * n + SECTOR_BIT // 8), _SHORT)
-                after = b.or_(there, sectors)
-                if not whole:
-                    active = b.sub(ir.Constant(_SHORT, n), b.trunc(count, _SHORT))
-                    active = veil(b, b.ashr(active, ir.Constant(_SHORT, 31)))
-                    line = code.merged(active, line, code.load(0, way))
-                    after = code.merged(active, after, held)
+                after = b.trunc(b.or_(there, sectors), kind)
                 b.store(line, code.pointer(0, way))
-                b.store(b.trunc(after, kind), code.pointer(1, way, kind)).align = kind.width // 8
+                b.store(after, code.pointer(1, way, kind)).align = kind.width // 8
                 b.store(there, code.pointer(4, at, _SHORT, 4 * (BEFORE + n)))
             return target.get_dummy_value()
 
         word = types.int64
-        return types.void(tags, held, word, order, batch, word, word), generate
+        return types.void(tags, held, word, order, batch, word), generate
 
-    return eight
+    return some
 
 
-_eight, _some = _look_up(whole=True), _look_up(whole=False)
+_one, _four, _eight = _look_up(1), _look_up(4), _look_up(EIGHT)
 
 
 @intrinsic
@@ -236,11 +224,16 @@ def look_up(
     while k < count:
         some = min(apart_from(batch, k), count - k)
         if some == EIGHT:
-            _eight(tags, held, own, order, batch, k, np.int64(EIGHT))
+            _eight(tags, held, own, order, batch, k)
             k += EIGHT
-        else:
-            _some(tags, held, own, order, batch, k, some)
-            k += some
+            continue
+        end = k + some
+        if some >= FOUR:
+            _four(tags, held, own, order, batch, k)
+            k += FOUR
+        while k < end:
+            _one(tags, held, own, order, batch, k)
+            k += 1
 
 
 @apart
