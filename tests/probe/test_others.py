@@ -36,11 +36,13 @@ def raw_file(path, policy, sizes):
     return path
 
 
-@pytest.mark.parametrize("policy", ["lru", "random"])
-def test_raw_sizes_of_mt4g_give_the_capacity_exactly(tmp_path, policy):
+@pytest.mark.parametrize(("policy", "over"), [("lru", 0), ("random", 512)])
+def test_raw_sizes_of_mt4g_give_the_capacity(tmp_path, policy, over):
+    """Exactly, where each lap over one line too many misses. With random replacement the line that
+    is absent may be none of the first 128: of 60 seeds most are a step of 256 bytes too high."""
     path = raw_file(tmp_path / "GPU__L1_Size.txt", policy, range(4 * KB, 16 * KB, 256))
     found = read_size(read_mt4g_sizes(path))
-    assert found.capacity_bytes == 8 * KB
+    assert 8 * KB <= found.capacity_bytes <= 8 * KB + over
     assert found.hit_cycles == pytest.approx(40, rel=0.03)
     assert found.confidence == "high"
 
