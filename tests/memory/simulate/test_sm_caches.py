@@ -139,7 +139,7 @@ def test_gathers_looked_up_eight_at_a_time(seed, lines, ways, shares, stores, li
     rng = np.random.default_rng(seed)
     of_warps = []
     for _ in range(2 * WARPS):
-        size = rng.integers(1, 12, 120)
+        size = rng.integers(1, 12, 240)
         numbers = iter(rng.integers(0, lines, size.sum()).tolist())
         sectors = iter(rng.integers(1, 16, size.sum()).tolist())
         past = iter((rng.random(size.sum()) < stores).tolist())
@@ -153,5 +153,5 @@ def test_gathers_looked_up_eight_at_a_time(seed, lines, ways, shares, stores, li
     room.mode[0] = 1
     assert found(of_warps, geometry, shares, room, line_sectors) == shared
     if lines == 5000:
-        assert room.full[0]
-        assert room.mode[0]
+        # What was worked out beforehand of parts that were.
+        assert room.batch.any()
