@@ -28,6 +28,8 @@ from placewise.memory.simulate.lanes import (
     push16,
 )
 from placewise.memory.simulate.victims import (
+    drawn_bits,
+    drawn_way,
     mark,
     marked_way,
     point,
@@ -224,30 +226,20 @@ def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
 
 
 @inlined
+def mixed_set(line: Int, sets: Any) -> Int:
+    """Set of a line in a hashed cache of so many ``sets``, uint64."""
+    return np.int64((((np.uint64(line) * GOLDEN) >> np.uint64(32)) * sets) >> np.uint64(32))
+
+
+@inlined
 def set_of(g: Shape, line: Int) -> Int:
     """Set that a line belongs to."""
     sets = np.uint64(g.sets)
     if g.hashed:
-        mixed = (np.uint64(line) * GOLDEN) >> np.uint64(32)
-        return np.int64((mixed * sets) >> np.uint64(32))
+        return mixed_set(line, sets)
     if sets & (sets - np.uint64(1)) == np.uint64(0):
         return np.int64(np.uint64(line) & (sets - np.uint64(1)))
     return np.int64(np.uint64(line) % sets)
-
-
-@inlined
-def drawn_bits(state: Any) -> Any:
-    """64 random bits of a state: SplitMix64 (Steele, Lea and Flood 2014), whose states follow one
-    another at a distance of GOLDEN, so that those of many accesses can be worked out at once."""
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
-
-
-@inlined
-def drawn_way(bits_: Any, ways: Int) -> Int:
-    """One of the ways, all alike."""
-    return np.int64(((bits_ >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
 
 
 @inlined

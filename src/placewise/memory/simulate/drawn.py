@@ -15,9 +15,10 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.cache import GOLDEN, Int, Shape, drawn_bits, drawn_way
+from placewise.memory.simulate.cache import GOLDEN, Int, Shape, mixed_set
 from placewise.memory.simulate.lanes import apart, splat, veil
 from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
 EIGHT, FOUR = 8, 4
 FAR = 100
@@ -186,8 +187,7 @@ def lay_out(
     for k in range(count):
         part = order[np.uintp(k)]
         aside |= part
-        mixed = (np.uint64(part >> LINE_BIT) * GOLDEN) >> np.uint64(32)
-        batch[np.uintp(FIRST + k)] = np.int32((mixed * sets) >> np.uint64(32)) * lanes
+        batch[np.uintp(FIRST + k)] = np.int32(mixed_set(part >> LINE_BIT, sets)) * lanes
         bits = drawn_bits(state + np.uint64(k + 1) * GOLDEN)
         drawn = np.int32(np.int64(1) << (np.int64(16) + drawn_way(bits, ways)))
         batch[np.uintp(DRAWN + k)] = drawn
@@ -215,7 +215,7 @@ def look_up(
     count: Int,
     own: Int,
     tags: NDArray[np.int32],
-    held: NDArray[np.uint32],
+    held: NDArray[np.uint8] | NDArray[np.uint32],
     batch: NDArray[np.int32],
 ) -> None:
     """Put the parts of a batch through the instance whose ways start at ``own``. All its ways hold

@@ -16,7 +16,8 @@ from placewise.kernel.sass.instruction import Immediate, Instruction
 
 LOADING = 0.75
 """Share of an SM's blocks that load at a time, where they load once and compute after. Fitted on L2
-reads of an RTX 2080 Ti under three convolutions of even number, of blocks of 4 x 16 threads."""
+reads of an RTX 2080 Ti under three convolutions of even number, of blocks of 4 x 16 threads, with
+two of odd number in view."""
 
 _JUMPS = frozenset({"BRA", "BRX", "JMP"})
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import (
     EMPTY,
-    GOLDEN,
     LRU,
     RANDOM,
     SPARE,
@@ -22,8 +21,7 @@ from placewise.memory.simulate.cache import (
     Int,
     Shape,
     dirty_bit,
-    drawn_bits,
-    drawn_way,
+    mixed_set,
     set_of,
 )
 from placewise.memory.simulate.lanes import (
@@ -35,6 +33,7 @@ from placewise.memory.simulate.lanes import (
     splat,
     veil,
 )
+from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
 
 @apart
@@ -46,8 +45,7 @@ def first_ways(
     begin = g.first_way + instance * g.sets * g.lanes
     if g.hashed:
         for k in range(n):
-            mixed = (np.uint64(part[k] >> shift) * GOLDEN) >> np.uint64(32)
-            first[k] = begin + np.int64((mixed * np.uint64(g.sets)) >> np.uint64(32)) * g.lanes
+            first[k] = begin + mixed_set(part[k] >> shift, np.uint64(g.sets)) * g.lanes
         return
     for k in range(n):
         first[k] = begin + set_of(g, part[k] >> shift) * g.lanes

@@ -7,10 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.lanes import apart, lowest
+from placewise.memory.simulate.lanes import apart, inlined, lowest
 
 Int = Any
 """An integer of compiled code, where Python's and NumPy's mix."""
+
+
+@inlined
+def drawn_bits(state: Any) -> Any:
+    """64 random bits of a state: SplitMix64 (Steele, Lea and Flood 2014), whose states follow one
+    another at a fixed distance, so that those of many accesses can be worked out at once."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+@inlined
+def drawn_way(bits_: Any, ways: Int) -> Int:
+    """One of the ways, all alike."""
+    return np.int64(((bits_ >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
 
 
 @apart
