@@ -28,9 +28,9 @@ MOST = 1024
 _COLUMN = MOST + 6 * EIGHT
 FIRST, DRAWN, BEFORE, NEAR = (EIGHT + _COLUMN * n for n in range(4))
 """Where lies, in the words of a batch, what is worked out of its parts beforehand, each with room
-for EIGHT more before and behind: the first way of a part's set, counted from the first of the
-instance; as bit 16 and on, the way that it takes if it is not found; the sectors of its line that
-were there; by how many parts the last of the same set lies before it, if below EIGHT."""
+for EIGHT more before and behind: the first way of a part's set; as bit 16 and on, the way that it
+takes if it is not found; the sectors of its line that were there; by how many parts the last of the
+same set lies before it, if below EIGHT."""
 BATCH_WORDS = 4 * _COLUMN
 
 _WORD, _SHORT, _BYTE, _HALF = (ir.IntType(n) for n in (64, 32, 8, 16))
@@ -84,38 +84,40 @@ def _look_up(lanes: int) -> Any:
         _context: Any,
         tags: Any,
         held: Any,
-        own: Any,  # noqa: ARG001
         order: Any,
         batch: Any,
         at: Any,  # noqa: ARG001
     ) -> Any:
         def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
             code = _Code(target, b, signature, arguments)
-            own, at = arguments[2], arguments[5]
+            at = arguments[4]
+
+            def first(n: int) -> Any:
+                return b.zext(code.load(3, at, _SHORT, 4 * (FIRST + n)), _WORD)
+
+            def line(n: int) -> Any:
+                return code.load(2, at, _SHORT, 8 * n + LINE_BIT // 8)
+
             looked = []
             for n in range(lanes):
-                first = b.add(own, b.zext(code.load(4, at, _SHORT, 4 * (FIRST + n)), _WORD))
-                line = code.load(3, at, _SHORT, 8 * n + LINE_BIT // 8)
-                same = b.icmp_signed("==", code.load(0, first, _WAYS), splat(b, line, _WAYS))
+                same = b.icmp_signed("==", code.load(0, first(n), _WAYS), splat(b, line(n), _WAYS))
                 same = b.zext(b.bitcast(same, _HALF), _SHORT)
-                same = b.or_(same, code.load(4, at, _SHORT, 4 * (DRAWN + n)))
-                chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
-                way = b.add(first, b.zext(b.and_(chosen, ir.Constant(_SHORT, 15)), _WORD))
-                looked.append((way, line, chosen))
+                looked.append(b.or_(same, code.load(3, at, _SHORT, 4 * (DRAWN + n))))
             kind = ir.IntType(signature.args[1].dtype.bitwidth)
-            for n, (way, line, chosen) in enumerate(looked):
-                # All ones where the way holds the line.
-                kept = b.sub(b.lshr(chosen, ir.Constant(_SHORT, 4)), ir.Constant(_SHORT, 1))
-                there = b.and_(b.zext(code.load(1, way, kind), _SHORT), kept)
-                sectors = b.zext(code.load(3, at, _HALF, 8 * n + SECTOR_BIT // 8), _SHORT)
+            for n, same in enumerate(looked):
+                chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
+                way = b.add(first(n), b.zext(b.and_(chosen, ir.Constant(_SHORT, 15)), _WORD))
+                held = veil(b, b.zext(code.load(1, way, kind), _SHORT))
+                hit = b.icmp_unsigned("<", chosen, ir.Constant(_SHORT, 16))
+                there = b.select(hit, held, ir.Constant(_SHORT, 0))
+                sectors = b.zext(code.load(2, at, _HALF, 8 * n + SECTOR_BIT // 8), _SHORT)
                 after = b.trunc(b.or_(there, sectors), kind)
-                b.store(line, code.pointer(0, way))
+                b.store(line(n), code.pointer(0, way))
                 b.store(after, code.pointer(1, way, kind)).align = kind.width // 8
-                b.store(there, code.pointer(4, at, _SHORT, 4 * (BEFORE + n)))
+                b.store(there, code.pointer(3, at, _SHORT, 4 * (BEFORE + n)))
             return target.get_dummy_value()
 
-        word = types.int64
-        return types.void(tags, held, word, order, batch, word), generate
+        return types.void(tags, held, order, batch, types.int64), generate
 
     return some
 
@@ -177,17 +179,23 @@ def pass_on8(
 
 @apart
 def lay_out(
-    order: NDArray[np.int64], count: Int, g: Shape, state: Any, batch: NDArray[np.int32]
+    order: NDArray[np.int64],
+    count: Int,
+    own: Int,
+    g: Shape,
+    state: Any,
+    batch: NDArray[np.int32],
 ) -> tuple[Int, Int]:
     """Work out what is known beforehand of the first parts: up to the first that is not for this
-    cache. ``state`` is that of the instance's random numbers. How many they are, and how many of
-    them have one of the same set shortly before them."""
+    cache. ``own`` is the first way of the instance, ``state`` that of its random numbers. How many
+    they are, and how many of them have one of the same set shortly before them."""
     aside = np.int64(0)
-    sets, ways, lanes = np.uint64(g.sets), np.uint64(g.ways), np.int32(g.lanes)
+    sets, ways = np.uint64(g.sets), np.uint64(g.ways)
+    lanes, begin = np.int32(g.lanes), np.int32(own)
     for k in range(count):
         part = order[np.uintp(k)]
         aside |= part
-        batch[np.uintp(FIRST + k)] = np.int32(mixed_set(part >> LINE_BIT, sets)) * lanes
+        batch[np.uintp(FIRST + k)] = begin + np.int32(mixed_set(part >> LINE_BIT, sets)) * lanes
         bits = drawn_bits(state + np.uint64(k + 1) * GOLDEN)
         drawn = np.int32(np.int64(1) << (np.int64(16) + drawn_way(bits, ways)))
         batch[np.uintp(DRAWN + k)] = drawn
@@ -200,10 +208,10 @@ def lay_out(
         batch[np.uintp(FIRST + count + k)] = 0
     close = np.int32(0)
     for k in range(count):
-        own = batch[np.uintp(FIRST + k)]
+        first = batch[np.uintp(FIRST + k)]
         found = np.int32(FAR)
         for n in range(EIGHT - 1, 0, -1):
-            found = np.int32(n) if batch[np.uintp(FIRST + k - n)] == own else found
+            found = np.int32(n) if batch[np.uintp(FIRST + k - n)] == first else found
         batch[np.uintp(NEAR + k)] = found
         close += np.int32(found != FAR)
     return count, np.int64(close)
@@ -213,26 +221,24 @@ def lay_out(
 def look_up(
     order: NDArray[np.int64],
     count: Int,
-    own: Int,
     tags: NDArray[np.int32],
     held: NDArray[np.uint8] | NDArray[np.uint32],
     batch: NDArray[np.int32],
 ) -> None:
-    """Put the parts of a batch through the instance whose ways start at ``own``. All its ways hold
-    lines."""
+    """Put the parts of a batch through their instance. All its ways hold lines."""
     k = np.int64(0)
     while k < count:
         some = min(apart_from(batch, k), count - k)
         if some == EIGHT:
-            _eight(tags, held, own, order, batch, k)
+            _eight(tags, held, order, batch, k)
             k += EIGHT
             continue
         end = k + some
         if some >= FOUR:
-            _four(tags, held, own, order, batch, k)
+            _four(tags, held, order, batch, k)
             k += FOUR
         while k < end:
-            _one(tags, held, own, order, batch, k)
+            _one(tags, held, order, batch, k)
             k += 1
 
 

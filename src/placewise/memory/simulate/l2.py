@@ -23,9 +23,16 @@ from placewise.memory.simulate.cache import (
 )
 from placewise.memory.simulate.dram import Log
 from placewise.memory.simulate.lanes import apart, bits, prefetch
-from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.parts import (
+    ASIDE,
+    LINE_BIT,
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+)
 from placewise.memory.simulate.passed_on import Missed
-from placewise.memory.simulate.plain import first_ways, is_plain, nowhere, use_recent
+from placewise.memory.simulate.plain import first_ways, is_plain, last_way, use_recent
 from placewise.memory.simulate.requests import LEAVES_FIRST, LOAD, Pairs
 from placewise.memory.simulate.sm_caches import AT_ONCE, SIDES, Room
 from placewise.memory.simulate.wave import Wave
@@ -64,7 +71,7 @@ def run_l2(
     from ``first_round`` on.
     """
     for p in range(pairs.used[0]):
-        room.stored[np.uintp(p)] = -np.int64(pairs.rows[p].kind != LOAD)
+        room.stored[np.uintp(p)] = pairs.rows[p].kind != LOAD
     sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.ready
     order, parts, ends = room.order, missed.part, missed.end
@@ -147,47 +154,61 @@ def _last_cache(
             log,
         )  # fmt: skip
         return
-    order, first_way, there, gone = room.order, room.first_way, room.there, room.gone
-    stored, none = room.stored, nowhere(g)
-    first_ways(g, 0, order, n, shift, first_way)
-    above = dirty_bit(cache)
-    writes = np.int64(0)
+    first_way, line, added, found = room.first_way, room.line, room.added, room.found
+    first_ways(g, 0, room.order, n, shift, first_way)
+    above, end = dirty_bit(cache), last_way(g)
+    writes = _unpack(n, shift, above, room)
     for k in range(n):
+        at = np.uintp(k)
         ahead = first_way[np.uintp(k + SETS_AHEAD)]
         prefetch(cache.tags, ahead)
         prefetch(cache.held, ahead)
+        before, hit = use_recent(cache.tags, cache.held, first_way[at], line[at], added[at], end)
+        found[np.uintp(2 * k)], found[np.uintp(2 * k + 1)] = before, hit
+    _count(n, above, writes, room, written, cache.dirty)
+
+
+@apart
+def _unpack(n: Int, shift: Int, above: Int, room: Room) -> bool:
+    """Unpack ``n`` parts; whether some are stores."""
+    order, line, added = room.order, room.line, room.added
+    some = np.int64(0)
+    for k in range(n):
         part = order[np.uintp(k)]
-        sectors = (part >> SECTOR_BIT) & SECTORS
-        dirty = sectors & stored[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)]
-        added = sectors | (dirty << above)
-        first = first_way[np.uintp(k)]
-        before, hit = use_recent(cache.tags, cache.held, first, part >> shift, added, none)
-        writes |= dirty
-        there[np.uintp(k)] = before & hit
-        gone[np.uintp(k)] = before & ~hit
-    _count(n, order, above, writes, room, written, cache.dirty)
+        some |= part
+        line[np.uintp(k)] = part >> shift
+        added[np.uintp(k)] = (part >> SECTOR_BIT) & SECTORS
+    if not some & ASIDE:
+        return False
+    writes = False
+    for k in range(n):
+        if room.stored[np.uintp((order[np.uintp(k)] >> PAIR_BIT) & MOST_PAIRS)]:
+            writes = True
+            added[np.uintp(k)] |= added[np.uintp(k)] << above
+    return writes
 
 
 @apart
 def _count(
     n: Int,
-    order: NDArray[np.int64],
     above: Int,
-    writes: Int,
+    writes: bool,
     room: Room,
     written: NDArray[np.int64],
     dirty_sectors: NDArray[np.int64],
 ) -> None:
-    """Count what ``n`` parts found in a share of L2 and drove out of it. ``writes``: not 0 where
-    some store."""
-    there, gone, stored = room.there, room.gone, room.stored
+    """Count what ``n`` parts found in a share of L2 and drove out of it. ``writes``: whether some
+    are stores."""
+    order, added, found = room.order, room.added, room.found
     word, counted = room.turn, room.counted
     out = np.int64(0)
     for k in range(n):
-        sectors = (order[np.uintp(k)] >> SECTOR_BIT) & SECTORS
-        missing = sectors & ~np.int64(there[np.uintp(k)])
+        sectors = np.int64(added[np.uintp(k)]) & ((np.int64(1) << above) - 1)
+        before = np.int64(found[np.uintp(2 * k)])
+        hit = np.int64(found[np.uintp(2 * k + 1)] != 0)
+        missing = sectors & ~(before & -hit)
         word[np.uintp(k)] = (bits(sectors) << ASKED_BIT) + bits(missing)
-        out += bits(np.int64(gone[np.uintp(k)]) >> above)
+        out += bits((before & (hit - 1)) >> above)
     for k in range(n, n + SIDES):
         order[np.uintp(k)] = word[np.uintp(k)] = 0
     # Side by side, as each addition to one word waits for that before it.
@@ -198,10 +219,9 @@ def _count(
     fresh = np.int64(0)
     if writes:
         for k in range(n):
-            part = order[np.uintp(k)]
-            sectors = (part >> SECTOR_BIT) & SECTORS
-            dirty = sectors & stored[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)]
-            fresh += bits(dirty & ~(np.int64(there[np.uintp(k)]) >> above))
+            before = np.int64(found[np.uintp(2 * k)])
+            hit = np.int64(found[np.uintp(2 * k + 1)] != 0)
+            fresh += bits((np.int64(added[np.uintp(k)]) & ~(before & -hit)) >> above)
     written[0] += out
     dirty_sectors[0] += fresh - out
 

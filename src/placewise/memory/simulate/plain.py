@@ -66,13 +66,13 @@ def use_recent(
     first: Any,  # noqa: ARG001
     line: Any,  # noqa: ARG001
     added: Any,  # noqa: ARG001
-    none: Any,  # noqa: ARG001
+    end: Any,  # noqa: ARG001
 ) -> Any:
     """Make a line the most recent of the set whose ways start at ``first``, with the sectors
-    ``added`` besides those that are there. ``none`` has a bit where a line that is not found goes,
-    16 above its way. What was known of the way that it took, and -1 if that was the line's own,
-    else 0. There is no branch, as hits and misses follow one another without an order that a
-    processor could foresee."""
+    ``added`` besides those that are there. ``end`` is the bit of the set's last way, where a line
+    that is not found goes. What was known of the way that it took, and 0 if it was not there. There
+    is no branch, as hits and misses follow one another without an order that a processor could
+    foresee."""
     short, word = ir.IntType(32), ir.IntType(64)
     known = ir.IntType(held.dtype.bitwidth)
     ways, kept = ir.VectorType(short, 16), ir.VectorType(known, 16)
@@ -93,30 +93,29 @@ def use_recent(
         lines.align, sectors.align = 4, known.width // 8
         wanted = alike(arguments[3], ways)
         same = b.bitcast(b.icmp_signed("==", lines, wanted), ir.IntType(16))
-        same = b.or_(b.zext(same, short), b.trunc(arguments[5], short))
-        chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
-        way = b.and_(chosen, ir.Constant(short, 15))
-        hit = b.sext(b.sub(b.lshr(chosen, ir.Constant(short, 4)), ir.Constant(short, 1)), word)
-        before = b.load(pointer(1, b.add(first, b.zext(way, word)), known))
-        before = b.zext(before, word)
+        same = veil(b, b.zext(same, short))
+        taken = b.or_(same, b.trunc(arguments[5], short))
+        way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), word)
+        before = b.zext(b.load(pointer(1, b.add(first, way), known)), word)
+        hit = b.sext(b.icmp_signed("!=", same, ir.Constant(short, 0)), word)
         now = b.or_(b.and_(before, hit), arguments[4])
-        upto = b.sub(b.shl(ir.Constant(short, 2), way), ir.Constant(short, 1))
+        upto = b.xor(taken, b.sub(taken, ir.Constant(short, 1)))
         upto = b.bitcast(b.trunc(upto, ir.IntType(16)), mask)
         picks = ir.Constant(ways, [16, *range(15)])
         for place, old, new in ((places[0], lines, wanted), (places[1], sectors, alike(now, kept))):
             after = b.select(upto, b.shuffle_vector(old, new, picks), old)
             stored = b.store(veil(b, after, "v"), place)
             stored.align = old.align
-        return context.make_tuple(b, pair, (before, hit))
+        return context.make_tuple(b, pair, (before, b.zext(same, word)))
 
     given = (types.int64,) * 4
     return pair(tags, held, *given), generate
 
 
 @inlined
-def nowhere(g: Shape) -> Int:
-    """Where a line goes that is not found, for :func:`use_recent`: to the last way."""
-    return np.int64(1 << 15) << g.ways
+def last_way(g: Shape) -> Int:
+    """The bit of a set's last way, as :func:`use_recent` takes it."""
+    return np.int64(1) << (g.ways - 1)
 
 
 @inlined
@@ -131,7 +130,8 @@ def access_recent(
     """
     above = dirty_bit(c)
     added = wanted | (dirty << above)
-    before, hit = use_recent(c.tags, c.held, first, line, added, nowhere(g))
+    before, found = use_recent(c.tags, c.held, first, line, added, last_way(g))
+    hit = -np.int64(found != 0)
     held = before & hit
     return wanted & ~held, (before & ~hit) >> above, dirty & ~(held >> above)
 

@@ -54,6 +54,8 @@ FEWEST = 32
 """Parts that are looked up eight at a time, at least."""
 PAUSE = 64
 """Rounds until that is tried again where it was no good."""
+CLOSE = 6
+"""Of so many parts one may have the set of one shortly before it, else that is no good."""
 SLACK = 32
 """Room behind the parts: for words that are copied several at a time, and for looking ahead."""
 
@@ -92,12 +94,15 @@ class Room(NamedTuple):
     """(SMs,) whether all ways of the first cache are known to hold lines."""
     batch: NDArray[np.int32]
     """Room of :mod:`placewise.memory.simulate.drawn`."""
-    there: NDArray[np.int32]
-    gone: NDArray[np.int32]
-    """(AT_ONCE + SLACK,) what was known of the line of each part in the cache of the die, and of
-    the line that it drove out; as in :attr:`Caches.held`."""
-    stored: NDArray[np.int64]
-    """(pairs,) -1 where a pair does not read."""
+    line: NDArray[np.uint32]
+    added: NDArray[np.uint32]
+    """(AT_ONCE + SLACK,) the line of each part in a share of the cache of the die, and what is to
+    be known of its sectors there, as in :attr:`Caches.held`."""
+    found: NDArray[np.uint32]
+    """(2 (AT_ONCE + SLACK),) of each part what was known of the way that its line took there, and 0
+    if that did not hold it."""
+    stored: NDArray[np.bool_]
+    """(pairs,) whether a pair stores."""
     counted: NDArray[np.int64]
     """(SIDES * pairs,) sectors that a wave's parts ask the cache of the die for, and lack."""
     mode: NDArray[np.int64]
@@ -129,9 +134,10 @@ def new_room(warps: int, sms: int, pairs: int, shares: int, allocates: Sequence[
         hint=np.zeros(HINTS, np.int32),
         full=np.zeros(sms, np.bool_),
         batch=np.zeros(BATCH_WORDS, np.int32),
-        there=np.zeros(AT_ONCE + SLACK, np.int32),
-        gone=np.zeros(AT_ONCE + SLACK, np.int32),
-        stored=room(pairs),
+        line=np.zeros(AT_ONCE + SLACK, np.uint32),
+        added=np.zeros(AT_ONCE + SLACK, np.uint32),
+        found=np.zeros(2 * (AT_ONCE + SLACK), np.uint32),
+        stored=np.zeros(pairs, np.bool_),
         counted=room(SIDES * pairs),
         mode=room(2),
     )
@@ -222,13 +228,13 @@ def _look_up_eights(count: Int, sm: Int, caches: Caches, g: Shape, room: Room) -
         room.full[np.uintp(sm)] = True
     seed = np.uintp(g.first_seed + sm)
     state = caches.seed[seed]
-    count, close = lay_out(room.order, count, g, state, room.batch)
-    if 8 * close > count:
+    own = g.first_way + sm * g.sets * g.lanes
+    count, close = lay_out(room.order, count, own, g, state, room.batch)
+    if CLOSE * close > count:
         room.mode[0], room.mode[1] = 0, PAUSE
         return np.int64(0)
     caches.seed[seed] = state + np.uint64(count) * GOLDEN
-    own = g.first_way + sm * g.sets * g.lanes
-    look_up(room.order, count, own, caches.tags, caches.held, room.batch)
+    look_up(room.order, count, caches.tags, caches.held, room.batch)
     return count
 
 
