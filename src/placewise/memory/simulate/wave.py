@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.cache import Caches, Int, shape_of
+from placewise.memory.simulate.cache import SPARE, Caches, Int, shape_of
 from placewise.memory.simulate.constant_caches import ConstantCaches
 from placewise.memory.simulate.lanes import apart, hand_on4, lowest, prefetch
 from placewise.memory.simulate.parts import Buffer
@@ -23,7 +23,8 @@ from placewise.memory.simulate.requests import Pairs
 from placewise.memory.simulate.sm_caches import AT_ONCE, ROUNDS, Room, note_pairs, run_parts
 
 AHEAD = 32
-"""Parts of its own that a warp has fetched ahead."""
+"""Parts of its own that a warp has fetched ahead; with those of the next line of the processor's
+cache, as a burst may be longer than one."""
 NEVER = 1 << 60
 """Phase of a warp that has come to its end."""
 
@@ -167,15 +168,19 @@ def _issue(
         warp = np.uintp(ready[np.uintp(k)])
         i = at[warp]
         prefetch(parts, i + AHEAD)
+        prefetch(parts, i + AHEAD + SPARE // 2)
         last = np.int64(0)
         while not last:
             if n >= AT_ONCE:
                 at[warp] = i
                 return k, n
             last = hand_on4(parts, i, order, n)
-            copied = lowest(last | 8) + 1
-            i += copied
-            n += copied
+            i += 4
+            n += 4
+        # Only afterwards, so that where the next words are read does not wait for these.
+        over = 3 - lowest(last)
+        i -= over
+        n -= over
         at[warp] = i
         if i == end[warp]:
             return k, n
