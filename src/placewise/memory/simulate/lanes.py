@@ -35,10 +35,11 @@ def splat(builder: Any, value: Any, shape: Any) -> Any:
     return builder.shuffle_vector(one, undefined, ir.Constant(picks, [0] * shape.count))
 
 
-def veil(builder: Any, value: Any, kind: str = "r") -> Any:
-    """A value that the compiler cannot reason about: it would make branches of masks, and masked
-    stores, for which loads that follow wait, of choices. ``kind``: v for a vector."""
-    return builder.asm(ir.FunctionType(value.type, [value.type]), "", f"={kind},0", [value], False)
+def veil(builder: Any, value: Any) -> Any:
+    """A word or pointer that the compiler cannot reason about. It would make branches of masks; and
+    of what is chosen between new words and those that lie there, stored where they lie, masked
+    stores, for which loads that follow wait."""
+    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 
 
 @intrinsic
@@ -76,8 +77,7 @@ def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  #
         number = ir.Constant(words, list(range(16)))
         kept = builder.icmp_signed("<=", number, alike(arguments[3]))
         after = builder.select(kept, moved, before)
-        after = veil(builder, after, "v")
-        builder.store(after, place).align = word.width // 8
+        builder.store(after, veil(builder, place)).align = word.width // 8
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, types.int64), generate

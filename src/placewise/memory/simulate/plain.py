@@ -104,8 +104,7 @@ def use_recent(
         picks = ir.Constant(ways, [16, *range(15)])
         for place, old, new in ((places[0], lines, wanted), (places[1], sectors, alike(now, kept))):
             after = b.select(upto, b.shuffle_vector(old, new, picks), old)
-            stored = b.store(veil(b, after, "v"), place)
-            stored.align = old.align
+            b.store(after, veil(b, place)).align = old.align
         return context.make_tuple(b, pair, (before, b.zext(same, word)))
 
     given = (types.int64,) * 4
