@@ -181,6 +181,18 @@ __global__ void f(int *a) { a[0] = cub::BlockReduce<int, 32>::BLOCK_THREADS; }
     assert "cub/cub.cuh was left out" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize("header", ["#include <vector>", "#include <cuda.h>", ""])
+def test_integer_types_come_with_headers_of_the_host(header):
+    source = f"""\
+{header}
+__global__ void f(int64_t n, uint32_t *a, uint_fast8_t k) {{ a[n] = UINT16_MAX + k; }}
+"""
+    ptx = compile_kernel(source, "f.cu", "f", OPTIONS).ptx
+    assert [line.split()[1] for line in ptx.splitlines() if ".param" in line and ".u" in line][
+        :3
+    ] == [".u64", ".u64", ".u8"]
+
+
 def test_a_host_variable_in_a_kernel_is_named():
     source = "int scale = 2;\nint main() {}\n__global__ void f(int *a) { *a = scale; }\n"
     with pytest.raises(CompileError, match="scale") as caught:

@@ -35,6 +35,8 @@ _DEFINITION = re.compile(r"\s*#\s*define\s+(\w+)(?:\([^)]*\))?(?P<body>[\s\S]*)"
 _WORD = re.compile(r"\w+")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
+_INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
+"""Types of ``<stdint.h>``, which nearly every header of the host brings with it."""
 _HOST_FUNCTION = "without execution space annotations"
 _OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
 """Words that may be macros for an execution space, of a header that is not the user's."""
@@ -85,6 +87,7 @@ class HostCode:
         self._kernel_words = _standing_for({"__global__"}, macros)
         self.full_library = False
         self._platform = False
+        self._integers = False
         self._refused: dict[str, str] = {}
         """Headers of others that the compiler refused, and why."""
         for file in self._files:
@@ -109,7 +112,7 @@ class HostCode:
             text=self._main.device_text(),
             headers=tuple(headers) if changed else (),
             defines=tuple(defines),
-            preincludes=(IMPLICIT_HEADER,),
+            preincludes=(IMPLICIT_HEADER, *(["stdint.h"] if self._integers else [])),
             left_out=tuple(dict.fromkeys(names)),
         )
 
@@ -153,7 +156,9 @@ class HostCode:
         left_out = sum(self._leave_out_host_code(e) for e in errors)
         if self._leave_out_headers(errors) or left_out:
             return True
-        if self._take_platform(errors) or self._take_full_library(errors):
+        if self._take_platform(errors) or self._take_integers(errors):
+            return True
+        if self._take_full_library(errors):
             return True
         return sum(self._leave_out_unused(e) for e in errors) > 0
 
@@ -220,6 +225,13 @@ class HostCode:
         if self._platform or not any("#error" in e.text for e in errors):
             return False
         self._platform = True
+        return True
+
+    def _take_integers(self, errors: tuple[SourceError, ...]) -> bool:
+        undefined = (m[1] for e in errors if (m := _UNDEFINED.search(e.text)))
+        if self._integers or not any(_INTEGERS.fullmatch(name) for name in undefined):
+            return False
+        self._integers = True
         return True
 
     def _take_full_library(self, errors: tuple[SourceError, ...]) -> bool:
