@@ -37,6 +37,16 @@ def test_share_beyond_the_near_part(blocks, shared, share):
     assert far_share(MACHINE, occupancy, shared, 32 * KB) == pytest.approx(share, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("held", "share"), [(1, 0.0), (2, 0.0), (3, 8 / 36), (4, 20 / 48), (9, 20 / 48)]
+)
+def test_a_grid_smaller_than_the_machine_fills_the_near_part_first(held, share):
+    """Four of 12 KB could be held, at 0, 16, 32 and 48 KB of 64."""
+    occupancy = Occupancy(4, 4, 32, ())
+    # Of the third 8 of 12 KB lie beyond 36 KB, of the fourth all.
+    assert far_share(MACHINE, occupancy, 12 * KB, 36 * KB, held) == pytest.approx(share)
+
+
 SOURCE = """
 extern "C" __global__ void staged(float *a) {
     __shared__ float s[WORDS];

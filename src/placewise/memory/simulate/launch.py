@@ -109,7 +109,7 @@ def simulate_launch(
             threads=1,
         )
         traffic = system.traffic(execution.site_executions)
-        traffic = with_far_stores(traffic, machine, resident, shared)
+        traffic = with_far_stores(traffic, machine, resident, shared, launch.blocks)
         if chosen.machine_code:
             # Only where code is fetched again and again does it matter how blocks follow it.
             again = exceeds_cache(execution, machine)
