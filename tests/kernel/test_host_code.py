@@ -13,6 +13,7 @@ from placewise.kernel.case import CompileOptions
 from placewise.kernel.declarations import declarations, innermost, walk
 from placewise.kernel.make_case import make_case
 from placewise.kernel.nvrtc import compile_kernel, device_source, left_out
+from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.tokens import tokens
 from placewise.kernel.view.clang import parse_kernel
 
@@ -181,16 +182,21 @@ __global__ void f(int *a) { a[0] = cub::BlockReduce<int, 32>::BLOCK_THREADS; }
     assert "cub/cub.cuh was left out" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("header", ["#include <vector>", "#include <cuda.h>", ""])
+@pytest.mark.parametrize("header", ["#include <vector>", "#include <cuda.h>", "#include <cstdint>"])
 def test_integer_types_come_with_headers_of_the_host(header):
     source = f"""\
 {header}
-__global__ void f(int64_t n, uint32_t *a, uint_fast8_t k) {{ a[n] = UINT16_MAX + k; }}
+__global__ void f(int64_t n, uint16_t *a, uint k, int_least8_t m) {{ a[n] = UINT16_MAX + k * m; }}
 """
-    ptx = compile_kernel(source, "f.cu", "f", OPTIONS).ptx
-    assert [line.split()[1] for line in ptx.splitlines() if ".param" in line and ".u" in line][
-        :3
-    ] == [".u64", ".u64", ".u8"]
+    arguments = [np.int64(0), np.zeros(4, np.uint16), np.uint32(1), np.int8(2)]
+    case = make_case("f", source, arguments, block=1, grid=1)
+    compile_case(case)
+    types = [a.value.dtype for a in named_case(case).inputs.arguments if a.name != "a"]
+    assert types == [np.int64, np.uint32, np.int8]
+    parameters = [(p.name, p.type) for p in parse_kernel(case).parameters]
+    assert parameters == [
+        ("n", "long long"), ("a", "unsigned short *"), ("k", "unsigned int"), ("m", "signed char")
+    ]  # fmt: skip
 
 
 def test_a_host_variable_in_a_kernel_is_named():

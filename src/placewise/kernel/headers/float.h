@@ -1,5 +1,5 @@
 #pragma once
-#if __cplusplus >= 201703L
+#if __cplusplus >= 201703L && !defined(__clang__)
 #include <cuda/std/cfloat>
 #else
 // IEEE 754 binary32 and binary64.

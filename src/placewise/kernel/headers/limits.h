@@ -1,5 +1,5 @@
 #pragma once
-#if __cplusplus >= 201703L
+#if __cplusplus >= 201703L && !defined(__clang__)
 #include <cuda/std/climits>
 // CUDA's header takes a long to be as short as on Windows where __LP64__ is not defined.
 #undef LONG_MAX

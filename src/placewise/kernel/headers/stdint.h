@@ -1,8 +1,9 @@
 #pragma once
-#if __cplusplus >= 201703L
+#if __cplusplus >= 201703L && !defined(__clang__)
 #include <cuda/std/cstdint>
 #else
-// The types of CUDA's own header, which asks for C++17.
+// The types of CUDA's own header, which asks for C++17, and includes this one where it is not NVRTC
+// that reads it.
 #include <limits.h>
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
