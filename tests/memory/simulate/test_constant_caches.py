@@ -203,6 +203,9 @@ extern "C" __global__ void same(float *out, int first, int n) {
     for (int k = 0; k < n; k++) s += table[(first + k) & 63];
     out[blockIdx.x * blockDim.x + threadIdx.x] = s;
 }
+extern "C" __global__ void beside(float *out, int first, int n) {
+    out[blockIdx.x * blockDim.x + threadIdx.x] = table[(first + n) & 63] + table[7];
+}
 extern "C" __global__ void each(float *out, const int *which) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = table[which[threadIdx.x]];
 }
@@ -244,6 +247,14 @@ def test_uniform_index_into_a_small_table():
         "same", SMALL, np.ones(64, np.float32), first=np.int32(3), n=np.int32(100)
     )
     assert found == (4 * 100, 2 * 4, 2, 2 * 8)
+
+
+def test_a_constant_that_an_instruction_has_as_an_operand_is_no_request():
+    # Four warps load one word by its index; table[7] is an operand of the sum. On two SMs.
+    found = constant_counters(
+        "beside", SMALL, np.ones(64, np.float32), first=np.int32(3), n=np.int32(1)
+    )
+    assert found == (4, 2, 2, 2 * 8)
 
 
 def test_divergent_index_into_a_small_table():

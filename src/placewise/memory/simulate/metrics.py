@@ -15,6 +15,7 @@ import numpy as np
 from placewise.kernel.machine_code import machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.routes import is_constant_load
 from placewise.memory.simulate.slices import SliceTraffic
 from placewise.memory.simulate.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.traffic import Estimate, SiteTraffic
@@ -191,7 +192,7 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         if space == "shared":
             add(f"{_SHARED}{kind}.sum", Estimate(t.wavefronts, 0.0))
             continue
-        if space == "constant" and t.wavefronts:
+        if is_constant_load(t.site) and t.wavefronts:
             # One request for each different address of a warp (CUDA C++ Programming Guide).
             add("idc__requests.sum", Estimate(t.wavefronts, 0.0))
         if t.constant:
