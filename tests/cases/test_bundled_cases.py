@@ -93,6 +93,14 @@ def test_unknown_case_names_the_nearest():
     assert "bundled cases: convolution-columns" in str(caught.value)
 
 
+def test_a_source_is_no_case(tmp_path):
+    path = tmp_path / "scale.cu"
+    path.write_text("__global__ void scale(float *a) { *a = 1; }")
+    with pytest.raises(CaseError, match="does not say what is launched") as caught:
+        load_case(path)
+    assert 'source = "scale.cu"' in str(caught.value)
+
+
 def test_path_of_a_case_file():
     folder = Path(placewise.cases.__file__).parent
     assert load_case(folder / "matmul.toml").kernel == "matmul"

@@ -182,6 +182,21 @@ def test_bad_input(monkeypatch, capsys, tmp_path):
     assert "no counters" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"block": 64, "grid": (1, 65536)}, "65536 along y"),
+        ({"block": 2048, "grid": 1}, "2048 threads"),
+        ({"block": 64, "grid": 1, "shared_bytes": 1 << 20}, "1048576 bytes of dynamic"),
+    ],
+)
+def test_a_launch_that_the_machine_refuses(shape, message):
+    source = "__global__ void f(float *a) { *a = 1; }"
+    case = make_case("f", source, {"a": np.zeros(1, np.float32)}, **shape)
+    with pytest.raises(CaseError, match=message):
+        predict_counters(case, "A100")
+
+
 GATHER = """
 __global__ void gather(const float *table, const int *index, float *out, const float *large) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -10,6 +10,7 @@ from placewise.cases import load_case
 from placewise.errors import UnsupportedError
 from placewise.execute import DEFAULT_LIMIT
 from placewise.kernel.case import Case
+from placewise.kernel.check_launch import check_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
@@ -76,12 +77,14 @@ def predict_counters(
     """
     loaded = load_case(case) if isinstance(case, str) else case
     chosen = load_machine(machine)
+    check_case(loaded, chosen.limits)
     nvrtc = nvrtc or loaded.options.nvrtc
     arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
     loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
     launches = read_measured(measured) if measured is not None else ()
     progress("compiling", 0, 0)
     kernel = compile_case(loaded)
+    check_case(loaded, chosen.limits, kernel.static_shared_bytes)
     loaded = named_case(loaded)
     ran = executed(kernel, loaded.launch, loaded.options.defines, chosen)
     compared: MeasuredLaunch | None = None

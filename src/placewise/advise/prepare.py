@@ -8,7 +8,7 @@ from placewise.choose import Legality, legal_spaces
 from placewise.errors import CaseError
 from placewise.execute import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.case import Case
-from placewise.kernel.check_launch import check_launch
+from placewise.kernel.check_launch import check_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.prepare_case import read_case
 from placewise.kernel.source import SourceView
@@ -52,13 +52,13 @@ def prepare(
     Raises PlacewiseError subclasses: CaseError (launch or arguments do not fit the kernel or the
     machine), CompileError, UnsupportedError, ExecutionError.
     """
-    _check_launch(case, machine)
+    check_case(case, machine.limits)
     arch, stand_in = target_for(machine.limits.compute_capability, case.options.nvrtc)
     case = replace(case, options=replace(case.options, arch=arch))
     progress("compiling", 0, 0)
     read = read_case(case)
     case, kernel, view = read.case, read.kernel, read.view
-    _check_launch(case, machine, kernel.static_shared_bytes)
+    check_case(case, machine.limits, kernel.static_shared_bytes)
     resident = _resident(case, kernel, machine)
 
     profiler = Profiler(case.launch, machine, resident, view, case.inputs)
@@ -87,14 +87,6 @@ def prepare(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes,
     )  # fmt: skip
-
-
-def _check_launch(case: Case, machine: Machine, static_shared_bytes: int = 0) -> None:
-    try:
-        check_launch(case.launch, machine.limits, static_shared_bytes)
-    except CaseError as error:
-        where = f"{case.name}: {error.where}"
-        raise CaseError(error.message, where=where, hint=error.hint) from error
 
 
 def read_only_loads(profile: Profile) -> frozenset[str]:

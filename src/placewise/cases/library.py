@@ -10,6 +10,7 @@ from placewise.kernel.case import Case
 from placewise.kernel.casefile import read_case_file
 
 _FOLDER = Path(__file__).parent
+_SOURCES = frozenset({".cu", ".cuh", ".ptx", ".cpp", ".cc", ".c", ".h", ".hpp", ".py"})
 _ALIASES = {"convolution": "convolution-rows"}
 
 
@@ -29,6 +30,13 @@ def load_case(name_or_path: str | Path) -> Case:
     if name in case_names():
         return read_case_file(_FOLDER / f"{name}.toml")
     path = Path(name)
+    if path.suffix in _SOURCES:
+        raise CaseError(
+            "a kernel's source is no case: it does not say what is launched, and on what",
+            where=f"'{name_or_path}'",
+            hint=f'write a .toml file with source = "{path.name}", the kernel\'s name, [launch] and '
+            "[[arguments]], as docs/cases.md has it",
+        )
     if path.suffix in (".toml", ".json") or path.is_file():
         return read_case_file(path)
     near = difflib.get_close_matches(name, [*case_names(), *_ALIASES], n=3, cutoff=0.5)

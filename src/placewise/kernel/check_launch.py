@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placewise.errors import CaseError
+from placewise.kernel.case import Case
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Limits
 
@@ -34,3 +35,12 @@ def check_launch(launch: Launch, limits: Limits, static_shared_bytes: int = 0) -
             f"{limits.shared_bytes_per_block} per block",
             where="launch.shared_bytes",
         )
+
+
+def check_case(case: Case, limits: Limits, static_shared_bytes: int = 0) -> None:
+    """The same of a case's launch; errors name the case, too."""
+    try:
+        check_launch(case.launch, limits, static_shared_bytes)
+    except CaseError as error:
+        where = f"{case.name}: {error.where}"
+        raise CaseError(error.message, where=where, hint=error.hint) from error
