@@ -87,7 +87,7 @@ def found(of_warps, geometry, shares, room=None, line_sectors=16):
     cp.sort_segments(buffer, wave, np.zeros(seats, np.int64))
     missed = Missed(
         np.zeros(shares * n, np.int64), np.zeros(shares * n, np.int32),
-        np.zeros((shares, 1), np.int64), np.zeros(1, np.int64),
+        *np.zeros((2, shares, 1), np.int64), *np.zeros((2, 1), np.int64),
     )  # fmt: skip
     cp.run_sms(
         0, 1, wave, pairs(), new_caches([geometry], 1, line_sectors), PER_LINE, WARPS, missed,

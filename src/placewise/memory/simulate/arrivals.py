@@ -33,7 +33,6 @@ def new_arrived(lines: int) -> Arrived:
 @apart
 def run_arrivals(
     missed: Missed,
-    sm_part: NDArray[np.int64],
     pairs: Pairs,
     tlbs: Tlbs,
     slices: Slices,
@@ -42,7 +41,7 @@ def run_arrivals(
 ) -> None:
     """Run what all SMs passed on through address translation and over the slices, and keep it.
 
-    ``sm_part`` is the wave's; ``at`` (shares * SMs,) is room to work in.
+    ``at`` (shares * SMs,) is room to work in.
     """
     part, end, length = missed.part, missed.end, missed.length
     shares, sms = length.shape
@@ -50,7 +49,7 @@ def run_arrivals(
     left = np.int64(0)
     for share in range(shares):
         for sm in range(sms):
-            at[share * sms + sm] = share * size + sm_part[sm]
+            at[share * sms + sm] = missed.first[share, sm]
             left += length[share, sm]
     round_ = np.int64(0)
     while left:
@@ -58,10 +57,10 @@ def run_arrivals(
             for share in range(shares):
                 k = share * sms + sm
                 i = at[k]
-                first = share * size + sm_part[sm]
+                first = missed.first[share, sm]
                 if i == first + length[share, sm]:
                     continue
-                stop = first + end[first + round_]
+                stop = first + end[share * size + missed.first_round[sm] + round_]
                 while i < stop:
                     translate(tlbs, sm, part[i])
                     spread(slices, sm, part[i], pairs)

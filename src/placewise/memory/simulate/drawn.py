@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import GOLDEN, Int, Shape, mixed_set
-from placewise.memory.simulate.lanes import apart, splat, veil
+from placewise.memory.simulate.lanes import PACKS, apart, splat, veil
 from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
@@ -256,10 +256,20 @@ def hand_on(
     next parts of each share go."""
     several = np.int64(shares - 1)
     even, odd = out[0], out[np.uintp(several)]
-    for k in range(begin, end, EIGHT):
-        passed = pass_on8(order, k, batch, end - k, several, to, even, odd)
-        even += passed & 0xFFFFFFFF
-        odd += passed >> 32
+    if PACKS:
+        for k in range(begin, end, EIGHT):
+            passed = pass_on8(order, k, batch, end - k, several, to, even, odd)
+            even += passed & 0xFFFFFFFF
+            odd += passed >> 32
+    else:
+        for k in range(begin, end):
+            part = order[np.uintp(k)]
+            rest = part & ~(np.int64(batch[np.uintp(BEFORE + k)]) << SECTOR_BIT)
+            wanted = np.int64(rest & (SECTORS << SECTOR_BIT) != 0)
+            is_odd = several & (part >> LINE_BIT)
+            to[np.uintp(even + ((odd - even) & -is_odd))] = rest
+            odd += wanted & is_odd
+            even += wanted & ~is_odd
     if several:
         out[1] = odd
     out[0] = even

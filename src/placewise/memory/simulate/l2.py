@@ -35,7 +35,6 @@ from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import first_ways, is_plain, last_way, use_recent
 from placewise.memory.simulate.requests import LEAVES_FIRST, LOAD, Pairs
 from placewise.memory.simulate.sm_caches import AT_ONCE, SIDES, Room
-from placewise.memory.simulate.wave import Wave
 
 SETS_AHEAD = 32
 """Parts by which sets of L2 are fetched ahead."""
@@ -47,7 +46,6 @@ STRETCHES_AHEAD = 2
 
 @apart
 def run_l2(
-    wave: Wave,
     pairs: Pairs,
     missed: Missed,
     cache: Caches,
@@ -75,10 +73,10 @@ def run_l2(
     sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.ready
     order, parts, ends = room.order, missed.part, missed.end
-    first = share * (parts.shape[0] // missed.length.shape[0])
+    first, ended = missed.first[share], share * (parts.shape[0] // missed.length.shape[0])
     count = 0
     for sm in range(sms):
-        at[sm] = first + wave.sm_part[sm]
+        at[sm] = first[sm]
         end[sm] = at[sm] + missed.length[share, sm]
         if at[sm] < end[sm]:
             busy[count] = sm
@@ -89,10 +87,11 @@ def run_l2(
         left = 0
         for k in range(count):
             ahead = np.uintp(busy[min(k + STRETCHES_AHEAD, count - 1)])
-            prefetch(ends, first + wave.sm_part[ahead] + turn)
+            prefetch(ends, ended + missed.first_round[ahead] + turn)
             source = np.uintp(busy[k])
-            i, begin = at[source], first + wave.sm_part[source]
-            stop = begin + np.int64(ends[np.uintp(begin + turn)])
+            i = at[source]
+            stop = ended + missed.first_round[source] + turn
+            stop = first[source] + np.int64(ends[np.uintp(stop)])
             # What another SM missed in the round is about as long.
             for number in range(0, stop - i + SPARE, SPARE // 2):
                 prefetch(parts, at[ahead] + number)

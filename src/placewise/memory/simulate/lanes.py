@@ -7,10 +7,13 @@ from typing import Any
 from llvmlite import ir
 from numba import njit
 from numba.core import types
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 _I32 = ir.IntType(32)
 _WORDS = ir.VectorType(_I32, 16)
+PACKS = "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+"""Whether the processor can put those words of a vector that a mask chooses side by side."""
 
 apart = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=False)
 """Compiles a function that others call. It can allocate nothing, so that handing arrays on does not

@@ -74,8 +74,8 @@ class Levels:
         self._missed = Missed(
             np.empty(0, np.int64),
             np.empty(0, np.int32),
-            np.zeros((shares, sms), np.int64),
-            np.zeros(sms, np.int64),
+            *np.zeros((2, shares, sms), np.int64),
+            *np.zeros((2, sms), np.int64),
         )
         self._machine = machine
         self._write = h.last.write if h.last else 0
@@ -133,7 +133,7 @@ class Levels:
 
         def last_cache(t: int) -> None:
             cp.run_l2(
-                wave, self._pairs, self._missed, self._last[t], self._per_line, t,
+                self._pairs, self._missed, self._last[t], self._per_line, t,
                 self._asked[t], self._lacking[t], self._l2_beyond[t], self._written[t],
                 self._room[t], self._write, self._rounds, self._logs[t],
             )  # fmt: skip
@@ -142,17 +142,17 @@ class Levels:
         if self._last:
             self._at_once(last_cache, len(self._last))
         else:
-            self._count_missed(wave)
-        self._arrive(wave)
+            self._count_missed()
+        self._arrive()
         if self._banks:
             cp.run_banks(*self._logs, self._banks, cut.line_shift, cut.sector_shift)
         self._rounds += int(self._missed.rounds.max())
 
-    def _count_missed(self, wave: wv.Wave) -> None:
+    def _count_missed(self) -> None:
         """Without a cache of the die DRAM is asked for all that caches of the SMs pass on."""
         m = self._missed
-        lengths = zip(wave.sm_part, m.length[0], strict=False)
-        parts = np.concatenate([m.part[first : first + n] for first, n in lengths])
+        stretches = zip(m.first[0], m.length[0], strict=True)
+        parts = np.concatenate([m.part[first : first + n] for first, n in stretches])
         sectors = np.bitwise_count((parts >> SECTOR_BIT) & SECTORS)
         counts = np.bincount(
             (parts >> PAIR_BIT) & MOST_PAIRS, sectors, minlength=self._asked.shape[1]
@@ -166,14 +166,12 @@ class Levels:
         for job in jobs:
             job.result()
 
-    def _arrive(self, wave: wv.Wave) -> None:
+    def _arrive(self) -> None:
         """Address translation and slices, where they are known, and lines where they are kept."""
         if len(self._tlbs.level) or self._slices.facts.any() or len(self._arrived.line):
             m = self._missed
             room = np.empty(m.length.size, np.int64)
-            cp.run_arrivals(
-                m, wave.sm_part, self._pairs, self._tlbs, self._slices, self._arrived, room
-            )
+            cp.run_arrivals(m, self._pairs, self._tlbs, self._slices, self._arrived, room)
 
     def close(self) -> None:
         """Nothing more will be run."""

@@ -13,16 +13,19 @@ from placewise.memory.simulate.parts import LINE_BIT, SECTOR_BIT
 
 
 class Missed(NamedTuple):
-    """What L1s pass on, by share of L2 and SM, in the order of rounds."""
+    """What L1s pass on, by share of L2 and SM, in the order of rounds. Of SMs that one thread runs
+    it lies close together, so that little memory is touched where caches find most."""
 
     part: NDArray[np.int64]
     """(shares * parts,)"""
     end: NDArray[np.int32]
     """(shares * parts,) how many parts of an SM are of each round and those before it."""
+    first: NDArray[np.int64]
     length: NDArray[np.int64]
-    """(shares, SMs)"""
+    """(shares, SMs) where an SM's parts start, and how many they are."""
+    first_round: NDArray[np.int64]
     rounds: NDArray[np.int64]
-    """(SMs,) that each took."""
+    """(SMs,) where an SM's rounds start in a share of ``end``, and how many they are."""
 
 
 @inlined

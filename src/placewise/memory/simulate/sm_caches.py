@@ -167,12 +167,11 @@ def run_parts(
     per_line: int,
     room: Room,
     missed: Missed,
-    first_part: Int,
     beyond: NDArray[np.int64],
     constant: ConstantCaches,
 ) -> None:
-    """Run the parts of an SM's rounds from ``first_round`` on, in their order, through its caches.
-    ``first_part`` is where there is room for what the SM misses."""
+    """Run the parts of an SM's rounds from ``first_round`` on, in their order, through its
+    caches."""
     g = NO_SHAPE
     policy = np.int64(-1)
     n = room.round_end[np.uintp(rounds - 1)]
@@ -200,10 +199,10 @@ def run_parts(
         else:
             _run_others(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
         begin = end
-        at = first_part + first_round + number
-        missed.end[np.uintp(at)] = room.out[0] - first_part
+        at = missed.first_round[np.uintp(sm)] + first_round + number
+        missed.end[np.uintp(at)] = room.out[0] - missed.first[0, np.uintp(sm)]
         if shares > 1:
-            missed.end[np.uintp(size + at)] = room.out[1] - size - first_part
+            missed.end[np.uintp(size + at)] = room.out[1] - missed.first[1, np.uintp(sm)]
 
 
 @apart

@@ -31,6 +31,7 @@ from placewise.memory.simulate.parts import (
     Cut,
     larger,
     new_buffer,
+    without_parts,
 )
 from placewise.memory.simulate.patterns import forget, new_patterns
 from placewise.memory.simulate.records import records_of
@@ -339,6 +340,7 @@ class MemorySystem:
         where that is known; else what was traced is scaled by blocks.
         """
         self._run_wave()
+        self._buffer = without_parts(self._buffer)
         self._count_patterns()
         self._levels.close()
         blocks = self._facts.launch.blocks

@@ -102,11 +102,15 @@ def run_sms(
     shares = missed.length.shape[0]
     size = np.int64(missed.part.shape[0] // shares)
 
+    for share in range(shares):
+        room.out[share] = share * size + wave.sm_part[first_sm]
+    first_round = np.int64(wave.sm_part[first_sm])
     for sm in range(first_sm, last_sm):
         if caches.geometry.shape[0] and sm + 1 < last_sm:
             fetch_ahead(caches, shape_of(caches.geometry, 0), sm + 1)
         for share in range(shares):
-            room.out[share] = share * size + wave.sm_part[sm]
+            missed.first[share, sm] = room.out[share]
+        missed.first_round[sm] = first_round
         seats = seat_segment[sm * per_sm : (sm + 1) * per_sm + 1]
         for warp in range(per_sm):
             room.segment[warp] = seats[warp] - 1
@@ -130,8 +134,8 @@ def run_sms(
                     # The round goes on once there is room again.
                     round_end[np.uintp(rounds)] = n
                     run_parts(
-                        sm, turn - rounds, rounds + 1, caches, per_line, room, missed,
-                        wave.sm_part[sm], beyond, constant,
+                        sm, turn - rounds, rounds + 1, caches, per_line, room, missed, beyond,
+                        constant,
                     )  # fmt: skip
                     n = rounds = np.int64(0)
             if moved:
@@ -141,13 +145,13 @@ def run_sms(
             turn += 1
             if 2 * n >= AT_ONCE or rounds == ROUNDS or not ready:
                 run_parts(
-                    sm, turn - rounds, rounds, caches, per_line, room, missed, wave.sm_part[sm],
-                    beyond, constant,
-                )  # fmt: skip
+                    sm, turn - rounds, rounds, caches, per_line, room, missed, beyond, constant
+                )
                 n = rounds = np.int64(0)
         missed.rounds[sm] = turn
         for share in range(shares):
-            missed.length[share, sm] = room.out[share] - share * size - wave.sm_part[sm]
+            missed.length[share, sm] = room.out[share] - missed.first[share, sm]
+        first_round += turn
 
 
 @apart
