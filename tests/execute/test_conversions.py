@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 
 import exact_floats as exact
 import numpy as np
 import pytest
 from ptx_harness import evaluate, operands
 
+from placewise.execute import translate
+from placewise.execute.codegen.state import Options
+from placewise.execute.codegen.processor import Processor, this_processor
+
 INTEGERS = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"]
 NUMPY = {"f16": np.uint16, "bf16": np.uint16, "f32": np.uint32, "f64": np.uint64}
+
+
+@pytest.fixture
+def without_avx512(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code for a processor that has no conversions of unsigned numbers."""
+    here = this_processor()
+    features = tuple(f"-{f[1:]}" if f.startswith("+avx512") else f for f in here.features)
+    lesser = Processor(here.name, features)
+    monkeypatch.setattr(translate, "Options", partial(Options, processor=lesser))
+    translate.translate.cache_clear()
+    yield
+    translate.translate.cache_clear()
 
 
 def integer_range(type_: str) -> tuple[int, int]:
@@ -107,6 +125,13 @@ def test_integer_to_float(of: str, uniform: bool) -> None:
     for (to, m), got in zip(cases, evaluate(texts, [a], uniform=uniform), strict=True):
         for x, value in zip(a.tolist(), got.tolist(), strict=True):
             assert value == exact.rounded(Fraction(wrapped(x, of)), to, m), (to, m, x)
+
+
+@pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.usefixtures("without_avx512")
+def test_unsigned_to_float_elsewhere(uniform: bool) -> None:
+    for of in ("u8", "u16", "u32", "u64"):
+        test_integer_to_float(of, uniform)
 
 
 @pytest.mark.parametrize("uniform", [False, True])
