@@ -186,7 +186,12 @@ __global__ void f(int *a) { a[0] = cub::BlockReduce<int, 32>::BLOCK_THREADS; }
 def test_integer_types_come_with_headers_of_the_host(header):
     source = f"""\
 {header}
-__global__ void f(int64_t n, uint16_t *a, uint k, int_least8_t m) {{ a[n] = UINT16_MAX + k * m; }}
+const uint32_t width = 32;
+typedef struct {{ int8_t digit; }} Row;
+__global__ void f(int64_t n, uint16_t *a, uint k, int_least8_t m) {{
+    Row row = {{m}};
+    a[n] = UINT16_MAX % width + k * row.digit;
+}}
 """
     arguments = [np.int64(0), np.zeros(4, np.uint16), np.uint32(1), np.int8(2)]
     case = make_case("f", source, arguments, block=1, grid=1)

@@ -153,12 +153,13 @@ class HostCode:
         False where none of them is about something that can be left out.
         """
         errors = tuple(errors)
+        # First of all, as what mentions a type that is not known looks like host code.
+        if self._take_integers(errors):
+            return True
         left_out = sum(self._leave_out_host_code(e) for e in errors)
         if self._leave_out_headers(errors) or left_out:
             return True
-        if self._take_platform(errors) or self._take_integers(errors):
-            return True
-        if self._take_full_library(errors):
+        if self._take_platform(errors) or self._take_full_library(errors):
             return True
         return sum(self._leave_out_unused(e) for e in errors) > 0
 
