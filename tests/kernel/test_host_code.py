@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placewise.errors import CaseError, CompileError
+from placewise.execute import execute
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.declarations import declarations, innermost, walk
 from placewise.kernel.make_case import make_case
@@ -173,13 +174,31 @@ __global__ void f(Table t, int *out) { *out = t.n; }
 
 def test_a_header_that_was_left_out_and_is_missed_is_named():
     source = """\
-#include <cub/cub.cuh>
+#include <thrust/device_vector.h>
 int main() {}
-__global__ void f(int *a) { a[0] = cub::BlockReduce<int, 32>::BLOCK_THREADS; }
+__global__ void f(int *a) { a[0] = sizeof(thrust::device_vector<int>); }
 """
     with pytest.raises(CompileError) as caught:
         compile_kernel(source, "f.cu", "f", OPTIONS)
-    assert "cub/cub.cuh was left out" in (caught.value.hint or "")
+    assert "thrust/device_vector.h was left out" in (caught.value.hint or "")
+
+
+def test_collectives_of_cub_are_there_for_who_includes_all_of_it():
+    source = """\
+#include <cub/cub.cuh>
+struct Sum { typedef cub::BlockReduce<int, 64> Block; Block::TempStorage memory; };
+__global__ void f(const int *a, int *sum) {
+    __shared__ Sum s;
+    int all = Sum::Block(s.memory).Sum(a[threadIdx.x]);
+    if (threadIdx.x == 0) *sum = all;
+}
+int main() { size_t n = 0; cub::DeviceReduce::Sum(nullptr, n, (int *)0, (int *)0, 1); }
+"""
+    arguments = {"a": np.arange(64, dtype=np.int32), "sum": np.zeros(1, np.int32)}
+    case = make_case("f", source, arguments, block=64, grid=1)
+    kernel = compile_case(case)
+    outputs = execute(kernel, case.launch, named_case(case).inputs).outputs
+    assert dict(outputs)["sum"][0] == 64 * 63 // 2
 
 
 @pytest.mark.parametrize("header", ["#include <vector>", "#include <cuda.h>", "#include <cstdint>"])

@@ -111,3 +111,19 @@ def test_functions_of_no_space_are_the_devices_where_a_flag_says_so(flag):
     extern "C" __global__ void f(float *x) { x[threadIdx.x] = twice(x[threadIdx.x]); }"""
     options = parse_options([flag], arch="sm_80", where="here")
     assert compile_kernel(source, "f.cu", "f", options).entry == "f"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "template <class T> __global__ void f(T *a) { *a = 1; }",
+        "namespace inner { __global__ void f(int *a) { *a = 1; } }",
+        "__global__ void f(int *a) { *a = 1; }\n__global__ void f(float *a) { *a = 1; }",
+        "#ifdef NEVER\n__global__ void f(int *a) { *a = 1; }\n#endif",
+    ],
+)
+def test_a_kernel_that_the_name_alone_does_not_mean(source):
+    with pytest.raises(CaseError, match="no kernel named 'f'") as caught:
+        compile_kernel(source, "f.cu", "f", CompileOptions())
+    hint = caught.value.hint or ""
+    assert all(word in hint for word in ("'f<float>'", "'space::f'", "more than once", "condition"))

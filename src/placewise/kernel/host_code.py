@@ -25,6 +25,9 @@ unannotated ``constexpr`` functions in constant expressions of a kernel, NVRTC d
 FULL_LIBRARY = "PLACEWISE_FULL_STD"
 """Macro that makes the headers in ``headers/`` include CUDA's own C++ library, all of it."""
 
+_WHOLE_CUB, _CUB = "cub/cub.cuh", "placewise_cub.h"
+"""CUB as programs include it, which NVRTC refuses, and the header in ``headers/`` with what of it
+device code can use."""
 IMPLICIT_HEADER = "placewise_implicit.h"
 """Header in ``headers/`` that comes before a source with host code, as nvcc has it."""
 _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
@@ -37,6 +40,7 @@ _MISSING = re.compile(r'cannot open source file "([^"]+)"')
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
 _INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
 """Types of ``<stdint.h>``, which nearly every header of the host brings with it."""
+_NAMESPACE = "must be a class or namespace name"
 _HOST_FUNCTION = "without execution space annotations"
 _OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
 """Words that may be macros for an execution space, of a header that is not the user's."""
@@ -87,7 +91,8 @@ class HostCode:
         self._kernel_words = _standing_for({"__global__"}, macros)
         self.full_library = False
         self._platform = False
-        self._integers = False
+        self._further: list[str] = []
+        """Headers that come before the source besides the implicit one."""
         self._refused: dict[str, str] = {}
         """Headers of others that the compiler refused, and why."""
         for file in self._files:
@@ -112,7 +117,7 @@ class HostCode:
             text=self._main.device_text(),
             headers=tuple(headers) if changed else (),
             defines=tuple(defines),
-            preincludes=(IMPLICIT_HEADER, *(["stdint.h"] if self._integers else [])),
+            preincludes=(IMPLICIT_HEADER, *self._further),
             left_out=tuple(dict.fromkeys(names)),
         )
 
@@ -154,7 +159,7 @@ class HostCode:
         """
         errors = tuple(errors)
         # First of all, as what mentions a type that is not known looks like host code.
-        if self._take_integers(errors):
+        if self._take_integers(errors) or self._take_cub(errors):
             return True
         left_out = sum(self._leave_out_host_code(e) for e in errors)
         if self._leave_out_headers(errors) or left_out:
@@ -230,9 +235,16 @@ class HostCode:
 
     def _take_integers(self, errors: tuple[SourceError, ...]) -> bool:
         undefined = (m[1] for e in errors if (m := _UNDEFINED.search(e.text)))
-        if self._integers or not any(_INTEGERS.fullmatch(name) for name in undefined):
+        return any(_INTEGERS.fullmatch(name) for name in undefined) and self._take("stdint.h")
+
+    def _take_cub(self, errors: tuple[SourceError, ...]) -> bool:
+        dropped = any(i.name == _WHOLE_CUB for f in self._files for i in f.dropped_includes)
+        return dropped and any(_NAMESPACE in e.text for e in errors) and self._take(_CUB)
+
+    def _take(self, header: str) -> bool:
+        if header in self._further:
             return False
-        self._integers = True
+        self._further.append(header)
         return True
 
     def _take_full_library(self, errors: tuple[SourceError, ...]) -> bool:

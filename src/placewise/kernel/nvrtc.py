@@ -147,13 +147,16 @@ def _unknown_kernel(
             (name for name, found in zip(kernels, alone, strict=True) if found is None), unknown
         )
     known = HostCode(source, filename, kernels, options).kernels()
-    return CaseError(
-        f"no kernel named '{unknown}'",
-        where=filename,
-        hint=f"kernels in this source: {', '.join(known)}"
-        if known
-        else "it defines no __global__ function (name a template's instance as 'name<float>')",
-    )
+    if unknown in known:
+        hint = (
+            f"it defines one, but as a template (an instance is '{unknown}<float>'), in a "
+            f"namespace ('space::{unknown}'), more than once, or under a condition that does not hold"
+        )
+    elif known:
+        hint = f"kernels in this source: {', '.join(known)}"
+    else:
+        hint = "it defines no __global__ function (name a template's instance as 'name<float>')"
+    return CaseError(f"no kernel named '{unknown}'", where=filename, hint=hint)
 
 
 def _compile_device_code(
