@@ -150,7 +150,8 @@ def _unknown_kernel(
     if unknown in known:
         hint = (
             f"it defines one, but as a template (an instance is '{unknown}<float>'), in a "
-            f"namespace ('space::{unknown}'), more than once, or under a condition that does not hold"
+            f"namespace ('space::{unknown}'), more than once, or under a condition that does not "
+            "hold"
         )
     elif known:
         hint = f"kernels in this source: {', '.join(known)}"
