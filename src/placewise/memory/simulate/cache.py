@@ -25,6 +25,7 @@ from placewise.memory.simulate.lanes import (
     equal16,
     inlined,
     lowest,
+    product,
     push16,
 )
 from placewise.memory.simulate.victims import (
@@ -228,7 +229,8 @@ def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
 @inlined
 def mixed_set(line: Int, sets: Any) -> Int:
     """Set of a line in a hashed cache of so many ``sets``, uint64."""
-    return np.int64((((np.uint64(line) * GOLDEN) >> np.uint64(32)) * sets) >> np.uint64(32))
+    high = ((np.uint64(line) & np.uint64(0xFFFFFFFF)) * GOLDEN) >> np.uint64(32)
+    return np.int64(product(high, sets) >> np.uint64(32))
 
 
 @inlined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import types
@@ -94,6 +95,13 @@ def bits(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads the na
         return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), generate
+
+
+@inlined
+def product(a: Any, b: Any) -> Any:
+    """Of two numbers below 2^32, uint64: processors multiply several such at a time."""
+    low = np.uint64(0xFFFFFFFF)
+    return (np.uint64(a) & low) * (np.uint64(b) & low)
 
 
 @intrinsic

@@ -30,6 +30,7 @@ from placewise.memory.simulate.lanes import (
     inlined,
     lowest,
     prefetch,
+    product,
     splat,
     veil,
 )
@@ -45,7 +46,8 @@ def first_ways(
     begin = g.first_way + instance * g.sets * g.lanes
     if g.hashed:
         for k in range(n):
-            first[k] = begin + mixed_set(part[k] >> shift, np.uint64(g.sets)) * g.lanes
+            own = product(mixed_set(part[k] >> shift, np.uint64(g.sets)), g.lanes)
+            first[k] = begin + np.int64(own)
         return
     for k in range(n):
         first[k] = begin + set_of(g, part[k] >> shift) * g.lanes

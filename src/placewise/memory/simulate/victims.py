@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.lanes import apart, inlined, lowest
+from placewise.memory.simulate.lanes import apart, inlined, lowest, product
 
 Int = Any
 """An integer of compiled code, where Python's and NumPy's mix."""
@@ -25,7 +25,7 @@ def drawn_bits(state: Any) -> Any:
 @inlined
 def drawn_way(bits_: Any, ways: Int) -> Int:
     """One of the ways, all alike."""
-    return np.int64(((bits_ >> np.uint64(32)) * np.uint64(ways)) >> np.uint64(32))
+    return np.int64(product(bits_ >> np.uint64(32), ways) >> np.uint64(32))
 
 
 @apart
