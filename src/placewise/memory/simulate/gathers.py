@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.lanes import PACKS, apart, inlined, lay_apart8
-from placewise.memory.simulate.parts import LAST, LINE_BIT, MARKS, SECTOR_BIT, Cut
+from placewise.memory.simulate.lanes import apart, inlined, lay_apart8
+from placewise.memory.simulate.parts import LINE_BIT, MARKS, SECTOR_BIT, Cut
 from placewise.memory.simulate.rising import lay_apart16, lay_rising
 
 
@@ -35,47 +35,10 @@ def gather_fast(
         return lanes | (lanes << 32)
     if row + 32 > offsets.shape[0] or cut.line_shift - cut.sector_shift != 2:
         return np.int64(-1)
-    if PACKS:
-        found = lay_rising(offsets, row, lanes, width, part, n, head, shifts)
-    else:
-        found = _lay_in_turn(offsets, row, lanes, width, part, n, head, cut.sector_shift)
+    found = lay_rising(offsets, row, lanes, width, part, n, head, shifts)
     if found < 0 and 8 < lanes <= 16:
         found = lay_apart16(offsets, row, lanes, width, part, n, head, shifts)
     return found
-
-
-@apart
-def _lay_in_turn(
-    offsets: Any,
-    row: Int,
-    lanes: Int,
-    width: Int,
-    part: NDArray[np.int64],
-    n: Int,
-    head: Int,
-    sector_shift: Int,
-) -> Int:
-    """What :func:`lay_rising` does, one lane after another, for processors to which vectors are no
-    help there."""
-    before = np.int64(offsets[np.uintp(row)]) >> sector_shift
-    at, sectors = n, np.int64(0)
-    asked, fallen, places = np.int64(1), np.int64(0), np.int64(0)
-    for k in range(row, row + lanes):
-        place = np.int64(offsets[np.uintp(k)])
-        sector = place >> sector_shift
-        places |= place
-        fallen |= sector - before
-        asked += np.int64(sector != before)
-        is_new = np.int64(sector ^ before >= 4)
-        before = sector
-        at += is_new
-        sectors = (sectors & (is_new - 1)) | (np.int64(1 << SECTOR_BIT) << (sector & 3))
-        line = (sector << (LINE_BIT - 2)) & np.int64(-1 << LINE_BIT)
-        part[np.uintp(at)] = head + line + sectors
-    if fallen < 0 or places & (width - 1):
-        return np.int64(-1)
-    part[np.uintp(at)] |= LAST
-    return at + 1 - n | asked << 32
 
 
 @apart

@@ -13,8 +13,10 @@ from numba.extending import intrinsic
 
 _I32 = ir.IntType(32)
 _WORDS = ir.VectorType(_I32, 16)
-PACKS = "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-"""Whether the processor can put those words of a vector that a mask chooses side by side."""
+_FEATURES = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
+PACKS, MOVES = "+avx512f" in _FEATURES, "+avx2" in _FEATURES
+"""Whether the processor can put those words of a vector that a mask chooses side by side, and
+whether it can move eight of them to places that another vector says."""
 
 apart = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=False)
 """Compiles a function that others call. It can allocate nothing, so that handing arrays on does not

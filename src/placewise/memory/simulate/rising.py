@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from placewise.memory.simulate.lanes import splat
+from placewise.memory.simulate.lanes import MOVES, PACKS, splat
 
 _WORD, _SHORT = ir.IntType(64), ir.IntType(32)
 _LANES, _LONG = ir.VectorType(_SHORT, 16), ir.VectorType(_WORD, 8)
@@ -67,10 +67,48 @@ class _Lanes:
     def together(self, values: Any, mask: Any) -> Any:
         """Those in a mask moved to the first places."""
         b = self.builder
+        if MOVES and not PACKS:
+            return self._together_by_table(values, mask)
         kind = ir.FunctionType(_LANES, [_LANES, _MASK, _LANES])
         name = "llvm.experimental.vector.compress.v16i32"
         function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
         return b.call(function, [values, mask, _row([0] * 16)])
+
+    def _together_by_table(self, values: Any, mask: Any) -> Any:
+        """The same by AVX2: eight at a time, whose new places are looked up; the second eight go
+        behind the first by way of memory."""
+        b = self.builder
+        half = ir.VectorType(_SHORT, 8)
+        room = cgutils.alloca_once(b, ir.ArrayType(_SHORT, 24))
+        bits = b.bitcast(mask, ir.IntType(16))
+        at = ir.Constant(_WORD, 0)
+        for first in (0, 8):
+            picks = ir.Constant(half, [first + n for n in range(8)])
+            eight = b.shuffle_vector(values, values, picks)
+            chosen = b.trunc(b.lshr(bits, bits.type(first)), ir.IntType(8))
+            row = b.gep(self._places(), [ir.Constant(_SHORT, 0), b.zext(chosen, _SHORT)])
+            places = b.zext(b.load(row), half)
+            kind = ir.FunctionType(half, [half, half])
+            name = "llvm.x86.avx2.permd"
+            function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
+            to = b.gep(room, [ir.Constant(_WORD, 0), at])
+            stored = b.store(b.call(function, [eight, places]), b.bitcast(to, half.as_pointer()))
+            stored.align = 4
+            at = b.zext(b.ctpop(chosen), _WORD)
+        found = b.load(b.bitcast(room, _LANES.as_pointer()))
+        found.align = 4
+        return found
+
+    def _places(self) -> Any:
+        """A table in the module: for each mask of eight the numbers of those in it, and others."""
+        name, byte = "placewise_places_of_masks", ir.IntType(8)
+        found = self.builder.module.globals.get(name)
+        if found is None:
+            row = ir.VectorType(byte, 8)
+            rows = [sorted(range(8), key=lambda n: not mask >> n & 1) for mask in range(256)]
+            table = ir.Constant(ir.ArrayType(row, 256), [ir.Constant(row, r) for r in rows])
+            found = cgutils.global_constant(self.builder, name, table)
+        return found
 
     def write(self, lines: Any, sectors: Any, count: Any, shifts: Any) -> None:
         """Parts of 16 lines and their sectors, of which so many are good, to ``part[to:]``."""
