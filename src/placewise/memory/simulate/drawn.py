@@ -16,8 +16,9 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import GOLDEN, Int, Shape, mixed_set
-from placewise.memory.simulate.lanes import PACKS, apart, splat, veil
+from placewise.memory.simulate.lanes import PACKS, apart
 from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat, veil
 from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
 EIGHT, FOUR = 8, 4
@@ -33,31 +34,23 @@ takes if it is not found; the sectors of its line that were there; by how many p
 same set lies before it, if below EIGHT."""
 BATCH_WORDS = 4 * _COLUMN
 
-_WORD, _SHORT, _BYTE, _HALF = (ir.IntType(n) for n in (64, 32, 8, 16))
-_WAYS, _WORDS = ir.VectorType(_SHORT, 16), ir.VectorType(_WORD, EIGHT)
-_SHORTS, _MASK = ir.VectorType(_SHORT, EIGHT), ir.VectorType(ir.IntType(1), EIGHT)
+_HALF = ir.IntType(16)
+_WAYS, _WORDS = ir.VectorType(SHORT, 16), ir.VectorType(WORD, EIGHT)
+_SHORTS, _MASK = ir.VectorType(SHORT, EIGHT), ir.VectorType(ir.IntType(1), EIGHT)
 _NUMBERS = tuple(range(EIGHT))
 
 
-class _Code:
-    """What the functions below are made of."""
+class _Batch(Code):
+    """A batch among an intrinsic's arguments, and others of them."""
 
-    def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self.target, self.b, self.signature, self.arguments = target, builder, signature, arguments
+    def word(self, k: int, at: Any, column: int, shape: Any = SHORT) -> Any:
+        """Where a word, or several, of a column of argument ``k`` is that of part ``at``."""
+        return self.behind(k, at, ir.Constant(WORD, 4 * column), shape)
 
-    def pointer(self, k: int, at: Any, shape: Any = _SHORT, further: int = 0) -> Any:
-        """To what lies ``further`` bytes behind element ``at`` of the array that is argument k."""
-        array = self.target.make_array(self.signature.args[k])
-        data = array(self.target, self.b, self.arguments[k]).data
-        place = self.b.bitcast(self.b.gep(data, [at]), _BYTE.as_pointer())
-        place = self.b.gep(place, [ir.Constant(_WORD, further)])
-        return self.b.bitcast(place, shape.as_pointer())
-
-    def load(self, k: int, at: Any, shape: Any = _SHORT, further: int = 0) -> Any:
-        """The element, or vector, there."""
-        found = self.b.load(self.pointer(k, at, shape, further))
-        found.align = shape.width // 8 if isinstance(shape, ir.IntType) else 4
-        return found
+    def of_part(self, k: int, at: Any, n: int, bit: int, shape: Any) -> Any:
+        """What is to be found from a bit on in the ``n``-th part behind ``at`` in argument
+        ``k``."""
+        return self.load(self.behind(k, at, ir.Constant(WORD, 8 * n + bit // 8), shape))
 
 
 @intrinsic
@@ -66,11 +59,11 @@ def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
     whose set is that of one of them."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        code = _Code(target, builder, signature, arguments)
-        found = code.load(0, arguments[1], _SHORTS, 4 * NEAR)
+        code = _Batch(target, builder, signature, arguments)
+        found = code.load(code.word(0, arguments[1], NEAR, _SHORTS))
         close = builder.icmp_signed("<=", found, ir.Constant(_SHORTS, list(_NUMBERS)))
-        close = builder.zext(builder.bitcast(close, _BYTE), _WORD)
-        close = builder.or_(close, ir.Constant(_WORD, 1 << EIGHT))
+        close = builder.zext(builder.bitcast(close, BYTE), WORD)
+        close = builder.or_(close, ir.Constant(WORD, 1 << EIGHT))
         return builder.cttz(close, ir.Constant(ir.IntType(1), 1))
 
     return types.int64(batch, types.int64), generate
@@ -89,32 +82,33 @@ def _look_up(lanes: int) -> Any:
         at: Any,  # noqa: ARG001
     ) -> Any:
         def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-            code = _Code(target, b, signature, arguments)
+            code = _Batch(target, b, signature, arguments)
             at = arguments[4]
 
             def first(n: int) -> Any:
-                return b.zext(code.load(3, at, _SHORT, 4 * (FIRST + n)), _WORD)
+                return b.zext(code.load(code.word(3, at, FIRST + n)), WORD)
 
             def line(n: int) -> Any:
-                return code.load(2, at, _SHORT, 8 * n + LINE_BIT // 8)
+                return code.of_part(2, at, n, LINE_BIT, SHORT)
 
             looked = []
             for n in range(lanes):
-                same = b.icmp_signed("==", code.load(0, first(n), _WAYS), splat(b, line(n), _WAYS))
-                same = b.zext(b.bitcast(same, _HALF), _SHORT)
-                looked.append(b.or_(same, code.load(3, at, _SHORT, 4 * (DRAWN + n))))
+                ways = code.load(code.place(0, first(n), _WAYS))
+                same = b.icmp_signed("==", ways, splat(b, line(n), _WAYS))
+                same = b.zext(b.bitcast(same, _HALF), SHORT)
+                looked.append(b.or_(same, code.load(code.word(3, at, DRAWN + n))))
             kind = ir.IntType(signature.args[1].dtype.bitwidth)
             for n, same in enumerate(looked):
                 chosen = veil(b, b.cttz(same, ir.Constant(ir.IntType(1), 1)))
-                way = b.add(first(n), b.zext(b.and_(chosen, ir.Constant(_SHORT, 15)), _WORD))
-                held = veil(b, b.zext(code.load(1, way, kind), _SHORT))
-                hit = b.icmp_unsigned("<", chosen, ir.Constant(_SHORT, 16))
-                there = b.select(hit, held, ir.Constant(_SHORT, 0))
-                sectors = b.zext(code.load(2, at, _HALF, 8 * n + SECTOR_BIT // 8), _SHORT)
+                way = b.add(first(n), b.zext(b.and_(chosen, ir.Constant(SHORT, 15)), WORD))
+                held = veil(b, b.zext(code.load(code.place(1, way, kind)), SHORT))
+                hit = b.icmp_unsigned("<", chosen, ir.Constant(SHORT, 16))
+                there = b.select(hit, held, ir.Constant(SHORT, 0))
+                sectors = b.zext(code.of_part(2, at, n, SECTOR_BIT, _HALF), SHORT)
                 after = b.trunc(b.or_(there, sectors), kind)
-                b.store(line(n), code.pointer(0, way))
-                b.store(after, code.pointer(1, way, kind)).align = kind.width // 8
-                b.store(there, code.pointer(3, at, _SHORT, 4 * (BEFORE + n)))
+                code.store(line(n), code.place(0, way, SHORT))
+                code.store(after, code.place(1, way, kind))
+                code.store(there, code.word(3, at, BEFORE + n))
             return target.get_dummy_value()
 
         return types.void(tags, held, order, batch, types.int64), generate
@@ -142,36 +136,32 @@ def pass_on8(
     their line is odd. How many, plus 2^32 times how many odd ones."""
 
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        code = _Code(target, b, signature, arguments)
+        code = _Batch(target, b, signature, arguments)
         at, count, several = (arguments[k] for k in (1, 3, 4))
 
         def all_(value: int) -> Any:
             return ir.Constant(_WORDS, [value] * EIGHT)
 
-        part = code.load(0, at, _WORDS)
-        there = b.zext(code.load(2, at, _SHORTS, 4 * BEFORE), _WORDS)
+        part = code.load(code.place(0, at, _WORDS))
+        there = b.zext(code.load(code.word(2, at, BEFORE, _SHORTS)), _WORDS)
         rest = b.and_(part, b.not_(b.shl(there, all_(SECTOR_BIT))))
         wanted = b.and_(rest, all_(SECTORS << SECTOR_BIT))
         wanted = b.icmp_signed("!=", wanted, all_(0))
         numbers = ir.Constant(_WORDS, list(_NUMBERS))
         wanted = b.and_(wanted, b.icmp_signed("<", numbers, splat(b, count, _WORDS)))
-        bit = splat(b, b.shl(several, ir.Constant(_WORD, LINE_BIT)), _WORDS)
+        bit = splat(b, b.shl(several, ir.Constant(WORD, LINE_BIT)), _WORDS)
         is_odd = b.icmp_signed("!=", b.and_(part, bit), all_(0))
         totals = []
         for mask, place in (b.and_(wanted, b.not_(is_odd)), 6), (b.and_(wanted, is_odd), 7):
-            kind = ir.FunctionType(_WORDS, [_WORDS, _MASK, _WORDS])
             name = "llvm.experimental.vector.compress.v8i64"
-            function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
-            packed = b.call(function, [rest, mask, all_(0)])
-            total = b.zext(b.ctpop(b.bitcast(mask, _BYTE)), _WORD)
+            packed = code.call(name, _WORDS, [rest, mask, all_(0)])
+            total = b.zext(b.ctpop(b.bitcast(mask, BYTE)), WORD)
             good = b.icmp_signed("<", numbers, splat(b, total, _WORDS))
-            pointer = code.pointer(5, arguments[place], _WORDS)
-            kind = ir.FunctionType(ir.VoidType(), [_WORDS, pointer.type, _SHORT, _MASK])
+            to = code.place(5, arguments[place], _WORDS)
             name = "llvm.masked.store.v8i64.p0v8i64"
-            function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
-            b.call(function, [packed, pointer, ir.Constant(_SHORT, 8), good])
+            code.call(name, ir.VoidType(), [packed, to, ir.Constant(SHORT, 8), good])
             totals.append(total)
-        return b.or_(totals[0], b.shl(totals[1], ir.Constant(_WORD, 32)))
+        return b.or_(totals[0], b.shl(totals[1], ir.Constant(WORD, 32)))
 
     word = types.int64
     return word(part, word, batch, word, word, to, word, word), generate

@@ -9,12 +9,11 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from placewise.execute.layout import TRACE_RECORD, WINDOW_SHIFT
+from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat
 
 _FIELDS: Any = TRACE_RECORD.fields
-_WORD, _BYTE = ir.IntType(64), ir.IntType(8)
-_SITE = ir.IntType(32)
-_EIGHT = ir.VectorType(_WORD, 8)
-_PICKS = ir.VectorType(ir.IntType(32), 8)
+_EIGHT = ir.VectorType(WORD, 8)
+_PICKS = ir.VectorType(SHORT, 8)
 ROW_WORDS = 4
 """Parts that an access with a form has at most."""
 ADDENDS = 8 * ROW_WORDS
@@ -36,13 +35,6 @@ before; it has two ranges."""
 
 def _all(value: int) -> Any:
     return ir.Constant(_EIGHT, [value] * 8)
-
-
-def _alike(builder: Any, value: Any) -> Any:
-    """Eight times a word."""
-    none = ir.Constant(_EIGHT, ir.Undefined)
-    first = builder.insert_element(none, value, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, none, ir.Constant(_PICKS, [0] * 8))
 
 
 def _merged(builder: Any, a: Any, b: Any, picks: tuple[int, ...]) -> Any:
@@ -115,46 +107,36 @@ class _Range:
         self.parts = b.add(b.zext(self.crosses, _EIGHT), one)
 
 
-class _Memory:
+class _Memory(Code):
     """Arrays that an intrinsic is given."""
 
-    def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self.target, self.builder = target, builder
-        self.signature, self.arguments = signature, arguments
+    def at(self, k: int, offset: Any, shape: Any = _EIGHT) -> Any:
+        """What lies a number of bytes behind the start of argument ``k``."""
+        return self.load(self._start(k, offset, shape))
 
-    def place(self, k: int, offset: Any, shape: Any) -> Any:
-        """Where a number of bytes lies behind the start of argument ``k``."""
-        b = self.builder
-        array = self.target.make_array(self.signature.args[k])
-        start = b.bitcast(array(self.target, b, self.arguments[k]).data, _BYTE.as_pointer())
-        offset = ir.Constant(_WORD, offset) if isinstance(offset, int) else offset
-        return b.bitcast(b.gep(start, [offset]), shape.as_pointer())
-
-    def load(self, k: int, offset: Any, shape: Any = _EIGHT) -> Any:
-        """What is there."""
-        found = self.builder.load(self.place(k, offset, shape))
-        found.align = 4 if shape is _SITE else 8
-        return found
-
-    def store(self, value: Any, k: int, offset: Any) -> None:
+    def put(self, value: Any, k: int, offset: Any) -> None:
         """Put it there."""
-        self.builder.store(value, self.place(k, offset, value.type)).align = 8
+        self.store(value, self._start(k, offset, value.type))
+
+    def _start(self, k: int, offset: Any, shape: Any) -> Any:
+        offset = ir.Constant(WORD, offset) if isinstance(offset, int) else offset
+        return self.behind(k, ir.Constant(WORD, 0), offset, shape)
 
     def record(self, k: int, place: int = 0) -> Any:
         """Bytes up to a place in the record that follows as the ``k``-th on argument 1."""
-        b = self.builder
-        first = b.mul(self.arguments[1], ir.Constant(_WORD, TRACE_RECORD.itemsize))
-        return b.add(first, ir.Constant(_WORD, TRACE_RECORD.itemsize * k + place))
+        b = self.b
+        first = b.mul(self.arguments[1], ir.Constant(WORD, TRACE_RECORD.itemsize))
+        return b.add(first, ir.Constant(WORD, TRACE_RECORD.itemsize * k + place))
 
     def kept(self, k: int, place: int) -> Any:
         """Bytes up to a word behind that whose number is argument ``k``."""
-        b = self.builder
-        word = b.add(self.arguments[k], ir.Constant(_WORD, place))
-        return b.shl(word, ir.Constant(_WORD, 3))
+        b = self.b
+        word = b.add(self.arguments[k], ir.Constant(WORD, place))
+        return b.shl(word, ir.Constant(WORD, 3))
 
     def records(self) -> list[Any]:
         """Columns of eight records: base, upper, site and stride, row and mask."""
-        return _columns_of_four(self.builder, [self.load(0, self.record(2 * k)) for k in range(4)])
+        return _columns_of_four(self.b, [self.at(0, self.record(2 * k)) for k in range(4)])
 
 
 @intrinsic
@@ -164,8 +146,8 @@ def like_before(_context: Any, records: Any, at: Any, made: Any, kept: Any) -> A
 
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
         memory = _Memory(target, b, signature, arguments)
-        same = b.icmp_signed("==", memory.records()[2], memory.load(2, memory.kept(3, HOW)))
-        return b.icmp_unsigned("==", b.bitcast(same, _BYTE), ir.Constant(_BYTE, 255))
+        same = b.icmp_signed("==", memory.records()[2], memory.at(2, memory.kept(3, HOW)))
+        return b.icmp_unsigned("==", b.bitcast(same, BYTE), ir.Constant(BYTE, 255))
 
     return types.boolean(records, types.int64, made, types.int64), generate
 
@@ -185,16 +167,16 @@ def keep_forms(
         memory = _Memory(target, b, signature, arguments)
         place, rows = _FIELDS["site"][1], []
         for k in range(8):
-            site = b.zext(memory.load(0, memory.record(k, place), _SITE), _WORD)
-            size = ir.Constant(_WORD, signature.args[2].dtype.size)
-            rows.append(memory.load(2, b.mul(site, size)))
+            site = b.zext(memory.at(0, memory.record(k, place), SHORT), WORD)
+            size = ir.Constant(WORD, signature.args[2].dtype.size)
+            rows.append(memory.at(2, b.mul(site, size)))
         columns = _columns(b, rows)
         how = memory.records()[2]
         # An access of another stride has not that form.
         columns[3] = b.select(b.icmp_signed("==", columns[2], how), columns[3], _all(0))
         columns[2] = how
         for k, column in enumerate(columns):
-            memory.store(column, 3, memory.kept(4, 8 + 8 * k))
+            memory.put(column, 3, memory.kept(4, 8 + 8 * k))
         return target.get_dummy_value()
 
     return types.void(records, types.int64, forms, made, types.int64), generate
@@ -223,7 +205,7 @@ def lay_eight(
         memory = _Memory(target, b, signature, arguments)
         base, upper, _, who = memory.records()
         start, delta, _, mask, low, low2, head, extents = (
-            memory.load(2, memory.kept(3, 8 + 8 * k)) for k in range(8)
+            memory.at(2, memory.kept(3, 8 + 8 * k)) for k in range(8)
         )
         array = b.and_(start, _all(-1 << WINDOW_SHIFT))
         same = b.icmp_signed("==", b.sub(upper, base), delta)
@@ -231,7 +213,7 @@ def lay_eight(
         first = b.and_(b.add(base, low), _all(-1 << WINDOW_SHIFT))
         same = b.and_(same, b.icmp_signed("==", first, array))
         offset = b.sub(base, array)
-        given = [_alike(b, b.extract_value(arguments[4], k)) for k in range(4)]
+        given = [splat(b, b.extract_value(arguments[4], k), _EIGHT) for k in range(4)]
         one = _Range(b, b.add(offset, low), b.and_(extents, _all(0xFFFFFFFF)), head, given)
         other = _Range(b, b.add(offset, low2), b.lshr(extents, _all(32)), head, given)
         two = b.icmp_signed("!=", b.and_(start, _all(TWO)), _all(0))
@@ -251,12 +233,12 @@ def lay_eight(
             words[k] = b.or_(words[k], b.zext(last, _EIGHT))
         joins = b.and_(joins, b.not_(_merged(b, none, same, (0, 8, 9, 10, 11, 12, 13, 14))))
         for k, row in enumerate(_rows_of_four(b, words)):
-            memory.store(row, 2, 64 * k)
+            memory.put(row, 2, 64 * k)
         adds = b.add(b.add(b.shl(asked, _all(SECTORS_BIT)), b.shl(parts, _all(PARTS_BIT))), _all(1))
-        memory.store(adds, 2, 8 * ADDENDS)
+        memory.put(adds, 2, 8 * ADDENDS)
         found = b.or_(parts, b.select(joins, _all(1 << 7), _all(0)))
         found = b.select(same, found, _all(0))
-        return b.bitcast(b.trunc(found, ir.VectorType(_BYTE, 8)), _WORD)
+        return b.bitcast(b.trunc(found, ir.VectorType(BYTE, 8)), WORD)
 
     return types.uint64(records, types.int64, made, types.int64, shifts), generate
 
@@ -272,24 +254,24 @@ def place_eight(
 ) -> Any:
     """Copy the parts of eight accesses that all have their forms to ``part[n:]`` and count them at
     ``made[kept:]``; how many parts there are then. ``eight`` is what :func:`lay_eight` returned."""
-    shape = ir.VectorType(_WORD, ROW_WORDS)
+    shape = ir.VectorType(WORD, ROW_WORDS)
 
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
         memory = _Memory(target, b, signature, arguments)
 
         def number(value: int) -> Any:
-            return ir.Constant(_WORD, value)
+            return ir.Constant(WORD, value)
 
         parts = b.and_(arguments[4], number(0x0F0F0F0F0F0F0F0F))
         # Byte k is the sum of bytes 0 to k.
         sums = b.mul(parts, number(0x0101010101010101))
         at = arguments[3]
         for k in range(8):
-            memory.store(memory.load(0, 8 * ROW_WORDS * k, shape), 2, b.shl(at, number(3)))
+            memory.put(memory.at(0, 8 * ROW_WORDS * k, shape), 2, b.shl(at, number(3)))
             sum_ = b.and_(b.lshr(sums, number(8 * k)), number(255))
             at = b.add(arguments[3], sum_)
         counts = memory.kept(1, COUNTS)
-        memory.store(b.add(memory.load(0, counts), memory.load(0, 8 * ADDENDS)), 0, counts)
+        memory.put(b.add(memory.at(0, counts), memory.at(0, 8 * ADDENDS)), 0, counts)
         return at
 
     return types.int64(made, types.int64, part, types.int64, types.uint64), generate
@@ -298,12 +280,12 @@ def place_eight(
 @intrinsic
 def place_one(_context: Any, made: Any, k: Any, part: Any, to: Any) -> Any:  # noqa: ARG001
     """Copy the parts of the ``k``-th access to ``part[to:]``."""
-    shape = ir.VectorType(_WORD, ROW_WORDS)
+    shape = ir.VectorType(WORD, ROW_WORDS)
 
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
         memory = _Memory(target, b, signature, arguments)
-        bytes_ = [b.shl(arguments[n], ir.Constant(_WORD, s)) for n, s in ((1, 5), (3, 3))]
-        memory.store(memory.load(0, bytes_[0], shape), 2, bytes_[1])
+        bytes_ = [b.shl(arguments[n], ir.Constant(WORD, s)) for n, s in ((1, 5), (3, 3))]
+        memory.put(memory.at(0, bytes_[0], shape), 2, bytes_[1])
         return target.get_dummy_value()
 
     return types.void(made, types.int64, part, types.int64), generate

@@ -11,8 +11,9 @@ from numba.core import types
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-_I32 = ir.IntType(32)
-_WORDS = ir.VectorType(_I32, 16)
+from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat, veil
+
+_WORDS = ir.VectorType(SHORT, 16)
 _FEATURES = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
 PACKS, MOVES = "+avx512f" in _FEATURES, "+avx2" in _FEATURES
 """Whether the processor can put those words of a vector that a mask chooses side by side, and
@@ -26,37 +27,15 @@ inlined = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
 """The same, put into its callers."""
 
 
-def _place(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Pointer to 16 words of an array of 32-bit words, from a place on."""
-    array, at = arguments[:2]
-    data = context.make_array(signature.args[0])(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [at]), _WORDS.as_pointer())
-
-
-def splat(builder: Any, value: Any, shape: Any) -> Any:
-    """A vector of one value."""
-    undefined = ir.Constant(shape, ir.Undefined)
-    one = builder.insert_element(undefined, value, ir.Constant(_I32, 0))
-    picks = ir.VectorType(_I32, shape.count)
-    return builder.shuffle_vector(one, undefined, ir.Constant(picks, [0] * shape.count))
-
-
-def veil(builder: Any, value: Any) -> Any:
-    """A word or pointer that the compiler cannot reason about. It would make branches of masks; and
-    of what is chosen between new words and those that lie there, stored where they lie, masked
-    stores, for which loads that follow wait."""
-    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
-
-
 @intrinsic
 def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
     """Bit n is set where word ``at + n`` of a 32-bit array has a value, int32."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        found = builder.load(_place(context, builder, signature, arguments))
-        found.align = 4
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(target, builder, signature, arguments)
+        found = code.load(code.place(0, arguments[1], _WORDS))
         same = builder.icmp_signed("==", found, splat(builder, arguments[2], _WORDS))
-        return builder.zext(builder.bitcast(same, ir.IntType(16)), ir.IntType(64))
+        return builder.zext(builder.bitcast(same, ir.IntType(16)), WORD)
 
     return types.int64(array, types.int64, types.int32), generate
 
@@ -68,23 +47,17 @@ def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  #
     word = ir.IntType(array.dtype.bitwidth)
     words = ir.VectorType(word, 16)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), words.as_pointer())
-
-        def alike(number: Any) -> Any:
-            return splat(builder, builder.trunc(number, word), words)
-
-        before = builder.load(place)
-        before.align = word.width // 8
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(target, builder, signature, arguments)
+        place = code.place(0, arguments[1], words)
+        before = code.load(place)
         # The value, then all lanes but the last.
         picks = ir.Constant(_WORDS, [16, *range(15)])
-        moved = builder.shuffle_vector(before, alike(arguments[2]), picks)
+        moved = builder.shuffle_vector(before, code.alike(arguments[2], words), picks)
         number = ir.Constant(words, list(range(16)))
-        kept = builder.icmp_signed("<=", number, alike(arguments[3]))
-        after = builder.select(kept, moved, before)
-        builder.store(after, veil(builder, place)).align = word.width // 8
-        return context.get_dummy_value()
+        kept = builder.icmp_signed("<=", number, code.alike(arguments[3], words))
+        code.store(builder.select(kept, moved, before), veil(builder, place))
+        return target.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, types.int64), generate
 
@@ -122,7 +95,7 @@ def highest(_context: Any, value: Any) -> Any:  # noqa: ARG001
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
-        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
+        return builder.sub(ir.Constant(WORD, 63), zeros)
 
     return types.int64(types.int64), generate
 
@@ -132,11 +105,11 @@ def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
     """Ask for the word ``at`` of an array, which may lie beyond its end."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = target.make_array(signature.args[0])(target, builder, arguments[0]).data
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
+        code = Code(target, builder, signature, arguments)
+        place = code.place(0, arguments[1], BYTE)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, SHORT, SHORT, SHORT])
         function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
-        flags = [ir.Constant(_I32, n) for n in (0, 3, 1)]
+        flags = [ir.Constant(SHORT, n) for n in (0, 3, 1)]
         builder.call(function, [place, *flags])
         return target.get_dummy_value()
 
@@ -148,7 +121,7 @@ def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
     """An int64 as a pointer."""
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+        return builder.inttoptr(arguments[0], BYTE.as_pointer())
 
     return types.voidptr(types.int64), generate
 
@@ -157,18 +130,14 @@ def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
 def hand_on4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
     """Copy four words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
     bit of the n-th word is."""
-    shape = ir.VectorType(ir.IntType(64), 4)
+    shape = ir.VectorType(WORD, 4)
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def place(k: int) -> Any:
-            data = target.make_array(signature.args[k])(target, builder, arguments[k]).data
-            return builder.bitcast(builder.gep(data, [arguments[k + 1]]), shape.as_pointer())
-
-        words = builder.load(place(0))
-        words.align = 8
-        builder.store(words, place(2)).align = 8
+        code = Code(target, builder, signature, arguments)
+        words = code.load(code.place(0, arguments[1], shape))
+        code.store(words, code.place(2, arguments[3], shape))
         last = builder.trunc(words, ir.VectorType(ir.IntType(1), 4))
-        return builder.zext(builder.bitcast(last, ir.IntType(4)), ir.IntType(64))
+        return builder.zext(builder.bitcast(last, ir.IntType(4)), WORD)
 
     return types.int64(source, types.int64, order, types.int64), generate
 
@@ -193,23 +162,17 @@ def lay_apart8(
     ``shifts`` are those of an offset to its line and to its sector, and of a part's line and of its
     sectors; ``head`` is added to each part.
     """
-    short, long = ir.VectorType(_I32, 8), ir.VectorType(ir.IntType(64), 8)
+    short, long = ir.VectorType(SHORT, 8), ir.VectorType(WORD, 8)
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def place(k: int, shape: Any) -> Any:
-            data = target.make_array(signature.args[k])(target, builder, arguments[k]).data
-            return builder.bitcast(builder.gep(data, [arguments[k + 1]]), shape.as_pointer())
-
-        def alike(value: Any, shape: Any) -> Any:
-            return splat(builder, builder.trunc(value, shape.element), shape)
-
+        code = Code(target, builder, signature, arguments)
+        alike = code.alike
         line_shift, sector_shift, line_bit, sector_bit = (
             builder.extract_value(arguments[7], k) for k in range(4)
         )
-        one = ir.Constant(ir.IntType(64), 1)
+        one = ir.Constant(WORD, 1)
         number = ir.Constant(short, list(range(8)))
-        words = builder.load(place(0, short))
-        words.align = 4
+        words = code.load(code.place(0, arguments[1], short))
         lines = builder.ashr(words, alike(line_shift, short))
         active = builder.icmp_signed("<", number, alike(arguments[2], short))
         # Lanes that are none have lines of their own.
@@ -231,8 +194,8 @@ def lay_apart8(
         found = builder.add(found, alike(arguments[6], long))
         last = builder.icmp_signed("==", number, alike(builder.sub(arguments[2], one), short))
         found = builder.or_(found, builder.zext(last, long))
-        builder.store(found, place(4, long)).align = 8
-        return builder.zext(builder.bitcast(refused, ir.IntType(8)), ir.IntType(64))
+        code.store(found, code.place(4, arguments[5], long))
+        return builder.zext(builder.bitcast(refused, BYTE), WORD)
 
     given = (types.int64,) * 3
     return types.int64(offsets, *given, part, types.int64, types.int64, shifts), generate

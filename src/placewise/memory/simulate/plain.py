@@ -31,9 +31,8 @@ from placewise.memory.simulate.lanes import (
     lowest,
     prefetch,
     product,
-    splat,
-    veil,
 )
+from placewise.memory.simulate.vector_code import SHORT, WORD, Code, veil
 from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
 
@@ -75,39 +74,32 @@ def use_recent(
     that is not found goes. What was known of the way that it took, and 0 if it was not there. There
     is no branch, as hits and misses follow one another without an order that a processor could
     foresee."""
-    short, word = ir.IntType(32), ir.IntType(64)
     known = ir.IntType(held.dtype.bitwidth)
-    ways, kept = ir.VectorType(short, 16), ir.VectorType(known, 16)
+    ways, kept = ir.VectorType(SHORT, 16), ir.VectorType(known, 16)
     mask = ir.VectorType(ir.IntType(1), 16)
     pair = UniTuple(types.int64, 2)
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        def pointer(k: int, at: Any, shape: Any) -> Any:
-            data = context.make_array(signature.args[k])(context, b, arguments[k]).data
-            return b.bitcast(b.gep(data, [at]), shape.as_pointer())
-
-        def alike(value: Any, shape: Any) -> Any:
-            return splat(b, b.trunc(value, shape.element), shape)
-
+        code = Code(context, b, signature, arguments)
         first = arguments[2]
-        places = pointer(0, first, ways), pointer(1, first, kept)
-        lines, sectors = (b.load(p) for p in places)
-        lines.align, sectors.align = 4, known.width // 8
-        wanted = alike(arguments[3], ways)
+        places = code.place(0, first, ways), code.place(1, first, kept)
+        lines, sectors = (code.load(p) for p in places)
+        wanted = code.alike(arguments[3], ways)
         same = b.bitcast(b.icmp_signed("==", lines, wanted), ir.IntType(16))
-        same = veil(b, b.zext(same, short))
-        taken = b.or_(same, b.trunc(arguments[5], short))
-        way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), word)
-        before = b.zext(b.load(pointer(1, b.add(first, way), known)), word)
-        hit = b.sext(b.icmp_signed("!=", same, ir.Constant(short, 0)), word)
+        same = veil(b, b.zext(same, SHORT))
+        taken = b.or_(same, b.trunc(arguments[5], SHORT))
+        way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), WORD)
+        before = b.zext(b.load(code.place(1, b.add(first, way), known)), WORD)
+        hit = b.sext(b.icmp_signed("!=", same, ir.Constant(SHORT, 0)), WORD)
         now = b.or_(b.and_(before, hit), arguments[4])
-        upto = b.xor(taken, b.sub(taken, ir.Constant(short, 1)))
+        upto = b.xor(taken, b.sub(taken, ir.Constant(SHORT, 1)))
         upto = b.bitcast(b.trunc(upto, ir.IntType(16)), mask)
         picks = ir.Constant(ways, [16, *range(15)])
-        for place, old, new in ((places[0], lines, wanted), (places[1], sectors, alike(now, kept))):
+        held = places[1], sectors, code.alike(now, kept)
+        for place, old, new in ((places[0], lines, wanted), held):
             after = b.select(upto, b.shuffle_vector(old, new, picks), old)
-            b.store(after, veil(b, place)).align = old.align
-        return context.make_tuple(b, pair, (before, b.zext(same, word)))
+            code.store(after, veil(b, place))
+        return context.make_tuple(b, pair, (before, b.zext(same, WORD)))
 
     given = (types.int64,) * 4
     return pair(tags, held, *given), generate

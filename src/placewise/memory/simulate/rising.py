@@ -8,10 +8,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from placewise.memory.simulate.lanes import MOVES, PACKS, splat
+from placewise.memory.simulate.lanes import MOVES, PACKS
+from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code
 
-_WORD, _SHORT = ir.IntType(64), ir.IntType(32)
-_LANES, _LONG = ir.VectorType(_SHORT, 16), ir.VectorType(_WORD, 8)
+_LANES, _LONG = ir.VectorType(SHORT, 16), ir.VectorType(WORD, 8)
 _MASK = ir.VectorType(ir.IntType(1), 16)
 _NUMBERS = tuple(range(16))
 
@@ -20,101 +20,75 @@ def _row(values: Any) -> Any:
     return ir.Constant(_LANES, list(values))
 
 
-class _Lanes:
+class _Lanes(Code):
     """Sixteen lanes' words of 32 bits."""
 
-    def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
-        self.target, self.builder = target, builder
-        self.signature, self.arguments = signature, arguments
-
-    def place(self, k: int, further: int, shape: Any) -> Any:
-        """Where ``further`` elements lie behind element argument ``k + 1`` of array ``k``."""
-        b = self.builder
-        array = self.target.make_array(self.signature.args[k])
-        data = array(self.target, b, self.arguments[k]).data
-        at = b.add(self.arguments[k + 1], ir.Constant(_WORD, further))
-        return b.bitcast(b.gep(data, [at]), shape.as_pointer())
-
-    def load(self, k: int, further: int) -> Any:
-        """Sixteen words there."""
-        found = self.builder.load(self.place(k, further, _LANES))
-        found.align = 4
-        return found
-
-    def alike(self, value: Any, shape: Any = _LANES) -> Any:
-        """A word in all places."""
-        b = self.builder
-        return splat(b, b.trunc(value, shape.element), shape)
+    def sixteen(self, first: int) -> Any:
+        """Those from ``first`` on behind element argument 1 of argument 0."""
+        at = self.b.add(self.arguments[1], ir.Constant(WORD, first))
+        return self.load(self.place(0, at, _LANES))
 
     def picked(self, a: Any, c: Any, picks: Any) -> Any:
         """Elements of two vectors."""
-        return self.builder.shuffle_vector(a, c, _row(picks))
+        return self.b.shuffle_vector(a, c, _row(picks))
 
     def count(self, mask: Any) -> Any:
         """Lanes of a mask, as 64 bits."""
-        b = self.builder
-        return b.zext(b.ctpop(b.bitcast(mask, ir.IntType(16))), _WORD)
+        b = self.b
+        return b.zext(b.ctpop(b.bitcast(mask, ir.IntType(16))), WORD)
 
     def any(self, mask: Any) -> Any:
         """Whether a mask has a lane."""
         word = ir.IntType(16)
-        return self.builder.icmp_unsigned("!=", self.builder.bitcast(mask, word), word(0))
+        return self.b.icmp_unsigned("!=", self.b.bitcast(mask, word), word(0))
 
     def below(self, count: Any, first: int = 0) -> Any:
         """Lanes numbered from ``first`` on of which there are so many."""
-        return self.builder.icmp_signed("<", _row(n + first for n in _NUMBERS), self.alike(count))
+        return self.b.icmp_signed("<", _row(n + first for n in _NUMBERS), self.alike(count, _LANES))
 
     def together(self, values: Any, mask: Any) -> Any:
         """Those in a mask moved to the first places."""
-        b = self.builder
         if MOVES and not PACKS:
             return self._together_by_table(values, mask)
-        kind = ir.FunctionType(_LANES, [_LANES, _MASK, _LANES])
         name = "llvm.experimental.vector.compress.v16i32"
-        function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
-        return b.call(function, [values, mask, _row([0] * 16)])
+        return self.call(name, _LANES, [values, mask, _row([0] * 16)])
 
     def _together_by_table(self, values: Any, mask: Any) -> Any:
         """The same by AVX2: eight at a time, whose new places are looked up; the second eight go
         behind the first by way of memory."""
-        b = self.builder
-        half = ir.VectorType(_SHORT, 8)
-        room = cgutils.alloca_once(b, ir.ArrayType(_SHORT, 24))
+        b = self.b
+        half = ir.VectorType(SHORT, 8)
+        room = cgutils.alloca_once(b, ir.ArrayType(SHORT, 24))
         bits = b.bitcast(mask, ir.IntType(16))
-        at = ir.Constant(_WORD, 0)
+        at = ir.Constant(WORD, 0)
         for first in (0, 8):
             picks = ir.Constant(half, [first + n for n in range(8)])
             eight = b.shuffle_vector(values, values, picks)
-            chosen = b.trunc(b.lshr(bits, bits.type(first)), ir.IntType(8))
-            row = b.gep(self._places(), [ir.Constant(_SHORT, 0), b.zext(chosen, _SHORT)])
+            chosen = b.trunc(b.lshr(bits, bits.type(first)), BYTE)
+            row = b.gep(self._places(), [ir.Constant(SHORT, 0), b.zext(chosen, SHORT)])
             places = b.zext(b.load(row), half)
-            kind = ir.FunctionType(half, [half, half])
-            name = "llvm.x86.avx2.permd"
-            function = b.module.globals.get(name) or ir.Function(b.module, kind, name)
-            to = b.gep(room, [ir.Constant(_WORD, 0), at])
-            stored = b.store(b.call(function, [eight, places]), b.bitcast(to, half.as_pointer()))
-            stored.align = 4
-            at = b.zext(b.ctpop(chosen), _WORD)
-        found = b.load(b.bitcast(room, _LANES.as_pointer()))
-        found.align = 4
-        return found
+            moved = self.call("llvm.x86.avx2.permd", half, [eight, places])
+            to = b.gep(room, [ir.Constant(WORD, 0), at])
+            self.store(moved, b.bitcast(to, half.as_pointer()))
+            at = b.zext(b.ctpop(chosen), WORD)
+        return self.load(b.bitcast(room, _LANES.as_pointer()))
 
     def _places(self) -> Any:
         """A table in the module: for each mask of eight the numbers of those in it, and others."""
-        name, byte = "placewise_places_of_masks", ir.IntType(8)
-        found = self.builder.module.globals.get(name)
+        name = "placewise_places_of_masks"
+        found = self.b.module.globals.get(name)
         if found is None:
-            row = ir.VectorType(byte, 8)
+            row = ir.VectorType(BYTE, 8)
             rows = [sorted(range(8), key=lambda n: not mask >> n & 1) for mask in range(256)]
             table = ir.Constant(ir.ArrayType(row, 256), [ir.Constant(row, r) for r in rows])
-            found = cgutils.global_constant(self.builder, name, table)
+            found = cgutils.global_constant(self.b, name, table)
         return found
 
     def write(self, lines: Any, sectors: Any, count: Any, shifts: Any) -> None:
         """Parts of 16 lines and their sectors, of which so many are good, to ``part[to:]``."""
-        b = self.builder
+        b = self.b
         for half in (0, 8):
-            picks = ir.Constant(ir.VectorType(_SHORT, 8), [half + n for n in range(8)])
+            picks = ir.Constant(ir.VectorType(SHORT, 8), [half + n for n in range(8)])
             line = b.sext(b.shuffle_vector(lines, lines, picks), _LONG)
             bits = b.zext(b.shuffle_vector(sectors, sectors, picks), _LONG)
             words = b.shl(line, self.alike(b.extract_value(shifts, 2), _LONG))
@@ -123,19 +97,20 @@ class _Lanes:
             number = ir.Constant(_LONG, [half + 1 + n for n in range(8)])
             last = b.icmp_signed("==", number, self.alike(count, _LONG))
             words = b.or_(words, b.zext(last, _LONG))
-            b.store(words, self.place(4, half, _LONG)).align = 8
+            at = b.add(self.arguments[5], ir.Constant(WORD, half))
+            self.store(words, self.place(4, at, _LONG))
 
     def uneven(self, words: Any, active: Any) -> Any:
         """Active lanes whose offset is no multiple of the bytes of a lane."""
-        b = self.builder
-        width = self.alike(b.sub(self.arguments[3], ir.Constant(_WORD, 1)))
+        b = self.b
+        width = self.alike(b.sub(self.arguments[3], ir.Constant(WORD, 1)), _LANES)
         return b.and_(active, b.icmp_signed("!=", b.and_(words, width), _row([0] * 16)))
 
     def outcome(self, refused: Any, count: Any, asked: Any) -> Any:
         """What is returned."""
-        b = self.builder
-        found = b.or_(count, b.shl(asked, ir.Constant(_WORD, 32)))
-        return b.select(refused, ir.Constant(_WORD, -1), found)
+        b = self.b
+        found = b.or_(count, b.shl(asked, ir.Constant(WORD, 32)))
+        return b.select(refused, ir.Constant(WORD, -1), found)
 
 
 @intrinsic
@@ -162,9 +137,9 @@ def lay_rising(
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
         v = _Lanes(target, b, signature, arguments)
         shifts = arguments[7]
-        low, high = v.load(0, 0), v.load(0, 16)
+        low, high = v.sixteen(0), v.sixteen(16)
         active = v.below(arguments[2]), v.below(arguments[2], 16)
-        shift = v.alike(b.extract_value(shifts, 1))
+        shift = v.alike(b.extract_value(shifts, 1), _LANES)
         sectors = b.ashr(low, shift), b.ashr(high, shift)
         before = (
             v.picked(sectors[0], sectors[0], (0, *_NUMBERS[:-1])),
@@ -184,7 +159,7 @@ def lay_rising(
         asked = b.add(*counts)
         packed = [v.together(s, n) for s, n in zip(sectors, new, strict=True)]
         # The upper lanes' sectors behind those of the lower.
-        moved, by = packed[1], v.alike(counts[0])
+        moved, by = packed[1], v.alike(counts[0], _LANES)
         for step in (1, 2, 4, 8):
             further = v.picked(moved, moved, [(n - step) % 16 for n in _NUMBERS])
             taken = b.icmp_signed("!=", b.and_(by, _row([step] * 16)), _row([0] * 16))
@@ -204,7 +179,7 @@ def lay_rising(
         count = v.count(first)
         v.write(v.together(lines, first), v.together(bits, first), count, shifts)
         refused = v.any(wrong)
-        refused = b.or_(refused, b.icmp_signed(">", asked, ir.Constant(_WORD, 16)))
+        refused = b.or_(refused, b.icmp_signed(">", asked, ir.Constant(WORD, 16)))
         return v.outcome(refused, count, asked)
 
     given = (types.int64,) * 3
@@ -228,9 +203,9 @@ def lay_apart16(
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
         v = _Lanes(target, b, signature, arguments)
         shifts = arguments[7]
-        words = v.load(0, 0)
+        words = v.sixteen(0)
         active = v.below(arguments[2])
-        lines = b.ashr(words, v.alike(b.extract_value(shifts, 0)))
+        lines = b.ashr(words, v.alike(b.extract_value(shifts, 0), _LANES))
         # Lanes that are none have lines of their own.
         compared = b.select(active, lines, _row(~n for n in _NUMBERS))
         wrong = v.uneven(words, active)
@@ -238,9 +213,9 @@ def lay_apart16(
             other = v.picked(compared, compared, [(n + turn) % 16 for n in _NUMBERS])
             wrong = b.or_(wrong, b.icmp_signed("==", compared, other))
         within = b.sub(b.extract_value(shifts, 0), b.extract_value(shifts, 1))
-        within = b.sub(b.shl(ir.Constant(_WORD, 1), within), ir.Constant(_WORD, 1))
-        sectors = b.ashr(words, v.alike(b.extract_value(shifts, 1)))
-        bits = b.shl(_row([1] * 16), b.and_(sectors, v.alike(within)))
+        within = b.sub(b.shl(ir.Constant(WORD, 1), within), ir.Constant(WORD, 1))
+        sectors = b.ashr(words, v.alike(b.extract_value(shifts, 1), _LANES))
+        bits = b.shl(_row([1] * 16), b.and_(sectors, v.alike(within, _LANES)))
         v.write(lines, bits, arguments[2], shifts)
         refused = v.any(wrong)
         return v.outcome(refused, arguments[2], arguments[2])

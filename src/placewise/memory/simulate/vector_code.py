@@ -1,0 +1,69 @@
+"""What the bodies of intrinsics are written with: arrays' places, vectors, LLVM's own functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+WORD, SHORT, BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
+
+
+def splat(builder: Any, value: Any, shape: Any) -> Any:
+    """A vector of one value."""
+    undefined = ir.Constant(shape, ir.Undefined)
+    one = builder.insert_element(undefined, value, ir.Constant(SHORT, 0))
+    picks = ir.VectorType(SHORT, shape.count)
+    return builder.shuffle_vector(one, undefined, ir.Constant(picks, [0] * shape.count))
+
+
+def veil(builder: Any, value: Any) -> Any:
+    """A word or pointer that the compiler cannot reason about. It would make branches of masks; and
+    of what is chosen between new words and those that lie there, stored where they lie, masked
+    stores, for which loads that follow wait."""
+    return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
+
+
+class Code:
+    """The body of an intrinsic, as Numba has it made."""
+
+    def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.target, self.b, self.signature, self.arguments = target, builder, signature, arguments
+
+    def place(self, k: int, at: Any, shape: Any) -> Any:
+        """Where element ``at`` of the array that is argument ``k`` lies, to be read as a
+        ``shape``."""
+        array = self.target.make_array(self.signature.args[k])
+        data = array(self.target, self.b, self.arguments[k]).data
+        return self.b.bitcast(self.b.gep(data, [at]), shape.as_pointer())
+
+    def behind(self, k: int, at: Any, further: Any, shape: Any) -> Any:
+        """The same, but so many bytes further on."""
+        start = self.place(k, at, BYTE)
+        return self.b.bitcast(self.b.gep(start, [further]), shape.as_pointer())
+
+    def load(self, place: Any) -> Any:
+        """What is at a place, which lies as an element does."""
+        found = self.b.load(place)
+        found.align = _width(found.type)
+        return found
+
+    def store(self, value: Any, place: Any) -> None:
+        """Put it there."""
+        self.b.store(value, place).align = _width(value.type)
+
+    def alike(self, value: Any, shape: Any) -> Any:
+        """A vector of the lowest bits of a word."""
+        return splat(self.b, self.b.trunc(value, shape.element), shape)
+
+    def call(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        """What a function of LLVM's own returns."""
+        kind = ir.FunctionType(result, [a.type for a in arguments])
+        known = self.b.module.globals.get(name)
+        return self.b.call(known or ir.Function(self.b.module, kind, name), arguments)
+
+
+def _width(shape: Any) -> int:
+    """Bytes of an element."""
+    element = shape.element if isinstance(shape, ir.VectorType) else shape
+    return int(element.width) // 8
