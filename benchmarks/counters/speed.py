@@ -215,7 +215,11 @@ def small() -> None:
 
 def main() -> int:
     """Command line."""
-    argparse.ArgumentParser(prog="benchmarks.counters.speed", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="benchmarks.counters.speed", description=__doc__)
+    parser.add_argument(
+        "--name", default="counters_speed", help="of the results, for those of another processor"
+    )
+    options = parser.parse_args()
     loop = reference_loop()
     figures = [Figure("reference loop: steps", loop, "1/s of one core", "–", True)]
     for trace in TRACES:
@@ -236,7 +240,7 @@ def main() -> int:
             "a small launch in a new process", value, "s", f"≤ {FIRST_USE:g}", value <= FIRST_USE
         )
     )
-    return 0 if report("counters_speed", figures) else 1
+    return 0 if report(options.name, figures) else 1
 
 
 if __name__ == "__main__":

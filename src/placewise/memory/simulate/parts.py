@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.errors import CaseError
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int, aligned
 from placewise.memory.simulate.eights import ROOM_WORDS
@@ -60,6 +61,16 @@ class Cut(NamedTuple):
     """Line where local memory starts."""
     frame_words: int
     """4-byte words of local memory of a thread."""
+
+
+def check_lines(cut: Cut) -> None:
+    """Raises CaseError where a launch's arrays have more lines than a part has numbers for."""
+    local = cut.sms * cut.resident * cut.warps * cut.frame_words * 128
+    if cut.local_line + (local >> cut.line_shift) >= MOST_LINES:
+        raise CaseError(
+            "the arrays have more lines than can be simulated",
+            hint="lines are numbered in 31 bits",
+        )
 
 
 class Buffer(NamedTuple):

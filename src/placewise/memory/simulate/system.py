@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import UnsupportedError
 from placewise.execute.trace import Site, Taker, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
@@ -26,9 +26,9 @@ from placewise.memory.simulate.counts import Closed, wave_counts
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.levels import Levels
 from placewise.memory.simulate.parts import (
-    MOST_LINES,
     MOST_PAIRS,
     Cut,
+    check_lines,
     larger,
     new_buffer,
     without_parts,
@@ -174,7 +174,7 @@ class MemorySystem:
             local_line,
             -(-facts.local_bytes // 4),
         )
-        self._check_lines()
+        check_lines(self._cut)
         self._pairs = rq.new_pairs(len(sites), len(arrays))
         self._patterns = new_patterns(PATTERN_SLOTS)
         self._banked = np.zeros(len(self._pairs.rows))
@@ -211,15 +211,6 @@ class MemorySystem:
 
     def _seat_blocks(self, wave: int) -> None:
         self._buffer.place[:] = seats(wave, self._cut.sms, self._cut.resident, self._seed)
-
-    def _check_lines(self) -> None:
-        cut = self._cut
-        local = cut.sms * cut.resident * cut.warps * cut.frame_words * 128
-        if cut.local_line + (local >> cut.line_shift) >= MOST_LINES:
-            raise CaseError(
-                "the arrays have more lines than can be simulated",
-                hint="lines are numbered in 31 bits",
-            )
 
     def taker(self, worker: int) -> Taker:  # noqa: ARG002  (there is one worker)
         """What takes the chunks of a run that :meth:`begin_taking` has started."""
