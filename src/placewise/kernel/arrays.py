@@ -6,15 +6,15 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from PIL import Image, UnidentifiedImageError
-from scipy.io import mmread
-from scipy.sparse import coo_array, coo_matrix, csr_array
 
 from placewise.errors import CaseError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MAX_BYTES = 2**34
 """Largest array of a case. The executor takes up to 64 GiB, but a size beyond what a GPU's memory
@@ -75,6 +75,10 @@ def load_matrix(path: Path) -> csr_array:
     Symmetric files are expanded, duplicate entries summed, patterns become ones. Raises CaseError
     located at the file.
     """
+    # Here, as few cases need them and every command would take longer to start.
+    from scipy.io import mmread
+    from scipy.sparse import coo_array, coo_matrix, csr_array
+
     require_file(path)
     try:
         matrix = mmread(path)
@@ -93,6 +97,8 @@ def load_matrix(path: Path) -> csr_array:
 
 def load_image(path: Path) -> NDArray[np.uint8]:
     """(height, width) grey levels 0 to 255; raises CaseError located at the file."""
+    from PIL import Image, UnidentifiedImageError
+
     require_file(path)
     try:
         with Image.open(path) as image:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from placewise.errors import CaseError
 from placewise.kernel import arrays, casemodel
@@ -22,6 +21,9 @@ from placewise.kernel.make_case import Value, dims, make_case
 from placewise.kernel.size_formula import evaluate_size
 from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
 from placewise.kernel.values import POINTER, PointerTo, Struct, Uninitialised
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def read_case_file(path: Path) -> Case:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))
 """(8, 3) corners of the reference cube, x slowest."""
@@ -21,6 +24,8 @@ def hexahedra(nodes: tuple[int, int, int], distortion: float, seed: int) -> csr_
     is zero by symmetry. Up to 27 non-zeros in each of the nodes[0]·nodes[1]·nodes[2] rows;
     float64, indices sorted. Standard isoparametric assembly with 2×2×2 Gauss points.
     """
+    from scipy.sparse import coo_array
+
     points = _points(nodes, distortion, seed)
     elements = _elements(nodes)
     shape = np.prod(1 + _GAUSS[:, None] * _CORNERS, axis=2) / 8

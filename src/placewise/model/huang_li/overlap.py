@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
 import numpy as np
-from scipy.linalg import lstsq
 
 NOT_TESTED = "not tested"
 
@@ -77,6 +76,9 @@ def fit_overlap(
     event that never varies) the smallest. All three sequences have one entry per launch."""
     matrix = np.array([[*astuple(e), 1.0] for e in events], np.float64)
     wanted = np.asarray(ratios, np.float64)
+    # Here, as every command would take longer to start.
+    from scipy.linalg import lstsq
+
     # Columns of one size, so that "smallest" does not depend on units.
     scale = np.abs(matrix).max(axis=0)
     scale[scale == 0.0] = 1.0
