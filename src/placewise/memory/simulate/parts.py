@@ -98,13 +98,17 @@ class Buffer(NamedTuple):
     (:func:`placewise.memory.simulate.seats.seats`)."""
 
 
+_spare: list[NDArray[np.int64]] = []
+"""Room for parts that nobody uses any more, one at most."""
+
+
 def new_buffer(blocks: int, parts: int = PARTS_AT_ONCE) -> Buffer:
     """For waves of so many blocks and, with the room that an access needs, so many parts. Memory
     that is never written to is none, so that there can be room for all from the start."""
     size = parts + MOST_PARTS + MADE_AT_ONCE
-    part = _spare.pop() if _spare else np.empty(size, np.int64)
+    spare = _spare.pop() if _spare else None
     return Buffer(
-        part if len(part) == size else np.empty(size, np.int64),
+        spare if spare is not None and len(spare) == size else np.empty(size, np.int64),
         np.empty((1 << 14, 3), np.int64),
         np.zeros(blocks, np.bool_),
         np.zeros(2, np.int64),
@@ -114,10 +118,6 @@ def new_buffer(blocks: int, parts: int = PARTS_AT_ONCE) -> Buffer:
         aligned(ROOM_WORDS, np.int64),
         np.zeros(blocks, np.int64),
     )
-
-
-_spare: list[NDArray[np.int64]] = []
-"""Room for parts that nobody uses any more, one at most."""
 
 
 def without_parts(buffer: Buffer) -> Buffer:
