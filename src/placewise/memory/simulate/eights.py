@@ -9,36 +9,36 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from placewise.execute.layout import TRACE_RECORD, WINDOW_SHIFT
+from placewise.memory.simulate.parts import SECTOR_BIT
 from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat
 
 _FIELDS: Any = TRACE_RECORD.fields
-_EIGHT = ir.VectorType(WORD, 8)
+_EIGHT, _SHORTS = ir.VectorType(WORD, 8), ir.VectorType(SHORT, 8)
 _PICKS = ir.VectorType(SHORT, 8)
-ROW_WORDS = 4
-"""Parts that an access with a form has at most."""
-ADDENDS = 8 * ROW_WORDS
-TAIL = ADDENDS + 8
-KEPT = TAIL + 32
-"""Where lies, in the room for eights, what each of eight accesses adds to counts, a chunk's last
-records, and what is kept of several eights. Their parts come first."""
-COUNTS, HOW, WHO, WORDS = 0, 24, 32, 72
-"""Of an eight, counts and columns of the forms are kept; words to the column of sites and strides,
-to that of rows and masks, and in all."""
+COUNTS, START, HOW, WHO, WORDS = 0, 8, 24, 32, 72
+"""Of an eight, counts and columns of the forms are kept; words to those columns that others than
+vectors read, and in all."""
 EIGHTS = 8
-ROOM_WORDS = KEPT + EIGHTS * WORDS
+ROOM_WORDS = EIGHTS * WORDS
 SECTORS_BIT, PARTS_BIT = 20, 42
 """What is counted is a word: how many, from bit 20 on their sectors, from bit 42 on parts."""
 JOINS, TWO = 1, 2
 """Flags of a form, in bits of the array's address that are 0: it issues in a burst with the access
 before; it has two ranges."""
+UNLIKE, ONE_EACH, SEVERAL = -1, 1, 2
+"""What :func:`match_eight` finds of eight accesses, or 0: they are of other instructions, or have
+other strides; all have their forms, each of one range; all have, some of two."""
+_HALVES = (0, 1, 4, 5, 2, 3, 6, 7)
+"""Accesses in the order in which vectors of 32 bits have them: halves of the words of four and of
+four more are put together and taken apart by AVX2 as they are in its two lanes."""
 
 
-def _all(value: int) -> Any:
-    return ir.Constant(_EIGHT, [value] * 8)
+def _all(value: int, shape: Any = _EIGHT) -> Any:
+    return ir.Constant(shape, [value] * 8)
 
 
 def _merged(builder: Any, a: Any, b: Any, picks: tuple[int, ...]) -> Any:
-    return builder.shuffle_vector(a, b, ir.Constant(_PICKS, picks))
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(SHORT, len(picks)), picks))
 
 
 _PAIRS = (0, 8, 2, 10, 4, 12, 6, 14), (1, 9, 3, 11, 5, 13, 7, 15)
@@ -72,43 +72,9 @@ def _columns_of_four(builder: Any, rows: list[Any]) -> list[Any]:
     return found
 
 
-def _rows_of_four(builder: Any, columns: list[Any]) -> list[Any]:
-    """The opposite."""
-    found: list[Any] = [None] * 4
-    picks = (0, 1, 8, 9, 2, 3, 10, 11), (4, 5, 12, 13, 6, 7, 14, 15)
-    halves = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
-    a, b = ([_merged(builder, columns[k], columns[k + 1], p) for p in _PAIRS] for k in (0, 2))
-    for half in (0, 1):
-        even, odd = (_merged(builder, a[k], b[k], picks[half]) for k in (0, 1))
-        for k in (0, 1):
-            found[2 * half + k] = _merged(builder, even, odd, halves[k])
-    return found
-
-
-class _Range:
-    """Parts of eight ranges of bytes, each shorter than a line."""
-
-    def __init__(self, b: Any, low: Any, extent: Any, head: Any, shifts: list[Any]) -> None:
-        line_shift, sector_shift, line_bit, sector_bit = shifts
-        one, two = _all(1), _all(2)
-        per_shift = b.sub(line_shift, sector_shift)
-        within = b.sub(b.shl(one, per_shift), one)
-        first = b.ashr(low, sector_shift)
-        last = b.ashr(b.add(low, extent), sector_shift)
-        line, end = b.ashr(first, per_shift), b.ashr(last, per_shift)
-        self.crosses = b.icmp_signed("!=", line, end)
-        start, stop = b.and_(first, within), b.and_(last, within)
-        upto = b.select(self.crosses, within, stop)
-        sectors = b.sub(b.shl(two, upto), b.shl(one, start))
-        self.part = b.add(b.add(head, b.shl(line, line_bit)), b.shl(sectors, sector_bit))
-        sectors = b.sub(b.shl(two, stop), one)
-        self.next = b.add(b.add(head, b.shl(end, line_bit)), b.shl(sectors, sector_bit))
-        self.asked = b.add(b.sub(last, first), one)
-        self.parts = b.add(b.zext(self.crosses, _EIGHT), one)
-
-
-class _Memory(Code):
-    """Arrays that an intrinsic is given."""
+class _Eight(Code):
+    """Arrays that an intrinsic is given: trace records, the number of the first of eight, what is
+    kept of eights, and where among that."""
 
     def at(self, k: int, offset: Any, shape: Any = _EIGHT) -> Any:
         """What lies a number of bytes behind the start of argument ``k``."""
@@ -119,7 +85,6 @@ class _Memory(Code):
         self.store(value, self._start(k, offset, value.type))
 
     def _start(self, k: int, offset: Any, shape: Any) -> Any:
-        offset = ir.Constant(WORD, offset) if isinstance(offset, int) else offset
         return self.behind(k, ir.Constant(WORD, 0), offset, shape)
 
     def record(self, k: int, place: int = 0) -> Any:
@@ -128,28 +93,106 @@ class _Memory(Code):
         first = b.mul(self.arguments[1], ir.Constant(WORD, TRACE_RECORD.itemsize))
         return b.add(first, ir.Constant(WORD, TRACE_RECORD.itemsize * k + place))
 
-    def kept(self, k: int, place: int) -> Any:
-        """Bytes up to a word behind that whose number is argument ``k``."""
-        b = self.b
-        word = b.add(self.arguments[k], ir.Constant(WORD, place))
-        return b.shl(word, ir.Constant(WORD, 3))
-
     def records(self) -> list[Any]:
         """Columns of eight records: base, upper, site and stride, row and mask."""
         return _columns_of_four(self.b, [self.at(0, self.record(2 * k)) for k in range(4)])
 
+    def column(self, number: int) -> Any:
+        """Bytes up to a column of what is kept of the eight: of counts, or behind that of word
+        ``number - 1`` of the forms."""
+        word = self.b.add(self.arguments[3], ir.Constant(WORD, 8 * number))
+        return self.b.shl(word, ir.Constant(WORD, 3))
+
+    def kept(self, number: int) -> Any:
+        """That column."""
+        return self.at(2, self.column(number))
+
+    def half(self, words: Any, which: int) -> Any:
+        """The lower (0) or upper (1) 32 bits of eight words."""
+        shorts = self.b.bitcast(words, ir.VectorType(SHORT, 16))
+        return _merged(self.b, shorts, shorts, tuple(2 * k + which for k in _HALVES))
+
+    def words(self, lower: Any, upper: Any) -> Any:
+        """Eight words of those halves."""
+        places = [_HALVES.index(k) for k in range(8)]
+        picks = tuple(half + p for p in places for half in (0, 8))
+        return self.b.bitcast(_merged(self.b, lower, upper, picks), _EIGHT)
+
+    def places_of(self, parts: Any) -> list[Any]:
+        """How many parts are those of the accesses before each of nine."""
+        b = self.b
+        number = b.trunc(parts, ir.VectorType(BYTE, 8))
+        number = b.bitcast(_merged(b, number, number, _HALVES), WORD)
+        # Byte k is the sum of bytes 0 to k.
+        sums = b.mul(number, ir.Constant(WORD, 0x0101010101010101))
+        shifts = (ir.Constant(WORD, 8 * k) for k in range(8))
+        found = [b.and_(b.lshr(sums, shift), ir.Constant(WORD, 255)) for shift in shifts]
+        return [ir.Constant(WORD, 0), *found]
+
+    def places_of_crossing(self, crosses: Any) -> list[Any]:
+        """The same where each access has a part, and those that cross into a second line two."""
+        b, seen, found = self.b, 0, []
+        mask = b.zext(b.bitcast(crosses, BYTE), WORD)
+        for k in range(9):
+            more = b.ctpop(b.and_(mask, ir.Constant(WORD, seen)))
+            found.append(b.add(more, ir.Constant(WORD, k)))
+            seen |= 1 << _HALVES.index(k) if k < 8 else 0
+        return found
+
+
+class _Range:
+    """Parts of eight ranges of bytes, each shorter than a line, that start at addresses ``low``."""
+
+    def __init__(self, code: _Eight, low: Any, extent: Any, head: Any, shifts: Any) -> None:
+        b = code.b
+        line_shift, sector_shift = (b.extract_value(shifts, k) for k in (0, 1))
+        one = ir.Constant(WORD, 1)
+        per_line = b.sub(line_shift, sector_shift)
+        last_byte = code.alike(b.sub(b.shl(one, line_shift), one), _SHORTS)
+        sectors_of_line = code.alike(b.sub(b.shl(one, b.shl(one, per_line)), one), _SHORTS)
+        shift = code.alike(sector_shift, _SHORTS)
+        first = b.and_(code.half(low, 0), last_byte)
+        last = b.add(first, extent)
+        self.crosses = b.icmp_unsigned(">", last, last_byte)
+        first, last = b.lshr(first, shift), b.lshr(last, shift)
+        self.beyond = b.sub(last, first)
+        """Sectors but the first."""
+        sectors = b.sub(b.shl(_all(2, _SHORTS), last), b.shl(_all(1, _SHORTS), first))
+        next_ = b.lshr(sectors, code.alike(b.shl(one, per_line), _SHORTS))
+        sectors = b.and_(sectors, sectors_of_line)
+        bit = _all(SECTOR_BIT, _SHORTS)
+        head_sectors = code.half(head, 0)
+        self.lower = [b.add(head_sectors, b.shl(s, bit)) for s in (sectors, next_)]
+        line = code.half(b.lshr(low, splat(b, line_shift, _EIGHT)), 0)
+        line = b.add(code.half(head, 1), line)
+        self.upper = [line, b.add(line, _all(1, _SHORTS))]
+
 
 @intrinsic
-def like_before(_context: Any, records: Any, at: Any, made: Any, kept: Any) -> Any:  # noqa: ARG001
-    """Whether ``records[at:]`` are of those eight instructions and have the strides whose forms
-    :func:`keep_forms` has put to ``made[kept:]``."""
+def match_eight(_context: Any, records: Any, at: Any, made: Any, kept: Any) -> Any:  # noqa: ARG001
+    """Whether ``records[at:]`` are eight accesses that all have the forms that :func:`keep_forms`
+    has put to ``made[kept:]``: UNLIKE, ONE_EACH, SEVERAL, or 0 where one has not its form."""
 
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        memory = _Memory(target, b, signature, arguments)
-        same = b.icmp_signed("==", memory.records()[2], memory.at(2, memory.kept(3, HOW)))
-        return b.icmp_unsigned("==", b.bitcast(same, BYTE), ir.Constant(BYTE, 255))
+        code = _Eight(target, b, signature, arguments)
+        base, upper, how, who = code.records()
+        start, low = code.kept(1), code.kept(5)
 
-    return types.boolean(records, types.int64, made, types.int64), generate
+        def no_bits(vector: Any) -> Any:
+            found = b.icmp_signed("!=", vector, _all(0))
+            return b.icmp_unsigned("==", b.bitcast(found, BYTE), ir.Constant(BYTE, 0))
+
+        # Lane 16's address from lane 0's; lanes; and the array.
+        other = b.sub(b.sub(upper, base), code.kept(2))
+        other = b.or_(other, b.xor(who, code.kept(4)))
+        away = b.lshr(b.xor(b.add(base, low), start), _all(WINDOW_SHIFT))
+        single = no_bits(b.and_(start, _all(TWO)))
+        found = b.select(single, ir.Constant(WORD, ONE_EACH), ir.Constant(WORD, SEVERAL))
+        found = b.select(no_bits(b.or_(other, away)), found, ir.Constant(WORD, 0))
+        like = no_bits(b.xor(how, code.kept(3)))
+        return b.select(like, found, ir.Constant(WORD, UNLIKE))
+
+    return types.int64(records, types.int64, made, types.int64), generate
 
 
 @intrinsic
@@ -157,135 +200,99 @@ def keep_forms(
     _context: Any,
     records: Any,
     at: Any,  # noqa: ARG001
-    forms: Any,
     made: Any,
     kept: Any,  # noqa: ARG001
+    forms: Any,
 ) -> Any:
     """Put columns of the forms of ``records[at:]``'s eight instructions to ``made[kept:]``."""
 
     def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        memory = _Memory(target, b, signature, arguments)
+        code = _Eight(target, b, signature, arguments)
         place, rows = _FIELDS["site"][1], []
         for k in range(8):
-            site = b.zext(memory.at(0, memory.record(k, place), SHORT), WORD)
-            size = ir.Constant(WORD, signature.args[2].dtype.size)
-            rows.append(memory.at(2, b.mul(site, size)))
+            site = b.zext(code.at(0, code.record(k, place), SHORT), WORD)
+            size = ir.Constant(WORD, signature.args[4].dtype.size)
+            rows.append(code.at(4, b.mul(site, size)))
         columns = _columns(b, rows)
-        how = memory.records()[2]
+        how = code.records()[2]
         # An access of another stride has not that form.
         columns[3] = b.select(b.icmp_signed("==", columns[2], how), columns[3], _all(0))
         columns[2] = how
         for k, column in enumerate(columns):
-            memory.put(column, 3, memory.kept(4, 8 + 8 * k))
+            code.put(column, 2, code.column(1 + k))
         return target.get_dummy_value()
 
-    return types.void(records, types.int64, forms, made, types.int64), generate
+    return types.void(records, types.int64, made, types.int64, forms), generate
 
 
-@intrinsic
-def lay_eight(
-    _context: Any,
-    records: Any,
-    at: Any,  # noqa: ARG001
-    made: Any,
-    kept: Any,  # noqa: ARG001
-    shifts: Any,
-) -> Any:
-    """Work out the parts of eight accesses from ``records[at:]`` on by forms at ``made[kept:]``,
-    which are of those instructions.
+def _placing(*, several: bool) -> Any:
+    """The function that places eight accesses, each of one range, or ``several`` of two."""
 
-    Byte k of the result is how many parts the k-th has by its instruction's form, 0 if it has not
-    that form; plus 128 if it issues in a burst with the access before, which is not one of these
-    with a form. Its parts are ``made[4 k:]``, the last with LAST unless the next goes on with the
-    burst; what it adds to counts is ``made[ADDENDS + k]``. ``shifts`` are those of an offset to its
-    line and to its sector, and of a part's line and of its sectors.
-    """
+    @intrinsic
+    def place(
+        _context: Any,
+        records: Any,
+        at: Any,  # noqa: ARG001
+        made: Any,
+        kept: Any,  # noqa: ARG001
+        part: Any,
+        n: Any,  # noqa: ARG001
+        shifts: Any,
+    ) -> Any:
+        """Write the parts of ``records[at:]``, eight accesses that all have the forms at
+        ``made[kept:]``, to ``part[n:]``, and count them there; how many parts there are then. The
+        last part of each has LAST unless the next goes on with the burst. ``shifts`` are those of
+        an address to its line and to its sector."""
 
-    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        memory = _Memory(target, b, signature, arguments)
-        base, upper, _, who = memory.records()
-        start, delta, _, mask, low, low2, head, extents = (
-            memory.at(2, memory.kept(3, 8 + 8 * k)) for k in range(8)
-        )
-        array = b.and_(start, _all(-1 << WINDOW_SHIFT))
-        same = b.icmp_signed("==", b.sub(upper, base), delta)
-        same = b.and_(same, b.icmp_signed("==", who, mask))
-        first = b.and_(b.add(base, low), _all(-1 << WINDOW_SHIFT))
-        same = b.and_(same, b.icmp_signed("==", first, array))
-        offset = b.sub(base, array)
-        given = [splat(b, b.extract_value(arguments[4], k), _EIGHT) for k in range(4)]
-        one = _Range(b, b.add(offset, low), b.and_(extents, _all(0xFFFFFFFF)), head, given)
-        other = _Range(b, b.add(offset, low2), b.lshr(extents, _all(32)), head, given)
-        two = b.icmp_signed("!=", b.and_(start, _all(TWO)), _all(0))
-        parts = b.add(one.parts, b.select(two, other.parts, _all(0)))
-        asked = b.add(one.asked, b.select(two, other.asked, _all(0)))
-        words = [
-            one.part,
-            b.select(one.crosses, one.next, other.part),
-            b.select(one.crosses, other.part, other.next),
-            other.next,
-        ]
-        joins = b.and_(same, b.icmp_signed("!=", b.and_(start, _all(JOINS)), _all(0)))
-        none = ir.Constant(ir.VectorType(ir.IntType(1), 8), [0] * 8)
-        ends = b.not_(_merged(b, joins, none, (1, 2, 3, 4, 5, 6, 7, 8)))
-        for k in range(ROW_WORDS):
-            last = b.and_(b.icmp_signed("==", parts, _all(k + 1)), ends)
-            words[k] = b.or_(words[k], b.zext(last, _EIGHT))
-        joins = b.and_(joins, b.not_(_merged(b, none, same, (0, 8, 9, 10, 11, 12, 13, 14))))
-        for k, row in enumerate(_rows_of_four(b, words)):
-            memory.put(row, 2, 64 * k)
-        adds = b.add(b.add(b.shl(asked, _all(SECTORS_BIT)), b.shl(parts, _all(PARTS_BIT))), _all(1))
-        memory.put(adds, 2, 8 * ADDENDS)
-        found = b.or_(parts, b.select(joins, _all(1 << 7), _all(0)))
-        found = b.select(same, found, _all(0))
-        return b.bitcast(b.trunc(found, ir.VectorType(BYTE, 8)), WORD)
+        def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+            code = _Eight(target, b, signature, arguments)
+            base, start, head, extents = code.records()[0], code.kept(1), code.kept(7), code.kept(8)
 
-    return types.uint64(records, types.int64, made, types.int64, shifts), generate
+            def shorts(value: int) -> Any:
+                return _all(value, _SHORTS)
 
+            def ranged(column: int, half: int) -> _Range:
+                low = b.add(base, code.kept(column))
+                return _Range(code, low, code.half(extents, half), head, arguments[6])
 
-@intrinsic
-def place_eight(
-    _context: Any,
-    made: Any,
-    kept: Any,  # noqa: ARG001
-    part: Any,
-    n: Any,  # noqa: ARG001
-    eight: Any,  # noqa: ARG001
-) -> Any:
-    """Copy the parts of eight accesses that all have their forms to ``part[n:]`` and count them at
-    ``made[kept:]``; how many parts there are then. ``eight`` is what :func:`lay_eight` returned."""
-    shape = ir.VectorType(WORD, ROW_WORDS)
+            flags, one = code.half(start, 0), ranged(5, 0)
+            joins = b.and_(flags, shorts(JOINS))
+            following = (_HALVES.index(k + 1) if k < 7 else 8 for k in _HALVES)
+            ends = b.xor(_merged(b, joins, shorts(0), tuple(following)), shorts(1))
+            parts = b.select(one.crosses, shorts(2), shorts(1))
+            asked = b.add(one.beyond, shorts(1))
+            lower, upper = one.lower, one.upper
+            if several:
+                other = ranged(6, 1)
+                two = b.icmp_signed("!=", b.and_(flags, shorts(TWO)), shorts(0))
+                more = b.select(other.crosses, shorts(2), shorts(1))
+                parts = b.add(parts, b.select(two, more, shorts(0)))
+                asked = b.add(asked, b.select(two, b.add(other.beyond, shorts(1)), shorts(0)))
 
-    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        memory = _Memory(target, b, signature, arguments)
+                def laid(a: list[Any], c: list[Any]) -> list[Any]:
+                    second = b.select(one.crosses, a[1], c[0])
+                    return [a[0], second, b.select(one.crosses, c[0], c[1]), c[1]]
 
-        def number(value: int) -> Any:
-            return ir.Constant(WORD, value)
+                lower, upper = laid(one.lower, other.lower), laid(one.upper, other.upper)
+            for k, word in enumerate(lower):
+                last = b.icmp_signed("==", parts, shorts(k + 1))
+                lower[k] = b.or_(word, b.select(last, ends, shorts(0)))
+            words = [code.words(*halves) for halves in zip(lower, upper, strict=True)]
+            places = code.places_of(parts) if several else code.places_of_crossing(one.crosses)
+            for k, before in enumerate(places[:8]):
+                to = b.add(arguments[5], before)
+                for i in range(0, len(words), 2):
+                    row = _merged(b, words[i], words[i + 1], (k, 8 + k))
+                    code.store(row, code.place(4, b.add(to, ir.Constant(WORD, i)), row.type))
+            adds = b.add(b.shl(asked, shorts(SECTORS_BIT)), shorts(1))
+            adds = code.words(adds, b.shl(parts, shorts(PARTS_BIT - 32)))
+            code.put(b.add(code.kept(0), adds), 2, code.column(0))
+            return b.add(arguments[5], places[8])
 
-        parts = b.and_(arguments[4], number(0x0F0F0F0F0F0F0F0F))
-        # Byte k is the sum of bytes 0 to k.
-        sums = b.mul(parts, number(0x0101010101010101))
-        at = arguments[3]
-        for k in range(8):
-            memory.put(memory.at(0, 8 * ROW_WORDS * k, shape), 2, b.shl(at, number(3)))
-            sum_ = b.and_(b.lshr(sums, number(8 * k)), number(255))
-            at = b.add(arguments[3], sum_)
-        counts = memory.kept(1, COUNTS)
-        memory.put(b.add(memory.at(0, counts), memory.at(0, 8 * ADDENDS)), 0, counts)
-        return at
+        given = types.int64, made, types.int64, part, types.int64
+        return types.int64(records, *given, shifts), generate
 
-    return types.int64(made, types.int64, part, types.int64, types.uint64), generate
+    return place
 
 
-@intrinsic
-def place_one(_context: Any, made: Any, k: Any, part: Any, to: Any) -> Any:  # noqa: ARG001
-    """Copy the parts of the ``k``-th access to ``part[to:]``."""
-    shape = ir.VectorType(WORD, ROW_WORDS)
-
-    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        memory = _Memory(target, b, signature, arguments)
-        bytes_ = [b.shl(arguments[n], ir.Constant(WORD, s)) for n, s in ((1, 5), (3, 3))]
-        memory.put(memory.at(0, bytes_[0], shape), 2, bytes_[1])
-        return target.get_dummy_value()
-
-    return types.void(made, types.int64, part, types.int64), generate
+place_single, place_several = _placing(several=False), _placing(several=True)

@@ -11,27 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.cache import Int, aligned
 from placewise.memory.simulate.eights import (
-    ADDENDS,
     EIGHTS,
     HOW,
     JOINS,
-    KEPT,
+    ONE_EACH,
     PARTS_BIT,
+    ROOM_WORDS,
     SECTORS_BIT,
-    TAIL,
+    START,
     TWO,
+    UNLIKE,
     WHO,
     WORDS,
     keep_forms,
-    lay_eight,
-    like_before,
-    place_eight,
-    place_one,
+    match_eight,
+    place_several,
+    place_single,
 )
 from placewise.memory.simulate.lanes import apart, bits, highest, inlined, lowest
-from placewise.memory.simulate.parts import LAST, Cut, follows
+from placewise.memory.simulate.parts import LAST, LINE_BIT, SECTOR_BIT, Cut, follows
 
 FORM = np.dtype(
     [
@@ -49,22 +50,25 @@ FORM = np.dtype(
         ("far_head", np.int64),
         ("far_pair", np.int32),
         ("far_width", np.int32),
-        ("spare", np.int64, 4),
+        ("count", np.int64),
+        ("spare", np.int64, 3),
     ]
 )
-"""An access of an instruction. The first eight words are as :func:`eights.lay_eight` takes them:
-the array's first address with flags, lane 16's address from lane 0's, the record's words of site
-and stride and of row and mask (no record has 0), where one or two ranges of bytes start from lane
-0's address on, a part of the array's first line without sectors, bytes from the first to the last
-of each range (the second's from bit 32 on). Then the pair of instruction and array, and how many
-lanes.
+"""An access of an instruction. The first eight words are as :mod:`eights` has them: the array's
+first address with flags, lane 16's address from lane 0's, the record's words of site and stride and
+of row and mask (no record has 0), where one or two ranges of bytes start from lane 0's address on,
+a part of the line of address 0, which there is not, without sectors, bytes from the first to the
+last of each range (the second's from bit 32 on). Then the pair of instruction and array, and how
+many lanes.
 
-At last of accesses whose lanes each have an offset of their own: the array's first address with
-flags, or NO_ARRAY; a part; the pair; bytes of a lane."""
+Then of accesses whose lanes each have an offset of their own: the array's first address with
+flags, or NO_ARRAY; a part; the pair; bytes of a lane. At last what was counted of accesses of the
+form one by one."""
 NO_ARRAY = -1
 MOST_COUNTED = 1 << 18
-"""Accesses after which what is counted with eights is to be added to the counts of pairs."""
-_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
+"""Accesses after which what is counted with forms is to be added to the counts of pairs."""
+PAUSE = 32
+"""Accesses that are taken one by one where one of eight has not its form."""
 
 
 def new_forms(sites: int) -> NDArray[Any]:
@@ -72,6 +76,11 @@ def new_forms(sites: int) -> NDArray[Any]:
     forms = aligned(sites * FORM.itemsize // 8, np.int64).view(FORM)
     forms["far"] = NO_ARRAY
     return forms
+
+
+def new_made() -> NDArray[np.int64]:
+    """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.eights`."""
+    return aligned(ROOM_WORDS, np.int64)
 
 
 @inlined
@@ -87,16 +96,14 @@ def who_of(record: Any) -> Int:
 
 
 @inlined
-def _settle_one(form: Any, pairs: NDArray[Any], made: NDArray[np.int64], at: Int) -> None:
-    """Add the count at ``made[at]`` to the pair's row."""
-    found = made[at]
+def _settle_one(form: Any, pairs: NDArray[Any], found: Int) -> None:
+    """Add what was counted to the pair's row."""
     row = pairs[np.uintp(form.pair)]
     count = found & ((1 << SECTORS_BIT) - 1)
     row.requests += count
     row.lanes += count * form.lanes
     row.sectors += (found >> SECTORS_BIT) & ((1 << (PARTS_BIT - SECTORS_BIT)) - 1)
     row.parts += found >> PARTS_BIT
-    made[at] = 0
 
 
 @apart
@@ -104,26 +111,36 @@ def settle(forms: NDArray[Any], pairs: NDArray[Any], made: NDArray[np.int64], ke
     """Add what was counted with the eight at ``made[kept:]`` to its pairs' rows."""
     for k in range(kept, kept + 8):
         if made[k]:
-            _settle_one(forms[np.uintp(made[k + HOW] & 0xFFFFFFFF)], pairs, made, k)
+            _settle_one(forms[np.uintp(made[k + HOW] & 0xFFFFFFFF)], pairs, made[k])
+            made[k] = 0
 
 
 @apart
 def settle_all(forms: NDArray[Any], pairs: NDArray[Any], made: NDArray[np.int64]) -> None:
-    """The same with all eights."""
+    """The same with all eights and forms."""
     for k in range(EIGHTS):
-        settle(forms, pairs, made, np.int64(KEPT + WORDS * k))
+        settle(forms, pairs, made, np.int64(WORDS * k))
+    for site in range(forms.shape[0]):
+        form = forms[np.uintp(site)]
+        if form.count:
+            _settle_one(form, pairs, form.count)
+            form.count = 0
 
 
 @apart
 def _settle_site(
     site: Int, forms: NDArray[Any], pairs: NDArray[Any], made: NDArray[np.int64]
 ) -> None:
-    """The same for an instruction in all eights."""
+    """The same for an instruction."""
+    form = forms[np.uintp(site)]
+    _settle_one(form, pairs, form.count)
+    form.count = 0
     for k in range(EIGHTS):
-        kept = KEPT + WORDS * k
+        kept = WORDS * k
         for at in range(kept, kept + 8):
             if made[at + HOW] & 0xFFFFFFFF == site:
-                _settle_one(forms[np.uintp(site)], pairs, made, at)
+                _settle_one(form, pairs, made[at])
+                made[at] = 0
 
 
 @apart
@@ -131,13 +148,33 @@ def _tell(site: Int, forms: NDArray[Any], made: NDArray[np.int64]) -> None:
     """Tell all eights an instruction's new form."""
     form = forms[np.uintp(site)]
     for k in range(EIGHTS):
-        kept = KEPT + WORDS * k
+        kept = WORDS * k
         for at in range(kept, kept + 8):
             if made[at + HOW] & 0xFFFFFFFF == site:
-                made[at + 8], made[at + 16] = form.start, form.delta
+                made[at + START], made[at + 16] = form.start, form.delta
                 made[at + WHO] = form.who if form.how == made[at + HOW] else np.int64(0)
                 made[at + 40], made[at + 48] = form.low, form.low2
                 made[at + 56], made[at + 64] = form.head, form.extents
+
+
+@inlined
+def _place_range(
+    low: Int, extent: Int, head: Int, last: Int, part: NDArray[np.int64], n: Int, cut: Cut
+) -> tuple[Int, Int]:
+    """Put the parts of a range of bytes from address ``low`` on to ``part[n:]``, with ``last`` in
+    the last of them. How many parts there are then, and how many sectors they have."""
+    per_line = cut.line_shift - cut.sector_shift
+    first = low & ((np.int64(1) << cut.line_shift) - 1)
+    end = first + extent
+    crosses = end >> cut.line_shift
+    first, end = first >> cut.sector_shift, end >> cut.sector_shift
+    sectors = (np.int64(2) << end) - (np.int64(1) << first)
+    own = sectors & ((np.int64(1) << (np.int64(1) << per_line)) - 1)
+    beyond = sectors >> (np.int64(1) << per_line)
+    head += (low >> cut.line_shift) << LINE_BIT
+    part[np.uintp(n)] = head + (own << SECTOR_BIT) + (last & ~crosses)
+    part[np.uintp(n + 1)] = head + (beyond << SECTOR_BIT) + ((1 << LINE_BIT) + last)
+    return n + 1 + crosses, end - first + 1
 
 
 @inlined
@@ -145,9 +182,7 @@ def take_formed(
     records: Any,
     at: Int,
     stop: Int,
-    laid: Int,
-    eight: Any,
-    kept: Int,
+    single: Int,
     forms: NDArray[Any],
     pairs: NDArray[Any],
     made: NDArray[np.int64],
@@ -155,67 +190,52 @@ def take_formed(
     n: Int,
     begun: Int,
     room: Int,
-    shifts: tuple[int, int, int, int],
-) -> tuple[Int, Int, Int, Any, Int]:
+    cut: Cut,
+) -> tuple[Int, Int, Int]:
     """Add the parts of accesses from ``at`` on, up to the first without a form, to the ``n`` there
-    are, of which the warp's start at ``begun``, while there are no more than ``room``. ``eight`` is
-    what :func:`lay_eight` found from number ``laid`` on by the forms at ``made[kept:]``. The first
-    access not taken, how many parts there are now, and the same again. ``pairs`` are PAIR rows."""
-    while at < stop:
-        k = at - laid
-        if k >= 8:
-            record = records[np.uintp(at)]
-            if forms[np.uintp(record.site)].who != who_of(record) or n > room:
-                break
-            kept = KEPT + WORDS * (np.int64(record.site) & (EIGHTS - 1))
-            if at + 8 > records.shape[0]:
-                eight = _last_eight(records, at, kept, forms, pairs, made, shifts)
-            else:
-                if not like_before(records, at, made, kept):
-                    settle(forms, pairs, made, kept)
-                    keep_forms(records, at, forms, made, kept)
-                eight = lay_eight(records, at, made, kept, shifts)
-            laid, k = at, np.int64(0)
-            some = (eight & _LOW) + _LOW
-            if at + 8 <= stop and some & ~_LOW == ~_LOW:
-                if eight >> 7 & 1 and n > begun:
-                    part[np.uintp(n - 1)] &= ~LAST
-                n = place_eight(made, kept, part, n, eight)
+    are, of which the warp's start at ``begun``, while there are no more than ``room``. Those before
+    number ``single`` are taken one by one. The first access not taken, how many parts there are
+    now, and that number. ``pairs`` are PAIR rows."""
+    shifts = cut.line_shift, cut.sector_shift
+    while at < stop and n <= room:
+        record = records[np.uintp(at)]
+        if at >= single and at + 8 <= stop:
+            kept = np.int64(WORDS) * (np.int64(record.site) & (EIGHTS - 1))
+            found = match_eight(records, at, made, kept)
+            if found == UNLIKE:
+                settle(forms, pairs, made, kept)
+                keep_forms(records, at, made, kept, forms)
+                continue
+            if found:
+                before = n
+                if found == ONE_EACH:
+                    n = place_single(records, at, made, kept, part, n, shifts)
+                else:
+                    n = place_several(records, at, made, kept, part, n, shifts)
+                if made[kept + START] & JOINS and before > begun:
+                    part[np.uintp(before - 1)] &= ~LAST
                 at += 8
                 continue
-        parts = np.int64((eight >> np.uint64(8 * k)) & np.uint64(255))
-        if not parts:
+            single = at + PAUSE
+        form = forms[np.uintp(record.site)]
+        start, low = form.start, record.base + form.low
+        if form.who != who_of(record) or form.how != how_of(record):
             break
-        if parts >> 7 and n > begun:
+        if record.upper - record.base != form.delta or (low ^ start) >> WINDOW_SHIFT:
+            break
+        if start & JOINS and n > begun:
             part[np.uintp(n - 1)] &= ~LAST
-        place_one(made, k, part, n)
-        n += parts & 127
-        made[np.uintp(kept + k)] += made[np.uintp(ADDENDS + k)]
+        before, extent = n, form.extents & 0xFFFFFFFF
+        if start & TWO:
+            n, asked = _place_range(low, extent, form.head, np.int64(0), part, n, cut)
+            low = record.base + form.low2
+            n, more = _place_range(low, form.extents >> 32, form.head, np.int64(LAST), part, n, cut)
+            asked += more
+        else:
+            n, asked = _place_range(low, extent, form.head, np.int64(LAST), part, n, cut)
+        form.count += (asked << SECTORS_BIT) + ((n - before) << PARTS_BIT) + 1
         at += 1
-    return at, n, laid, eight, kept
-
-
-@apart
-def _last_eight(
-    records: Any,
-    at: Int,
-    kept: Int,
-    forms: NDArray[Any],
-    pairs: NDArray[Any],
-    made: NDArray[np.int64],
-    shifts: tuple[int, int, int, int],
-) -> Any:
-    """:func:`lay_eight` of fewer, which have no more behind them."""
-    k = np.int64(TAIL)
-    for i in range(at, records.shape[0]):
-        record = records[np.uintp(i)]
-        made[k], made[k + 1] = record.base, record.upper
-        made[k + 2], made[k + 3] = how_of(record), who_of(record)
-        k += 4
-    made[k:KEPT] = 0
-    settle(forms, pairs, made, kept)
-    keep_forms(made, np.int64(TAIL // 4), forms, made, kept)
-    return lay_eight(made, np.int64(TAIL // 4), made, kept, shifts)
+    return at, n, single
 
 
 @apart
@@ -253,7 +273,8 @@ def _make_form(
     form.start = start | two | (JOINS if joins else 0)
     form.delta = delta
     form.how, form.who = how_of(record), who_of(record)
-    form.low, form.low2, form.head = low, low2, head
+    form.low, form.low2 = low, low2
+    form.head = head - ((start >> cut.line_shift) << LINE_BIT)
     form.extents = (high - low) | ((high2 - low2) << 32)
     form.pair, form.lanes = pair, bits(mask)
 

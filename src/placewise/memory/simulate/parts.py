@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError
 from placewise.execute.layout import WINDOW_SHIFT
-from placewise.memory.simulate.cache import Int, aligned
-from placewise.memory.simulate.eights import ROOM_WORDS
+from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.lanes import (
     apart,
     equal16,
@@ -91,8 +90,6 @@ class Buffer(NamedTuple):
     marks: NDArray[np.int64]
     """(MARKS + 1,) where lines of the present access lie, by the lowest bits of their numbers; the
     last word numbers the accesses."""
-    made: NDArray[np.int64]
-    """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.eights`."""
     place: NDArray[np.int64]
     """(SMs * resident,) where each block of the wave runs
     (:func:`placewise.memory.simulate.seats.seats`)."""
@@ -115,7 +112,6 @@ def new_buffer(blocks: int, parts: int = PARTS_AT_ONCE) -> Buffer:
         np.empty(MOST_PARTS + 16, np.int32),
         np.empty(MOST_PARTS, np.int64),
         np.zeros(MARKS + 1, np.int64),
-        aligned(ROOM_WORDS, np.int64),
         np.zeros(blocks, np.int64),
     )
 

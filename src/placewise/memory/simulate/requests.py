@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from placewise.execute.layout import WINDOW_SHIFT
 from placewise.memory.simulate.added_parts import add_parts, gather_parts
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.eights import JOINS, KEPT
+from placewise.memory.simulate.eights import JOINS
 from placewise.memory.simulate.filtered_reads import join_parts
 from placewise.memory.simulate.forms import (
     MOST_COUNTED,
     new_form,
     new_forms,
+    new_made,
     settle_all,
     take_formed,
     who_of,
@@ -34,7 +35,6 @@ from placewise.memory.simulate.parts import (
     MOST_PARTS,
     OFFSET,
     PAIR_BIT,
-    SECTOR_BIT,
     Buffer,
     Cut,
 )
@@ -100,6 +100,8 @@ class Pairs(NamedTuple):
     """(1,) pairs."""
     forms: NDArray[Any]
     """(sites,) FORM of the last access of each instruction that has one."""
+    made: NDArray[np.int64]
+    """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.eights`."""
 
 
 def new_pairs(sites: int, arrays: int) -> Pairs:
@@ -110,6 +112,7 @@ def new_pairs(sites: int, arrays: int) -> Pairs:
         np.zeros(most, PAIR),
         np.zeros(1, np.int64),
         new_forms(max(1, sites)),
+        new_made(),
     )
 
 
@@ -196,19 +199,18 @@ def collect(
     (:class:`placewise.execute.trace.Taker`). Returns DONE, or why not all was taken; then the same
     records are to come again.
     """
-    part, rows, made = buffer.part, pairs.rows, buffer.made
+    part, rows, made = buffer.part, pairs.rows, pairs.made
     n, n_segment = buffer.used[0], buffer.used[1]
     room = part.shape[0] - MOST_PARTS - MADE_AT_ONCE
     last_seat, last_phase = state[SEAT], state[PHASE]
     first_block = state[FIRST_BLOCK]
     period_mask = np.int64(cut.period - 1) if cut.period & (cut.period - 1) == 0 else np.int64(-1)
-    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
     at, count = state[AT], np.int64(records.shape[0])
     why = np.int64(DONE)
     number = np.int64(0)
     block, place = np.int64(-1), np.int64(0)
     state[LEFT], state[SPREAD_AT] = 0, -1
-    laid, eight, kept, settled = at - 8, np.uint64(0), np.int64(KEPT), at
+    single, settled = at, at
     while at < count:
         if at - settled >= MOST_COUNTED:
             settle_all(pairs.forms, rows, made)
@@ -238,11 +240,11 @@ def collect(
         while at < stop:
             record = records[np.uintp(at)]
             form = pairs.forms[np.uintp(record.site)]
-            if record.row < 0 and (at - laid < 8 or form.who == who_of(record)):
+            if form.who == who_of(record):
                 begun = n
-                at, n, laid, eight, kept = take_formed(
-                    records, at, stop, laid, eight, kept, pairs.forms, rows, made, part, n,
-                    n if fresh else np.int64(0), room, shifts,
+                at, n, single = take_formed(
+                    records, at, stop, single, pairs.forms, rows, made, part, n,
+                    n if fresh else np.int64(0), room, cut,
                 )  # fmt: skip
                 if n != begun:
                     if fresh:
@@ -328,7 +330,6 @@ def collect(
                         record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
                         start, cut,
                     )  # fmt: skip
-                    laid = at - 8
                 if row.cache != CONSTANT:
                     row.sectors += asked
                     row.parts += n - begun
