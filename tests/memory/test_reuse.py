@@ -1,8 +1,10 @@
 """Reuse distances against a brute-force stack, misses against a simulated LRU cache."""
 
+from bisect import bisect_left
 from collections import OrderedDict
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,21 +120,105 @@ def test_misses_equal_an_lru_cache(trace, capacity):
     assert (found.far(capacity) + found.cold).sum() == misses
 
 
+class LastUses:
+    """Blocks' last uses; a reuse distance is the number of those behind the block's own."""
+
+    def __init__(self):
+        self.last, self.order, self.now = {}, [], 0
+
+    def touch(self, block):
+        """Distance, None at first."""
+        distance = None
+        if block in self.last:
+            place = bisect_left(self.order, self.last[block])
+            distance = len(self.order) - 1 - place
+            del self.order[place]
+        self.last[block] = self.now
+        self.order.append(self.now)
+        self.now += 1
+        return distance
+
+
+def _counted(found, tag=0):
+    return found.beyond[tag] - np.append(found.beyond[tag, 1:], 0)
+
+
+def _single(blocks):
+    """Accesses of one lane each to the given blocks of 32 bytes."""
+    n = len(blocks)
+    return ArrayStream(
+        base=32 * np.asarray(blocks, np.int64),
+        stride=np.zeros(n, np.int32),
+        mask=np.ones(n, np.uint32),
+        row=np.full(n, -1, np.int32),
+        offsets=np.zeros((0, 32), np.int32),
+        lane_bytes=np.full(n, 4, np.int32),
+        site=np.zeros(n, np.int32),
+        sm=np.zeros(n, np.int32),
+        tag=np.zeros(n, np.uint8),
+        late=np.zeros(n, np.uint8),
+    )
+
+
 def test_long_streams_renumber_the_time_line():
     rng = np.random.default_rng(1)
     lines = np.concatenate([rng.integers(0, 900, 20_000), np.arange(20_000) % 700])
-    trace = [(int(b) * 32, 0, None, 1, 4, 0, 0, 0) for b in lines]
     found = reuse_histogram(
-        _stream(trace), array_bytes=900 * 32, block_bytes=32, groups=None, limit=900
+        _single(lines), array_bytes=900 * 32, block_bytes=32, groups=None, limit=900
     )
-    # Last use by block; distance = blocks whose last use is later.
-    last, expected = {}, np.zeros(901, int)
-    for time, line in enumerate(lines.tolist()):
-        if line in last:
-            expected[sum(t > last[line] for t in last.values())] += 1
-        last[line] = time
-    counted = found.beyond[0] - np.r_[found.beyond[0, 1:], 0]
-    assert counted.tolist() == expected.tolist()
+    uses, expected = LastUses(), np.zeros(901, int)
+    for line in lines.tolist():
+        distance = uses.touch(line)
+        if distance is not None:
+            expected[distance] += 1
+    assert _counted(found).tolist() == expected.tolist()
+
+
+def test_a_working_set_of_many_blocks():
+    """To and fro, each pass meets each distance once; twice the same way, each is the largest."""
+    n = 70_000
+    up = np.arange(n)
+    found = reuse_histogram(
+        _single(np.concatenate([up, up[::-1], up, up[::-1], up, up])),
+        array_bytes=n * 32, block_bytes=32, groups=None, limit=n,
+    )  # fmt: skip
+    assert _counted(found)[:-1].tolist() == [4] * (n - 1) + [4 + n]
+    assert found.cold[0] == n
+
+
+@pytest.mark.parametrize(("block_bytes", "limit"), [(32, 10_000), (48, 300)])
+def test_caches_side_by_side_with_time_lines_of_their_own(block_bytes, limit):
+    """Single lanes, gathers and dense ranges of three caches, of unlike working sets."""
+    rng = np.random.default_rng(2)
+    trace = []
+    for _ in range(9000):
+        sm = int(rng.integers(3))
+        reach = [2_000, 40_000, 400_000][sm]
+        at, mask = 4 * int(rng.integers(reach // 4)), int(rng.integers(1, 1 << 32))
+        tag, kind = int(rng.integers(TAGS)), rng.integers(3)
+        if kind == 0:
+            trace.append((at, 0, None, 1 << 7, 8, tag, sm, 0))
+        elif kind == 1:
+            offsets = 4 * rng.integers(reach // 4, size=32)
+            trace.append((0, None, offsets.tolist(), mask, 4, tag, sm, 0))
+        else:
+            trace.append((at, 4, None, 0xFFFFFFFF, 4, tag, sm, 0))
+    stream = _stream(trace)
+    found = reuse_histogram(
+        stream, array_bytes=400_200, block_bytes=block_bytes,
+        groups=cache_groups(stream, "sm", 1), limit=limit,
+    )  # fmt: skip
+    expected, cold = np.zeros((TAGS, limit + 1), int), np.zeros(TAGS, int)
+    uses = [LastUses() for _ in range(3)]
+    for access in trace:
+        for block in _blocks(access, block_bytes):
+            distance = uses[access[6]].touch(block)
+            if distance is None:
+                cold[access[5]] += 1
+            else:
+                expected[access[5], min(distance, limit)] += 1
+    assert [_counted(found, t).tolist() for t in range(TAGS)] == expected.tolist()
+    assert found.cold.tolist() == cold.tolist()
 
 
 def test_growth_of_shared_and_private_blocks():
