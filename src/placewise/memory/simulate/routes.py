@@ -12,6 +12,7 @@ from placewise.errors import MachineError
 from placewise.execute.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.filtered_reads import doublings
+from placewise.memory.simulate.generic import OWN_COLUMNS, seen_in
 from placewise.memory.simulate.hierarchy import Hierarchy
 from placewise.memory.simulate.requests import (
     ATOMIC,
@@ -62,9 +63,11 @@ class Routes:
     def table(
         self, sites: Sequence[Site], arrays: Sequence[str], filtered: Mapping[str, int]
     ) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        """(sites, arrays + 1) routes by array number + 1, and whether a serialization condition
-        says what an access takes. ``filtered``: axes of filtered textures."""
-        routes = np.full((max(1, len(sites)), len(arrays) + 1), NOWHERE, np.int16)
+        """(sites, columns) routes by array number + 1, shared and local memory after the arrays,
+        and whether a serialization condition says what an access takes. ``filtered``: axes of
+        filtered textures."""
+        columns = 1 + len(arrays) + len(OWN_COLUMNS)
+        routes = np.full((max(1, len(sites)), columns), NOWHERE, np.int16)
         counted = np.zeros(routes.shape, np.bool_)
         # All that is asked of a site below; thousands of an unrolled loop are alike.
         like: dict[tuple[str, str, str], int] = {}
@@ -76,7 +79,12 @@ class Routes:
             if site.space == "local":
                 # A restored register is read for the last time: as evict-first (PTX ISA, "Cache
                 # Operators": .lu is .cs where the address is global).
-                routes[n, 0] = LOCAL_LAST if ".LU" in site.opcode else LOCAL
+                routes[n, [0, -1]] = LOCAL_LAST if ".LU" in site.opcode else LOCAL
+            elif site.space == "generic":
+                routes[n, -1] = LOCAL
+            for a, _ in enumerate(OWN_COLUMNS, 1 + len(arrays)):
+                of_memory = seen_in(site, a - 1, len(arrays))
+                counted[n, a] = self.banked(of_memory, None) is not None
             for a, array in enumerate((None, *arrays)):
                 counted[n, a] = self.banked(site, array) is not None
                 if array is not None:

@@ -21,6 +21,7 @@ from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import compiled as cp
+from placewise.memory.simulate import generic as ga
 from placewise.memory.simulate import requests as rq
 from placewise.memory.simulate.counts import Closed, wave_counts
 from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
@@ -141,18 +142,23 @@ class MemorySystem:
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
         """Start of a run whose accesses come by :meth:`chunk`."""
-        self.begin_taking(sites, arrays, np.arange(-1, len(arrays), dtype=np.int32))
+        self._begin(sites, arrays, np.arange(-1, len(arrays), dtype=np.int32))
 
     def begin_taking(
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:
         """Start of a run whose accesses are taken by compiled code
         (:class:`placewise.execute.trace.CompiledConsumer`)."""
+        self._begin(sites, arrays, ga.with_own_columns(windows, len(arrays)))
+
+    def _begin(
+        self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
+    ) -> None:
         facts, h = self._facts, self._caches
         self._sites, self._arrays = sites, arrays
         self._routes = routes = Routes(self._machine, h, self._placement)
         sizes = dict(facts.array_bytes)
-        room = [sizes.get(a, UNKNOWN_BYTES) for a in arrays]
+        room = [sizes.get(a, UNKNOWN_BYTES) for a in arrays] + [0] * len(ga.OWN_COLUMNS)
         lines, local_line = array_lines(room, h.line_bytes, routes.period)
         self.array_lines = lines
         self._rules = rq.Sites(
@@ -175,7 +181,7 @@ class MemorySystem:
             -(-facts.local_bytes // 4),
         )
         check_lines(self._cut)
-        self._pairs = rq.new_pairs(len(sites), len(arrays))
+        self._pairs = rq.new_pairs(len(sites), len(room))
         self._patterns = new_patterns(PATTERN_SLOTS)
         self._banked = np.zeros(len(self._pairs.rows))
         self._neighbours = np.zeros(len(self._pairs.rows), np.int64)
@@ -253,8 +259,10 @@ class MemorySystem:
     def _banked_by(self, pair: int) -> Banked | None:
         """What a memory without lines must know of a pair's accesses; None for other memories."""
         row = self._pairs.rows[pair]
-        site, array = self._sites[row["site"]], int(row["array"])
-        memory = self._routes.banked(site, self._arrays[array] if array >= 0 else None)
+        array, arrays = int(row["array"]), len(self._arrays)
+        site = ga.seen_in(self._sites[row["site"]], array, arrays)
+        name = self._arrays[array] if 0 <= array < arrays else None
+        memory = self._routes.banked(site, name)
         return Banked.of(memory, site) if memory is not None else None
 
     def _count_patterns(self) -> None:
@@ -336,13 +344,15 @@ class MemorySystem:
         self._levels.close()
         blocks = self._facts.launch.blocks
         rows = self._pairs.rows
+        self._sites, origin = ga.told_apart(self._sites, self._pairs.number, rows)
         counted, lanes, sectors, lines = (
             self._by_site(rows[name]) for name in ("requests", "lanes", "sectors", "parts")
         )
         traced = max(1, sum(c.blocks for c in self._closed))
         scale = np.full(len(counted), blocks / traced)
         if executions is not None and len(executions):
-            np.divide(executions, counted, out=scale, where=counted > 0)
+            together = np.bincount(origin, counted)[origin]
+            np.divide(executions[origin], together, out=scale, where=together > 0)
         merged = self._by_site(self._neighbours) * self._merging
         banked = np.zeros(len(counted))
         used = int(self._pairs.used[0])
@@ -358,7 +368,7 @@ class MemorySystem:
         def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             return whole_launch(waves, np.array([getattr(w, name) for w in waves]), requests, total)
 
-        writing = (self._rules.kind != rq.LOAD) & (sectors > 0)
+        writing = (self._rules.kind[origin] != rq.LOAD) & (sectors > 0)
         l1, l1_error = whole("l1_hits")
         asked, asked_error = whole("l2_asked")
         l2, l2_error = whole("l2_hits")
@@ -385,7 +395,7 @@ class MemorySystem:
         sites = tuple(
             SiteTraffic(
                 site=site,
-                array=self._array_of(n),
+                array=ga.first_array(site, self._pairs.number[origin[n]], self._arrays),
                 requests=float(total[n]),
                 lanes=float(lanes[n] * scale[n]),
                 sectors=float(sectors[n] * scale[n]),
@@ -422,12 +432,3 @@ class MemorySystem:
             arrived=self._levels.arrived,
             constant_fill=ConstantFill(*fill),
         )
-
-    def _array_of(self, site: int) -> str | None:
-        """The array that an instruction accessed first."""
-        seen = self._pairs.number[site]
-        arrays = np.flatnonzero(seen >= 0)
-        if not len(arrays):
-            return None
-        first = int(arrays[seen[arrays].argmin()])
-        return self._arrays[first - 1] if first else None

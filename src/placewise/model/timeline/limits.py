@@ -47,7 +47,7 @@ def issue_limits(
         else:
             cycles = times * row.busy / per_sm
         pipes.setdefault(name, {})[i.offset] = cycles
-    arrays = {t.site.ptx_line: t for t in run.traffic.sites}
+    arrays = {t.site.ptx_line: t for t in reversed(run.traffic.sites)}
     parts = [_part("issue", issue, code, {})]
     for name, cycles_of in pipes.items():
         shared = arrays if name in NAMES else {}
