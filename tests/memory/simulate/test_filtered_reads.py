@@ -7,7 +7,7 @@ import pytest
 
 from placewise import make_case
 from placewise.advise.counters import predict_counters
-from placewise.kernel.texture import Sampler, TextureArgument
+from placewise.kernel.texture import Sampler, SurfaceArgument, TextureArgument
 
 SIDE, THREADS = 64, 32
 FETCH = "tex2D<float>(image, (t * 7 % 61 + {x}) * 0.75f, (t * 5 % 59 + t / 32) * 0.5f + 1.1f)"
@@ -77,3 +77,24 @@ def test_unfiltered_texels_are_a_record_each():
     )
     found = {m.name: m.value for m in predict_counters(case, "A4000").metrics}
     assert (found[REQUESTS], found[SECTORS], found[DRAM]) == (6, 24, 24)
+
+
+def test_surfaces_have_counters_of_their_own():
+    source = """
+    __global__ void doubled(cudaSurfaceObject_t to, cudaSurfaceObject_t from, int wide) {
+        int x = blockIdx.x * 16 + threadIdx.x, y = threadIdx.y;
+        if (x < wide) surf2Dwrite(2.0f * surf2Dread<float>(from, 4 * x, y), to, 4 * x, y);
+    }
+    """
+    wide, high = 40, 16
+    data = np.ones((high, wide), np.float32)
+    surfaces = {name: SurfaceArgument(name, data.copy(), "2d") for name in ("to", "from")}
+    case = make_case(
+        "doubled", source, {**surfaces, "wide": np.int32(wide)}, block=(16, 16), grid=3
+    )
+    found = {m.name: m.value for m in predict_counters(case, "A4000").metrics}
+    # A warp has two rows of a block; of the last block half of each row.
+    for kind in ("ld", "st"):
+        assert found[f"l1tex__t_requests_pipe_tex_mem_surface_op_{kind}.sum"] == 3 * 8
+        assert found[f"l1tex__t_sectors_pipe_tex_mem_surface_op_{kind}.sum"] == high * wide // 8
+    assert not any("texture" in name for name in found)

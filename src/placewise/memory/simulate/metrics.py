@@ -37,8 +37,14 @@ _L1_OPERATIONS = (
     *(f"lsu_mem_global_op_{op}" for op in ("ld", "st", "atom", "red")),
     *(f"lsu_mem_local_op_{op}" for op in ("ld", "st")),
     "tex_mem_texture",
+    *(f"tex_mem_surface_op_{op}" for op in ("ld", "st")),
 )
-_LOADS = ("lsu_mem_global_op_ld", "lsu_mem_local_op_ld", "tex_mem_texture")
+_LOADS = (
+    "lsu_mem_global_op_ld",
+    "lsu_mem_local_op_ld",
+    "tex_mem_texture",
+    "tex_mem_surface_op_ld",
+)
 ALWAYS_COUNTED = frozenset(
     (
         *(f"l1tex__t_{w}_pipe_{op}.sum" for w in ("requests", "sectors") for op in _L1_OPERATIONS),
@@ -206,7 +212,10 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
             add(_DRAM_READ, sectors(t.dram_sectors))
         if space not in ("global", "local", "texture"):
             continue
-        path = "pipe_tex_mem_texture" if space == "texture" else f"pipe_lsu_mem_{space}_op_{kind}"
+        path = f"pipe_lsu_mem_{space}_op_{kind}"
+        if space == "texture":
+            surface = t.site.opcode.lower().startswith("su")
+            path = f"pipe_tex_mem_surface_op_{kind}" if surface else "pipe_tex_mem_texture"
         add(f"l1tex__t_requests_{path}.sum", Estimate(t.requests, 0.0))
         add(f"l1tex__t_sectors_{path}.sum", sectors(Estimate(t.sectors, 0.0)))
         if kind == "ld":
