@@ -55,23 +55,26 @@ def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
     seats, sms = first.shape[0] - 1, sm_part.shape[0] - 1
     per_sm = seats // sms
     first[:] = 0
-    sm_part[:] = 0
     for s in range(count):
-        first[segment[s, 0] + 1] += 1
+        first[np.uintp(segment[np.uintp(s), 0] + 1)] += 1
     for seat in range(seats):
         first[seat + 1] += first[seat]
         at[seat] = first[seat]
     for s in range(count):
-        seat = segment[s, 0]
-        end = segment[s + 1, 2] if s + 1 < count else parts
-        k = at[seat]
-        at[seat] = k + 1
-        ordered[k, 0] = segment[s, 1]
-        ordered[k, 1] = segment[s, 2]
+        seat = np.uintp(segment[np.uintp(s), 0])
+        end = segment[np.uintp(s + 1), 2] if s + 1 < count else parts
+        k = np.uintp(at[seat])
+        at[seat] += 1
+        ordered[k, 0] = segment[np.uintp(s), 1]
+        ordered[k, 1] = segment[np.uintp(s), 2]
         ordered[k, 2] = end
-        sm_part[seat // per_sm + 1] += end - segment[s, 2]
+    # Seats of an SM follow one another: which SM a segment is of need not be worked out.
+    sm_part[0] = 0
     for sm in range(sms):
-        sm_part[sm + 1] += sm_part[sm]
+        total = sm_part[sm]
+        for k in range(first[sm * per_sm], first[(sm + 1) * per_sm]):
+            total += ordered[np.uintp(k), 2] - ordered[np.uintp(k), 1]
+        sm_part[sm + 1] = total
 
 
 @apart
