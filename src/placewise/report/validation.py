@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from placewise.validate import ModelResult, TableResult
+if TYPE_CHECKING:
+    from placewise.validate import ModelResult, TableResult
 
 VALIDATION_SCHEMA_VERSION = 1
 _SHOWN = 5

@@ -13,9 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError
-
 MAGIC = b"NVR\0"
 _LENGTH = struct.Struct("<I")
 _PACKAGE = "placewise_ncu"
@@ -68,6 +65,8 @@ class ReportedLaunch:
 
 def read_report(data: bytes) -> tuple[ReportedLaunch, ...]:
     """All launches of a report. Raises ValueError where ``data`` is none, or of another format."""
+    from google.protobuf.message import DecodeError
+
     if data[:4] != MAGIC:
         raise ValueError("no report of Nsight Compute: it does not start with NVR")
     messages = _messages()
@@ -125,6 +124,8 @@ def _entries(payload: bytes, count: int) -> Iterator[bytes]:
 
 def _messages() -> dict[str, Any]:
     """The classes of all messages, by name."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
     scalar = descriptor_pb2.FieldDescriptorProto
     file = descriptor_pb2.FileDescriptorProto(
         name=f"{_PACKAGE}.proto", package=_PACKAGE, syntax="proto2"

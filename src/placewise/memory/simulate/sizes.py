@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from placewise.errors import CaseError
-from placewise.memory.miss_curves import miss_curve, misses
 from placewise.memory.simulate.hierarchy import hierarchy
 from placewise.memory.simulate.launch import SimulatedLaunch
 
@@ -33,6 +32,8 @@ def other_sizes(run: SimulatedLaunch) -> tuple[OtherSize, ...]:
     Loads, stores and atomics bring a whole line in, whatever sectors they are of. Raises CaseError
     where the die has no cache or no lines were kept.
     """
+    from placewise.memory.miss_curves import miss_curve, misses
+
     last = hierarchy(run.machine, run.occupancy, 0).last
     lines = run.traffic.arrived
     if last is None or lines is None or not len(lines):
