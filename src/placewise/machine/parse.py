@@ -8,11 +8,11 @@ from functools import cache
 from importlib import resources
 
 from lark import Lark, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from platformdirs import user_cache_path
 
 from placewise.errors import MachineError
 from placewise.machine.build import build_specification
 from placewise.machine.located import located, nearest
+from placewise.machine.parse_tables import kept_tables
 from placewise.machine.tree import Position, Specification
 
 _SPECIALS = ("UNKNOWN", "NOT_APPLICABLE", "OMITTED")
@@ -139,19 +139,8 @@ def _parser() -> Lark:
         parser="lalr",
         propagate_positions=True,
         maybe_placeholders=False,
-        cache=_table_cache() or False,
+        cache=kept_tables("msl-tables"),
     )
-
-
-def _table_cache() -> str | None:
-    """File that keeps the parse tables, whose making takes ten times as long as a machine file's
-    parsing; Lark makes them anew when the grammar changes. None where no file can be kept."""
-    folder = user_cache_path("placewise")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return str(folder / "msl-tables")
 
 
 def _readable_error(error: UnexpectedInput, text: str, filename: str) -> MachineError:

@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 
 from placewise.execute.check import layout as at
 from placewise.execute.check.describe import fault_finding, findings_of
-from placewise.execute.check.entry import (
-    address_of,
-    check_access,
-    check_arrival,
-    check_fault,
-    check_resume,
-    check_sync,
-    leave_all,
-)
 from placewise.execute.check.expected import reach
 from placewise.execute.check.finding import Finding, together
 from placewise.execute.check.state import LaunchState, flags_of
@@ -101,6 +92,9 @@ class LaunchCheck:
 
     def attach(self, context: NDArray[np.int64]) -> None:
         """Have the worker with this context ask the checker."""
+        # Here, as machine code is loaded with it, and most commands check nothing.
+        from placewise.execute.check import entry
+
         scene = self.scene
         self.residents = max(1, int(context[Slot.RESIDENT_COUNT]))
         self.memory = LaunchState(
@@ -114,13 +108,13 @@ class LaunchCheck:
         state[at.S_WINDOWS] = context[Slot.WINDOWS]
         state[at.S_STOP] = context.ctypes.data + 8 * Slot.STOP
         for slot, function in (
-            (Slot.CHECK_ACCESS, check_access),
-            (Slot.CHECK_FAULT, check_fault),
-            (Slot.CHECK_SYNC, check_sync),
-            (Slot.CHECK_ARRIVAL, check_arrival),
-            (Slot.CHECK_RESUME, check_resume),
+            (Slot.CHECK_ACCESS, entry.check_access),
+            (Slot.CHECK_FAULT, entry.check_fault),
+            (Slot.CHECK_SYNC, entry.check_sync),
+            (Slot.CHECK_ARRIVAL, entry.check_arrival),
+            (Slot.CHECK_RESUME, entry.check_resume),
         ):
-            context[slot] = address_of(function)
+            context[slot] = entry.address_of(function)
         context[Slot.CHECK_STATE] = self.memory.address
         context[Slot.CHECK_SCRATCH] = self.memory.scratch
 
@@ -130,6 +124,8 @@ class LaunchCheck:
         if memory is None:
             return
         if finished:
+            from placewise.execute.check.entry import leave_all
+
             leave_all(memory.address, self.residents)
         name = scene.kernel.name
         found = findings_of(scene, memory.rows())

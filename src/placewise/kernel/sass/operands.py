@@ -19,6 +19,7 @@ from placewise.kernel.sass.instruction import (
     Operand,
     Register,
 )
+from placewise.machine.parse_tables import kept_tables
 
 _REGISTER = re.compile(r"(UR|R|UP|P|SB|B)(\d+|Z|T)")
 _TWO_ADDRESSES = re.compile(r"(\[[^\]]*\])((?:\[|desc).*)")
@@ -88,7 +89,8 @@ def _by_grammar(text: str) -> Operand:
 
 @cache
 def _grammar() -> Lark:
-    return Lark(Path(__file__).with_name("operand.lark").read_text(encoding="utf-8"), parser="lalr")
+    grammar = Path(__file__).with_name("operand.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", cache=kept_tables("sass-operand-tables"))
 
 
 def _number(text: str) -> int | float:
