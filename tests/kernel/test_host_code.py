@@ -386,3 +386,46 @@ def test_any_text_is_scanned(text):
     for at in range(len(text)):
         one = innermost(found, at)
         assert one is None or one.start <= at < one.end
+
+
+def result(source, flags=()):
+    a = np.arange(32, dtype=np.int32)
+    case = make_case("f", source, {"a": a}, block=32, grid=1, flags=flags)
+    return dict(execute(compile_case(case), case.launch, named_case(case).inputs).outputs)["a"]
+
+
+def test_a_source_that_asks_for_nvcc_has_it():
+    found = result("""
+    #ifndef __NVCC__
+    #define __device__
+    #endif
+    __device__ int doubled(int x) { return 2 * x; }
+    __global__ void f(int *a) { a[threadIdx.x] = doubled(a[threadIdx.x]); }
+    int main() { return 0; }
+    """)
+    assert found.tolist() == list(range(0, 64, 2))
+
+
+def test_a_host_function_under_a_condition_that_does_not_hold():
+    source = """
+    #ifdef __CUDACC_RTC__
+    enum { INT_MAX = 7 };
+    #else
+    #include <limits.h>
+    int main() { return 0; }
+    #endif
+    __global__ void f(int *a) { a[threadIdx.x] = INT_MAX; }
+    """
+    assert result(source).tolist() == [7] * 32
+    assert device_source(source, "f.cu", "f", OPTIONS).text == source
+
+
+def test_functions_that_an_option_makes_the_device_s_are_kept():
+    found = result(
+        """
+    int tripled(int x) { return 3 * x; }
+    __global__ void f(int *a) { a[threadIdx.x] = tripled(a[threadIdx.x]); }
+    """,
+        ["--device-as-default-execution-space"],
+    )
+    assert found.tolist() == list(range(0, 96, 3))

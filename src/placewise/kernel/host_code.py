@@ -17,6 +17,7 @@ from pathlib import Path
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.declarations import Declaration, declarations, innermost, walk
 from placewise.kernel.includes import Include, includes, is_host_only, resolve
+from placewise.kernel.macros import definitions, standing_for
 from placewise.kernel.tokens import tokens
 
 DEVICE_CONSTEXPR = "PWCONSTEX"
@@ -30,12 +31,14 @@ _WHOLE_CUB, _CUB = "cub/cub.cuh", "placewise_cub.h"
 device code can use."""
 IMPLICIT_HEADER = "placewise_implicit.h"
 """Header in ``headers/`` that comes before a source with host code, as nvcc has it."""
+_DEVICE_BY_DEFAULT = "device-as-default-execution-space"
+"""Option by which functions without an execution space are the device's."""
+_NVCC = "__NVCC__"
+"""Macro by which a source asks whether nvcc compiles it; NVRTC does not define it."""
 _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
 """Macros by which host code asks where it is compiled."""
 
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
-_DEFINITION = re.compile(r"\s*#\s*define\s+(\w+)(?:\([^)]*\))?(?P<body>[\s\S]*)")
-_WORD = re.compile(r"\w+")
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
 _INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
@@ -86,9 +89,12 @@ class HostCode:
         self._paths = (*options.include_paths, Path(filename).parent)
         self._main = _File(Path(filename).resolve(), filename, source)
         self._files = _own_files(self._main, self._paths)
-        macros = _macros([f.text for f in self._files], options.defines)
-        self._device_words = _standing_for(_DEVICE, macros)
-        self._kernel_words = _standing_for({"__global__"}, macros)
+        macros = definitions([f.text for f in self._files], options.defines)
+        self._device_words = standing_for(_DEVICE, macros)
+        self._kernel_words = standing_for({"__global__"}, macros)
+        self._asks_for_nvcc = any(
+            t.kind == "directive" and _NVCC in t.text for f in self._files for t in tokens(f.text)
+        )
         self.full_library = False
         self._platform = False
         self._further: list[str] = []
@@ -97,6 +103,12 @@ class HostCode:
         """Headers of others that the compiler refused, and why."""
         for file in self._files:
             file.left_out += self._certain_host_code(file)
+        of_device = any(_DEVICE_BY_DEFAULT in flag for flag in options.flags)
+        self.is_sure_to_be_refused = not of_device and any(
+            d.kind == "function" and "template" not in d.words and self._main.is_unconditional(d)
+            for d in self._main.left_out
+        )
+        """Whether it defines a function for the host, under no condition."""
 
     def device_source(self) -> DeviceSource:
         """The source as it is to be compiled now."""
@@ -106,6 +118,8 @@ class HostCode:
             defines.append((FULL_LIBRARY, "1"))
         if self._platform:
             defines += _PLATFORM
+        if self._asks_for_nvcc:
+            defines.append((_NVCC, "1"))
         left_out = sorted(self._main.left_out, key=lambda d: d.start)
         names = [
             _qualified(d)
@@ -337,6 +351,11 @@ class _File:
                 return found
         return None
 
+    def is_unconditional(self, declaration: Declaration) -> bool:
+        """Whether no ``#if`` is around a declaration."""
+        names = [t.directive for t in tokens(self.text) if t.end <= declaration.start]
+        return sum(name.startswith("if") for name in names) == names.count("endif")
+
     def drop(self, declaration: Declaration) -> bool:
         if declaration in self.left_out:
             return False
@@ -416,24 +435,3 @@ def _own_files(main: _File, paths: tuple[Path, ...]) -> list[_File]:
             if not any(f.name == include.name for f in found):
                 found.append(_File(path, include.name, path.read_text(errors="replace")))
     return found
-
-
-def _macros(
-    texts: list[str], defines: tuple[tuple[str, str], ...]
-) -> list[tuple[str, frozenset[str]]]:
-    """Every definition of a macro: its name and the words of its body."""
-    found = [(name, frozenset(_WORD.findall(body))) for name, body in defines]
-    for text in texts:
-        for token in tokens(text):
-            match = _DEFINITION.match(token.text) if token.directive == "define" else None
-            if match:
-                found.append((match[1], frozenset(_WORD.findall(match["body"]))))
-    return found
-
-
-def _standing_for(words: Iterable[str], macros: list[tuple[str, frozenset[str]]]) -> frozenset[str]:
-    """``words`` with all macros that lead to one of them."""
-    found = set(words)
-    while new := {name for name, body in macros if body & found} - found:
-        found |= new
-    return frozenset(found)

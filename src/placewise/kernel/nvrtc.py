@@ -164,22 +164,22 @@ def _compile_device_code(
     source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
 ) -> tuple[DeviceSource, tuple[Compilation, tuple[str, ...]] | None]:
     """What was compiled in place of ``source``, and what came out, as of :func:`_compile`."""
-    device = DeviceSource(source)
-    search = shown = None
+    search = HostCode(source, filename, kernels, options)
+    untouched = not search.is_sure_to_be_refused
+    device = DeviceSource(source) if untouched else search.device_source()
+    shown = None
     while True:
         try:
             module = _compile(device, filename, options, kernels)
             break
         except _RefusedError as error:
-            first = search is None
-            search = search or HostCode(source, filename, kernels, options)
             if shown is None or not search.full_library:
                 # What the full library adds in vain is no news to the user.
                 shown = error
-            if not search.leave_out(error.errors) and not first:
+            if not search.leave_out(error.errors) and not untouched:
                 shown.hint = shown.hint or search.hint(shown.errors)
                 raise shown from None
-            device = search.device_source()
+            untouched, device = False, search.device_source()
     for kernel in kernels:
         _device_sources[source, filename, kernel, options] = device
     while len(_device_sources) > _REMEMBERED:
