@@ -129,6 +129,22 @@ construct(
     order=zeros(N, np.int32), a=small(),
 )  # fmt: skip
 construct(
+    "atomics_of_halves",
+    """#include <cuda_fp16.h>
+    extern "C" __global__ void k(__half2* sums, float* out, const int* a) {
+        __shared__ __half2 tile[32];
+        int t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+        if (t < 32) tile[t] = __float2half2_rn(t);
+        __syncthreads();
+        __half2* to = a[i] & 1 ? &sums[a[i] % 8] : &tile[a[i] % 8];
+        atomicAdd(to, __floats2half2_rn(a[i] % 5, 1.0f));
+        __half2 before = atomicAdd(t & 1 ? &tile[t / 2 % 16 + 16] : &sums[8 + i], *(__half2*)&a[i]);
+        __syncthreads();
+        out[i] = __low2float(before) + __high2float(tile[t % 16]);
+    }""",
+    sums=zeros(2 * (8 + N), np.float16), out=zeros(), a=small(below=60),
+)  # fmt: skip
+construct(
     "compare_and_swap_16",
     """extern "C" __global__ void k(unsigned short* out, const unsigned short* a) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from placewise.execute.builder import int_type
 from placewise.execute.ir import Node
+from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
 from placewise.execute.lower_sass.context import Context, is_predicate, is_sink
 from placewise.execute.lower_sass.memory import place, write_loaded
 from placewise.kernel.sass import Instruction, Operand
@@ -18,6 +19,9 @@ _SPACE = {
     "ATOM": "generic",
 }
 _OPERATIONS = ("ADD", "MIN", "MAX", "AND", "OR", "XOR", "EXCH", "CAS", "INC", "DEC")
+_QUERIED = {"S": "shared", "L": "local"}
+_HALVES = {"F16x2": "_f16x2", "BF16_V2": "_bf16x2"}
+"""Sums of two halves, as the IR's operation is called."""
 _HINTS = ("E", "SYS", "CTA", "GPU", "SM", "VC", "STRONG", "MMIO", "EF", "EL", "NA", "RN", "FTZ")
 """Scope and caching, and the rounding that all floating-point sums have; sums of singles in
 memory keep subnormals whatever .FTZ says only on the host, a difference below 2**-126."""
@@ -35,9 +39,9 @@ def _operation(c: Context) -> tuple[str, int]:
         c.refuse("the operation is not known")
     bits = 64 if kind in ("F64", "S64", "U64", "64") else 32
     if kind is not None and kind[0] in "FB":
-        if name != "ADD" or kind not in ("F32", "F64"):
+        if name != "ADD":
             c.refuse("atomics of this type")
-        return "fadd", bits
+        return "fadd" + _HALVES.get(kind, ""), bits
     if name in ("MIN", "MAX"):
         return ("s" if kind is not None and kind[0] == "S" else "u") + name.lower(), bits
     return name.lower(), bits
@@ -88,14 +92,40 @@ def atomic(c: Context, i: Instruction) -> None:
         return
     operation, bits = _operation(c)
     operands = list(i.operands)
-    if is_predicate(operands[0]):
-        out = operands.pop(0)
-        if not is_sink(out):
-            c.unsupported(i, "with a predicate result")
+    done = operands.pop(0) if is_predicate(operands[0]) else None
     target, where, *sources = operands
     values = [_value(c, s, bits) for s in sources]
+    if done is None or is_sink(done):
+        old = _emit(c, i, where, values, operation, bits, used=not is_sink(target))
+        write_loaded(c, target, [old], signed=False)
+        return
+    if not operation.endswith(tuple(_HALVES.values())):
+        c.unsupported(i, "with a predicate result")
+    # Other memories have no sums of halves: the code that follows makes one there.
+    address, _ = place(c, where, "generic")
+    in_global = c.negate(c.both("or", _leads_to(c, address, "S"), _leads_to(c, address, "L")))
+    before = c.guard
+    c.guard = in_global if before is None else c.both("and", before, in_global)
     old = _emit(c, i, where, values, operation, bits, used=not is_sink(target))
     write_loaded(c, target, [old], signed=False)
+    c.guard = before
+    c.write_predicate(done, in_global)
+
+
+def query_space(c: Context, i: Instruction) -> None:
+    """QSPC: whether a generic address leads to shared (S) or local memory (L)."""
+    c.without_effect("E")
+    memory = c.one_of(*_QUERIED)
+    done, _, where = i.operands
+    if memory is None:
+        c.unsupported(i)
+    address, _ = place(c, where, "generic")
+    c.write_predicate(done, _leads_to(c, address, memory))
+
+
+def _leads_to(c: Context, address: Node, memory: str) -> Node:
+    window = c.both("lshr", address, c.b.const("i64", WINDOW_SHIFT))
+    return c.b.icmp("eq", window, c.b.const("i64", WINDOW_OF_SPACE[_QUERIED[memory]]))
 
 
 def update(c: Context, where: Operand, operation: str, value: Node) -> Node:

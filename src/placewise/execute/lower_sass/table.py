@@ -113,6 +113,7 @@ _OTHER: dict[str, Handler] = {
     "RED": atomics.reduction,
     "REDG": atomics.reduction,
     "ATOM": atomics.atomic,
+    "QSPC": atomics.query_space,
     "ATOMG": atomics.atomic,
     "ATOMS": atomics.atomic,
     "SYNCS": mbarrier.syncs,
