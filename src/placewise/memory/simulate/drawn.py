@@ -16,7 +16,8 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import GOLDEN, Int, Shape, mixed_set
-from placewise.memory.simulate.lanes import PACKS, apart
+from placewise.memory.simulate.lanes import apart
+from placewise.memory.simulate.packing import MOVES, PACKS, moved4
 from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat, veil
 from placewise.memory.simulate.victims import drawn_bits, drawn_way
@@ -54,6 +55,25 @@ class _Batch(Code):
 
 
 @intrinsic
+def note_near(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
+    """Fill NEAR of the eight parts from ``at`` on; of how many the last of the same set is near."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Batch(target, builder, signature, arguments)
+        at = arguments[1]
+        far = ir.Constant(_SHORTS, [FAR] * EIGHT)
+        own, near = code.load(code.word(0, at, FIRST, _SHORTS)), far
+        for n in range(EIGHT - 1, 0, -1):
+            same = builder.icmp_signed("==", code.load(code.word(0, at, FIRST - n, _SHORTS)), own)
+            near = builder.select(same, ir.Constant(_SHORTS, [n] * EIGHT), near)
+        code.store(near, code.word(0, at, NEAR, _SHORTS))
+        some = builder.bitcast(builder.icmp_signed("!=", near, far), BYTE)
+        return builder.zext(builder.ctpop(some), WORD)
+
+    return types.int64(batch, types.int64), generate
+
+
+@intrinsic
 def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
     """How many of the eight parts from ``at`` on can be looked up at once: those before the first
     whose set is that of one of them."""
@@ -67,6 +87,21 @@ def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
         return builder.cttz(close, ir.Constant(ir.IntType(1), 1))
 
     return types.int64(batch, types.int64), generate
+
+
+def _ways_of(code: Code, place: Any, line: Any) -> Any:
+    """The ways of the set at a place that hold a line, one bit each."""
+    b = code.b
+    if PACKS:
+        same = b.icmp_signed("==", code.load(place), splat(b, line, _WAYS))
+        return b.zext(b.bitcast(same, _HALF), SHORT)
+    place = b.bitcast(place, _SHORTS.as_pointer())
+    found = []
+    for n in range(2):
+        ways = code.load(b.gep(place, [ir.Constant(WORD, n)]))
+        same = b.icmp_signed("==", ways, splat(b, line, _SHORTS))
+        found.append(b.zext(b.bitcast(same, BYTE), SHORT))
+    return b.or_(found[0], b.shl(found[1], ir.Constant(SHORT, EIGHT)))
 
 
 def _look_up(lanes: int) -> Any:
@@ -93,9 +128,7 @@ def _look_up(lanes: int) -> Any:
 
             looked = []
             for n in range(lanes):
-                ways = code.load(code.place(0, first(n), _WAYS))
-                same = b.icmp_signed("==", ways, splat(b, line(n), _WAYS))
-                same = b.zext(b.bitcast(same, _HALF), SHORT)
+                same = _ways_of(code, code.place(0, first(n), _WAYS), line(n))
                 looked.append(b.or_(same, code.load(code.word(3, at, DRAWN + n))))
             kind = ir.IntType(signature.args[1].dtype.bitwidth)
             for n, same in enumerate(looked):
@@ -167,6 +200,48 @@ def pass_on8(
     return word(part, word, batch, word, word, to, word, word), generate
 
 
+@intrinsic
+def pass_on4(
+    _context: Any,
+    part: Any,
+    at: Any,  # noqa: ARG001
+    batch: Any,
+    several: Any,  # noqa: ARG001
+    to: Any,
+    even: Any,  # noqa: ARG001
+    odd: Any,  # noqa: ARG001
+) -> Any:
+    """The same of four, with AVX2: there is to be room for four at either place."""
+    words, shorts = ir.VectorType(WORD, FOUR), ir.VectorType(SHORT, FOUR)
+
+    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+        code = _Batch(target, b, signature, arguments)
+
+        def all_(value: int) -> Any:
+            return ir.Constant(words, [value] * FOUR)
+
+        def bits(mask: Any) -> Any:
+            return b.zext(b.bitcast(mask, ir.IntType(FOUR)), SHORT)
+
+        at, several = arguments[1], b.trunc(arguments[3], SHORT)
+        part = code.load(code.place(0, at, words))
+        there = b.zext(code.load(code.word(2, at, BEFORE, shorts)), words)
+        rest = b.and_(part, b.not_(b.shl(there, all_(SECTOR_BIT))))
+        none = b.icmp_signed("==", b.and_(rest, all_(SECTORS << SECTOR_BIT)), all_(0))
+        is_odd = b.icmp_signed("<", b.shl(part, all_(WORD.width - 1 - LINE_BIT)), all_(0))
+        is_odd = b.and_(bits(is_odd), b.sub(SHORT(0), several))
+        wanted = b.xor(bits(none), SHORT((1 << FOUR) - 1))
+        totals = []
+        # Where there are no odd ones, what is stored for them is stored over.
+        for mask, place in (b.and_(wanted, is_odd), 6), (b.and_(wanted, b.not_(is_odd)), 5):
+            code.store(moved4(code, rest, mask), code.place(4, arguments[place], words))
+            totals.append(b.zext(b.ctpop(mask), WORD))
+        return b.or_(totals[1], b.shl(totals[0], ir.Constant(WORD, 32)))
+
+    word = types.int64
+    return word(part, word, batch, word, to, word, word), generate
+
+
 @apart
 def lay_out(
     order: NDArray[np.int64],
@@ -195,16 +270,11 @@ def lay_out(
             count += 1
     for k in range(EIGHT):
         batch[np.uintp(FIRST - EIGHT + k)] = -1
-        batch[np.uintp(FIRST + count + k)] = 0
-    close = np.int32(0)
-    for k in range(count):
-        first = batch[np.uintp(FIRST + k)]
-        found = np.int32(FAR)
-        for n in range(EIGHT - 1, 0, -1):
-            found = np.int32(n) if batch[np.uintp(FIRST + k - n)] == first else found
-        batch[np.uintp(NEAR + k)] = found
-        close += np.int32(found != FAR)
-    return count, np.int64(close)
+        batch[np.uintp(FIRST + count + k)] = -2 - k
+    close = np.int64(0)
+    for k in range(0, count, EIGHT):
+        close += note_near(batch, k)
+    return count, close
 
 
 @apart
@@ -252,6 +322,13 @@ def hand_on(
             even += passed & 0xFFFFFFFF
             odd += passed >> 32
     else:
+        if MOVES:
+            while end - begin >= FOUR:
+                other = odd if several else even
+                passed = pass_on4(order, begin, batch, several, to, even, other)
+                even += passed & 0xFFFFFFFF
+                odd += passed >> 32
+                begin += FOUR
         for k in range(begin, end):
             part = order[np.uintp(k)]
             rest = part & ~(np.int64(batch[np.uintp(BEFORE + k)]) << SECTOR_BIT)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.lanes import apart, inlined, lay_apart8
 from placewise.memory.simulate.parts import LINE_BIT, MARKS, SECTOR_BIT, Cut
-from placewise.memory.simulate.rising import lay_apart16, lay_rising
+from placewise.memory.simulate.rising import lay_apart16, lay_rising, lay_rising16
 
 
 @inlined
@@ -33,10 +33,16 @@ def gather_fast(
     few = lanes <= 8 and row + 8 <= offsets.shape[0]
     if few and not lay_apart8(offsets, row, lanes, width, part, n, head, shifts):
         return lanes | (lanes << 32)
-    if row + 32 > offsets.shape[0] or cut.line_shift - cut.sector_shift != 2:
+    if cut.line_shift - cut.sector_shift != 2:
         return np.int64(-1)
-    found = lay_rising(offsets, row, lanes, width, part, n, head, shifts)
-    if found < 0 and 8 < lanes <= 16:
+    if lanes > 16:
+        if row + 32 > offsets.shape[0]:
+            return np.int64(-1)
+        return lay_rising(offsets, row, lanes, width, part, n, head, shifts)
+    if row + 16 > offsets.shape[0]:
+        return np.int64(-1)
+    found = lay_rising16(offsets, row, lanes, width, part, n, head, shifts)
+    if found < 0 and lanes > 8:
         found = lay_apart16(offsets, row, lanes, width, part, n, head, shifts)
     return found
 

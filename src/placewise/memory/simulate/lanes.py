@@ -8,17 +8,11 @@ import numpy as np
 from llvmlite import ir
 from numba import njit
 from numba.core import types
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat, veil
 
 _WORDS = ir.VectorType(SHORT, 16)
-_FEATURES = cpu_target.target_context.codegen().magic_tuple()[2].split(",")
-PACKS, MOVES = "+avx512f" in _FEATURES, "+avx2" in _FEATURES
-"""Whether the processor can put those words of a vector that a mask chooses side by side, and
-whether it can move eight of them to places that another vector says."""
-
 apart = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=False)
 """Compiles a function that others call. It can allocate nothing, so that handing arrays on does not
 count references: that would take longer than all the rest. Unless it says that it is not to be

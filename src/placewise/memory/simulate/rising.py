@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from placewise.memory.simulate.lanes import MOVES, PACKS
+from placewise.memory.simulate.packing import MOVES, PACKS, moved8
 from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code
 
 _LANES, _LONG = ir.VectorType(SHORT, 16), ir.VectorType(WORD, 8)
@@ -54,8 +55,8 @@ class _Lanes(Code):
         return self.call(name, _LANES, [values, mask, _row([0] * 16)])
 
     def _together_by_table(self, values: Any, mask: Any) -> Any:
-        """The same by AVX2: eight at a time, whose new places are looked up; the second eight go
-        behind the first by way of memory."""
+        """The same with AVX2: eight at a time, the second eight behind the first by way of
+        memory."""
         b = self.b
         half = ir.VectorType(SHORT, 8)
         room = cgutils.alloca_once(b, ir.ArrayType(SHORT, 24))
@@ -65,24 +66,10 @@ class _Lanes(Code):
             picks = ir.Constant(half, [first + n for n in range(8)])
             eight = b.shuffle_vector(values, values, picks)
             chosen = b.trunc(b.lshr(bits, bits.type(first)), BYTE)
-            row = b.gep(self._places(), [ir.Constant(SHORT, 0), b.zext(chosen, SHORT)])
-            places = b.zext(b.load(row), half)
-            moved = self.call("llvm.x86.avx2.permd", half, [eight, places])
             to = b.gep(room, [ir.Constant(WORD, 0), at])
-            self.store(moved, b.bitcast(to, half.as_pointer()))
+            self.store(moved8(self, eight, chosen), b.bitcast(to, half.as_pointer()))
             at = b.zext(b.ctpop(chosen), WORD)
         return self.load(b.bitcast(room, _LANES.as_pointer()))
-
-    def _places(self) -> Any:
-        """A table in the module: for each mask of eight the numbers of those in it, and others."""
-        name = "placewise_places_of_masks"
-        found = self.b.module.globals.get(name)
-        if found is None:
-            row = ir.VectorType(BYTE, 8)
-            rows = [sorted(range(8), key=lambda n: not mask >> n & 1) for mask in range(256)]
-            table = ir.Constant(ir.ArrayType(row, 256), [ir.Constant(row, r) for r in rows])
-            found = cgutils.global_constant(self.b, name, table)
-        return found
 
     def write(self, lines: Any, sectors: Any, count: Any, shifts: Any) -> None:
         """Parts of 16 lines and their sectors, of which so many are good, to ``part[to:]``."""
@@ -113,77 +100,87 @@ class _Lanes(Code):
         return b.select(refused, ir.Constant(WORD, -1), found)
 
 
-@intrinsic
-def lay_rising(
-    _context: Any,
-    offsets: Any,
-    row: Any,  # noqa: ARG001
-    lanes: Any,  # noqa: ARG001
-    width: Any,  # noqa: ARG001
-    part: Any,
-    to: Any,  # noqa: ARG001
-    head: Any,  # noqa: ARG001
-    shifts: Any,
-) -> Any:
-    """Write the parts of an access of up to 32 lanes whose offsets are ``offsets[row:]`` (int32) to
-    ``part[to:]``, where there is room for 16, the last with LAST: if no lane's sector is below that
-    of the lane before, there are at most 16 sectors, and each lane starts at a multiple of its
-    width. How many parts, plus 2^32 times how many sectors, or -1 where that is not so.
+def _packed(v: _Lanes, halves: list[Any], masks: list[Any], count: Any) -> Any:
+    """The first 16 of the values in the masks of both halves, one half after the other. ``count``:
+    how many those of the first are."""
+    b = v.b
+    packed = [v.together(x, m) for x, m in zip(halves, masks, strict=True)]
+    if len(packed) == 1:
+        return packed[0]
+    moved_, by = packed[1], v.alike(count, _LANES)
+    for step in (1, 2, 4, 8):
+        further = v.picked(moved_, moved_, [(n - step) % 16 for n in _NUMBERS])
+        taken = b.icmp_signed("!=", b.and_(by, _row([step] * 16)), _row([0] * 16))
+        moved_ = b.select(taken, further, moved_)
+    return b.select(v.below(count), packed[0], moved_)
 
-    Lines have four sectors. ``shifts`` are those of an offset to its line and to its sector, and of
-    a part's line and of its sectors; ``head`` is added to each part.
-    """
 
-    def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
-        v = _Lanes(target, b, signature, arguments)
-        shifts = arguments[7]
-        low, high = v.sixteen(0), v.sixteen(16)
-        active = v.below(arguments[2]), v.below(arguments[2], 16)
-        shift = v.alike(b.extract_value(shifts, 1), _LANES)
-        sectors = b.ashr(low, shift), b.ashr(high, shift)
-        before = (
-            v.picked(sectors[0], sectors[0], (0, *_NUMBERS[:-1])),
-            v.picked(sectors[0], sectors[1], range(15, 31)),
-        )
-        falls = [
-            b.and_(a, b.icmp_signed("<", *p)) for a, *p in zip(active, sectors, before, strict=True)
-        ]
-        odd = [v.uneven(w, a) for w, a in zip((low, high), active, strict=True)]
-        wrong = b.or_(b.or_(*falls), b.or_(*odd))
-        new = [
-            b.and_(a, b.icmp_signed("!=", *p))
-            for a, *p in zip(active, sectors, before, strict=True)
-        ]
-        new[0] = b.or_(new[0], ir.Constant(_MASK, [1] + [0] * 15))
-        counts = [v.count(n) for n in new]
-        asked = b.add(*counts)
-        packed = [v.together(s, n) for s, n in zip(sectors, new, strict=True)]
-        # The upper lanes' sectors behind those of the lower.
-        moved, by = packed[1], v.alike(counts[0], _LANES)
-        for step in (1, 2, 4, 8):
-            further = v.picked(moved, moved, [(n - step) % 16 for n in _NUMBERS])
-            taken = b.icmp_signed("!=", b.and_(by, _row([step] * 16)), _row([0] * 16))
-            moved = b.select(taken, further, moved)
-        all_ = b.select(v.below(counts[0]), packed[0], moved)
-        good = v.below(asked)
-        lines = b.select(good, b.ashr(all_, _row([2] * 16)), _row([-1] * 16))
-        single = b.shl(_row([1] * 16), b.and_(all_, _row([3] * 16)))
-        bits, none = single, _row([-1] * 16)
-        for step in (1, 2, 3):
-            picks = [n + step if n + step < 16 else 16 for n in _NUMBERS]
-            same = b.icmp_signed("==", v.picked(lines, none, picks), lines)
-            more = v.picked(single, single, picks)
-            bits = b.or_(bits, b.select(same, more, _row([0] * 16)))
-        first = v.picked(lines, _row([-2] * 16), (16, *_NUMBERS[:-1]))
-        first = b.and_(good, b.icmp_signed("!=", first, lines))
-        count = v.count(first)
-        v.write(v.together(lines, first), v.together(bits, first), count, shifts)
-        refused = v.any(wrong)
-        refused = b.or_(refused, b.icmp_signed(">", asked, ir.Constant(WORD, 16)))
-        return v.outcome(refused, count, asked)
+def _lay_rising(halves: int) -> Any:
+    """:func:`lay_rising` for so many times 16 lanes."""
 
-    given = (types.int64,) * 3
-    return types.int64(offsets, *given, part, types.int64, types.int64, shifts), generate
+    @intrinsic
+    def some(
+        _context: Any,
+        offsets: Any,
+        row: Any,  # noqa: ARG001
+        lanes: Any,  # noqa: ARG001
+        width: Any,  # noqa: ARG001
+        part: Any,
+        to: Any,  # noqa: ARG001
+        head: Any,  # noqa: ARG001
+        shifts: Any,
+    ) -> Any:
+        def generate(target: Any, b: Any, signature: Any, arguments: Any) -> Any:
+            v = _Lanes(target, b, signature, arguments)
+            firsts = [16 * n for n in range(halves)]
+            words = [v.sixteen(n) for n in firsts]
+            active = [v.below(arguments[2], n) for n in firsts]
+            shift = v.alike(b.extract_value(arguments[7], 1), _LANES)
+            sectors = [b.ashr(w, shift) for w in words]
+            before = [v.picked(sectors[0], sectors[0], (0, *_NUMBERS[:-1]))]
+            if halves == 2:
+                before.append(v.picked(sectors[0], sectors[1], range(15, 31)))
+            wrong, new = [], []
+            for of, mask, now, last in zip(words, active, sectors, before, strict=True):
+                wrong.append(b.and_(mask, b.icmp_signed("<", now, last)))
+                wrong.append(v.uneven(of, mask))
+                new.append(b.and_(mask, b.icmp_signed("!=", now, last)))
+            new[0] = b.or_(new[0], ir.Constant(_MASK, [1] + [0] * 15))
+            counts = [v.count(n) for n in new]
+            asked = functools.reduce(b.add, counts)
+            all_ = _packed(v, sectors, new, counts[0])
+            good = v.below(asked)
+            lines = b.select(good, b.ashr(all_, _row([2] * 16)), _row([-1] * 16))
+            single = b.shl(_row([1] * 16), b.and_(all_, _row([3] * 16)))
+            bits, none = single, _row([-1] * 16)
+            for step in (1, 2, 3):
+                picks = [n + step if n + step < 16 else 16 for n in _NUMBERS]
+                same = b.icmp_signed("==", v.picked(lines, none, picks), lines)
+                more = v.picked(single, single, picks)
+                bits = b.or_(bits, b.select(same, more, _row([0] * 16)))
+            first = v.picked(lines, _row([-2] * 16), (16, *_NUMBERS[:-1]))
+            first = b.and_(good, b.icmp_signed("!=", first, lines))
+            count = v.count(first)
+            v.write(v.together(lines, first), v.together(bits, first), count, arguments[7])
+            refused = v.any(functools.reduce(b.or_, wrong))
+            if halves == 2:
+                refused = b.or_(refused, b.icmp_signed(">", asked, ir.Constant(WORD, 16)))
+            return v.outcome(refused, count, asked)
+
+        given = (types.int64,) * 3
+        return types.int64(offsets, *given, part, types.int64, types.int64, shifts), generate
+
+    return some
+
+
+lay_rising16, lay_rising = _lay_rising(1), _lay_rising(2)
+"""Write the parts of an access of up to 16 lanes, or 32, whose offsets are ``offsets[row:]``
+(int32) to ``part[to:]``, where there is room for 16, the last with LAST: if no lane's sector is
+below that of the lane before, there are at most 16 sectors, and each lane starts at a multiple of
+its width. How many parts, plus 2^32 times how many sectors, or -1 where that is not so.
+
+Lines have four sectors. ``shifts`` are those of an offset to its line and to its sector, and of a
+part's line and of its sectors; ``head`` is added to each part."""
 
 
 @intrinsic
