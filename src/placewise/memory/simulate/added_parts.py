@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.gathers import gather, gather_fast
+from placewise.memory.simulate.eights import JOINS
+from placewise.memory.simulate.gathers import gather, lay_lanes
 from placewise.memory.simulate.lanes import apart, bits, inlined
 from placewise.memory.simulate.parts import (
     LAST,
+    OFFSET,
     SECTOR_BIT,
     SECTORS,
     Buffer,
@@ -51,16 +53,34 @@ def _end_parts(part: NDArray[np.int64], begun: Int, n: Int) -> Int:
 
 
 @inlined
-def gather_parts(
-    record: Any, start: Int, width: Int, head: Int, offsets: Any, buffer: Buffer, n: Int, cut: Cut
-) -> tuple[Int, Int]:
-    """The same of an access whose lanes each have an offset of their own."""
+def add_gather(
+    record: Any,
+    offsets: Any,
+    form: Any,
+    pairs: NDArray[Any],
+    buffer: Buffer,
+    n: Int,
+    begun: Int,
+    cut: Cut,
+) -> Int:
+    """:func:`placewise.memory.simulate.gathers.take_gathers` for one access, whatever its lanes'
+    addresses; how many parts there are then."""
+    part = buffer.part
+    if form.far & JOINS and n > begun:
+        part[np.uintp(n - 1)] &= ~LAST
     lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
-    found = gather_fast(offsets, first, lanes, width, head, buffer.part, n, cut)
-    if found >= 0:
-        return n + (found & 0xFFFFFFFF), found >> 32
-    n, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
-    return n, asked
+    width, head = np.int64(form.far_width), form.far_head
+    found = lay_lanes(offsets, first, lanes, width, head, part, n, cut)
+    end, asked = n + (found & 0xFFFFFFFF), found >> 32
+    if found < 0:
+        start = form.far & ~np.int64(OFFSET)
+        end, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
+    row = pairs[np.uintp(form.far_pair)]
+    row.requests += 1
+    row.lanes += lanes
+    row.sectors += asked
+    row.parts += end - n
+    return end
 
 
 @apart

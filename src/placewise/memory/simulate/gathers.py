@@ -8,13 +8,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
-from placewise.memory.simulate.lanes import apart, inlined, lay_apart8
-from placewise.memory.simulate.parts import LINE_BIT, MARKS, SECTOR_BIT, Cut
+from placewise.memory.simulate.eights import JOINS
+from placewise.memory.simulate.lanes import apart, bits, inlined, lay_apart8
+from placewise.memory.simulate.parts import LAST, LINE_BIT, MARKS, OFFSET, SECTOR_BIT, Cut
 from placewise.memory.simulate.rising import lay_apart16, lay_rising, lay_rising16
 
 
+@apart
+def take_gathers(
+    records: Any,
+    at: Int,
+    stop: Int,
+    offsets: Any,
+    forms: NDArray[Any],
+    pairs: NDArray[Any],
+    part: NDArray[np.int64],
+    n: Int,
+    begun: Int,
+    room: Int,
+    cut: Cut,
+) -> tuple[Int, Int]:
+    """Add the parts of the accesses from ``at`` up to ``stop`` whose lanes each have an offset of
+    their own, up to the first whose form is of another array or that vectors cannot take; the first
+    access not taken, and how many parts there are then. Those before ``begun`` are of another
+    warp. ``pairs`` are PAIR rows."""
+    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
+    beyond = offsets.shape[0] - 8
+    while at < stop:
+        record = records[np.uintp(at)]
+        form = forms[np.uintp(record.site)]
+        first, lanes = np.int64(record.row), bits(np.int64(record.mask))
+        other = (form.far ^ record.base) & ~np.int64(OFFSET)
+        if other or first < 0 or n > room or not lanes:
+            break
+        width, head = np.int64(form.far_width), form.far_head
+        found = lanes | (lanes << 32)
+        few = lanes <= 8 and first <= beyond
+        if not few or lay_apart8(offsets, first, lanes, width, part, n, head, shifts):
+            found = _lay_many_apart(offsets, first, lanes, width, head, part, n, cut)
+            if found < 0:
+                break
+        if form.far & JOINS and n > begun:
+            part[np.uintp(n - 1)] &= ~LAST
+        parts = found & 0xFFFFFFFF
+        n += parts
+        row = pairs[np.uintp(form.far_pair)]
+        row.requests += 1
+        row.lanes += lanes
+        row.sectors += found >> 32
+        row.parts += parts
+        at += 1
+    return at, n
+
+
 @inlined
-def gather_fast(
+def _lay_many(
     offsets: Any,
     row: Int,
     lanes: Int,
@@ -24,27 +72,52 @@ def gather_fast(
     n: Int,
     cut: Cut,
 ) -> Int:
-    """Add the parts of an access of ``lanes`` lanes whose offsets start at ``row``, the last with
-    LAST, if they are few and on lines of their own, as in most gathers of warps that diverge, or
-    rise. How many parts, plus 2^32 times how many sectors; -1 where that is not so."""
-    if offsets.itemsize != 4:
-        return np.int64(-1)
+    """:func:`lay_lanes` where the lanes rise or, 16 at most, are on lines of their own."""
     shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
-    few = lanes <= 8 and row + 8 <= offsets.shape[0]
-    if few and not lay_apart8(offsets, row, lanes, width, part, n, head, shifts):
-        return lanes | (lanes << 32)
-    if cut.line_shift - cut.sector_shift != 2:
+    wide = np.int64(16) if lanes <= 16 else np.int64(32)
+    if cut.line_shift - cut.sector_shift != 2 or row + wide > offsets.shape[0]:
         return np.int64(-1)
     if lanes > 16:
-        if row + 32 > offsets.shape[0]:
-            return np.int64(-1)
         return lay_rising(offsets, row, lanes, width, part, n, head, shifts)
-    if row + 16 > offsets.shape[0]:
-        return np.int64(-1)
     found = lay_rising16(offsets, row, lanes, width, part, n, head, shifts)
     if found < 0 and lanes > 8:
         found = lay_apart16(offsets, row, lanes, width, part, n, head, shifts)
     return found
+
+
+@apart
+def _lay_many_apart(
+    offsets: Any,
+    row: Int,
+    lanes: Int,
+    width: Int,
+    head: Int,
+    part: NDArray[np.int64],
+    n: Int,
+    cut: Cut,
+) -> Int:
+    return _lay_many(offsets, row, lanes, width, head, part, n, cut)
+
+
+@inlined
+def lay_lanes(
+    offsets: Any,
+    row: Int,
+    lanes: Int,
+    width: Int,
+    head: Int,
+    part: NDArray[np.int64],
+    n: Int,
+    cut: Cut,
+) -> Int:
+    """Write the parts of an access of ``lanes`` lanes whose offsets start at ``row``, the last with
+    LAST, if they are few and on lines of their own, as in most gathers of warps that diverge, or
+    rise. How many parts, plus 2^32 times how many sectors; -1 where that is not so."""
+    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
+    few = lanes <= 8 and row + 8 <= offsets.shape[0]
+    if few and not lay_apart8(offsets, row, lanes, width, part, n, head, shifts):
+        return lanes | (lanes << 32)
+    return _lay_many(offsets, row, lanes, width, head, part, n, cut)
 
 
 @apart

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.layout import WINDOW_SHIFT
-from placewise.memory.simulate.added_parts import add_parts, gather_parts
+from placewise.memory.simulate.added_parts import add_gather, add_parts
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.eights import JOINS
 from placewise.memory.simulate.filtered_reads import join_parts
@@ -25,6 +25,7 @@ from placewise.memory.simulate.forms import (
     take_formed,
     who_of,
 )
+from placewise.memory.simulate.gathers import take_gathers
 from placewise.memory.simulate.lanes import apart, bits, inlined, lowest
 from placewise.memory.simulate.parts import (
     ASIDE,
@@ -266,18 +267,17 @@ def collect(
                     fresh = False
                     last_seat, last_phase = seat, phase
                     n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                elif form.far & JOINS:
-                    part[np.uintp(n - 1)] &= ~LAST
-                begun = n
-                n, asked = gather_parts(
-                    record, start, np.int64(form.far_width), form.far_head, offsets, buffer, n, cut
-                )
-                row = rows[np.uintp(form.far_pair)]
-                row.requests += 1
-                row.lanes += bits(mask)
-                row.sectors += asked
-                row.parts += n - begun
-                at += 1
+                    begun = n
+                else:
+                    begun = np.int64(0)
+                before = at
+                if at + 1 < stop and records[np.uintp(at + 1)].row >= 0:
+                    at, n = take_gathers(
+                        records, at, stop, offsets, pairs.forms, rows, part, n, begun, room, cut
+                    )
+                if at == before:
+                    n = add_gather(record, offsets, form, rows, buffer, n, begun, cut)
+                    at += 1
                 continue
             array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
             p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])

@@ -6,14 +6,14 @@ import functools
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.extending import intrinsic
 
 from placewise.memory.simulate.packing import MOVES, PACKS, moved8
-from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code
+from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat
 
 _LANES, _LONG = ir.VectorType(SHORT, 16), ir.VectorType(WORD, 8)
-_MASK = ir.VectorType(ir.IntType(1), 16)
+_EIGHT, _MASK = ir.VectorType(SHORT, 8), ir.VectorType(ir.IntType(1), 16)
 _NUMBERS = tuple(range(16))
 
 
@@ -55,21 +55,45 @@ class _Lanes(Code):
         return self.call(name, _LANES, [values, mask, _row([0] * 16)])
 
     def _together_by_table(self, values: Any, mask: Any) -> Any:
-        """The same with AVX2: eight at a time, the second eight behind the first by way of
-        memory."""
+        """The same with AVX2, eight at a time."""
         b = self.b
-        half = ir.VectorType(SHORT, 8)
-        room = cgutils.alloca_once(b, ir.ArrayType(SHORT, 24))
         bits = b.bitcast(mask, ir.IntType(16))
-        at = ir.Constant(WORD, 0)
-        for first in (0, 8):
-            picks = ir.Constant(half, [first + n for n in range(8)])
-            eight = b.shuffle_vector(values, values, picks)
-            chosen = b.trunc(b.lshr(bits, bits.type(first)), BYTE)
-            to = b.gep(room, [ir.Constant(WORD, 0), at])
-            self.store(moved8(self, eight, chosen), b.bitcast(to, half.as_pointer()))
-            at = b.zext(b.ctpop(chosen), WORD)
-        return self.load(b.bitcast(room, _LANES.as_pointer()))
+        chosen = [b.trunc(b.lshr(bits, bits.type(first)), BYTE) for first in (0, 8)]
+        eights = [moved8(self, v, c) for v, c in zip(self._eights(values), chosen, strict=True)]
+        anything = ir.Constant(_EIGHT, ir.Undefined)
+        count = b.zext(b.ctpop(chosen[0]), SHORT)
+        return self._joined_eights((eights[0], anything), (eights[1], anything), count)
+
+    def joined(self, first: Any, values: Any, count: Any) -> Any:
+        """The ``count`` first of ``first``, then ``values``, as far as there is room."""
+        b = self.b
+        if MOVES and not PACKS:
+            short = b.trunc(count, SHORT)
+            return self._joined_eights(self._eights(first), self._eights(values), short)
+        by = self.alike(count, _LANES)
+        for step in (1, 2, 4, 8):
+            further = self.picked(values, values, [(n - step) % 16 for n in _NUMBERS])
+            taken = b.icmp_signed("!=", b.and_(by, _row([step] * 16)), _row([0] * 16))
+            values = b.select(taken, further, values)
+        return b.select(self.below(count), first, values)
+
+    def _eights(self, values: Any) -> tuple[Any, Any]:
+        b = self.b
+        picks = [ir.Constant(_EIGHT, [first + n for n in range(8)]) for first in (0, 8)]
+        low, high = (b.shuffle_vector(values, values, p) for p in picks)
+        return low, high
+
+    def _joined_eights(self, first: tuple[Any, Any], values: tuple[Any, Any], count: Any) -> Any:
+        """The same with AVX2, of two eights each."""
+        b = self.b
+        numbers, by = ir.Constant(_EIGHT, list(range(8))), splat(b, count, _EIGHT)
+        # Turned within each eight, so that they lie in the right place of one eight or the next.
+        places = b.sub(numbers, by)
+        low, high = (self.call("llvm.x86.avx2.permd", _EIGHT, [v, places]) for v in values)
+        within = b.icmp_signed("<", numbers, by)
+        beyond = b.icmp_signed("<", ir.Constant(_EIGHT, [8 + n for n in range(8)]), by)
+        upper = b.select(beyond, first[1], b.select(within, low, high))
+        return b.shuffle_vector(b.select(within, first[0], low), upper, _row(_NUMBERS))
 
     def write(self, lines: Any, sectors: Any, count: Any, shifts: Any) -> None:
         """Parts of 16 lines and their sectors, of which so many are good, to ``part[to:]``."""
@@ -103,16 +127,8 @@ class _Lanes(Code):
 def _packed(v: _Lanes, halves: list[Any], masks: list[Any], count: Any) -> Any:
     """The first 16 of the values in the masks of both halves, one half after the other. ``count``:
     how many those of the first are."""
-    b = v.b
     packed = [v.together(x, m) for x, m in zip(halves, masks, strict=True)]
-    if len(packed) == 1:
-        return packed[0]
-    moved_, by = packed[1], v.alike(count, _LANES)
-    for step in (1, 2, 4, 8):
-        further = v.picked(moved_, moved_, [(n - step) % 16 for n in _NUMBERS])
-        taken = b.icmp_signed("!=", b.and_(by, _row([step] * 16)), _row([0] * 16))
-        moved_ = b.select(taken, further, moved_)
-    return b.select(v.below(count), packed[0], moved_)
+    return v.joined(*packed, count) if len(packed) == 2 else packed[0]
 
 
 def _lay_rising(halves: int) -> Any:
