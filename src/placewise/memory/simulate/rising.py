@@ -128,7 +128,7 @@ def _packed(v: _Lanes, halves: list[Any], masks: list[Any], count: Any) -> Any:
     """The first 16 of the values in the masks of both halves, one half after the other. ``count``:
     how many those of the first are."""
     packed = [v.together(x, m) for x, m in zip(halves, masks, strict=True)]
-    return v.joined(*packed, count) if len(packed) == 2 else packed[0]
+    return v.joined(packed[0], packed[1], count) if len(packed) == 2 else packed[0]
 
 
 def _lay_rising(halves: int) -> Any:

@@ -61,13 +61,13 @@ def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
         first[seat + 1] += first[seat]
         at[seat] = first[seat]
     for s in range(count):
-        seat = np.uintp(segment[np.uintp(s), 0])
+        of = np.uintp(segment[np.uintp(s), 0])
         end = segment[np.uintp(s + 1), 2] if s + 1 < count else parts
-        k = np.uintp(at[seat])
-        at[seat] += 1
-        ordered[k, 0] = segment[np.uintp(s), 1]
-        ordered[k, 1] = segment[np.uintp(s), 2]
-        ordered[k, 2] = end
+        to = np.uintp(at[of])
+        at[of] += 1
+        ordered[to, 0] = segment[np.uintp(s), 1]
+        ordered[to, 1] = segment[np.uintp(s), 2]
+        ordered[to, 2] = end
     # Seats of an SM follow one another: which SM a segment is of need not be worked out.
     sm_part[0] = 0
     for sm in range(sms):
