@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.eights import JOINS
-from placewise.memory.simulate.lanes import apart, bits, inlined, lay_apart8
+from placewise.memory.simulate.lanes import apart, bits, inlined
 from placewise.memory.simulate.parts import LAST, LINE_BIT, MARKS, OFFSET, SECTOR_BIT, Cut
-from placewise.memory.simulate.rising import lay_apart16, lay_rising, lay_rising16
+from placewise.memory.simulate.rising import lay_apart8, lay_apart16, lay_rising, lay_rising16
 
 
 @apart
@@ -32,7 +32,7 @@ def take_gathers(
     their own, up to the first whose form is of another array or that vectors cannot take; the first
     access not taken, and how many parts there are then. Those before ``begun`` are of another
     warp. ``pairs`` are PAIR rows."""
-    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
+    shifts = cut.line_shift, cut.sector_shift
     beyond = offsets.shape[0] - 8
     while at < stop:
         record = records[np.uintp(at)]
@@ -42,9 +42,10 @@ def take_gathers(
         if other or first < 0 or n > room or not lanes:
             break
         width, head = np.int64(form.far_width), form.far_head
-        found = lanes | (lanes << 32)
-        few = lanes <= 8 and first <= beyond
-        if not few or lay_apart8(offsets, first, lanes, width, part, n, head, shifts):
+        found = np.int64(-1)
+        if lanes <= 8 and first <= beyond:
+            found = lay_apart8(offsets, first, lanes, width, part, n, head, shifts)
+        if found < 0:
             found = _lay_many_apart(offsets, first, lanes, width, head, part, n, cut)
             if found < 0:
                 break
@@ -73,7 +74,7 @@ def _lay_many(
     cut: Cut,
 ) -> Int:
     """:func:`lay_lanes` where the lanes rise or, 16 at most, are on lines of their own."""
-    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
+    shifts = cut.line_shift, cut.sector_shift
     wide = np.int64(16) if lanes <= 16 else np.int64(32)
     if cut.line_shift - cut.sector_shift != 2 or row + wide > offsets.shape[0]:
         return np.int64(-1)
@@ -85,18 +86,8 @@ def _lay_many(
     return found
 
 
-@apart
-def _lay_many_apart(
-    offsets: Any,
-    row: Int,
-    lanes: Int,
-    width: Int,
-    head: Int,
-    part: NDArray[np.int64],
-    n: Int,
-    cut: Cut,
-) -> Int:
-    return _lay_many(offsets, row, lanes, width, head, part, n, cut)
+_lay_many_apart = apart(_lay_many.py_func)
+"""The same, called: what it needs would crowd a loop's own variables out of the registers."""
 
 
 @inlined
@@ -113,11 +104,13 @@ def lay_lanes(
     """Write the parts of an access of ``lanes`` lanes whose offsets start at ``row``, the last with
     LAST, if they are few and on lines of their own, as in most gathers of warps that diverge, or
     rise. How many parts, plus 2^32 times how many sectors; -1 where that is not so."""
-    shifts = cut.line_shift, cut.sector_shift, np.int64(LINE_BIT), np.int64(SECTOR_BIT)
-    few = lanes <= 8 and row + 8 <= offsets.shape[0]
-    if few and not lay_apart8(offsets, row, lanes, width, part, n, head, shifts):
-        return lanes | (lanes << 32)
-    return _lay_many(offsets, row, lanes, width, head, part, n, cut)
+    shifts = cut.line_shift, cut.sector_shift
+    found = np.int64(-1)
+    if lanes <= 8 and row + 8 <= offsets.shape[0]:
+        found = lay_apart8(offsets, row, lanes, width, part, n, head, shifts)
+    if found < 0:
+        found = _lay_many(offsets, row, lanes, width, head, part, n, cut)
+    return found
 
 
 @apart
