@@ -19,6 +19,7 @@ from placewise.memory.simulate.cache import GOLDEN, Int, Shape, mixed_set
 from placewise.memory.simulate.lanes import apart
 from placewise.memory.simulate.packing import MOVES, PACKS, moved4
 from placewise.memory.simulate.parts import ASIDE, LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.plain import ways_of
 from placewise.memory.simulate.vector_code import BYTE, SHORT, WORD, Code, splat, veil
 from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
@@ -89,21 +90,6 @@ def apart_from(_context: Any, batch: Any, at: Any) -> Any:  # noqa: ARG001
     return types.int64(batch, types.int64), generate
 
 
-def _ways_of(code: Code, place: Any, line: Any) -> Any:
-    """The ways of the set at a place that hold a line, one bit each."""
-    b = code.b
-    if PACKS:
-        same = b.icmp_signed("==", code.load(place), splat(b, line, _WAYS))
-        return b.zext(b.bitcast(same, _HALF), SHORT)
-    place = b.bitcast(place, _SHORTS.as_pointer())
-    found = []
-    for n in range(2):
-        ways = code.load(b.gep(place, [ir.Constant(WORD, n)]))
-        same = b.icmp_signed("==", ways, splat(b, line, _SHORTS))
-        found.append(b.zext(b.bitcast(same, BYTE), SHORT))
-    return b.or_(found[0], b.shl(found[1], ir.Constant(SHORT, EIGHT)))
-
-
 def _look_up(lanes: int) -> Any:
     """The function that puts so many parts through an instance."""
 
@@ -128,7 +114,7 @@ def _look_up(lanes: int) -> Any:
 
             looked = []
             for n in range(lanes):
-                same = _ways_of(code, code.place(0, first(n), _WAYS), line(n))
+                same = ways_of(code, code.place(0, first(n), _WAYS), line(n))
                 looked.append(b.or_(same, code.load(code.word(3, at, DRAWN + n))))
             kind = ir.IntType(signature.args[1].dtype.bitwidth)
             for n, same in enumerate(looked):

@@ -32,7 +32,8 @@ from placewise.memory.simulate.lanes import (
     prefetch,
     product,
 )
-from placewise.memory.simulate.vector_code import SHORT, WORD, Code, veil
+from placewise.memory.simulate.packing import PACKS
+from placewise.memory.simulate.vector_code import SHORT, WORD, Code, splat, veil
 from placewise.memory.simulate.victims import drawn_bits, drawn_way
 
 
@@ -57,6 +58,21 @@ def is_plain(g: Shape) -> bool:
     """Whether :func:`access_recent` or :func:`find_drawn` knows a cache of this shape."""
     alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
+
+
+def ways_of(code: Code, place: Any, line: Any) -> Any:
+    """The ways of the set at a place that hold a line, one bit each. Without AVX-512 a mask of
+    sixteen is made from two of eight, as compared; LLVM would pack the vectors first."""
+    b = code.b
+    found = []
+    shape = place.type.pointee
+    width = shape.count if PACKS else shape.count // 2
+    place = b.bitcast(place, ir.VectorType(SHORT, width).as_pointer())
+    for n in range(shape.count // width):
+        ways = code.load(b.gep(place, [ir.Constant(WORD, n)]))
+        same = b.icmp_signed("==", ways, splat(b, line, ways.type))
+        found.append(b.zext(b.bitcast(same, ir.IntType(width)), SHORT))
+    return found[0] if PACKS else b.or_(found[0], b.shl(found[1], SHORT(width)))
 
 
 @intrinsic
@@ -85,8 +101,7 @@ def use_recent(
         places = code.place(0, first, ways), code.place(1, first, kept)
         lines, sectors = (code.load(p) for p in places)
         wanted = code.alike(arguments[3], ways)
-        same = b.bitcast(b.icmp_signed("==", lines, wanted), ir.IntType(16))
-        same = veil(b, b.zext(same, SHORT))
+        same = veil(b, ways_of(code, places[0], b.trunc(arguments[3], SHORT)))
         taken = b.or_(same, b.trunc(arguments[5], SHORT))
         way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), WORD)
         before = b.zext(b.load(code.place(1, b.add(first, way), known)), WORD)
