@@ -18,9 +18,9 @@ TYPES = {"mask": np.uint32, "base": np.int64, "upper": np.int64}
 NAMES = ("site", "block", "warp", "phase", "mask", "array", "base", "upper", "stride", "row")
 
 
-def simulated(records, offsets, width, kind="load"):
+def simulated(records, offsets, width, kind="load", offset=np.int32):
     """Traffic of one warp's accesses, each (mask, base, upper, stride, row), on a machine whose
-    caches hold all of the array."""
+    caches hold all of the array. ``offset``: type of the offsets."""
     columns = {name: [0] * len(records) for name in NAMES}
     for name, values in zip(
         ("mask", "base", "upper", "stride", "row"), zip(*records, strict=True), strict=True
@@ -28,7 +28,7 @@ def simulated(records, offsets, width, kind="load"):
         columns[name] = list(values)
     chunk = TraceChunk(
         **{name: np.array(v, TYPES.get(name, np.int32)) for name, v in columns.items()},
-        offsets=np.array(offsets, np.int32),
+        offsets=np.array(offsets, offset),
     )
     machine = load_machine("A100")
     launch = Launch((1, 1, 1), (32, 1, 1))
@@ -81,8 +81,9 @@ def test_one_form_many_places(width, elements, gap, mask, dense, starts):
 @given(
     st.sampled_from([1, 4, 8, 12]), st.booleans(),
     st.lists(st.lists(st.integers(0, 3000), min_size=1, max_size=32), min_size=2, max_size=20),
+    st.sampled_from([np.int32, np.int64]),
 )  # fmt: skip
-def test_gathers(width, rising, rows):
+def test_gathers(width, rising, rows, offset):
     records, touched, offsets = [], [], []
     for row in rows:
         mine = [width * n for n in (sorted(row) if rising else row)]
@@ -90,7 +91,7 @@ def test_gathers(width, rising, rows):
         offsets += mine
         touched.append(sectors_of(np.array(mine), width))
     # Room behind the last, as the executor has it.
-    judged(simulated(records, offsets + [0] * 32, width), touched)
+    judged(simulated(records, offsets + [0] * 32, width, offset=offset), touched)
 
 
 PLACES = 60

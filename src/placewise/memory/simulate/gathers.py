@@ -33,6 +33,8 @@ def take_gathers(
     access not taken, and how many parts there are then. Those before ``begun`` are of another
     warp. ``pairs`` are PAIR rows."""
     shifts = cut.line_shift, cut.sector_shift
+    if offsets.itemsize != 4:
+        return at, n
     beyond = offsets.shape[0] - 8
     while at < stop:
         record = records[np.uintp(at)]
@@ -106,6 +108,8 @@ def lay_lanes(
     rise. How many parts, plus 2^32 times how many sectors; -1 where that is not so."""
     shifts = cut.line_shift, cut.sector_shift
     found = np.int64(-1)
+    if offsets.itemsize != 4:
+        return found
     if lanes <= 8 and row + 8 <= offsets.shape[0]:
         found = lay_apart8(offsets, row, lanes, width, part, n, head, shifts)
     if found < 0:
