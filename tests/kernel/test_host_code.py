@@ -429,3 +429,50 @@ def test_functions_that_an_option_makes_the_device_s_are_kept():
         ["--device-as-default-execution-space"],
     )
     assert found.tolist() == list(range(0, 96, 3))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        # Each passes the front end and fails in ptxas.
+        "extern __device__ int elsewhere(int);\n"
+        "__global__ void other(int *a) { *a = elsewhere(*a); }",
+        "__global__ void other(int *a) { __shared__ int s[90000]; s[*a] = 1; *a = s[a[1]]; }",
+        '__global__ void other(int *a) { asm volatile("wgmma.fence.sync.aligned;"); }',
+        # This one fails in the front end, and its name stands elsewhere, too.
+        "template <typename T> __global__ void other(T *a) { *a = nothing; }\n"
+        "template __global__ void other<int>(int *);",
+        "__device__ int wrong() { return nothing; }\n"
+        "__global__ void other(int *a) { *a = wrong(); }\n"
+        "__global__ void third(int *a) { *a = wrong() + 1; }",
+    ],
+)
+def test_what_a_kernel_does_not_need_may_be_refused(other):
+    source = f"{other}\n__device__ int one() {{ return 1; }}\n"
+    source += "__global__ void f(int *a) { *a = one(); }\n"
+    case = make_case("f", source, {"a": np.zeros(1, np.int32)}, block=1, grid=1)
+    outputs = execute(compile_case(case), case.launch, named_case(case).inputs).outputs
+    assert dict(outputs)["a"][0] == 1
+    assert "other" in left_out(source, "kernel.cu", "f", OPTIONS)
+    assert "one" not in left_out(source, "kernel.cu", "f", OPTIONS)
+
+
+def test_a_function_of_another_file_is_named():
+    source = """\
+#include <cuda.h>
+__device__ double special(double);
+__global__ void f(double *a) { *a = special(*a); }
+"""
+    with pytest.raises(CompileError, match="'special' is declared but nowhere defined") as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert "include the file" in (caught.value.hint or "")
+
+
+def test_a_texture_reference_is_named():
+    source = """\
+texture<float, 2, cudaReadModeElementType> image;
+__global__ void f(float *a) { *a = tex2D(image, 0, 0); }
+"""
+    with pytest.raises(CompileError) as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert "image is a texture or surface reference" in (caught.value.hint or "")

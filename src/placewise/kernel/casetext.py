@@ -26,7 +26,7 @@ def read_model(path: Path) -> CaseModel:
     if path.suffix == ".json":
         return validated(tuning_document(path), path)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise CaseError(f"not a TOML file: {error}", where=str(path)) from error
     return validated(document, path)

@@ -273,6 +273,7 @@ def _made(
     first: Token, last: Token, kind: str, head: list[Token], parent: Declaration | None
 ) -> Declaration:
     parenthesis = _name_parenthesis(head)
+    at = 0 if parenthesis is None else _name_before(head, parenthesis)
     spelling = ""
     if kind == "class":
         name = next((t.text for t in reversed(head) if t.kind == "word" and t.text != "final"), "")
@@ -280,13 +281,13 @@ def _made(
             colon = [t.text for t in head].index(":")
             name = next((t.text for t in reversed(head[:colon]) if t.kind == "word"), name)
     elif parenthesis is not None:
-        name = head[parenthesis - 1].text
-        spelling = _qualifiers(head[: parenthesis - 1]) + name
+        name = head[at].text
+        spelling = _qualifiers(head[:at]) + name
     else:
         name = next((t.text for t in reversed(head) if t.kind == "word"), "")
     # What has no type before it is a constructor, or a macro that makes anything.
     is_constructor = parent is not None and name == parent.name
-    typed = parenthesis is not None and (parenthesis > 1 or is_constructor)
+    typed = parenthesis is not None and (at > 0 or is_constructor)
     return Declaration(
         start=first.start,
         end=last.end,
@@ -313,10 +314,20 @@ def _qualifiers(head: list[Token]) -> str:
     return found
 
 
+def _name_before(head: list[Token], parenthesis: int) -> int:
+    """Index of what stands before a parenthesis, or before template arguments there."""
+    depth = 0
+    for at in range(parenthesis - 1, 0, -1):
+        depth += {">": 1, "<": -1}.get(head[at].text, 0)
+        if depth == 0:
+            return at - 1 if head[at].text == "<" else at
+    return parenthesis - 1
+
+
 def _name_parenthesis(head: list[Token]) -> int | None:
     """Index of the parenthesis behind a function's name."""
     for i in range(1, len(head)):
-        before = head[i - 1]
+        before = head[_name_before(head, i)]
         if head[i].text != "(" or before.kind != "word" or before.text in _ATTRIBUTES:
             continue
         behind = next((j + 1 for j in range(i, len(head)) if head[j].text == ")"), len(head))

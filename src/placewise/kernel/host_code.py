@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 
 from placewise.kernel.case import CompileOptions
-from placewise.kernel.declarations import Declaration, declarations, innermost, walk
-from placewise.kernel.includes import Include, includes, is_host_only, resolve
+from placewise.kernel.declarations import Declaration, walk
+from placewise.kernel.gnu import has_statement_expressions
+from placewise.kernel.includes import Include, is_host_only, resolve
 from placewise.kernel.macros import definitions, standing_for
+from placewise.kernel.source_file import DEVICE_CONSTEXPR, SourceFile, source_text
 from placewise.kernel.tokens import tokens
 
-DEVICE_CONSTEXPR = "PWCONSTEX"
-"""Macro in place of ``constexpr``, and just as long: the compiler of machine code for CUDA accepts
-unannotated ``constexpr`` functions in constant expressions of a kernel, NVRTC does not."""
 FULL_LIBRARY = "PLACEWISE_FULL_STD"
 """Macro that makes the headers in ``headers/`` include CUDA's own C++ library, all of it."""
 
@@ -35,15 +33,28 @@ _DEVICE_BY_DEFAULT = "device-as-default-execution-space"
 """Option by which functions without an execution space are the device's."""
 _NVCC = "__NVCC__"
 """Macro by which a source asks whether nvcc compiles it; NVRTC does not define it."""
+_LONG = "placewise_long.h"
+"""Header in ``headers/`` with 64-bit integers that are long, as on Linux."""
 _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
 """Macros by which host code asks where it is compiled."""
 
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
+_MISSES = re.compile(r"is undefined|must be a class or namespace|has no member|is not a template")
+_TYPEOF = "typeof"
+_NO_EXPRESSION = "expected an expression"
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
 _INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
 """Types of ``<stdint.h>``, which nearly every header of the host brings with it."""
+_OTHER_LONG = re.compile(r"int(?:_least|_fast)?64_t|u?int(?:ptr|max)_t")
+_ONE_LONG = re.compile(r"(?<!long )\blong\b(?! long)")
+_STD_INTEGERS = re.compile(rf"\bstd::(?:{_INTEGERS.pattern})\b")
 _NAMESPACE = "must be a class or namespace name"
+_WORD = re.compile(r"\w+")
+_REFERENCE = (
+    "texture or surface reference, which CUDA 12 removed: let the kernel take an object instead "
+    "(cudaTextureObject_t, cudaSurfaceObject_t)"
+)
 _HOST_FUNCTION = "without execution space annotations"
 _OF_DEVICE = re.compile(r"device|global|kernel|cuda|cccl|cub_", re.IGNORECASE)
 """Words that may be macros for an execution space, of a header that is not the user's."""
@@ -87,7 +98,7 @@ class HostCode:
             for kernel in kernels
         }
         self._paths = (*options.include_paths, Path(filename).parent)
-        self._main = _File(Path(filename).resolve(), filename, source)
+        self._main = SourceFile(Path(filename).resolve(), filename, source)
         self._files = _own_files(self._main, self._paths)
         macros = definitions([f.text for f in self._files], options.defines)
         self._device_words = standing_for(_DEVICE, macros)
@@ -97,6 +108,7 @@ class HostCode:
         )
         self.full_library = False
         self._platform = False
+        self._without_register = False
         self._further: list[str] = []
         """Headers that come before the source besides the implicit one."""
         self._refused: dict[str, str] = {}
@@ -120,34 +132,51 @@ class HostCode:
             defines += _PLATFORM
         if self._asks_for_nvcc:
             defines.append((_NVCC, "1"))
+        if self._without_register:
+            defines.append(("register", ""))
         left_out = sorted(self._main.left_out, key=lambda d: d.start)
         names = [
             _qualified(d)
             for d in left_out
             if d.kind == "function" and d.name and not any(c in left_out for c in _classes(d))
         ]
-        headers = ((f.name, f.path, f.device_text()) for f in self._files[1:])
+        headers = [(f.name, f.path, f.device_text()) for f in self._files[1:] if changed]
+        for file in self._files:
+            headers += [(name, file.path.parent / name, text) for _, name, text in file.moved]
         return DeviceSource(
             text=self._main.device_text(),
-            headers=tuple(headers) if changed else (),
+            headers=tuple(headers),
             defines=tuple(defines),
             preincludes=(IMPLICIT_HEADER, *self._further),
             left_out=tuple(dict.fromkeys(names)),
         )
 
     def hint(self, errors: Iterable[SourceError]) -> str | None:
-        """What to do where one of ``errors`` misses something that was left out, or may do so."""
+        """What to do where one of ``errors`` misses something that was left out, or may do so, or
+        what NVRTC does not have."""
+        errors = tuple(errors)
         left_out = {d.name: d for f in self._files for d in f.left_out if not d.parent}
         for error in errors:
             match = _UNDEFINED.search(error.text)
             found = left_out.get(match[1]) if match else None
             if found is None:
                 continue
+            if found.words & {"texture", "surface"}:
+                return f"{found.name} is a {_REFERENCE}"
             if found.callable:
                 return f"{found.name} is a host function; mark it __device__"
             if found.kind == "class":
                 return f"{found.name} has members that device code cannot have"
             return f"{found.name} is declared for the host alone"
+        if any(_NO_EXPRESSION in e.text for e in errors) and any(
+            has_statement_expressions(f.text) for f in self._files
+        ):
+            return (
+                "statements in an expression, ({ … }), are an extension of GNU's that NVRTC does "
+                "not have: make them a function"
+            )
+        if not any(_MISSES.search(e.text) for e in errors):
+            return None
         for file, text in self._refused.items():
             names = [i.name for f in self._files for i in f.dropped_includes]
             name = next((n for n in names if _is_among(n, {file})), None)
@@ -169,20 +198,21 @@ class HostCode:
     def leave_out(self, errors: Iterable[SourceError]) -> bool:
         """Leave out what ``errors``, of the compiler on :meth:`device_source`, are about.
 
-        False where none of them is about something that can be left out.
+        Without any, as the compiler's later stages tell no place, what the kernels do not need.
+        False where nothing can be left out.
         """
         errors = tuple(errors)
         # First of all, as what mentions a type that is not known looks like host code.
-        if self._take_integers(errors) or self._take_cub(errors):
+        if self._take_integers(errors) or self._take_cub(errors) or self._take_dialect(errors):
             return True
         left_out = sum(self._leave_out_host_code(e) for e in errors)
         if self._leave_out_headers(errors) or left_out:
             return True
         if self._take_platform(errors) or self._take_full_library(errors):
             return True
-        return sum(self._leave_out_unused(e) for e in errors) > 0
+        return sum(self._leave_out_unused(e) for e in errors) > 0 or self._leave_out_unreachable()
 
-    def _certain_host_code(self, file: _File) -> list[Declaration]:
+    def _certain_host_code(self, file: SourceFile) -> list[Declaration]:
         """Functions of namespace scope that NVRTC is sure to refuse, to save it the rounds."""
         return [
             d
@@ -232,13 +262,13 @@ class HostCode:
             > 0
         )
 
-    def _is_unprovided(self, file: _File, include: Include) -> bool:
+    def _is_unprovided(self, file: SourceFile, include: Include) -> bool:
         return is_host_only(include.name) and not self._resolve(file, include)
 
-    def _is_own(self, file: _File, include: Include) -> bool:
+    def _is_own(self, file: SourceFile, include: Include) -> bool:
         return self._resolve(file, include) in {f.path for f in self._files}
 
-    def _resolve(self, file: _File, include: Include) -> Path | None:
+    def _resolve(self, file: SourceFile, include: Include) -> Path | None:
         return resolve(include, file.path.parent, self._paths)
 
     def _take_platform(self, errors: tuple[SourceError, ...]) -> bool:
@@ -249,7 +279,26 @@ class HostCode:
 
     def _take_integers(self, errors: tuple[SourceError, ...]) -> bool:
         undefined = (m[1] for e in errors if (m := _UNDEFINED.search(e.text)))
-        return any(_INTEGERS.fullmatch(name) for name in undefined) and self._take("stdint.h")
+        if any(_INTEGERS.fullmatch(name) for name in undefined):
+            return self._take("stdint.h")
+        # A header of the host, which brings them, was left out.
+        in_std = any(_NAMESPACE in e.text or _STD.search(e.text) for e in errors)
+        named = in_std and any(_STD_INTEGERS.search(f.text) for f in self._files)
+        return named and self._take("cstdint")
+
+    def _take_dialect(self, errors: tuple[SourceError, ...]) -> bool:
+        """What nvcc has of the host's compiler and C library, and NVRTC otherwise or not at all."""
+        if any('"register"' in e.text for e in errors) and not self._without_register:
+            self._without_register = True
+            return True
+        if any(_TYPEOF in e.text for e in errors) and self._take("placewise_typeof.h"):
+            return True
+        if any(_NO_EXPRESSION in e.text for e in errors):
+            taken = [file.take_gnu(i) for i, file in enumerate(self._files)]
+            if any(taken):
+                return True
+        mixed = any(_OTHER_LONG.search(e.text) and _ONE_LONG.search(e.text) for e in errors)
+        return mixed and self._take(_LONG)
 
     def _take_cub(self, errors: tuple[SourceError, ...]) -> bool:
         dropped = any(i.name == _WHOLE_CUB for f in self._files for i in f.dropped_includes)
@@ -287,11 +336,39 @@ class HostCode:
         inside = sum(t.text == found.name for t in tokens(file.text[found.start : found.end]))
         return mentions <= inside and file.drop(found)
 
-    def _find(self, error: SourceError) -> tuple[_File | None, Declaration | None]:
+    def _leave_out_unreachable(self) -> bool:
+        """Functions that no kernel asked for leads to, by name, and no macro mentions."""
+        named: dict[str, list[tuple[SourceFile, Declaration]]] = {}
+        mentioned = set(self._wanted)
+        for file in self._files:
+            droppable = [d for d in file.declarations if _is_called_by_name(d)]
+            for declaration in droppable:
+                if declaration not in file.left_out:
+                    named.setdefault(declaration.name, []).append((file, declaration))
+            without = [*file.left_out, *droppable]
+            for token in tokens(file.text):
+                inside = any(d.start <= token.start < d.end for d in without)
+                if not inside or token.kind == "directive":
+                    mentioned.update(_WORD.findall(token.text))
+        reached: set[str] = set()
+        while new := (mentioned & named.keys()) - reached:
+            reached |= new
+            for file, declaration in (found for name in new for found in named[name]):
+                mentioned.update(_WORD.findall(file.text[declaration.start : declaration.end]))
+        return (
+            sum(
+                file.drop(declaration)
+                for name in named.keys() - reached
+                for file, declaration in named[name]
+            )
+            > 0
+        )
+
+    def _find(self, error: SourceError) -> tuple[SourceFile | None, Declaration | None]:
         file = self._file(error)
         return file, file.at(error.line, error.column) if file else None
 
-    def _file(self, error: SourceError) -> _File | None:
+    def _file(self, error: SourceError) -> SourceFile | None:
         """The user's file that an error is in."""
         for file in self._files:
             if error.file == file.name or Path(error.file).resolve() == file.path:
@@ -305,91 +382,6 @@ class HostCode:
         return bool(declaration.words & self._device_words)
 
 
-@dataclass(eq=False)
-class _File:
-    path: Path
-    name: str
-    """As errors name it: the main file's name, or what stands in the directive."""
-    text: str
-    left_out: list[Declaration] = field(default_factory=list)
-    annotated: list[Declaration] = field(default_factory=list)
-    dropped_includes: list[Include] = field(default_factory=list)
-
-    @property
-    def changed(self) -> bool:
-        return bool(self.left_out or self.annotated or self.dropped_includes)
-
-    @cached_property
-    def declarations(self) -> tuple[Declaration, ...]:
-        return declarations(self.text)
-
-    @cached_property
-    def includes(self) -> tuple[Include, ...]:
-        return includes(self.text)
-
-    @cached_property
-    def directives(self) -> tuple[tuple[int, int], ...]:
-        """Extents of all directives but ``#include``."""
-        return tuple(
-            (t.start, t.end)
-            for t in tokens(self.text)
-            if t.kind == "directive" and t.directive != "include"
-        )
-
-    def at(self, line: int, column: int | None) -> Declaration | None:
-        """The declaration at a place; without a column, the first one left in the line."""
-        lines = self.text.split("\n")
-        if not 1 <= line <= len(lines):
-            return None
-        start = sum(len(one) + 1 for one in lines[: line - 1])
-        content = lines[line - 1]
-        if column is not None:
-            return innermost(self.declarations, start + min(column, len(content)))
-        for offset in range(start, start + len(content)):
-            found = innermost(self.declarations, offset)
-            if found is not None and found not in self.left_out:
-                return found
-        return None
-
-    def is_unconditional(self, declaration: Declaration) -> bool:
-        """Whether no ``#if`` is around a declaration."""
-        names = [t.directive for t in tokens(self.text) if t.end <= declaration.start]
-        return sum(name.startswith("if") for name in names) == names.count("endif")
-
-    def drop(self, declaration: Declaration) -> bool:
-        if declaration in self.left_out:
-            return False
-        self.left_out.append(declaration)
-        return True
-
-    def annotate(self, declaration: Declaration) -> bool:
-        if declaration in self.annotated:
-            return False
-        self.annotated.append(declaration)
-        return True
-
-    def drop_includes(self, unwanted: list[Include]) -> bool:
-        new = [i for i in unwanted if i not in self.dropped_includes]
-        self.dropped_includes += new
-        return bool(new)
-
-    def device_text(self) -> str:
-        characters = list(self.text)
-        unwanted = [(d.start, d.end) for d in self.left_out]
-        unwanted += [(i.start, i.end) for i in self.dropped_includes]
-        for first, last in unwanted:
-            kept = [d for d in self.directives if first <= d[0] and d[1] <= last]
-            for at in range(first, last):
-                character = self.text[at]
-                # Conditionals and definitions of macros reach beyond the declaration around them.
-                if character != "\n" and not any(start <= at < end for start, end in kept):
-                    characters[at] = " " * len(character.encode())
-        for one in self.annotated:
-            if one.constexpr_at is not None and one not in self.left_out:
-                characters[one.constexpr_at : one.constexpr_at + 9] = DEVICE_CONSTEXPR
-        return "".join(characters)
-
-
 def _classes(declaration: Declaration) -> list[Declaration]:
     """The classes around a member, the outermost first."""
     if declaration.parent is None:
@@ -399,6 +391,16 @@ def _classes(declaration: Declaration) -> list[Declaration]:
 
 def _qualified(declaration: Declaration) -> str:
     return "::".join([*(c.name for c in _classes(declaration)), declaration.spelling])
+
+
+def _is_called_by_name(declaration: Declaration) -> bool:
+    """Whether nothing can call a function but where its name stands."""
+    return (
+        declaration.callable
+        and declaration.name.isidentifier()
+        and not declaration.words & {"operator", "const", "typedef", "using", "constexpr"}
+        and declaration.name not in ("begin", "end", "get")
+    )
 
 
 def _is_among(name: str, unreadable: set[str]) -> bool:
@@ -414,7 +416,7 @@ def _is_among(name: str, unreadable: set[str]) -> bool:
     return False
 
 
-def _own_files(main: _File, paths: tuple[Path, ...]) -> list[_File]:
+def _own_files(main: SourceFile, paths: tuple[Path, ...]) -> list[SourceFile]:
     """The source and the user's files that it includes, directly or not.
 
     The compiler takes changed headers by the name in the directive; where one name stands for two
@@ -433,5 +435,5 @@ def _own_files(main: _File, paths: tuple[Path, ...]) -> list[_File]:
             if by_name.setdefault(include.name, path) != path:
                 return [main]
             if not any(f.name == include.name for f in found):
-                found.append(_File(path, include.name, path.read_text(errors="replace")))
+                found.append(SourceFile(path, include.name, source_text(path)))
     return found

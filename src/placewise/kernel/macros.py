@@ -24,6 +24,12 @@ def definitions(
     return found
 
 
+def body_of(directive: str) -> int | None:
+    """Where the body of a macro begins in the directive that defines it; None for others."""
+    match = _DEFINITION.match(directive)
+    return match.start("body") if match else None
+
+
 def standing_for(words: Iterable[str], macros: list[tuple[str, frozenset[str]]]) -> frozenset[str]:
     """``words`` with all macros that lead to one of them."""
     found = set(words)

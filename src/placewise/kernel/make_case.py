@@ -27,6 +27,7 @@ from placewise.kernel.launch import (
     TextureArgument,
 )
 from placewise.kernel.nvrtc_options import parse_options
+from placewise.kernel.source_file import source_text
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 from placewise.kernel.values import (
     POINTER,
@@ -173,13 +174,16 @@ def read_source(source: str | Path) -> tuple[str, Path | None]:
         return source, None
     path = Path(source)
     try:
-        return path.read_text(encoding="utf-8"), path
+        text = source_text(path)
     except FileNotFoundError:
         raise CaseError(
             "no such file", where=str(path), hint="the source is a file's path or CUDA C++ text"
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise CaseError(f"cannot be read: {error}", where=str(path)) from error
+    if "\0" in text:
+        raise CaseError("is not text", where=str(path), hint="the source is CUDA C++ or PTX")
+    return text, path
 
 
 def _arguments(arguments: object) -> tuple[Argument, ...]:

@@ -26,6 +26,7 @@ _LOCATED_ERROR = re.compile(
     re.M,
 )
 """One error of NVRTC's log, with the line of code that it shows and the mark under the column."""
+_UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?P<name>[^']+)'")
 _NAME_FILE = "__nv_name_map"
 _REMEMBERED = 64
 """Sources of which it is remembered what was left out."""
@@ -257,6 +258,20 @@ def _compile_error(log: str, filename: str) -> CompileError:
         return CompileError(
             f"does not compile: {found['text'].strip()}{more}", where=where, hint=hint
         )
+    missing = _UNRESOLVED.search(log)
+    if missing:
+        return CompileError(
+            f"does not compile: '{_spelled(missing['name'])}' is declared but nowhere defined",
+            where=filename,
+            hint="a source is not linked with others: let it include the file that has the "
+            "definition",
+        )
     return CompileError(
         f"does not compile: {log.strip() or 'no message from the compiler'}", where=filename
     )
+
+
+def _spelled(mangled: str) -> str:
+    """The name that a mangled one was made of; nested ones and templates' stay as they are."""
+    found = re.match(r"_Z(\d+)", mangled)
+    return mangled[found.end() :][: int(found[1])] if found else mangled

@@ -35,7 +35,7 @@ def tuning_document(path: Path) -> dict[str, Any]:
     the key, UnsupportedError for what a case cannot be (OpenCL, data that a script makes).
     """
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
+        read = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CaseError(f"not a JSON file: {error}", where=str(path)) from error
     return _File(path).document(read)
