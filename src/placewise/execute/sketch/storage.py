@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +124,15 @@ class Storage:
                 inside = index + n < len(memory)
                 given = np.broadcast_to(np.asarray(value).astype(dtype), mask.shape)[here]
                 memory[index[inside] + n] = given[inside]
+
+    def writable(
+        self, space: str, address: Lanes, mask: NDArray[np.bool_], dtype: np.dtype[np.generic]
+    ) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]]:
+        """Of every window that lanes of ``mask`` are in: its elements, to be changed in place,
+        these lanes, and which elements theirs are (n,), perhaps beyond the last."""
+        for window, here, offset in self._places(space, address, mask):
+            self._own(window)
+            yield self._elements(window, dtype), here, offset // dtype.itemsize
 
     def _own(self, window: int) -> None:
         """Make a copy, before the first store, of an array that is only borrowed."""

@@ -1,9 +1,9 @@
-"""Atomics, one lane after another, for the few kernels in which they decide a path."""
+"""Atomics, in the order of the lanes, for the few kernels in which they decide a path."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +16,28 @@ from placewise.execute.sketch.storage import Storage
 MOST_LANES = 4096
 """Updated at a time: beyond, a sketch would be no quick look."""
 
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> (bits - 1) else value
+_Words = NDArray[Any]
 
 
-_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
-    "add": operator.add,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "umin": min,
-    "umax": max,
-    "inc": lambda old, x: 0 if old >= x else old + 1,
-    "dec": lambda old, x: x if old == 0 or old > x else old - 1,
+def _signed(word: _Words) -> _Words:
+    return word.view(f"i{word.itemsize}")
+
+
+_OPERATIONS: Mapping[str, Callable[[_Words, _Words, _Words], _Words]] = {
+    "add": lambda old, x, _: old + x,
+    "and": lambda old, x, _: old & x,
+    "or": lambda old, x, _: old | x,
+    "xor": lambda old, x, _: old ^ x,
+    "umin": lambda old, x, _: np.minimum(old, x),
+    "umax": lambda old, x, _: np.maximum(old, x),
+    "smin": lambda old, x, _: np.where(_signed(old) < _signed(x), old, x),
+    "smax": lambda old, x, _: np.where(_signed(old) > _signed(x), old, x),
+    "inc": lambda old, x, _: np.where(old >= x, 0, old + 1).astype(old.dtype),
+    "dec": lambda old, x, _: np.where((old == 0) | (old > x), x, old - 1).astype(old.dtype),
+    "exch": lambda _, x, __: x,
+    "cas": lambda old, x, new: np.where(old == x, new, old),
 }
-_ON_SIGNED = {"smin": min, "smax": max}
-
-
-def _updated(operation: str, old: int, x: int, bits: int) -> int:
-    if operation == "exch":
-        return x
-    if operation in _ON_SIGNED:
-        return _ON_SIGNED[operation](_signed(old, bits), _signed(x, bits))
-    return _OPERATIONS[operation](old, x)
+"""New values from the old ones, the first operand and the second, unsigned words each."""
 
 
 def update(
@@ -53,25 +51,34 @@ def update(
 
     Raises UnsupportedError for an operation on floating-point numbers or several elements.
     """
-    known = {*_OPERATIONS, *_ON_SIGNED, "exch", "cas"}
-    if access.count != 1 or access.operation not in known:
+    operation = _OPERATIONS.get(access.operation)
+    if access.count != 1 or operation is None:
         raise UnsupportedError(f"'{access.opcode}' decides a path or an address")
     if int(mask.sum()) > MOST_LANES:
         raise UnsupportedError(f"too many lanes of '{access.opcode}' decide a path")
-    given = [np.broadcast_to(v, mask.shape) for v in values]
-    old = np.zeros(mask.shape, f"u{access.bits // 8}")
-    limit = (1 << access.bits) - 1
-    for warp, lane in zip(*np.nonzero(mask), strict=True):
-        only = np.zeros_like(mask)
-        only[warp, lane] = True
-        before = int(storage.load(access.space, address, only, access.bits, 1)[0][warp, lane])
-        first = int(given[0][warp, lane])
-        if access.operation == "cas":
-            after = int(given[1][warp, lane]) if before == first else before
-        else:
-            after = _updated(access.operation, before, first, access.bits) & limit
-        old[warp, lane] = before
-        storage.store(
-            access.space, address, only, access.bits, [np.full(mask.shape, after, old.dtype)]
-        )
-    return old
+    dtype = np.dtype(f"u{access.bits // 8}")
+    given = [np.broadcast_to(np.asarray(v).astype(dtype), mask.shape) for v in values]
+    result = np.zeros(mask.shape, dtype)
+    for memory, here, index in storage.writable(access.space, address, mask, dtype):
+        inside = np.flatnonzero(index < len(memory))
+        place = index[inside]
+        first, second = (v[here][inside] for v in (given[0], given[-1]))
+        old = np.zeros(len(index), dtype)
+        for turn in _turns(place):
+            now = memory[place[turn]]
+            old[inside[turn]] = now
+            memory[place[turn]] = operation(now, first[turn], second[turn])
+        result[here] = old
+    return result
+
+
+def _turns(place: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Which of ``place`` go together: the first of each that is there, the second, and so on."""
+    if not len(place):
+        return []
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    sizes = np.diff(np.append(starts, len(place)))
+    turn = np.arange(len(place)) - np.repeat(starts, sizes)
+    by_turn = np.argsort(turn, kind="stable")
+    return np.split(order[by_turn], np.cumsum(np.bincount(turn))[:-1])
