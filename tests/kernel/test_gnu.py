@@ -152,8 +152,31 @@ def test_register_is_read_over():
     assert _outputs(source, "f", [np.zeros(1, np.int32)], block=1)["a"] == [1]
 
 
+def test_integers_of_128_bits_are_there():
+    source = "__global__ void f(long *a) { __int128 b = a[0]; b *= b; a[0] = (long)(b >> 64); }\n"
+    number = (1 << 62) + 12345
+    outputs = _outputs(source, "f", [np.array([number], np.int64)], block=1)
+    assert outputs["a"] == [number * number >> 64]
+
+
+def test_a_kernel_that_launches_kernels_is_told_so():
+    source = "__global__ void g() {}\n__global__ void f(int *a) { g<<<1, 1>>>(); }\n"
+    with pytest.raises(CompileError) as caught:
+        compile_kernel(source, "f.cu", "f", OPTIONS)
+    assert "launch kernels" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b"// \xe9\n"])
 def test_files_in_other_encodings_are_read(tmp_path, start):
     path = tmp_path / "f.cu"
     path.write_bytes(start + b"__global__ void f(int *a) { *a = 5; }\r\nint main() {}\r\n")
     assert _outputs(path, "f", [np.zeros(1, np.int32)], block=1)["a"] == [5]
+
+
+def test_what_the_host_code_does_changes_no_types():
+    source = """\
+#include <cstdint>
+struct Counts { uint64_t n; unsigned long *first() { return &n; } };
+__global__ void f(uint64_t *a) { Counts c = {2}; atomicAdd(a, c.n); }
+"""
+    assert _outputs(source, "f", [np.array([1], np.uint64)], block=1)["a"] == [3]

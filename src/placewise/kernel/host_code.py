@@ -15,6 +15,7 @@ from pathlib import Path
 
 from placewise.kernel.case import CompileOptions
 from placewise.kernel.declarations import Declaration, walk
+from placewise.kernel.dialect import NO_EXPRESSION, Dialect
 from placewise.kernel.gnu import has_statement_expressions
 from placewise.kernel.includes import Include, is_host_only, resolve
 from placewise.kernel.macros import definitions, standing_for
@@ -33,21 +34,15 @@ _DEVICE_BY_DEFAULT = "device-as-default-execution-space"
 """Option by which functions without an execution space are the device's."""
 _NVCC = "__NVCC__"
 """Macro by which a source asks whether nvcc compiles it; NVRTC does not define it."""
-_LONG = "placewise_long.h"
-"""Header in ``headers/`` with 64-bit integers that are long, as on Linux."""
 _PLATFORM = (("__linux__", "1"), ("__unix__", "1"), ("__x86_64__", "1"))
 """Macros by which host code asks where it is compiled."""
 
 _DEVICE = frozenset({"__device__", "__global__", "__constant__", "__shared__", "__managed__"})
 _MISSING = re.compile(r'cannot open source file "([^"]+)"')
 _MISSES = re.compile(r"is undefined|must be a class or namespace|has no member|is not a template")
-_TYPEOF = "typeof"
-_NO_EXPRESSION = "expected an expression"
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
 _INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
 """Types of ``<stdint.h>``, which nearly every header of the host brings with it."""
-_OTHER_LONG = re.compile(r"int(?:_least|_fast)?64_t|u?int(?:ptr|max)_t")
-_ONE_LONG = re.compile(r"(?<!long )\blong\b(?! long)")
 _STD_INTEGERS = re.compile(rf"\bstd::(?:{_INTEGERS.pattern})\b")
 _NAMESPACE = "must be a class or namespace name"
 _WORD = re.compile(r"\w+")
@@ -82,6 +77,8 @@ class DeviceSource:
     """(name in the directive, file, text) of the user's included files where one was changed."""
     defines: tuple[tuple[str, str], ...] = ()
     preincludes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    """Further options of NVRTC."""
     left_out: tuple[str, ...] = ()
     """Names of the functions of the source that were left out."""
 
@@ -108,7 +105,7 @@ class HostCode:
         )
         self.full_library = False
         self._platform = False
-        self._without_register = False
+        self._dialect = Dialect()
         self._further: list[str] = []
         """Headers that come before the source besides the implicit one."""
         self._refused: dict[str, str] = {}
@@ -132,8 +129,7 @@ class HostCode:
             defines += _PLATFORM
         if self._asks_for_nvcc:
             defines.append((_NVCC, "1"))
-        if self._without_register:
-            defines.append(("register", ""))
+        defines += self._dialect.defines
         left_out = sorted(self._main.left_out, key=lambda d: d.start)
         names = [
             _qualified(d)
@@ -147,7 +143,8 @@ class HostCode:
             text=self._main.device_text(),
             headers=tuple(headers),
             defines=tuple(defines),
-            preincludes=(IMPLICIT_HEADER, *self._further),
+            preincludes=(IMPLICIT_HEADER, *self._further, *self._dialect.headers),
+            flags=tuple(self._dialect.flags),
             left_out=tuple(dict.fromkeys(names)),
         )
 
@@ -168,7 +165,7 @@ class HostCode:
             if found.kind == "class":
                 return f"{found.name} has members that device code cannot have"
             return f"{found.name} is declared for the host alone"
-        if any(_NO_EXPRESSION in e.text for e in errors) and any(
+        if any(NO_EXPRESSION in e.text for e in errors) and any(
             has_statement_expressions(f.text) for f in self._files
         ):
             return (
@@ -203,10 +200,12 @@ class HostCode:
         """
         errors = tuple(errors)
         # First of all, as what mentions a type that is not known looks like host code.
-        if self._take_integers(errors) or self._take_cub(errors) or self._take_dialect(errors):
+        if self._take_integers(errors) or self._take_cub(errors):
             return True
         left_out = sum(self._leave_out_host_code(e) for e in errors)
         if self._leave_out_headers(errors) or left_out:
+            return True
+        if self._dialect.take([e.text for e in errors], self._files):
             return True
         if self._take_platform(errors) or self._take_full_library(errors):
             return True
@@ -285,20 +284,6 @@ class HostCode:
         in_std = any(_NAMESPACE in e.text or _STD.search(e.text) for e in errors)
         named = in_std and any(_STD_INTEGERS.search(f.text) for f in self._files)
         return named and self._take("cstdint")
-
-    def _take_dialect(self, errors: tuple[SourceError, ...]) -> bool:
-        """What nvcc has of the host's compiler and C library, and NVRTC otherwise or not at all."""
-        if any('"register"' in e.text for e in errors) and not self._without_register:
-            self._without_register = True
-            return True
-        if any(_TYPEOF in e.text for e in errors) and self._take("placewise_typeof.h"):
-            return True
-        if any(_NO_EXPRESSION in e.text for e in errors):
-            taken = [file.take_gnu(i) for i, file in enumerate(self._files)]
-            if any(taken):
-                return True
-        mixed = any(_OTHER_LONG.search(e.text) and _ONE_LONG.search(e.text) for e in errors)
-        return mixed and self._take(_LONG)
 
     def _take_cub(self, errors: tuple[SourceError, ...]) -> bool:
         dropped = any(i.name == _WHOLE_CUB for f in self._files for i in f.dropped_includes)

@@ -228,6 +228,7 @@ def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list
         "--ptxas-options=-v",
         *toolkit(options.nvrtc).flags,
         *options.flags,
+        *source.flags,
         *(f"--define-macro={name}={value}" for name, value in (*options.defines, *source.defines)),
         *(f"--pre-include={name}" for name in source.preincludes),
         *(f"--include-path={path}" for path in paths),
@@ -253,8 +254,8 @@ def _compile_error(log: str, filename: str) -> CompileError:
         hint = None
         if "cannot open source file" in found["text"]:
             hint = "add the header's folder to the case's include paths"
-        elif '"register"' in found["text"]:
-            hint = "C++17 has no 'register'; set the case's std to c++14"
+        elif "device-side kernel launch" in found["text"]:
+            hint = "kernels that launch kernels are not covered: they need NVIDIA's device runtime"
         return CompileError(
             f"does not compile: {found['text'].strip()}{more}", where=where, hint=hint
         )
