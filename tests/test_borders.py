@@ -9,8 +9,8 @@ import placewise
 
 ROOT = Path(placewise.__file__).parent
 LINE = [
-    "errors", "progress", "space", "machine", "kernel", "cases", "execute", "memory", "probe",
-    "model", "choose", "rewrite", "advise", "validate", "reproduce", "report", "cli",
+    "errors", "output_file", "progress", "space", "machine", "kernel", "cases", "execute", "memory",
+    "probe", "model", "choose", "rewrite", "advise", "validate", "reproduce", "report", "cli",
 ]  # fmt: skip
 ASIDE = {"gpu": "advise"}
 """Folders beside the line, with the last stage that they may know."""

@@ -97,3 +97,30 @@ def test_the_version_is_told(folder):
 
 def test_help_has_examples(folder):
     assert "placewise advise spmv" in placewise("advise", "--help", folder=folder).stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("command", [["cases"], ["cases", "--json"], ["machine", "show", "A100"]])
+def test_a_full_disk_behind_standard_output_is_one_message(command):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "placewise", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output cannot be written: No space left on device\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_mistake():
+    command = f"{sys.executable} -m placewise machine show A100 --json"
+    with subprocess.Popen(
+        command.split(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+        process.wait()

@@ -135,7 +135,7 @@ def _background_time(
     what = "L2 reads include what this machine reads at all times"
     if measured is not None and measured.microseconds is not None:
         time = measured.microseconds
-        return time, f"{what}, for the recorded {time:,.4g} µs"
+        return time, f"{what}, for the recorded {_in_words(time)}"
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine)
         nanoseconds = MODELS[DEFAULT].make().predict(evidence, machine).nanoseconds
@@ -143,4 +143,9 @@ def _background_time(
         nanoseconds = None
     if nanoseconds is None:
         return None, f"no time is known, so L2 reads lack what {machine.name} reads at all times"
-    return nanoseconds * 1e-3, f"{what}, for the predicted {nanoseconds * 1e-3:,.4g} µs"
+    time = nanoseconds * 1e-3
+    return time, f"{what}, for the predicted {_in_words(time)}"
+
+
+def _in_words(microseconds: float) -> str:
+    return f"{microseconds:,.0f} µs" if microseconds >= 1000 else f"{microseconds:.4g} µs"

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from placewise.cli.options import AsJson, Format, OutputFormat
-from placewise.errors import MachineError
+from placewise.output_file import write_whole
 
 machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
 
@@ -111,10 +111,7 @@ def from_mt4g(
     if out is None:
         print(text, end="")
         return
-    try:
-        out.write_text(text, "utf-8")
-    except OSError as error:
-        raise MachineError(f"cannot write: {error.strerror}", where=str(out)) from None
+    write_whole(out, text)
     Console().print(f"Written: {out}", soft_wrap=True)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +39,10 @@ from placewise.errors import PlacewiseError
 
 BAD_INPUT = 2
 """Exit status where the input is at fault."""
+OUTPUT_LOST = 1
+"""Exit status where standard output takes nothing more."""
+_OUTPUT_ENDS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
+"""Why: no room, and, of which nothing need be said, a reader that has seen enough."""
 
 app = typer.Typer(
     add_completion=False,
@@ -270,10 +276,24 @@ def list_cases(as_json: AsJson = False, format_: OutputFormat = Format.text) -> 
 def main() -> None:
     """Entry point: one clear message and a status that is not 0 where something is wrong."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            # Not left to the interpreter's end, where nothing could be said about it.
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except PlacewiseError as error:
         Console(stderr=True).print(f"[bold red]error:[/bold red] {_escaped(error)}", soft_wrap=True)
         sys.exit(BAD_INPUT)
+    except OSError as error:
+        if error.errno not in _OUTPUT_ENDS or error.filename is not None:
+            raise
+        # What Python still keeps of the output would fail again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:
+            told = f"standard output cannot be written: {error.strerror}"
+            Console(stderr=True).print(f"[bold red]error:[/bold red] {told}", soft_wrap=True)
+        sys.exit(OUTPUT_LOST)
     except SystemExit as end:
         # Typer turns an interrupt into this status without a word.
         if end.code == INTERRUPTED:

@@ -16,6 +16,7 @@ from rich.console import Console
 from placewise.cli.options import AsJson, Format, OutputFormat, Quiet
 from placewise.cli.progress import StepProgress
 from placewise.errors import PlacewiseError
+from placewise.output_file import write_whole
 
 if TYPE_CHECKING:
     from placewise.probe.session import Findings
@@ -98,7 +99,7 @@ def probe(
     drawing = curves or path.with_suffix(".svg")
     try:
         if out is not None or _has_caches(found):
-            _write(path, _machine_text(found))
+            write_whole(path, _machine_text(found))
             written.append(path)
     except PlacewiseError as error:
         missing = error
@@ -142,11 +143,3 @@ def _has_caches(found: Findings) -> bool:
 
 def _drawable(found: Findings) -> bool:
     return bool(found.curve or found.patterns or found.banks or found.streams or found.instructions)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise PlacewiseError(f"cannot write: {error.strerror}", where=str(path)) from None

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from placewise.errors import PlacewiseError
 from placewise.execute.compare import OutputCheck
 from placewise.gpu.clocks import Clocks
+from placewise.output_file import write_whole
 
 SCHEMA = 1
 """Version of the data file."""
@@ -97,11 +98,7 @@ def write_measurements(path: Path, measurements: tuple[Measurement, ...]) -> Non
     Raises PlacewiseError where it cannot be written.
     """
     document = {"schema": SCHEMA, "measurements": [asdict(m) for m in measurements]}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise PlacewiseError(f"cannot be written: {error.strerror}", where=str(path)) from None
+    write_whole(path, json.dumps(document, indent=1) + "\n")
 
 
 def read_measurements(path: Path) -> tuple[Measurement, ...]:

@@ -1,9 +1,10 @@
-"""Output arrays of a run, as NumPy files."""
+"""Output arrays of a run, as NumPy files: all of them whole, or none."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -39,14 +40,19 @@ def write_outputs(run: CaseRun, folder: Path | None, file: Path | None) -> tuple
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, data in arrays.items():
-                target = folder / f"{name}.npy"
-                np.save(target, data, allow_pickle=False)
-                written.append(target)
+            with TemporaryDirectory(dir=folder, prefix=".placewise-") as staging:
+                for name, data in arrays.items():
+                    target = folder / f"{name}.npy"
+                    np.save(Path(staging) / target.name, data, allow_pickle=False)
+                    written.append(target)
+                for target in written:
+                    (Path(staging) / target.name).replace(target)
         if file is not None:
             target = file
             file.parent.mkdir(parents=True, exist_ok=True)
-            np.savez(file, allow_pickle=False, **arrays)
+            with TemporaryDirectory(dir=file.parent, prefix=".placewise-") as staging:
+                np.savez(Path(staging) / file.name, allow_pickle=False, **arrays)
+                (Path(staging) / file.name).replace(file)
             written.append(file)
     except OSError as error:
         raise PlacewiseError(

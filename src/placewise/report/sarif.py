@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from placewise.errors import PlacewiseError
 from placewise.kernel.case import Case
+from placewise.output_file import write_whole
 from placewise.report.source_lines import SourceLines
 
 SCHEMA = (
@@ -89,13 +89,7 @@ def sarif_log(
 def write_sarif(path: Path, log: Mapping[str, Any]) -> None:
     """Write a log, indented; its folder is made if missing. Raises PlacewiseError where that cannot
     be."""
-    text = json.dumps(log, indent=2, allow_nan=False) + "\n"
-    try:
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise PlacewiseError(f"cannot be written: {reason}", where=str(path)) from error
+    write_whole(path, json.dumps(log, indent=2, allow_nan=False) + "\n")
 
 
 def _rule(rule: SarifRule) -> dict[str, Any]:

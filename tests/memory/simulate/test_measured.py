@@ -124,7 +124,7 @@ def test_choice(tmp_path):
         choose_launch(launches, ran("other"), None, "f")
     with pytest.raises(CaseError, match="rows 0 to 1"):
         choose_launch(launches, ran(), 2, "f")
-    with pytest.raises(CaseError, match="2 launches"):
+    with pytest.raises(CaseError, match="2 launches, of which the file names no kernel"):
         choose_launch(read(tmp_path, TABLE), ran(), None, "f")
 
 
@@ -223,6 +223,10 @@ def test_labels_of_the_profilers_pages(tmp_path):
     assert differences(one, ran(block=(64, 2, 1))) == ("block of 256 threads, here 128",)
 
 
+def test_long_lines_of_the_program_are_no_part_of_the_table(tmp_path):
+    assert read(tmp_path, "x" * 200_000 + "\n" + RAW)[0].values[READ] == 1000
+
+
 def test_a_table_in_sixteen_bits(tmp_path):
     path = tmp_path / "shell.csv"
     path.write_text(RAW, encoding="utf-16")
@@ -230,7 +234,21 @@ def test_a_table_in_sixteen_bits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "a,b\n1,2\n", "{}", "{", '{"x__y": true}', "[1, 2]", "==PROF=="]
+    "content",
+    [
+        "",
+        "a,b\n1,2\n",
+        "{}",
+        "{",
+        '{"x__y": true}',
+        "[1, 2]",
+        "==PROF==",
+        "[" * 100_000,
+        '{"x__y": 1' + "0" * 400 + "}",
+        '{"x__y": 1' + "0" * 5000 + "}",
+        '[{"name": "x__y", "value": 1' + "0" * 400 + "}]",
+    ],
+    ids=range(11),
 )
 def test_no_counters(tmp_path, content):
     with pytest.raises(CaseError):
@@ -245,3 +263,11 @@ def test_files_that_cannot_be_read(tmp_path):
         read_measured(tmp_path / "x.csv.gz")
     with pytest.raises(CaseError, match="cannot read"):
         read_measured(tmp_path / "report.ncu-rep")
+    (tmp_path / "latin.csv").write_bytes(RAW.replace("scale", "maß").encode("latin-1"))
+    with pytest.raises(CaseError, match="UTF-8"):
+        read_measured(tmp_path / "latin.csv")
+
+
+def test_a_kernel_without_a_name_in_json(tmp_path):
+    (launch,) = read(tmp_path, json.dumps({"KernelName": None, READ: 3}))
+    assert launch.kernel is None

@@ -97,6 +97,7 @@ def test_launches_of_several_blocks(tmp_path):
         report()[:6],
         report(block(NAMES, [FIRST]))[:-3],
         report(sized(b"\xff\xff\xff")),
+        b"NVR\0" + sized(b"\xff\xff\xff"),
         report(block(NAMES, [b"\xff\xff\xff"])),
     ],
 )
@@ -105,6 +106,12 @@ def test_what_is_no_report_is_refused_with_a_way_out(tmp_path, data):
         read(tmp_path, data)
     assert caught.value.where
     assert "--csv" in (caught.value.hint or "")
+
+
+def test_values_that_are_no_finite_numbers_are_left_out(tmp_path):
+    values = [(1, double(3, float("nan"))), (2, double(3, float("inf"))), (3, single(2, 8))]
+    (launch,) = read(tmp_path, report(block(NAMES, [result("scale", values)])))
+    assert launch.values == {"smsp__inst_executed.sum": 8}
 
 
 def test_a_report_of_no_launch(tmp_path):

@@ -63,7 +63,11 @@ def decoded(data: bytes, path: Path, what: str) -> str:
     try:
         return data.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CaseError(f"cannot read the measured {what}: {error}", where=str(path)) from error
+        raise CaseError(
+            f"cannot read the measured {what}: {error}",
+            where=str(path),
+            hint="text is read as UTF-8, or as UTF-16 with a byte order mark",
+        ) from error
 
 
 def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
@@ -131,7 +135,11 @@ def choose_launch(
     differing = {id(one): differences(one, executed) for one in named}
     alike = [one for one in named if not differing[id(one)]]
     if len(alike) > 1:
-        raise CaseError(f"{len(alike)} launches of '{name}'", where=where, hint=hint)
+        nameless = all(one.kernel is None for one in alike)
+        what = (
+            "launches, of which the file names no kernel" if nameless else f"launches of '{name}'"
+        )
+        raise CaseError(f"{len(alike)} {what}", where=where, hint=hint)
     if not alike:
         # Of the one that differs least.
         told = min(differing.values(), key=len)
@@ -147,9 +155,9 @@ def choose_launch(
 def _from_json(text: str, path: Path) -> list[MeasuredLaunch]:
     try:
         data = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return list(_launches(data, MeasuredLaunch(None, {})))
+    except (ValueError, RecursionError) as error:  # not only of syntax: a number of 5,000 digits
         raise CaseError(f"not valid JSON: {error}", where=str(path)) from error
-    return list(_launches(data, MeasuredLaunch(None, {})))
 
 
 def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
@@ -167,16 +175,12 @@ def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
         return
     around = replace(
         around,
-        kernel=next((str(data[k]) for k in _KERNEL if k in data), around.kernel),
+        kernel=next((str(data[k]) for k in _KERNEL if data.get(k)), around.kernel),
         block=_dimensions(data.get("LocalSize")) or around.block,
         settings={**around.settings, **_settings(data)},
         values={**around.values, **_compiled(data.get("CompilationData"))},
     )
-    own = {
-        k: float(v)
-        for k, v in data.items()
-        if isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)
-    }
+    own = {k: number for k, v in data.items() if (number := _finite(v)) is not None}
     if any("__" in k for k in own):
         members = {k: str(v) for k, v in data.items() if isinstance(v, int | float | str)}
         yield replace(
@@ -224,6 +228,17 @@ def _named_values(items: list[Any]) -> dict[str, float]:
         name, value = lower.get("name"), lower.get("value")
         if not isinstance(name, str) or isinstance(value, bool):
             return {}
-        if "__" in name and isinstance(value, int | float) and math.isfinite(value):
-            found[name] = in_base_units(float(value), str(lower.get("unit", "")))
+        number = _finite(value)
+        if "__" in name and number is not None:
+            found[name] = in_base_units(number, str(lower.get("unit", "")))
     return found
+
+
+def _finite(value: Any) -> float | None:
+    """A number of JSON that floating point has; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # JSON's integers have any length
+        return None

@@ -61,7 +61,10 @@ def _table(lines: Iterable[str]) -> tuple[list[str], list[Row]]:
     for line in lines:
         if not header:
             delimiter = ";" if line.count(";") > line.count(",") else ","
-        cells = next(csv.reader([line], delimiter=delimiter), [])
+        try:
+            cells = next(csv.reader([line], delimiter=delimiter), [])
+        except csv.Error:  # output of the profiled program: a cell of more than 128 KB
+            continue
         if not header:
             header = cells if _is_header(cells) else []
         elif _is_row(cells, header):

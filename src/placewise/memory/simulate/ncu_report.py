@@ -8,6 +8,7 @@ fields that are read. The format may change without notice, so what does not fit
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class ReportedLaunch:
     kernel: str
     """Function name, demangled."""
     metrics: tuple[tuple[str, float], ...]
-    """(name, value) of those that are numbers, in the profiler's base units: bytes,
+    """(name, value) of those that are finite numbers, in the profiler's base units: bytes,
     nanoseconds."""
 
 
@@ -72,7 +73,10 @@ def read_report(data: bytes) -> tuple[ReportedLaunch, ...]:
     messages = _messages()
     at = 4
     header, at = _next(data, at)
-    messages["FileHeader"].FromString(header)
+    try:
+        messages["FileHeader"].FromString(header)
+    except DecodeError as error:
+        raise ValueError(f"its header is not what is documented: {error}") from error
     names: list[str] = []
     results: list[bytes] = []
     while at < len(data):
@@ -100,7 +104,9 @@ def _launch(result: Any, names: list[str]) -> ReportedLaunch:
         value = metric.MetricValue
         field = next((f for f in _NUMBERS if value.HasField(f)), None)
         if field is not None and metric.NameId < len(names):
-            found.append((names[metric.NameId], float(getattr(value, field))))
+            number = float(getattr(value, field))
+            if math.isfinite(number):
+                found.append((names[metric.NameId], number))
     return ReportedLaunch(result.KernelFunctionName or result.KernelDemangledName, tuple(found))
 
 

@@ -1,0 +1,35 @@
+"""Files that the program writes: whole or not at all."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from placewise.errors import PlacewiseError
+
+_DEVICES = ("dev", "proc")
+"""Folders below the root: ``/dev/stdout`` leads to a regular file where it was sent to one."""
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write ``text`` to ``path``, whose folder is made where it is missing.
+
+    What was there before stays where that fails, for instance on a full disk: the text is written
+    beside it and takes its place at the end. Pipes and devices (``/dev/stdout``) are written to as
+    they are. Raises PlacewiseError where it cannot be written.
+    """
+    try:
+        if path.exists() and (not path.is_file() or path.absolute().parts[1] in _DEVICES):
+            path.write_text(text, encoding="utf-8")
+            return
+        target = path.resolve()  # of a link, the file it leads to
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".placewise-") as staging:
+            made = Path(staging) / target.name
+            made.write_text(text, encoding="utf-8")
+            if target.exists():
+                made.chmod(target.stat().st_mode)
+            made.replace(target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PlacewiseError(f"cannot be written: {reason}", where=str(path)) from error
