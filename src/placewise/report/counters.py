@@ -21,6 +21,7 @@ from placewise.memory.simulate.metrics import (
     metrics_by_line,
     sites_by_array,
     sites_by_line,
+    with_zeros,
 )
 from placewise.memory.simulate.sizes import OtherSize
 from placewise.memory.simulate.slices import SliceTraffic
@@ -114,10 +115,12 @@ def _beside(present: CounterReport, moved: CounterReport) -> Table:
     table.add_column("counter", overflow="fold")
     for heading in ("as it is", "moved", "change"):
         table.add_column(heading, justify="right", no_wrap=True)
-    before = {m.name: m for m in present.metrics}
-    after = {m.name: m for m in moved.metrics}
+    # What only one of both counts is zero in the other, where that is known.
+    names = in_order(dict.fromkeys(m.name for m in (*present.metrics, *moved.metrics)))
+    before = {m.name: m for m in with_zeros(present.metrics, names)}
+    after = {m.name: m for m in with_zeros(moved.metrics, names)}
     unit = ""
-    for name in in_order({**before, **after}):
+    for name in names:
         if unit and not name.startswith(unit):
             table.add_row()
         unit = name.partition("__")[0]

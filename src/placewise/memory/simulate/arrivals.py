@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.lanes import apart
-from placewise.memory.simulate.parts import LINE_BIT
+from placewise.memory.simulate.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT
 from placewise.memory.simulate.passed_on import Missed
-from placewise.memory.simulate.requests import Pairs
+from placewise.memory.simulate.requests import LEAVES_OUT_LAST, Pairs
 from placewise.memory.simulate.slices import Slices, spread
 from placewise.memory.simulate.tlb import Tlbs, translate
 
@@ -64,7 +64,9 @@ def run_arrivals(
                 while i < stop:
                     translate(tlbs, sm, part[i])
                     spread(slices, sm, part[i], pairs)
-                    if arrived.used[0] < arrived.line.shape[0]:
+                    p = np.uintp((part[i] >> PAIR_BIT) & MOST_PAIRS)
+                    asks = not pairs.rows[p].flags & LEAVES_OUT_LAST
+                    if asks and arrived.used[0] < arrived.line.shape[0]:
                         arrived.line[arrived.used[0]] = part[i] >> LINE_BIT
                         arrived.used[0] += 1
                     i += 1

@@ -72,7 +72,9 @@ class Hierarchy:
     last: CacheGeometry | None
     """The cache of the die; None where there is none."""
     first_of: tuple[tuple[str, int], ...]
-    """(space, number of its first cache): ``len(first)`` where it goes to the last one at once."""
+    """(space, number of its first cache): ``len(first)`` where no cache of the SM is on its way."""
+    past_last: frozenset[str]
+    """Spaces with no cache of the die on their way: what leaves the SM goes to DRAM at once."""
     line_bytes: int
     """Of requests: the largest line of all caches."""
     sector_bytes: int
@@ -96,6 +98,13 @@ def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_byte
     if not memory.detail.unified_bytes:
         return memory.size_bytes or 0
     return memory.detail.unified_bytes - carve_out(memory, machine, occupancy, shared_bytes)
+
+
+def unknown_caches(machine: Machine) -> tuple[str, ...]:
+    """Caches that arrays go through and whose size the machine's file does not state."""
+    ways = (machine.levels(s.name)[:-1] for s in machine.spaces if s.way != Way.HOST_BUFFER)
+    caches = {memory.name: memory for levels in ways for memory in levels}
+    return tuple(n for n, m in caches.items() if not m.size_bytes and not m.detail.unified_bytes)
 
 
 def shared_memory(machine: Machine) -> Memory | None:
@@ -151,6 +160,9 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
                 first.append(_geometry(memory, size))
                 known.append(memory.name)
             numbers[space.name] = known.index(memory.name)
+    past_last = frozenset(
+        name for name in numbers if all(m.scope != "die" for m in machine.levels(name)[:-1])
+    )
     everything = [*first, *([last] if last else [])]
     line = max((g.line_bytes for g in everything), default=32)
     sector = min((g.sector_bytes for g in everything), default=32)
@@ -171,7 +183,9 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
             where=machine.name,
         )
     numbered = tuple((name, len(first) if n is None else n) for name, n in numbers.items())
-    return Hierarchy(tuple(first), last, numbered, line, sector, _constant(constant, sector))
+    return Hierarchy(
+        tuple(first), last, numbered, past_last, line, sector, _constant(constant, sector)
+    )
 
 
 def _constant(memories: tuple[Memory, ...], sector_bytes: int) -> tuple[CacheGeometry, ...]:

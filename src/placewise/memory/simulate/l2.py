@@ -33,13 +33,15 @@ from placewise.memory.simulate.parts import (
 )
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import first_ways, is_plain, last_way, use_recent
-from placewise.memory.simulate.requests import LEAVES_FIRST, LOAD, Pairs
+from placewise.memory.simulate.requests import LEAVES_FIRST, LEAVES_OUT_LAST, LOAD, Pairs
 from placewise.memory.simulate.sm_caches import AT_ONCE, SIDES, Room
 
 SETS_AHEAD = 32
 """Parts by which sets of L2 are fetched ahead."""
 ASKED_BIT = 32
 """Of a word of :attr:`Room.counted`: sectors asked for, below it those not found."""
+SOME_PAST = 64
+"""Added to what a store does: some pairs leave the cache of the die out."""
 STRETCHES_AHEAD = 2
 """SMs by which what an SM missed in a round is fetched ahead."""
 
@@ -70,6 +72,8 @@ def run_l2(
     """
     for p in range(pairs.used[0]):
         room.stored[np.uintp(p)] = pairs.rows[p].kind != LOAD
+        if pairs.rows[p].flags & LEAVES_OUT_LAST:
+            write |= SOME_PAST
     sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.ready
     order, parts, ends = room.order, missed.part, missed.end
@@ -253,7 +257,16 @@ def _last_in_detail(
         p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
         sectors = (part >> SECTOR_BIT) & SECTORS
         line = (part >> (LINE_BIT + share_shift)) * g.split
-        how = np.int64(READ if pairs.rows[p].kind == LOAD else write)
+        if pairs.rows[p].flags & LEAVES_OUT_LAST:
+            count = bits(sectors)
+            asked[p] += count
+            lacking[p] += count
+            if pairs.rows[p].kind != LOAD:
+                out += count
+            if log.part.shape[0]:
+                _note(log, g, line, sectors, share, share_shift, room.turn[k])
+            continue
+        how = np.int64(READ if pairs.rows[p].kind == LOAD else write & (SOME_PAST - 1))
         if pairs.rows[p].flags & LEAVES_FIRST:
             how |= FIRST_OUT
         shift = np.int64(0)

@@ -19,6 +19,7 @@ from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.drift import loading_blocks
 from placewise.memory.simulate.far_shared import with_far_stores
 from placewise.memory.simulate.filtered_reads import filtered_axes
+from placewise.memory.simulate.hierarchy import unknown_caches
 from placewise.memory.simulate.instructions import code_traffic, exceeds_cache
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
 from placewise.memory.simulate.traffic import Traffic
@@ -79,7 +80,10 @@ def simulate_launch(
     sizes = inputs.array_bytes
     filtered = filtered_axes(inputs)
     launch_facts = LaunchFacts(launch, resident, shared, local, sizes, filtered=filtered)
-    notes: list[str] = []
+    notes = [
+        f"the size of {name} is not known: nothing is found there"
+        for name in unknown_caches(machine)
+    ]
 
     def once(chosen: Kernel) -> SimulatedLaunch:
         of_code = launch_facts

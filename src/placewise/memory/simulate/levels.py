@@ -27,7 +27,7 @@ from placewise.memory.simulate.parts import (
     Cut,
 )
 from placewise.memory.simulate.passed_on import Missed
-from placewise.memory.simulate.requests import Pairs
+from placewise.memory.simulate.requests import LOAD, Pairs
 from placewise.memory.simulate.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.sm_caches import new_room
 from placewise.memory.simulate.tlb import new_tlbs, simulated_tlbs
@@ -149,7 +149,8 @@ class Levels:
         self._rounds += int(self._missed.rounds.max())
 
     def _count_missed(self) -> None:
-        """Without a cache of the die DRAM is asked for all that caches of the SMs pass on."""
+        """Without a cache of the die DRAM is asked for all that caches of the SMs pass on, and gets
+        what stores and atomics write."""
         m = self._missed
         stretches = zip(m.first[0], m.length[0], strict=True)
         parts = np.concatenate([m.part[first : first + n] for first, n in stretches])
@@ -159,6 +160,7 @@ class Levels:
         )
         self._asked[0] += counts.astype(np.int64)
         self._lacking[0] += counts.astype(np.int64)
+        self._written[0] += int(counts[self._pairs.rows["kind"] != LOAD].sum())
 
     def _at_once(self, work: Callable[[int], None], count: int) -> None:
         jobs = [self._pool.submit(work, n) for n in range(1, count)]

@@ -55,7 +55,7 @@ class Cut(NamedTuple):
     warps: int
     """Of a block."""
     local_cache: int
-    """Cache that local memory goes through first."""
+    """Cache that local memory goes through first, with PAST_LAST of requests."""
     local_line: int
     """Line where local memory starts."""
     frame_words: int

@@ -48,14 +48,16 @@ memory, whose addresses are made here, of loads that go through caches of consta
 the last load of what is in local memory, whose lines are driven out before others."""
 EVICT_FIRST = 32
 """Added to a first cache's number: lines that the access brings in are driven out before others."""
+PAST_LAST = 64
+"""Added likewise: the cache of the die is not on the access's way."""
 DOUBLINGS = 8
 """From this bit of a route on: base-two logarithm of the records of one access, where a filtered
 read has a record for each texel."""
-ROUTED, IN_LOCAL, COUNTED, IN_BURST, LEAVES_FIRST = 1, 2, 4, 8, 16
+ROUTED, IN_LOCAL, COUNTED, IN_BURST, LEAVES_FIRST, LEAVES_OUT_LAST = 1, 2, 4, 8, 16, 32
 """Flags of a pair: it goes to a cache; it is of local memory; its transactions follow from a
 serialization condition; it issues in a burst with the access before; its lines are driven out
-before others."""
-FILTERED = 5
+before others; the cache of the die is not asked."""
+FILTERED = 6
 """From this bit of a pair's flags on: what the route has from DOUBLINGS on."""
 FIRST_BLOCK, LEFT_OUT, AT, WHY, SEAT, PHASE, NEXT_BLOCK = range(7)
 """Words of the state between calls: the wave's first block, whether its accesses are left out, the
@@ -122,7 +124,7 @@ class Sites(NamedTuple):
 
     route: NDArray[np.int16]
     """(sites, arrays + 1) by array number + 1: first cache, NOWHERE, LOCAL, LOCAL_LAST or
-    CONSTANT; with EVICT_FIRST and DOUBLINGS."""
+    CONSTANT; with EVICT_FIRST, PAST_LAST and DOUBLINGS."""
     counted: NDArray[np.bool_]
     """(sites, arrays + 1) whether a serialization condition says what an access takes."""
     array_line: NDArray[np.int64]
@@ -152,12 +154,16 @@ def _new_pair(pairs: Pairs, sites: Sites, cut: Cut, site: Int, array: Int) -> In
         flags |= (route >> DOUBLINGS) << FILTERED
         if route & EVICT_FIRST:
             flags |= LEAVES_FIRST
+        if route & PAST_LAST:
+            flags |= LEAVES_OUT_LAST
     if route == LOCAL_LAST:
         flags |= LEAVES_FIRST
     if route in (LOCAL, LOCAL_LAST):
         flags |= IN_LOCAL
         line = np.int64(cut.local_line)
-        cache = np.int64(cut.local_cache)
+        cache = np.int64(cut.local_cache & (EVICT_FIRST - 1))
+        if cut.local_cache & PAST_LAST:
+            flags |= LEAVES_OUT_LAST
     if sites.counted[site, array + 1]:
         flags |= COUNTED
     if not sites.waits[site]:

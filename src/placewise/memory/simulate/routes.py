@@ -23,6 +23,7 @@ from placewise.memory.simulate.requests import (
     LOCAL,
     LOCAL_LAST,
     NOWHERE,
+    PAST_LAST,
     STORE,
 )
 from placewise.memory.transactions import address_period
@@ -57,8 +58,10 @@ class Routes:
 
     @property
     def local_cache(self) -> int:
-        """Number of the cache that local memory goes through first: that of plain pointers."""
-        return self._caches.first_cache(self._by_way[Way.DIRECT])
+        """Number of the cache that local memory goes through first, that of plain pointers, with
+        PAST_LAST."""
+        space = self._by_way[Way.DIRECT]
+        return self._caches.first_cache(space) | self._past_last(space)
 
     def table(
         self, sites: Sequence[Site], arrays: Sequence[str], filtered: Mapping[str, int]
@@ -121,11 +124,15 @@ class Routes:
             return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
             return NOWHERE
-        first = self._caches.first_cache(self._space(site, array))
+        space = self._space(site, array)
+        first, past = self._caches.first_cache(space), self._past_last(space)
         hint = self._hint(site, array)
         if hint is Hint.PAST_L1:
-            return len(self._caches.first)
-        return first | EVICT_FIRST if hint is Hint.EVICT_FIRST else first
+            return len(self._caches.first) | past
+        return first | past | (EVICT_FIRST if hint is Hint.EVICT_FIRST else 0)
+
+    def _past_last(self, space: str) -> int:
+        return PAST_LAST if space in self._caches.past_last else 0
 
     def _hint(self, site: Site, array: str) -> Hint | None:
         """What an access asks of caches: as its opcode says. Loads of an array that is seen

@@ -30,14 +30,17 @@ def other_sizes(run: SimulatedLaunch) -> tuple[OtherSize, ...]:
     """Caches of half, twice, … the size of the machine's on the lines that were kept of a launch.
 
     Loads, stores and atomics bring a whole line in, whatever sectors they are of. Raises CaseError
-    where the die has no cache or no lines were kept.
+    where the die has no cache of a known size, or no lines were kept.
     """
     from placewise.memory.miss_curves import miss_curve, misses
 
     last = hierarchy(run.machine, run.occupancy, 0).last
     lines = run.traffic.arrived
-    if last is None or lines is None or not len(lines):
-        raise CaseError(f"nothing reaches a cache of the die of {run.machine.name}")
+    if last is None or not last.size_bytes or lines is None or not len(lines):
+        raise CaseError(
+            f"the accesses reach no cache of the die of {run.machine.name}, or one of unknown size",
+            where="--sizes",
+        )
     line_bytes = run.traffic.line_bytes
     whole = last.geometry(1, line_bytes, line_bytes)
     whole = replace(whole, split=1, grain=1)
