@@ -33,7 +33,13 @@ from placewise.memory.simulate.parts import (
 )
 from placewise.memory.simulate.passed_on import Missed
 from placewise.memory.simulate.plain import first_ways, is_plain, last_way, use_recent
-from placewise.memory.simulate.requests import LEAVES_FIRST, LEAVES_OUT_LAST, LOAD, Pairs
+from placewise.memory.simulate.requests import (
+    ATOMIC,
+    LEAVES_FIRST,
+    LEAVES_OUT_LAST,
+    LOAD,
+    Pairs,
+)
 from placewise.memory.simulate.sm_caches import AT_ONCE, SIDES, Room
 
 SETS_AHEAD = 32
@@ -277,6 +283,9 @@ def _last_in_detail(
                 if how & BYPASS:
                     present = is_held(cache, g, line)
                 missing, taken, lost, victim = access_line(cache, g, 0, line, wanted, how)
+                if pairs.rows[p].kind == ATOMIC:
+                    # Unlike a store's, what is there before is read.
+                    taken = missing
                 passed = np.int64(0)
                 if how & WRITE_THROUGH or (how & BYPASS and not present):
                     passed = wanted
