@@ -106,3 +106,8 @@ def test_path_of_a_case_file():
     assert load_case(folder / "matmul.toml").kernel == "matmul"
     with pytest.raises(CaseError, match="no such file"):
         load_case("nowhere/case.toml")
+
+
+def test_a_folder_is_no_case(tmp_path):
+    with pytest.raises(CaseError, match="is a folder"):
+        load_case(tmp_path)

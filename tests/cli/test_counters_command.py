@@ -239,6 +239,26 @@ def test_a_retargeted_arrays_addresses_take_warps_and_threads():
     assert after["smsp__thread_inst_executed_per_inst_executed.ratio"] == 32
 
 
+def test_reductions_in_shared_memory_are_counted_as_the_atomics_they_are_there():
+    source = "__global__ void count(int *bins) { atomicAdd(bins + threadIdx.x / 64, 2); }"
+    case = make_case("count", source, {"bins": np.zeros(2, np.int32)}, block=64, grid=1)
+    both = predict_moved_counters(case, "A4000", {"bins": "shared"}, retarget=True)
+    before, after = ({m.name: m.value for m in r.metrics} for r in (both.present, both.moved))
+    wavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
+    assert before["l1tex__t_requests_pipe_lsu_mem_global_op_red.sum"] > 0
+    assert after[wavefronts.format("atom")] > 0
+    assert wavefronts.format("red") not in after
+
+
+def test_what_only_one_of_both_forms_has_is_zero_in_the_other():
+    both = predict_moved_counters(gather(), "A4000", {"table": "texture"})
+    text = text_of(both.moved, present=both.present)
+    row = next(x.split() for x in text.splitlines() if "requests_pipe_tex_mem_texture" in x)
+    assert row[1:] == ["0", "64"]
+    names = [x.split()[0] for x in text.splitlines() if x.startswith("l1tex")]
+    assert names[0] == LOADS
+
+
 def test_the_rewritten_kernels_outputs_are_compared():
     both = predict_moved_counters(gather(), "A4000", {"table": "shared"})
     assert "the rewritten kernel's outputs are bit-identical" in both.moved.notes

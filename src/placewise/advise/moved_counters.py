@@ -88,7 +88,7 @@ def predict_moved_counters(
         return MovedCounters(present, _retargeted(counted(read.case, moves), moves, known))
     if loaded.language is not Language.CUDA:
         raise UnsupportedError(
-            f"the kernel is {loaded.language}, only CUDA C++ is rewritten",
+            f"the kernel is {loaded.language}, only CUDA C++ is rewritten here",
             where="--place",
             hint="--retarget reckons its accesses elsewhere",
         )

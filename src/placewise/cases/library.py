@@ -37,7 +37,7 @@ def load_case(name_or_path: str | Path) -> Case:
             hint=f'write a .toml file with source = "{path.name}", the kernel and its launch and '
             "arguments, as docs/cases.md has it",
         )
-    if path.suffix in (".toml", ".json") or path.is_file():
+    if path.suffix in (".toml", ".json") or (name and path.exists()):
         return read_case_file(path)
     near = difflib.get_close_matches(name, [*case_names(), *_ALIASES], n=3, cutoff=0.5)
     if near:

@@ -137,7 +137,10 @@ def _change(was: Metric | None, now: Metric | None) -> str:
         return ""
     if now.value == was.value:
         return "same"
-    return f"{100 * (now.value / was.value - 1):+.3g} %" if was.value else ""
+    if not was.value:
+        return ""
+    percent = 100 * (now.value / was.value - 1)
+    return f"{percent:+,.0f} %" if abs(percent) >= 1000 else f"{percent:+.3g} %"
 
 
 def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:

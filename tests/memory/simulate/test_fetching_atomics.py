@@ -1,5 +1,5 @@
-"""An atomic reads what was there before: sectors that L2 lacks come from DRAM, whatever the cache is
-like. By hand: 1,024 threads each add to a word of their own, 128 sectors."""
+"""An atomic reads what was there before: sectors that L2 lacks come from DRAM, whatever the cache
+is like. By hand: 1,024 threads each add to a word of their own, 128 sectors."""
 
 import numpy as np
 import pytest

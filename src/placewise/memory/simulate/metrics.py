@@ -196,7 +196,9 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         kind = _operation(t)
         space = "global" if t.site.space in ("global", "generic") else t.site.space
         if space == "shared":
-            add(f"{_SHARED}{kind}.sum", Estimate(t.wavefronts, 0.0))
+            # Machine code has no reductions there: ATOMS, whose result nobody reads.
+            of_shared = "atom" if kind == "red" else kind
+            add(f"{_SHARED}{of_shared}.sum", Estimate(t.wavefronts, 0.0))
             continue
         if is_constant_load(t.site) and t.wavefronts:
             # One request for each different address of a warp (CUDA C++ Programming Guide).
