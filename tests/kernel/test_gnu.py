@@ -180,3 +180,23 @@ struct Counts { uint64_t n; unsigned long *first() { return &n; } };
 __global__ void f(uint64_t *a) { Counts c = {2}; atomicAdd(a, c.n); }
 """
     assert _outputs(source, "f", [np.array([1], np.uint64)], block=1)["a"] == [3]
+
+
+def test_keywords_and_types_of_other_headers_are_there():
+    source = """\
+#include <vector>
+#include <cufft.h>
+struct Block { __extension__ union { struct { int low, high; }; int both[2]; }; };
+__global__ void f(int *a, cufftComplex *z) {
+    Block b;
+    b.low = 1;
+    b.high = INT32_MAX;
+    __asm__ __volatile__("add.s32 %0, %1, 1;" : "=r"(a[0]) : "r"(b.both[0]));
+    z[0] = make_cuComplex(b.both[1] == 0x7fffffff, z[0].x);
+}
+int main() { std::vector<int> v; return cufftDestroy(0); }
+"""
+    arguments = {"a": np.zeros(1, np.int32), "z": np.array([5], np.complex64)}
+    outputs = _outputs(source, "f", arguments, block=1)
+    assert outputs["a"] == [2]
+    assert outputs["z"] == [1 + 5j]

@@ -476,3 +476,38 @@ __global__ void f(float *a) { *a = tex2D(image, 0, 0); }
     with pytest.raises(CompileError) as caught:
         compile_kernel(source, "f.cu", "f", OPTIONS)
     assert "image is a texture or surface reference" in (caught.value.hint or "")
+
+
+def test_constants_that_need_the_library_come_back_with_it():
+    source = """\
+#include <vector>
+template <typename T, typename... Ts>
+inline constexpr bool is_any = (std::is_same_v<T, Ts> || ...);
+struct Host { std::vector<int> items; };
+template <typename T> __device__ int kind() { return is_any<T, float, int> ? 1 : 2; }
+__global__ void f(int *a) { *a = kind<int>() + 10 * kind<double>(); }
+int main() { Host h; return 0; }
+"""
+    case = make_case("f", source, {"a": np.zeros(1, np.int32)}, block=1, grid=1)
+    outputs = execute(compile_case(case), case.launch, named_case(case).inputs).outputs
+    assert dict(outputs)["a"][0] == 21
+
+
+def test_a_file_that_is_included_by_two_names_is_read_once(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "common.cuh").write_text(
+        "#pragma once\n#include <vector>\nstd::vector<int> host();\n"
+        "struct Pair { int first, second; };\n"
+        "__device__ inline int sum(Pair p) { return p.first + p.second; }\n"
+    )
+    (tmp_path / "inner" / "more.cuh").write_text(
+        '#include "common.cuh"\nint more() { return 1; }\n'
+    )
+    path = tmp_path / "f.cu"
+    path.write_text(
+        '#include "inner/more.cuh"\n#include "inner/common.cuh"\n'
+        "__global__ void f(int *a) { *a = sum({1, 2}); }\nint main() { return host().size(); }\n"
+    )
+    case = make_case("f", path, {"a": np.zeros(1, np.int32)}, block=1, grid=1)
+    outputs = execute(compile_case(case), case.launch, named_case(case).inputs).outputs
+    assert dict(outputs)["a"][0] == 3

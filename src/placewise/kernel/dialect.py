@@ -20,13 +20,21 @@ _Item = TypeVar("_Item")
 _ONE_LONG = re.compile(r"(?<!long )\blong\b(?! long)")
 
 
+_KEYWORDS = {"__extension__": "", "__asm__": "asm", "__asm": "asm", "__const": "const"}
+"""GNU's further keywords, and what stands for them elsewhere."""
+
+
 class Dialect:
     """What of it a source has turned out to need."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Sequence[SourceFile]) -> None:
         self.headers: list[str] = []
         """That come before the source."""
-        self.defines: list[tuple[str, str]] = []
+        self.defines = [
+            (word, meaning)
+            for word, meaning in _KEYWORDS.items()
+            if any(re.search(rf"\b{word}\b", f.text) for f in files)
+        ]
         self.flags: list[str] = []
 
     def take(self, messages: Sequence[str], files: Sequence[SourceFile]) -> bool:

@@ -19,7 +19,7 @@ from placewise.kernel.dialect import NO_EXPRESSION, Dialect
 from placewise.kernel.gnu import has_statement_expressions
 from placewise.kernel.includes import Include, is_host_only, resolve
 from placewise.kernel.macros import definitions, standing_for
-from placewise.kernel.source_file import DEVICE_CONSTEXPR, SourceFile, source_text
+from placewise.kernel.source_file import DEVICE_CONSTEXPR, SourceFile, own_files
 from placewise.kernel.tokens import tokens
 
 FULL_LIBRARY = "PLACEWISE_FULL_STD"
@@ -43,6 +43,8 @@ _MISSES = re.compile(r"is undefined|must be a class or namespace|has no member|i
 _UNDEFINED = re.compile(r'identifier "(\w+)" is undefined')
 _INTEGERS = re.compile(r"u?int(?:_least|_fast)?(?:8|16|32|64)_t|u?int(?:ptr|max)_t")
 """Types of ``<stdint.h>``, which nearly every header of the host brings with it."""
+_LIMITS = re.compile(r"U?INT(?:8|16|32|64)_(?:MAX|MIN|C)|SIZE_MAX")
+_CUFFT = re.compile(r"cufft(?:Double)?(?:Real|Complex)")
 _STD_INTEGERS = re.compile(rf"\bstd::(?:{_INTEGERS.pattern})\b")
 _NAMESPACE = "must be a class or namespace name"
 _WORD = re.compile(r"\w+")
@@ -96,7 +98,7 @@ class HostCode:
         }
         self._paths = (*options.include_paths, Path(filename).parent)
         self._main = SourceFile(Path(filename).resolve(), filename, source)
-        self._files = _own_files(self._main, self._paths)
+        self._files = own_files(self._main, self._paths)
         macros = definitions([f.text for f in self._files], options.defines)
         self._device_words = standing_for(_DEVICE, macros)
         self._kernel_words = standing_for({"__global__"}, macros)
@@ -105,9 +107,11 @@ class HostCode:
         )
         self.full_library = False
         self._platform = False
-        self._dialect = Dialect()
+        self._dialect = Dialect(self._files)
         self._further: list[str] = []
         """Headers that come before the source besides the implicit one."""
+        self._without_std: list[tuple[SourceFile, Declaration]] = []
+        """What was left out for want of the C++ library, whether the host's or not."""
         self._refused: dict[str, str] = {}
         """Headers of others that the compiler refused, and why."""
         for file in self._files:
@@ -136,7 +140,11 @@ class HostCode:
             for d in left_out
             if d.kind == "function" and d.name and not any(c in left_out for c in _classes(d))
         ]
-        headers = [(f.name, f.path, f.device_text()) for f in self._files[1:] if changed]
+        headers = [
+            (f.name, f.path, self._named_before(f) or f.device_text())
+            for f in self._files[1:]
+            if changed
+        ]
         for file in self._files:
             headers += [(name, file.path.parent / name, text) for _, name, text in file.moved]
         return DeviceSource(
@@ -147,6 +155,12 @@ class HostCode:
             flags=tuple(self._dialect.flags),
             left_out=tuple(dict.fromkeys(names)),
         )
+
+    def _named_before(self, file: SourceFile) -> str:
+        """A file with another name than before as one that includes it by that name, so that
+        ``#pragma once`` holds."""
+        first = next(f for f in self._files if f.path == file.path)
+        return "" if first is file else f'#include "{first.name}"\n'
 
     def hint(self, errors: Iterable[SourceError]) -> str | None:
         """What to do where one of ``errors`` misses something that was left out, or may do so, or
@@ -200,7 +214,7 @@ class HostCode:
         """
         errors = tuple(errors)
         # First of all, as what mentions a type that is not known looks like host code.
-        if self._take_integers(errors) or self._take_cub(errors):
+        if self._take_types(errors) or self._take_cub(errors):
             return True
         left_out = sum(self._leave_out_host_code(e) for e in errors)
         if self._leave_out_headers(errors) or left_out:
@@ -238,6 +252,8 @@ class HostCode:
             found, is_function = found.parent, False
         if found.torn or any(self._is_device(d) for d in walk([found])):
             return False
+        if _STD.search(error.text) and not found.callable and not self.full_library:
+            self._without_std.append((file, found))
         return file.drop(found)
 
     def _leave_out_headers(self, errors: tuple[SourceError, ...]) -> bool:
@@ -276,9 +292,11 @@ class HostCode:
         self._platform = True
         return True
 
-    def _take_integers(self, errors: tuple[SourceError, ...]) -> bool:
-        undefined = (m[1] for e in errors if (m := _UNDEFINED.search(e.text)))
-        if any(_INTEGERS.fullmatch(name) for name in undefined):
+    def _take_types(self, errors: tuple[SourceError, ...]) -> bool:
+        undefined = [m[1] for e in errors if (m := _UNDEFINED.search(e.text))]
+        if any(_CUFFT.fullmatch(name) for name in undefined) and self._take("placewise_cufft.h"):
+            return True
+        if any(_INTEGERS.fullmatch(n) or _LIMITS.fullmatch(n) for n in undefined):
             return self._take("stdint.h")
         # A header of the host, which brings them, was left out.
         in_std = any(_NAMESPACE in e.text or _STD.search(e.text) for e in errors)
@@ -297,12 +315,19 @@ class HostCode:
 
     def _take_full_library(self, errors: tuple[SourceError, ...]) -> bool:
         names_std = any(_USES_STD.search(f.text) for f in self._files)
+        left_out = {d.name for _, d in self._without_std}
         missed = any(
-            _STD.search(e.text) or (names_std and _UNDEFINED.search(e.text)) for e in errors
+            _STD.search(e.text)
+            or ((m := _UNDEFINED.search(e.text)) and (names_std or m[1] in left_out))
+            for e in errors
         )
         if self.full_library or not missed:
             return False
         self.full_library = True
+        undefined = {m[1] for e in errors if (m := _UNDEFINED.search(e.text))}
+        for file, declaration in self._without_std:
+            if declaration.name in undefined:
+                file.left_out.remove(declaration)
         return True
 
     def _leave_out_unused(self, error: SourceError) -> bool:
@@ -399,26 +424,3 @@ def _is_among(name: str, unreadable: set[str]) -> bool:
         if file.endswith("/cuda.h") and is_host_only(name):
             return True
     return False
-
-
-def _own_files(main: SourceFile, paths: tuple[Path, ...]) -> list[SourceFile]:
-    """The source and the user's files that it includes, directly or not.
-
-    The compiler takes changed headers by the name in the directive; where one name stands for two
-    files, only the source itself can be changed.
-    """
-    found = [main]
-    by_name: dict[str, Path] = {}
-    for file in found:
-        for include in file.includes:
-            # A library that is installed beside them, such as <GL/glew.h>, is not the user's.
-            if is_host_only(include.name) and not include.quoted:
-                continue
-            path = resolve(include, file.path.parent, paths)
-            if path is None or path == main.path:
-                continue
-            if by_name.setdefault(include.name, path) != path:
-                return [main]
-            if not any(f.name == include.name for f in found):
-                found.append(SourceFile(path, include.name, source_text(path)))
-    return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placewise.kernel.declarations import Declaration, declarations, innermost
 from placewise.kernel.gnu import compound_literals, statement_macros
-from placewise.kernel.includes import Include, includes
+from placewise.kernel.includes import Include, includes, is_host_only, resolve
 from placewise.kernel.tokens import Token, tokens
 
 DEVICE_CONSTEXPR = "PWCONSTEX"
@@ -139,6 +139,29 @@ def source_text(path: Path) -> str:
     """A file's text: UTF-8, with or without a mark of the byte order. What is not, such as
     comments in another encoding, becomes replacement characters. Raises OSError."""
     return path.read_text(encoding="utf-8-sig", errors="replace")
+
+
+def own_files(main: SourceFile, paths: tuple[Path, ...]) -> list[SourceFile]:
+    """The source and the user's files that it includes, directly or not.
+
+    The compiler takes changed headers by the name in the directive; where one name stands for two
+    files, only the source itself can be changed.
+    """
+    found = [main]
+    by_name: dict[str, Path] = {}
+    for file in found:
+        for include in file.includes:
+            # A library that is installed beside them, such as <GL/glew.h>, is not the user's.
+            if is_host_only(include.name) and not include.quoted:
+                continue
+            path = resolve(include, file.path.parent, paths)
+            if path is None or path == main.path:
+                continue
+            if by_name.setdefault(include.name, path) != path:
+                return [main]
+            if not any(f.name == include.name for f in found):
+                found.append(SourceFile(path, include.name, source_text(path)))
+    return found
 
 
 def _included(name: str) -> str:
