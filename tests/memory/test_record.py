@@ -77,3 +77,23 @@ def test_chunk_buffers_may_be_reused():
 def test_huge_arrays_are_refused():
     with pytest.raises(UnsupportedError, match="2 GiB"):
         Recorder(PLAN, 2).chunk(_chunk(0, irregular=True, offset=1 << 31))
+
+
+def _halves(base, mask):
+    """Lanes of 4 bytes from ``base`` on, those of the upper half warp 1 KiB further."""
+    words = np.array([0], np.int32)
+    return TraceChunk(
+        words, words, words, words, np.array([mask], np.uint32), words, np.array([base]),
+        np.array([base + 1024]), words + 4, words - 1, np.zeros(0, np.int64),
+    )  # fmt: skip
+
+
+def test_half_warps_far_into_an_array_are_refused():
+    """Their offsets are kept one by one, in 31 bits: lane 31 is the first that has too many."""
+    last = (1 << 31) - 1024 - 15 * 4
+    recorder = Recorder(PLAN, 2)
+    recorder.chunk(_halves(last - 4, 0xFFFFFFFF))
+    recorder.chunk(_halves(last, 0x7FFFFFFF))
+    assert recorder.accesses().offsets[:, 30].tolist() == [(1 << 31) - 8, (1 << 31) - 4]
+    with pytest.raises(UnsupportedError, match="2 GiB"):
+        recorder.chunk(_halves(last, 0xFFFFFFFF))

@@ -92,11 +92,21 @@ class Accesses:
 
 
 def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows, and the 32 offsets of each, of warps that are not affine as a whole."""
+    """Rows, and the 32 offsets of each, of warps that are not affine as a whole. Raises
+    UnsupportedError for a lane at 2 GiB or more from its array's start."""
     broken = np.flatnonzero(~affine(chunk))
     row = np.full(len(chunk), -1, np.int32)
     row[broken] = np.arange(len(broken), dtype=np.int32)
-    return row, lane_offsets(some_accesses(chunk, broken)).astype(np.int32)
+    offsets = lane_offsets(some_accesses(chunk, broken))
+    far = offsets >= 1 << 31
+    if far.any():
+        lane = np.arange(32, dtype=np.uint32)
+        if (far & (chunk.mask[broken, None] >> lane & 1).astype(np.bool_)).any():
+            raise UnsupportedError(
+                "an array of 2 GiB or more cannot be traced", hint="advise on a smaller problem"
+            )
+        offsets[far] = 0  # of lanes that are not active
+    return row, offsets.astype(np.int32)
 
 
 class Recorder:
@@ -147,11 +157,6 @@ class Recorder:
         wanted = (chunk.array >= 0) & (chunk.mask != 0) & self._sample.traced[chunk.block]
         if not wanted.any():
             return
-        offsets = chunk.offsets
-        if offsets.size and int(offsets.max()) >= 1 << 31:
-            raise UnsupportedError(
-                "an array of 2 GiB or more cannot be traced", hint="advise on a smaller problem"
-            )
         row, short_offsets = _rows(chunk)
         # keep() copies the selected rows, so the chunk's buffers may be reused afterwards.
         part = Accesses(
