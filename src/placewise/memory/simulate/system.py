@@ -130,6 +130,7 @@ class MemorySystem:
         self._per_wave = machine.processor.sms * facts.seats
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
         self._trace_blocks = np.ones(blocks, np.bool_)
+        self._runs_all = False
         self._filling = 1
         self._closed: list[Closed] = []
         self._what: dict[int, Banked | None] = {}
@@ -148,7 +149,8 @@ class MemorySystem:
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:
         """Start of a run whose accesses are taken by compiled code
-        (:class:`placewise.execute.trace.CompiledConsumer`)."""
+        (:class:`placewise.execute.trace.CompiledConsumer`). All of :attr:`trace_blocks` run."""
+        self._runs_all = True
         self._begin(sites, arrays, ga.with_own_columns(windows, len(arrays)))
 
     def _begin(
@@ -348,7 +350,9 @@ class MemorySystem:
         counted, lanes, sectors, lines = (
             self._by_site(rows[name]) for name in ("requests", "lanes", "sectors", "parts")
         )
-        traced = max(1, sum(c.blocks for c in self._closed))
+        # Blocks without an access were traced as well, where it is known that they ran.
+        seen = int(self._trace_blocks.sum()) if self._runs_all else 0
+        traced = seen or max(1, sum(c.blocks for c in self._closed))
         scale = np.full(len(counted), blocks / traced)
         if executions is not None and len(executions):
             together = np.bincount(origin, counted)[origin]
