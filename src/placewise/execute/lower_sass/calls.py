@@ -96,7 +96,8 @@ class Calling:
             self.b.set(self.b.reg(f"return{~calls[-1]:x}", "i32"), register)
             self.b.finish(Jump(once.leave.number))
             return True
-        back = self.subroutines.return_address(self.control.at(calls[-1]), i.operands[:1])
+        returns_by = self.subroutines.return_register(i)
+        back = self.subroutines.return_address(self.control.at(calls[-1]), {returns_by})
         right = c.b.icmp("eq", register, c.b.const("i32", back))
         lost = self.b.new_block()
         self.b.finish(Branch(right, self.control.go(calls[:-1], back), lost.number))

@@ -82,11 +82,25 @@ class Subroutines:
         return after
 
     def return_registers(self, start: int) -> set[Operand]:
-        """Registers that the returns of a subroutine go by."""
+        """Registers in which a subroutine is told where to return to."""
         function = next((f for f in self.functions.values() if f.offset == start), None)
         if function is None:
             return set()
-        return {i.operands[0] for i in self._body(function) if i.parts[0] == "RET"}
+        return {self.return_register(i) for i in self._body(function) if i.parts[0] == "RET"}
+
+    def return_register(self, i: Instruction) -> Operand:
+        """The register that the one of a return was copied from right before: until then that one
+        may hold an argument."""
+        found = i.operands[0]
+        for earlier in reversed(self.code[: i.offset // INSTRUCTION_BYTES]):
+            if earlier.parts[0] in MAY_END:
+                break
+            if earlier.operands and earlier.operands[0] == found:
+                copied = earlier.operands[-1]
+                if "MOV" not in earlier.parts or not isinstance(copied, Register):
+                    break
+                found = copied
+        return found
 
     # --- which are lowered once
 
