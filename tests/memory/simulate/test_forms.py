@@ -176,10 +176,13 @@ def test_what_writes_makes_sectors_dirty(kind, dirtied):
     assert simulated(records, [], 4, kind).dirtied.value == dirtied
 
 
-def test_an_access_of_no_lane_touches_nothing():
+@pytest.mark.parametrize("times", [1, 20])
+@pytest.mark.parametrize("row", [-1, 0])
+def test_an_access_of_no_lane_touches_nothing(row, times):
     """Before there is a form, after one of another access, and after an access that has none."""
-    nobody, somebody, scattered = (0, 0, 0, 0, -1), (1, 0, 0, 0, -1), (5, 0, 0, 512, -1)
-    records = [nobody, somebody, nobody, scattered, nobody, somebody]
+    nobody, somebody, scattered = (0, 0, 0, 0, row), (1, 0, 0, 0, -1), (5, 0, 0, 512, -1)
+    nobodies = [nobody] * times
+    records = [*nobodies, somebody, *nobodies, scattered, *nobodies, somebody]
     (site,) = simulated(records, [], 4).sites
     assert (site.requests, site.sectors, site.lanes) == (3, 1 + 2 + 1, 1 + 2 + 1)
 

@@ -25,6 +25,8 @@ SECTORS_BIT, PARTS_BIT = 20, 42
 JOINS, TWO = 1, 2
 """Flags of a form, in bits of the array's address that are 0: it issues in a burst with the access
 before; it has two ranges."""
+NOBODY = (1 << 32) - 2
+"""Row and mask of a form that there is not; no record has this row."""
 UNLIKE, ONE_EACH, SEVERAL = -1, 1, 2
 """What :func:`match_eight` finds of eight accesses, or 0: they are of other instructions, or have
 other strides; all have their forms, each of one range; all have, some of two."""
@@ -216,7 +218,7 @@ def keep_forms(
         columns = _columns(b, rows)
         how = code.records()[2]
         # An access of another stride has not that form.
-        columns[3] = b.select(b.icmp_signed("==", columns[2], how), columns[3], _all(0))
+        columns[3] = b.select(b.icmp_signed("==", columns[2], how), columns[3], _all(NOBODY))
         columns[2] = how
         for k, column in enumerate(columns):
             code.put(column, 2, code.column(1 + k))

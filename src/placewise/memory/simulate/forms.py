@@ -17,6 +17,7 @@ from placewise.memory.simulate.eights import (
     EIGHTS,
     HOW,
     JOINS,
+    NOBODY,
     ONE_EACH,
     PARTS_BIT,
     ROOM_WORDS,
@@ -56,10 +57,10 @@ FORM = np.dtype(
 )
 """An access of an instruction. The first eight words are as :mod:`eights` has them: the array's
 first address with flags, lane 16's address from lane 0's, the record's words of site and stride and
-of row and mask (no record has 0), where one or two ranges of bytes start from lane 0's address on,
-a part of the line of address 0, which there is not, without sectors, bytes from the first to the
-last of each range (the second's from bit 32 on). Then the pair of instruction and array, and how
-many lanes.
+of row and mask (NOBODY where there is none), where one or two ranges of bytes start from lane 0's
+address on, a part of the line of address 0, which there is not, without sectors, bytes from the
+first to the last of each range (the second's from bit 32 on). Then the pair of instruction and
+array, and how many lanes.
 
 Then of accesses whose lanes each have an offset of their own: the array's first address with
 flags, or NO_ARRAY; a part; the pair; bytes of a lane. At last what was counted of accesses of the
@@ -74,13 +75,16 @@ PAUSE = 32
 def new_forms(sites: int) -> NDArray[Any]:
     """(sites,) FORM without any, each on lines of the processor's cache of its own."""
     forms = aligned(sites * FORM.itemsize // 8, np.int64).view(FORM)
-    forms["far"] = NO_ARRAY
+    forms["far"], forms["who"] = NO_ARRAY, NOBODY
     return forms
 
 
 def new_made() -> NDArray[np.int64]:
     """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.eights`."""
-    return aligned(ROOM_WORDS, np.int64)
+    made = aligned(ROOM_WORDS, np.int64)
+    for kept in range(0, EIGHTS * WORDS, WORDS):
+        made[kept + WHO : kept + WHO + 8] = NOBODY
+    return made
 
 
 @inlined
@@ -152,7 +156,7 @@ def _tell(site: Int, forms: NDArray[Any], made: NDArray[np.int64]) -> None:
         for at in range(kept, kept + 8):
             if made[at + HOW] & 0xFFFFFFFF == site:
                 made[at + START], made[at + 16] = form.start, form.delta
-                made[at + WHO] = form.who if form.how == made[at + HOW] else np.int64(0)
+                made[at + WHO] = form.who if form.how == made[at + HOW] else np.int64(NOBODY)
                 made[at + 40], made[at + 48] = form.low, form.low2
                 made[at + 56], made[at + 64] = form.head, form.extents
 
@@ -246,7 +250,7 @@ def _make_form(
     instruction, if it is one or two ranges shorter than a line that have no line in common."""
     mask, stride = np.int64(record.mask), np.int64(record.stride)
     line_bytes = np.int64(1) << cut.line_shift
-    form.who = 0
+    form.who = NOBODY
     if stride < 0 or stride > (1 << cut.sector_shift):
         return
     delta = record.upper - record.base
