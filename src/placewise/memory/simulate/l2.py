@@ -46,8 +46,6 @@ SETS_AHEAD = 32
 """Parts by which sets of L2 are fetched ahead."""
 ASKED_BIT = 32
 """Of a word of :attr:`Room.counted`: sectors asked for, below it those not found."""
-SOME_PAST = 64
-"""Added to what a store does: some pairs leave the cache of the die out."""
 STRETCHES_AHEAD = 2
 """SMs by which what an SM missed in a round is fetched ahead."""
 
@@ -76,10 +74,12 @@ def run_l2(
     what a store does; what leaves the cache is added to ``log`` if that has room, rounds counted
     from ``first_round`` on.
     """
+    g = shape_of(cache.geometry, 0)
+    usual = is_plain(g) and g.policy == LRU and write == WRITE_BACK and not log.part.shape[0]
     for p in range(pairs.used[0]):
         room.stored[np.uintp(p)] = pairs.rows[p].kind != LOAD
         if pairs.rows[p].flags & LEAVES_OUT_LAST:
-            write |= SOME_PAST
+            usual = False
     sms = missed.length.shape[1]
     at, end, busy = room.at, room.end, room.ready
     order, parts, ends = room.order, missed.part, missed.end
@@ -117,7 +117,7 @@ def run_l2(
                 if n == AT_ONCE:
                     _last_cache(
                         n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond,
-                        written, write, log,
+                        written, write, log, usual,
                     )  # fmt: skip
                     n = np.int64(0)
             at[source] = i
@@ -127,8 +127,9 @@ def run_l2(
         count = left
         turn += 1
     _last_cache(
-        n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write, log
-    )
+        n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write, log,
+        usual,
+    )  # fmt: skip
     counted = room.counted
     for p in range(pairs.used[0]):
         for side in range(SIDES):
@@ -153,11 +154,13 @@ def _last_cache(
     written: NDArray[np.int64],
     write: int,
     log: Log,
+    usual: bool,
 ) -> None:
-    """Run ``n`` parts in their order through a share of L2."""
+    """Run ``n`` parts in their order through a share of L2. ``usual``: its policy is LRU, it is
+    plain, keeps what is written, is asked by all pairs, and what leaves it is not noted."""
     shift = LINE_BIT + missed.length.shape[0] - 1
     g = shape_of(cache.geometry, 0)
-    if not is_plain(g) or g.policy != LRU or write != WRITE_BACK or log.part.shape[0]:
+    if not usual:
         _last_in_detail(
             n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write,
             log,
@@ -272,7 +275,7 @@ def _last_in_detail(
             if log.part.shape[0]:
                 _note(log, g, line, sectors, share, share_shift, room.turn[k])
             continue
-        how = np.int64(READ if pairs.rows[p].kind == LOAD else write & (SOME_PAST - 1))
+        how = np.int64(READ if pairs.rows[p].kind == LOAD else write)
         if pairs.rows[p].flags & LEAVES_FIRST:
             how |= FIRST_OUT
         shift = np.int64(0)
