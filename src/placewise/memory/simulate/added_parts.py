@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.cache import Int
 from placewise.memory.simulate.eights import JOINS
-from placewise.memory.simulate.gathers import gather, lay_lanes
+from placewise.memory.simulate.gathers import count_gather, gather, lay_lanes
 from placewise.memory.simulate.lanes import apart, bits, inlined
 from placewise.memory.simulate.parts import (
     LAST,
@@ -75,11 +75,7 @@ def add_gather(
     if found < 0:
         start = form.far & ~np.int64(OFFSET)
         end, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
-    row = pairs[np.uintp(form.far_pair)]
-    row.requests += 1
-    row.lanes += lanes
-    row.sectors += asked
-    row.parts += end - n
+    count_gather(form, pairs, lanes, asked, end - n)
     return end
 
 

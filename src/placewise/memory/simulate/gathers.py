@@ -32,10 +32,6 @@ def take_gathers(
     their own, up to the first whose form is of another array or that vectors cannot take; the first
     access not taken, and how many parts there are then. Those before ``begun`` are of another
     warp. ``pairs`` are PAIR rows."""
-    shifts = cut.line_shift, cut.sector_shift
-    if offsets.itemsize != 4:
-        return at, n
-    beyond = offsets.shape[0] - 8
     while at < stop:
         record = records[np.uintp(at)]
         form = forms[np.uintp(record.site)]
@@ -44,27 +40,29 @@ def take_gathers(
         if other or first < 0 or n > room or not lanes:
             break
         width, head = np.int64(form.far_width), form.far_head
-        found = np.int64(-1)
-        if lanes <= 8 and first <= beyond:
-            found = lay_apart8(offsets, first, lanes, width, part, n, head, shifts)
+        found = lay_lanes(offsets, first, lanes, width, head, part, n, cut)
         if found < 0:
-            found = _lay_many_apart(offsets, first, lanes, width, head, part, n, cut)
-            if found < 0:
-                break
+            break
         if form.far & JOINS and n > begun:
             part[np.uintp(n - 1)] &= ~LAST
         parts = found & 0xFFFFFFFF
+        count_gather(form, pairs, lanes, found >> 32, parts)
         n += parts
-        row = pairs[np.uintp(form.far_pair)]
-        row.requests += 1
-        row.lanes += lanes
-        row.sectors += found >> 32
-        row.parts += parts
         at += 1
     return at, n
 
 
 @inlined
+def count_gather(form: Any, pairs: NDArray[Any], lanes: Int, sectors: Int, parts: Int) -> None:
+    """Count such an access with its pair of instruction and array."""
+    row = pairs[np.uintp(form.far_pair)]
+    row.requests += 1
+    row.lanes += lanes
+    row.sectors += sectors
+    row.parts += parts
+
+
+@apart
 def _lay_many(
     offsets: Any,
     row: Int,
@@ -75,7 +73,8 @@ def _lay_many(
     n: Int,
     cut: Cut,
 ) -> Int:
-    """:func:`lay_lanes` where the lanes rise or, 16 at most, are on lines of their own."""
+    """:func:`lay_lanes` where the lanes rise or, 16 at most, are on lines of their own. A function
+    that is called: what it needs would crowd a loop's own variables out of the registers."""
     shifts = cut.line_shift, cut.sector_shift
     wide = np.int64(16) if lanes <= 16 else np.int64(32)
     if cut.line_shift - cut.sector_shift != 2 or row + wide > offsets.shape[0]:
@@ -86,10 +85,6 @@ def _lay_many(
     if found < 0 and lanes > 8:
         found = lay_apart16(offsets, row, lanes, width, part, n, head, shifts)
     return found
-
-
-_lay_many_apart = apart(_lay_many.py_func)
-"""The same, called: what it needs would crowd a loop's own variables out of the registers."""
 
 
 @inlined
