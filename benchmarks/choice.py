@@ -26,7 +26,7 @@ import typer
 from benchmarks.models.__main__ import HERE, MODEL, TABLES, Table
 from benchmarks.models.clocks import Clock, clocks_of, read_rows
 from benchmarks.results import RESULTS, Figure, report
-from placewise.kernel.casefile import read_case_family
+from placewise.kernel.cases.case_file import read_case_family
 from placewise.validate import TimeTable, read_times
 from placewise.validate.features import launch_features
 from placewise.validate.figures import rank_correlation, regret

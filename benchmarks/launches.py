@@ -18,10 +18,10 @@ from scipy.sparse.csgraph import dijkstra
 
 from benchmarks.results import Figure, report
 from placewise.execute import DeviceMemory
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_module
 
 SOURCE = """
 __global__ void increment(int *a, int n) {

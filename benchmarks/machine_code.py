@@ -24,9 +24,9 @@ from placewise.cases import case_names, load_case
 from placewise.errors import UnsupportedError
 from placewise.execute import Execution, execute
 from placewise.execute.compare import compare
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.nvrtc import compile_kernel
 
 TARGETS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90")
 TRACED = 400_000

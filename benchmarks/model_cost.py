@@ -22,12 +22,12 @@ import numpy as np
 import typer
 
 from benchmarks.results import Figure, report
-from placewise.kernel.case import Case
-from placewise.kernel.casefile import read_case_family
-from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case_file import read_case_family
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
-from placewise.model.evidence import evidence_of
+from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
 
 CASE = Path(__file__).parent / "models" / "convolution.toml"

@@ -20,7 +20,7 @@ from scipy.ndimage import correlate1d
 from scipy.sparse import csr_array
 
 from benchmarks.results import Figure, report
-from placewise.advise import legal_placements, prepare, verify
+from placewise.advisor import legal_placements, prepare, verify
 from placewise.cases import load_case
 from placewise.errors import UnsupportedError
 from placewise.execute.result import Execution

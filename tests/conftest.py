@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from placewise.advise import advise
-from placewise.kernel.make_case import make_case
+from placewise.advisor import advise
+from placewise.kernel.cases.make_case import make_case
 
 GATHER = """\
 __global__ void gather(const float *table, const int *index, float *out, int n) {

@@ -9,10 +9,11 @@ import placewise
 
 ROOT = Path(placewise.__file__).parent
 LINE = [
-    "errors", "output_file", "progress", "space", "machine", "kernel", "cases", "execute", "memory",
-    "probe", "model", "choose", "rewrite", "advise", "validate", "reproduce", "report", "cli",
+    "errors", "output_file", "progress", "space", "machine", "kernel", "cases", "recorded",
+    "execute", "memory", "probe", "model", "choose", "rewrite", "advisor", "validate", "reproduce",
+    "report", "cli",
 ]  # fmt: skip
-ASIDE = {"gpu": "advise"}
+ASIDE = {"gpu": "advisor"}
 """Folders beside the line, with the last stage that they may know."""
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT)
 

@@ -19,8 +19,8 @@ from benchmarks.results import Figure, report
 from placewise.cases import case_names, load_case
 from placewise.execute import execute
 from placewise.execute.check import Checker
-from placewise.kernel.case import Case
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.prepare_case import compile_case
 
 REPEATS = 3
 

@@ -17,10 +17,10 @@ import numpy as np
 from placewise.errors import ExecutionError
 from placewise.execute import DeviceMemory
 from placewise.execute.check import Checker, Finding
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_module
 
 KERNELS = Path(__file__).parent / "kernels"
 _EXPECT = re.compile(r"//\s*expect:\s*([a-z-]+)\s*$")

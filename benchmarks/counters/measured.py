@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from placewise.kernel.case import Case
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.make_case import make_case
 
 KERNELS = ("convolution", "pnpoly")
 SIDE = 4096

@@ -30,13 +30,13 @@ from benchmarks.results import Figure, report
 from placewise.cases import load_case
 from placewise.execute import TraceChunk, execute
 from placewise.execute.trace import Site
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch, ScalarArgument
-from placewise.kernel.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.occupancy import occupancy
 from placewise.memory.simulate.compiled import callable_taker
-from placewise.memory.simulate.records import records_of
+from placewise.memory.simulate.requests.records import records_of
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = "A100"
@@ -170,7 +170,7 @@ def distances() -> float:
     with exponent 1.3 from 200,000."""
     lines = np.random.default_rng(0).zipf(1.3, LINES) % 200_000
     # Here, as the measured first use would load their machine code.
-    from placewise.memory.stackdistance import count_distances
+    from placewise.memory.reuse.stack_distance import count_distances
 
     n, limit = len(lines), 200_000
     words, narrow = np.zeros(n, np.int32), np.zeros(n, np.uint8)

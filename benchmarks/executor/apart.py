@@ -16,7 +16,7 @@ from benchmarks.executor import kernels
 from benchmarks.executor.speed import Folding, once, settle, speed
 from placewise.errors import ExecutionError
 from placewise.execute import translate
-from placewise.execute.codegen.processor import Processor
+from placewise.execute.codegen.backend.processor import Processor
 from placewise.execute.codegen.state import Options
 
 GIGABYTE = 1 << 30

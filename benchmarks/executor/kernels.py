@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Argument, ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel
 
 SOURCE = r"""
 extern "C" __global__ void naive(const float *A, const float *B, float *C, int n) {

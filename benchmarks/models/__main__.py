@@ -31,7 +31,7 @@ from benchmarks.models.clocks import Clock, clocks_of, read_rows
 from benchmarks.models.judge import Asked, Judged, figures_of
 from benchmarks.models.pairs import choose_pairs
 from benchmarks.results import RESULTS, Figure, report
-from placewise.kernel.casefile import read_case_family
+from placewise.kernel.cases.case_file import read_case_family
 from placewise.validate import read_times
 from placewise.validate.predict import Answer, Predictor, Task
 

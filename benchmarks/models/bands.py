@@ -25,12 +25,12 @@ import typer
 from benchmarks.models.__main__ import CIRCLE, HERE, MODEL, TABLES
 from benchmarks.models.clocks import Clock, clocks_of, read_rows
 from benchmarks.results import RESULTS, Figure, report
-from placewise.kernel.casefile import read_case_family
+from placewise.kernel.cases.case_file import read_case_family
 from placewise.model.error import TIME_ERROR, TIME_ERROR_RERUN, ErrorBand, fit_band
+from placewise.recorded.time_tables import MeasuredTime
 from placewise.validate import read_times
 from placewise.validate.figures import best_factor
 from placewise.validate.predict import Answer, Configuration, Predictor, Task
-from placewise.validate.tables import MeasuredTime
 
 ROWS = RESULTS / "bands_rows.json"
 FITTED = ("convolution A100 at its base clock", "convolution A4000")

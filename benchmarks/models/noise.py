@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from benchmarks.models.clocks import Clock, Configuration, Row, clocks_of, read_rows
 from benchmarks.results import Figure, report
-from placewise.kernel.case import CompileOptions, define_pairs
-from placewise.kernel.machine_code import listing_of
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.binary.machine_code import listing_of
+from placewise.kernel.cases.case import CompileOptions, define_pairs
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.validate.figures import best_factor, relative_errors
 
 SOURCE = Path(__file__).with_name("convolution.cu")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placewise.validate.tables import MeasuredTime
+from placewise.recorded.time_tables import MeasuredTime
 
 Pair = tuple[int, int]
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from benchmarks.path_ratio.measured import FILTER, IMAGE, PLAIN, Shape, Variant
 from placewise.execute import execute
 from placewise.execute.trace import Site, TraceChunk
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument
-from placewise.kernel.make_case import make_case
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.kernel.target import target_for
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine, load_machine

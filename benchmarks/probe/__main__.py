@@ -23,10 +23,10 @@ from benchmarks.probe.judge import wrong_hierarchy
 from benchmarks.probe.published import published
 from benchmarks.probe.session import whole_probe
 from benchmarks.results import Figure, report
-from placewise.probe.averages import saavedra, saavedra_line, wong, wong_line
 from placewise.probe.chase import Chase, Timings
-from placewise.probe.hierarchy import Plan, infer_hierarchy
-from placewise.probe.simulated import SimulatedDevice
+from placewise.probe.infer.averages import saavedra, saavedra_line, wong, wong_line
+from placewise.probe.infer.hierarchy import Plan, infer_hierarchy
+from placewise.probe.simulated.chases import SimulatedDevice
 
 SEED = 1964
 LOOP_CYCLES = 30.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.results import Figure
-from placewise.probe.dram import AddressMapping, infer_mapping
-from placewise.probe.simulated_dram import SimulatedDram, SimulatedPairs
+from placewise.probe.infer.dram import AddressMapping, infer_mapping
+from placewise.probe.simulated.dram import SimulatedDram, SimulatedPairs
 
 HASHED = 50
 NS = 0.02

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placewise.probe.simulated import SimulatedCache, SimulatedHierarchy
+from placewise.probe.simulated.chases import SimulatedCache, SimulatedHierarchy
 
 KB, MB = 1 << 10, 1 << 20
 BIG_SET = tuple(k % 7 for k in range(56)) + (0,) * 9

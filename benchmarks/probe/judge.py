@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placewise.probe.hierarchy import Hierarchy
-from placewise.probe.simulated import SimulatedCache, SimulatedHierarchy
-from placewise.probe.structure import Structure
+from placewise.probe.infer.hierarchy import Hierarchy
+from placewise.probe.infer.structure import Structure
+from placewise.probe.simulated.chases import SimulatedCache, SimulatedHierarchy
 
 ODDS = 0.05
 """How far off a way's probability may be."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.results import Figure
-from placewise.probe.curve import plateaus, read_latency_curve
+from placewise.probe.infer.curve import plateaus, read_latency_curve
 
 WITHIN = 0.05
 KB = 1024

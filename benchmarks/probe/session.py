@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.results import Figure
 from placewise.machine import Machine, load_machine, parse_machine
 from placewise.probe.session import Request, probe
-from placewise.probe.simulated_target import SimulatedTarget
+from placewise.probe.simulated.target import SimulatedTarget
 from placewise.probe.write_machine import machine_text
 
 SIMULATED = "T1000"

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from benchmarks.real_kernels.touched import Touched
 from placewise.execute import DeviceArray, DeviceMemory, DevicePointer
-from placewise.execute.device_texture import DeviceTexture
-from placewise.execute.resolve import DeviceArgument
+from placewise.execute.device_memory.device_texture import DeviceTexture
+from placewise.execute.runtime.resolve import DeviceArgument
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
 from placewise.kernel.texture import AddressMode, Geometry, Sampler, TextureArgument

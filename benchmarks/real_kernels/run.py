@@ -17,9 +17,9 @@ from benchmarks.real_kernels.registry import RealProgram
 from benchmarks.real_kernels.touched import Touched, differences
 from placewise.errors import PlacewiseError
 from placewise.execute.compare import compare
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.nvrtc import compile_module
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,12 @@ from benchmarks.real_kernels.command import load_drivers
 from benchmarks.real_kernels.registry import SUITES
 from benchmarks.results import RESULTS, Figure, report
 from placewise.errors import PlacewiseError
-from placewise.execute.layout import FIRST_WINDOW
+from placewise.execute.device_memory.address_space import FIRST_WINDOW
 from placewise.execute.translate import lowered
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.host_code import HostCode
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
+from placewise.kernel.host_code.host_code import HostCode
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.nvrtc import compile_module
 
 ARCH = "sm_80"
 FOLDERS = {

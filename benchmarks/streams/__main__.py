@@ -21,13 +21,13 @@ from scipy.stats import spearmanr
 
 from benchmarks.results import Figure, report
 from placewise.errors import PlacewiseError
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model import timeline_model
-from placewise.model.evidence import evidence_of
+from placewise.model.evidence.evidence import evidence_of
 
 SOURCE = Path(__file__).with_name("streams.cu")
 STREAMS = {"init": 1, "read": 1, "scale": 2, "triad": 3}

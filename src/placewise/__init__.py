@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from placewise.advise.advice import Advice
+    from placewise.advisor.advice import Advice
     from placewise.cases import load_case
     from placewise.errors import PlacewiseError
-    from placewise.execute.device_memory import DeviceMemory
-    from placewise.kernel.case import Case, CompileOptions
-    from placewise.kernel.kernel_from import kernel_from
+    from placewise.execute.device_memory.device_memory import DeviceMemory
+    from placewise.kernel.cases.case import Case, CompileOptions
+    from placewise.kernel.cases.make_case import make_case
+    from placewise.kernel.cases.values import PointerTo, Struct, Uninitialised
+    from placewise.kernel.frontends.kernel_from import kernel_from
+    from placewise.kernel.frontends.nvrtc import compile_module
     from placewise.kernel.launch import Launch
-    from placewise.kernel.make_case import make_case
-    from placewise.kernel.nvrtc import compile_module
-    from placewise.kernel.values import PointerTo, Struct, Uninitialised
     from placewise.machine import Machine, load_machine
 
 __all__ = [
@@ -37,21 +37,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Advice": "placewise.advise.advice",
-    "Case": "placewise.kernel.case",
-    "CompileOptions": "placewise.kernel.case",
-    "DeviceMemory": "placewise.execute.device_memory",
+    "Advice": "placewise.advisor.advice",
+    "Case": "placewise.kernel.cases.case",
+    "CompileOptions": "placewise.kernel.cases.case",
+    "DeviceMemory": "placewise.execute.device_memory.device_memory",
     "Launch": "placewise.kernel.launch",
     "Machine": "placewise.machine",
     "PlacewiseError": "placewise.errors",
-    "PointerTo": "placewise.kernel.values",
-    "Struct": "placewise.kernel.values",
-    "Uninitialised": "placewise.kernel.values",
-    "compile_module": "placewise.kernel.nvrtc",
-    "kernel_from": "placewise.kernel.kernel_from",
+    "PointerTo": "placewise.kernel.cases.values",
+    "Struct": "placewise.kernel.cases.values",
+    "Uninitialised": "placewise.kernel.cases.values",
+    "compile_module": "placewise.kernel.frontends.nvrtc",
+    "kernel_from": "placewise.kernel.frontends.kernel_from",
     "load_case": "placewise.cases",
     "load_machine": "placewise.machine",
-    "make_case": "placewise.kernel.make_case",
+    "make_case": "placewise.kernel.cases.make_case",
 }
 
 

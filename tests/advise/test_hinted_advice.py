@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from placewise.advise import advise, legal_placements, prepare
-from placewise.advise.cache_hints import hinted
-from placewise.advise.counters import predict_counters
-from placewise.advise.moved_counters import predict_moved_counters
+from placewise.advisor import advise, legal_placements, prepare
+from placewise.advisor.cache_hints import hinted
+from placewise.advisor.moved_counters import predict_moved_counters
+from placewise.advisor.predicted_counters import predict_counters
 from placewise.errors import UnsupportedError
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
 from placewise.rewrite import rewrite

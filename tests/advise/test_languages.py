@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placewise.advise import advise
+from placewise.advisor import advise
 from placewise.errors import CaseError, UnsupportedError
 from placewise.gpu.measure_case import measure_case
-from placewise.kernel.case import CompileOptions, Language
-from placewise.kernel.casefile import read_case_file
-from placewise.kernel.make_case import make_case
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.cases.case import CompileOptions, Language
+from placewise.kernel.cases.case_file import read_case_file
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.frontends.nvrtc import compile_kernel
 
 SOURCE = """
 __global__ void gather(const float *x, const int *index, float *out, int n) {

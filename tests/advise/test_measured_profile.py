@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from placewise.advise import advise
+from placewise.advisor import advise
 from placewise.errors import CaseError
 
 HEADER = ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")

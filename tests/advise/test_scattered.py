@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advise import advise
+from placewise.advisor import advise
 from placewise.report import as_text
 
 N = 4096

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advise import advise
-from placewise.advise.timing import time_form
+from placewise.advisor import advise
+from placewise.advisor.timing import time_form
 from placewise.errors import UnsupportedError
-from placewise.kernel.nvrtc import compile_kernel
-from placewise.kernel.prepare_case import named_case
+from placewise.kernel.cases.prepare_case import named_case
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
-from placewise.model import evidence
+from placewise.model.evidence import evidence
 from placewise.report import as_text, document
 
 

@@ -16,7 +16,7 @@ from benchmarks.path_ratio.predict import (
     pitch,
 )
 from placewise.execute import execute
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
 
 STAGED = Variant(staged=True)

@@ -9,7 +9,7 @@ import scipy.sparse
 import placewise.cases
 from placewise.cases import case_names, load_case
 from placewise.errors import CaseError
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.frontends.nvrtc import compile_kernel
 
 
 def data(case, name):

@@ -14,8 +14,8 @@ import scipy.sparse
 
 from placewise.cases import load_case
 from placewise.execute import execute
-from placewise.kernel.make_case import make_case
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.frontends.nvrtc import compile_kernel
 
 EPS = np.finfo(np.float32).eps
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import norm
 
-from placewise.kernel.finite_element import hexahedra
+from placewise.kernel.cases.finite_element import hexahedra
 
 
 def one_dimensional(nodes):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advise.counters import predict_counters
-from placewise.advise.moved_counters import predict_moved_counters
+from placewise.advisor.moved_counters import predict_moved_counters
+from placewise.advisor.predicted_counters import predict_counters
 from placewise.cli.main import main
 from placewise.errors import CaseError
-from placewise.memory.simulate.dram import BankTraffic
-from placewise.memory.simulate.metrics import WARPS_ACTIVE
-from placewise.memory.simulate.tlb import TlbTraffic
+from placewise.memory.simulate.dram.dram import BankTraffic
+from placewise.memory.simulate.dram.tlb import TlbTraffic
+from placewise.memory.simulate.metrics.metrics import WARPS_ACTIVE
 from placewise.report import counters_document, render_counters, report_console
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"

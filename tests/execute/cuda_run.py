@@ -8,7 +8,8 @@ from functools import cache
 import numpy as np
 
 from placewise.execute import Execution, Site, TraceChunk, execute, lane_offsets
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import (
     Argument,
@@ -19,7 +20,6 @@ from placewise.kernel.launch import (
     SurfaceArgument,
     TextureArgument,
 )
-from placewise.kernel.nvrtc import compile_kernel
 
 
 @cache

@@ -14,7 +14,7 @@ from cuda_run import Collector, run
 
 from placewise.execute import translate
 from placewise.execute.codegen import module
-from placewise.execute.codegen.processor import Processor, this_processor
+from placewise.execute.codegen.backend.processor import Processor, this_processor
 from placewise.execute.codegen.state import Options
 
 SOURCE = r"""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_kernels import BASIC
 
 from placewise.errors import CaseError
-from placewise.execute.block_sample import BlockCounts, SampledBlocks, sample_blocks
+from placewise.execute.stratified_blocks import BlockCounts, SampledBlocks, sample_blocks
 from placewise.kernel.launch import Launch
 
 grids = st.tuples(st.integers(1, 40), st.integers(1, 12), st.integers(1, 4))

@@ -7,14 +7,14 @@ import pytest
 from cuda_run import compiled, run
 
 from placewise.errors import ExecutionError
-from placewise.execute.device_memory import DeviceMemory
-from placewise.execute.ir import Switch
-from placewise.execute.layout import FIRST_WINDOW
-from placewise.execute.lower_ptx import callgraph
+from placewise.execute.device_memory.address_space import FIRST_WINDOW
+from placewise.execute.device_memory.device_memory import DeviceMemory
+from placewise.execute.ir.nodes import Switch
+from placewise.execute.lower_ptx.control import callgraph
 from placewise.execute.translate import lowered
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_module
 
 RNG = np.random.default_rng(11)
 

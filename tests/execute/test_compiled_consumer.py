@@ -7,10 +7,10 @@ import pytest
 from numba import carray, cfunc, from_dtype, types
 
 from placewise.execute import CompiledConsumer, Taker, TraceChunk, execute, lane_offsets
-from placewise.execute.layout import TRACE_RECORD, TRACE_RUN, WINDOW_SHIFT
-from placewise.kernel.case import CompileOptions
+from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN, WINDOW_SHIFT
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel
 
 SOURCE = r"""
 extern "C" __global__ void mixed(const float *x, const int *at, float *y, int n) {

@@ -12,7 +12,7 @@ import pytest
 from ptx_harness import evaluate, operands
 
 from placewise.execute import translate
-from placewise.execute.codegen.processor import Processor, this_processor
+from placewise.execute.codegen.backend.processor import Processor, this_processor
 from placewise.execute.codegen.state import Options
 
 INTEGERS = ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"]

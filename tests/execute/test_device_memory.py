@@ -9,10 +9,10 @@ from scipy.sparse.csgraph import dijkstra
 
 from placewise.errors import CaseError, ExecutionError, UnsupportedError
 from placewise.execute import DeviceMemory
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_kernel
 
 SOURCE = """
 __constant__ float weights[4];

@@ -11,7 +11,8 @@ from programs import kernels
 from reference import interpret
 
 from placewise.execute import execute, lane_offsets
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import (
     ArrayArgument,
     Inputs,
@@ -19,7 +20,6 @@ from placewise.kernel.launch import (
     ScalarArgument,
     TextureArgument,
 )
-from placewise.kernel.nvrtc import compile_kernel
 
 TARGETS = ("sm_75", "sm_80", "sm_90", "sm_120")
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placewise.execute.builder import Builder
-from placewise.execute.sketch.guarded import Guarded
+from placewise.execute.ir.builder import Builder
+from placewise.execute.slice_interpreter.guarded import Guarded
 
 
 def value_of(node, inputs):

@@ -7,9 +7,9 @@ import pytest
 from ptx_harness import evaluate, pairs
 
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.nvrtc import compile_kernel
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 

@@ -18,8 +18,9 @@ from placewise.errors import ExecutionError, UnsupportedError
 from placewise.execute import execute, translate
 from placewise.execute.codegen.module import compile_program
 from placewise.execute.lower_sass import program
-from placewise.kernel import machine_code
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.binary import machine_code
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import (
     ArrayArgument,
     Inputs,
@@ -27,7 +28,6 @@ from placewise.kernel.launch import (
     ScalarArgument,
     TextureArgument,
 )
-from placewise.kernel.nvrtc import compile_kernel
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 FAST = ("sm_80", *(pytest.param(a, marks=pytest.mark.slow) for a in ARCHS if a != "sm_80"))
@@ -209,7 +209,7 @@ def test_guards_are_counted_by_thread():
     kernel = replace(kernel, machine_code=True)
     inputs = Inputs((ArrayArgument("a", a), ScalarArgument("n", np.int32(70))), ())
     run = execute(kernel, Launch((3, 1, 1), (32, 1, 1), 0), inputs)
-    from placewise.kernel.machine_code import machine_code
+    from placewise.kernel.binary.machine_code import machine_code
 
     opcodes = {i.offset: i for i in machine_code(kernel).instructions}
     counts = [(opcodes[c.place], c) for c in run.instruction_counts()]

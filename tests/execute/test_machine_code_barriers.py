@@ -7,9 +7,9 @@ import pytest
 from both_engines import compare
 
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel
 
 SOURCE = r"""
 #include <cuda/barrier>

@@ -9,9 +9,9 @@ from both_engines import compare
 
 from placewise.errors import ExecutionError
 from placewise.execute import DeviceMemory, execute
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel, compile_module
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel, compile_module
 
 ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 SOME = [pytest.param(a, marks=() if a == "sm_80" else pytest.mark.slow) for a in ARCHS]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from placewise.execute import DeviceMemory
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_module
 
 FOLDER = Path(__file__).with_name("machine_code")
 THREADS = 256

@@ -9,8 +9,8 @@ import pytest
 from cuda_run import arguments, compiled
 
 from placewise.execute import Execution, execute
+from placewise.kernel.binary.machine_code import listing_of
 from placewise.kernel.launch import Inputs, Launch
-from placewise.kernel.machine_code import listing_of
 
 SOURCE = r"""
 extern "C" __global__ void turns(const int *count, const int *x, int *y) {

@@ -14,11 +14,13 @@ import pytest
 from cuda_run import Collector, run
 
 from placewise.errors import ExecutionError
-from placewise.execute import device_memory, translate
-from placewise.execute.codegen import narrow, singly
+from placewise.execute import translate
+from placewise.execute.codegen.backend.processor import Processor
+from placewise.execute.codegen.loops import loop_8_lanes as narrow
+from placewise.execute.codegen.loops import loop_lane_serial as singly
 from placewise.execute.codegen.module import compile_program
-from placewise.execute.codegen.processor import Processor
 from placewise.execute.codegen.state import Options
+from placewise.execute.device_memory import device_memory
 
 SOURCE = r"""
 #include <cuda_fp16.h>

@@ -7,8 +7,8 @@ import pytest
 
 from placewise.errors import CaseError, CompileError, UnsupportedError
 from placewise.execute import DeviceMemory, execute
+from placewise.kernel.frontends.numba_kernel import numba_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.numba_kernel import numba_kernel
 
 cuda = pytest.importorskip("numba.cuda")
 pytest.importorskip("numba_cuda")

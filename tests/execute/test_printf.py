@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.errors import ExecutionError
-from placewise.execute.host_calls import PRINTF_BYTES
-from placewise.execute.printf import format_text, parse_format
+from placewise.execute.runtime.host_calls import PRINTF_BYTES
+from placewise.execute.runtime.printf import format_text, parse_format
 
 SOURCE = r"""
 extern "C" __global__ void everything(int* count, float x, const char* text) {

@@ -9,7 +9,7 @@ import pytest
 from ptx_harness import kernel_from
 
 from placewise.errors import UnsupportedError
-from placewise.execute.layout import FIRST_WINDOW
+from placewise.execute.device_memory.address_space import FIRST_WINDOW
 from placewise.execute.lower_ptx import table
 from placewise.execute.translate import lowered
 

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from placewise.execute.lower_sass.subroutines import Subroutines
-from placewise.kernel.cubin import Function
-from placewise.kernel.sass import Instruction
-from placewise.kernel.sass.operands import parse_operand, split_operands
+from placewise.execute.lower_sass.control.subroutines import Subroutines
+from placewise.kernel.binary.cubin import Function
+from placewise.kernel.binary.sass import Instruction
+from placewise.kernel.binary.sass.operands import parse_operand, split_operands
 
 
 def _instruction(n, text):

@@ -8,10 +8,11 @@ from constructs import CONSTRUCTS
 
 from placewise.errors import UnsupportedError
 from placewise.execute import execute, lane_offsets
-from placewise.execute.sketch import PathTooLongError, sketch
-from placewise.execute.sketch.chunk import chunk_of
-from placewise.execute.sketch.run import RECORDED
-from placewise.kernel.case import CompileOptions
+from placewise.execute.slice_interpreter import PathTooLongError, sketch
+from placewise.execute.slice_interpreter.run import RECORDED
+from placewise.execute.slice_interpreter.trace_chunk import chunk_of
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import (
     ArrayArgument,
     Inputs,
@@ -19,7 +20,6 @@ from placewise.kernel.launch import (
     ScalarArgument,
     TextureArgument,
 )
-from placewise.kernel.nvrtc import compile_kernel
 
 
 class Records:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from placewise.errors import UnsupportedError
-from placewise.execute.ir import Access, Place
-from placewise.execute.layout import FIRST_WINDOW, WINDOW_SHIFT
-from placewise.execute.sketch.storage import Storage
-from placewise.execute.sketch.update import MOST_LANES, update
+from placewise.execute.device_memory.address_space import FIRST_WINDOW, WINDOW_SHIFT
+from placewise.execute.ir.nodes import Access, Place
+from placewise.execute.slice_interpreter.atomic_update import MOST_LANES, update
+from placewise.execute.slice_interpreter.storage import Storage
 
 
 def _signed(value, bits):

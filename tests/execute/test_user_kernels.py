@@ -9,9 +9,9 @@ import scipy.sparse.csgraph
 from scipy.stats import norm
 
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel
 
 SOURCES = Path(__file__).parent / "user_kernels"
 rng = np.random.default_rng(7)

@@ -7,7 +7,7 @@ import pytest
 from cuda_run import Collector, compiled, run
 
 from placewise.errors import ExecutionError
-from placewise.execute.layout import FIRST_WINDOW
+from placewise.execute.device_memory.address_space import FIRST_WINDOW
 from placewise.execute.translate import lowered
 
 WAITING = r"""

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.execute.builder import Builder
-from placewise.execute.ir import Branch, Exit, Jump, Program
-from placewise.execute.lower_sass.webs import split_webs
+from placewise.execute.ir.builder import Builder
+from placewise.execute.ir.nodes import Branch, Exit, Jump, Program
+from placewise.execute.lower_sass.control.webs import split_webs
 
 REGISTERS = ("R0", "R1", "R2")
 operations = st.lists(

@@ -12,9 +12,9 @@ from cuda.bindings import driver as real
 from fake_driver import OK, FakeDriver
 
 from placewise.execute import DeviceMemory
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.probe.target import WIDTHS, instructions_of
 
 ARCH = "sm_80"

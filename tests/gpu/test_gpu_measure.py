@@ -12,8 +12,8 @@ from placewise.execute.result import Execution
 from placewise.gpu.device import Device, DeviceError
 from placewise.gpu.measure import Options, measure
 from placewise.gpu.record import read_measurements, write_measurements
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.launch import ArrayArgument, TextureArgument
-from placewise.kernel.make_case import make_case
 from placewise.rewrite.rewritten import Rewritten
 from placewise.space import Placement
 

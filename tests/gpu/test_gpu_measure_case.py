@@ -5,7 +5,7 @@ from fake_driver import FakeDriver
 
 from placewise.gpu.measure import Options
 from placewise.gpu.measure_case import measure_case
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
 
 N = 1000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError
-from placewise.kernel.casefile import read_case_family, read_case_file
+from placewise.kernel.cases.case_file import read_case_family, read_case_file
 
 BODY = """schema = 1
 kernel = "k"

@@ -10,8 +10,8 @@ import scipy.sparse
 from PIL import Image
 
 from placewise.errors import CaseError
-from placewise.kernel.arrays import drawn
-from placewise.kernel.casefile import read_case_file
+from placewise.kernel.cases.array_sources import drawn
+from placewise.kernel.cases.case_file import read_case_file
 
 HEAD = """schema = 1
 name = "test"

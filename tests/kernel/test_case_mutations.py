@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import placewise.cases
 from placewise.errors import CaseError
-from placewise.kernel.casefile import case_from
+from placewise.kernel.cases.case_file import case_from
 
 FOLDER = Path(placewise.cases.__file__).parent
 PATH = FOLDER / "mutated.toml"

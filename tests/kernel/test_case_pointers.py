@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from placewise.advise import advise
+from placewise.advisor import advise
 from placewise.errors import CaseError, CompileError
 from placewise.execute import execute
-from placewise.kernel.bind_names import bind_names
-from placewise.kernel.case import Case
-from placewise.kernel.casefile import read_case_file
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case_file import read_case_file
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.values import PointerTo, Struct, Uninitialised
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import Inputs
-from placewise.kernel.make_case import make_case
-from placewise.kernel.nvrtc import compile_kernel
-from placewise.kernel.values import PointerTo, Struct, Uninitialised
 from placewise.kernel.view import analyse_source
 
 SOURCE = """

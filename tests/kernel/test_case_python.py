@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError
-from placewise.kernel.bind_names import bind_names
-from placewise.kernel.check_launch import check_launch
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.check_launch import check_launch
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.launch import Launch
-from placewise.kernel.make_case import make_case
 from placewise.kernel.source import Parameter, SourceView
 from placewise.machine.machine import Limits
 

@@ -11,9 +11,9 @@ import pytest
 
 from placewise.errors import CaseError
 from placewise.execute import execute
-from placewise.kernel.casefile import case_from
+from placewise.kernel.cases.case_file import case_from
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.launch import SurfaceArgument, TextureArgument
-from placewise.kernel.prepare_case import compile_case
 from placewise.kernel.texture import Sampler
 
 FILE = '''

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.errors import CompileError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.cubin import entries, read_cubin
-from placewise.kernel.nvrtc import compile_module, supported_archs
+from placewise.kernel.binary.cubin import entries, read_cubin
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module, supported_archs
 from placewise.kernel.toolchain import nvrtc_library, toolkit
 
 SOURCE = """\

@@ -11,7 +11,7 @@ import pytest
 
 from placewise.errors import CaseError, CompileError, UnsupportedError
 from placewise.execute import DeviceMemory
-from placewise.kernel.cupy_kernel import cupy_kernel
+from placewise.kernel.frontends.cupy_kernel import cupy_kernel
 from placewise.kernel.launch import Launch
 
 LINE = Launch((1, 1, 1), (32, 1, 1))

@@ -5,11 +5,15 @@ import pytest
 
 from placewise.errors import CompileError
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.gnu import compound_literals, has_statement_expressions, statement_macros
-from placewise.kernel.make_case import make_case
-from placewise.kernel.nvrtc import compile_kernel, device_source
-from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.frontends.nvrtc import compile_kernel, device_source
+from placewise.kernel.host_code.gnu import (
+    compound_literals,
+    has_statement_expressions,
+    statement_macros,
+)
 from placewise.kernel.view.clang import parse_kernel
 
 OPTIONS = CompileOptions()

@@ -7,13 +7,13 @@ import pytest
 
 from placewise.errors import CompileError, ExecutionError
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.nvrtc import compile_kernel
 
 HEADERS = sorted(
     p.name
-    for p in (Path(__file__).parents[2] / "src/placewise/kernel/headers").iterdir()
+    for p in (Path(__file__).parents[2] / "src/placewise/kernel/host_code/headers").iterdir()
     if p.name != "placewise_implicit.h"
 )
 LIBRARY = "algorithm array cfloat climits cmath cstddef cstdint cstdlib limits type_traits utility"

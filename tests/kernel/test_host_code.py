@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from placewise.errors import CaseError, CompileError
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.declarations import declarations, innermost, walk
-from placewise.kernel.make_case import make_case
-from placewise.kernel.nvrtc import compile_kernel, device_source, left_out
-from placewise.kernel.prepare_case import compile_case, named_case
-from placewise.kernel.tokens import tokens
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.frontends.nvrtc import compile_kernel, device_source, left_out
+from placewise.kernel.host_code.declarations import declarations, innermost, walk
+from placewise.kernel.host_code.tokens import tokens
 from placewise.kernel.view.clang import parse_kernel
 
 OPTIONS = CompileOptions()

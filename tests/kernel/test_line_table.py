@@ -5,9 +5,9 @@ import re
 import pytest
 
 from placewise.errors import CompileError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.line_table import source_places
-from placewise.kernel.nvrtc import compile_module
+from placewise.kernel.binary.line_table import source_places
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.toolchain import disassemble
 
 SOURCE = """__device__ __forceinline__ float square(const float* p, int i) {

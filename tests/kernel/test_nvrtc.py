@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from placewise.errors import CaseError, CompileError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.nvrtc import compile_kernel, supported_archs
-from placewise.kernel.nvrtc_options import parse_options
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel, supported_archs
+from placewise.kernel.frontends.nvrtc_options import parse_options
 from placewise.kernel.target import target_for
 
 SCALE = """\

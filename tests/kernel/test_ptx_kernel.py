@@ -7,10 +7,10 @@ import pytest
 
 from placewise.errors import CaseError, CompileError, UnsupportedError
 from placewise.execute import DeviceMemory
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
+from placewise.kernel.frontends.ptx_kernel import ptx_kernel, readable_name
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_module
-from placewise.kernel.ptx_kernel import ptx_kernel, readable_name
 
 SOURCE = """
 namespace ns {

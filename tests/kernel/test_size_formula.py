@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placewise.kernel.size_formula import evaluate_size
+from placewise.kernel.cases.size_formula import evaluate_size
 
 SIZES = {"n": 12, "A.rows": 7, "in": 3}
 _SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.source import source_obstacle
 from placewise.kernel.view import analyse_source
 from placewise.space import Way

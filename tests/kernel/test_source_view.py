@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.source import source_obstacle
 from placewise.kernel.view import analyse_source
 from placewise.space import Way

@@ -5,9 +5,9 @@ import locale
 import pytest
 
 from placewise.errors import CaseError, CompileError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.cubin import read_cubin
-from placewise.kernel.nvrtc import compile_kernel, compile_module, compiler_version
+from placewise.kernel.binary.cubin import read_cubin
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel, compile_module, compiler_version
 from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import Target, assemble, disassemble, spills_of, toolkit, wheels
 

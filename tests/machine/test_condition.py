@@ -15,8 +15,8 @@ from placewise.machine.condition import (
     keyed_transactions,
     pairwise_transactions,
 )
-from placewise.machine.parse import parse_specification
-from placewise.machine.tree import Binary, Keyword
+from placewise.machine.msl.parse import parse_specification
+from placewise.machine.msl.tree import Binary, Keyword
 
 ALL = 0xFFFFFFFF
 LANES = np.arange(32)

@@ -8,7 +8,7 @@ from placewise.errors import MachineError
 from placewise.machine import load_machine, machine_names, parse_machine
 from placewise.machine.figures import differences, figures
 from placewise.machine.machine_for import machine_for
-from placewise.machine.mt4g import read_mt4g
+from placewise.recorded.mt4g import read_mt4g
 from placewise.report.machine import as_written, machine_document
 
 

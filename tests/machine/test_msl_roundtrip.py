@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.machine import machine_names
-from placewise.machine.build import KEYWORDS, MEMORY_FIELDS, PROCESSOR_FIELDS
-from placewise.machine.parse import parse_specification
-from placewise.machine.printer import print_expression, print_specification
-from placewise.machine.tree import (
+from placewise.machine.msl.build import KEYWORDS, MEMORY_FIELDS, PROCESSOR_FIELDS
+from placewise.machine.msl.parse import parse_specification
+from placewise.machine.msl.printer import print_expression, print_specification
+from placewise.machine.msl.tree import (
     Binary,
     Condition,
     DetailEntry,

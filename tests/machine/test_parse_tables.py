@@ -3,8 +3,8 @@
 import pytest
 from lark import Lark
 
-from placewise.machine import parse_tables
-from placewise.machine.parse_tables import kept_tables
+from placewise.machine.msl import parse_tables
+from placewise.machine.msl.parse_tables import kept_tables
 
 
 @pytest.fixture

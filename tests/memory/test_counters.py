@@ -9,7 +9,7 @@ from placewise.execute.trace import Site, TraceChunk
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import SourceView, Tile
 from placewise.memory import Profiler, Reading, counters, occupancy
-from placewise.memory.counters import array_counters, cache_sharers
+from placewise.memory.reuse.counters import array_counters, cache_sharers
 from placewise.space import Placement
 
 # One warp reads two 128-byte lines of A in turn, twice: lines 0 1 0 1.

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.memory.interleave import interleave
+from placewise.memory.reuse.interleave import interleave
 
 
 def _simulate(work, resident):

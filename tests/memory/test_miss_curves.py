@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.memory.miss_curves import miss_curve, misses
-from placewise.memory.simulate.cache import Geometry
+from placewise.memory.reuse.miss_curves import miss_curve, misses
+from placewise.memory.simulate.caches.cache import Geometry
 
 
 def stack_misses(lines, capacity):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from placewise.execute import execute
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.machine.load import load_machine
 from placewise.memory.occupancy import allocation_rules, occupancy
 

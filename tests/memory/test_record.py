@@ -5,8 +5,8 @@ import pytest
 
 from placewise.errors import UnsupportedError
 from placewise.execute.trace import TraceChunk
-from placewise.memory.record import Recorder
-from placewise.memory.sample import SamplePlan
+from placewise.memory.reuse.record import Recorder
+from placewise.memory.reuse.trace_sample import SamplePlan
 
 
 def _chunk(block, *, irregular=False, offset=0):

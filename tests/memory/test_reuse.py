@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.memory.reuse import cache_groups, growth, reuse_histogram
-from placewise.memory.stream import TAGS, ArrayStream
+from placewise.memory.reuse.histogram import cache_groups, growth, reuse_histogram
+from placewise.memory.reuse.stream import TAGS, ArrayStream
 
 ARRAY_BYTES = 4096
 

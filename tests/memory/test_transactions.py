@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placewise.kernel.source import Tile
 from placewise.machine.load import load_machine, parse_machine
-from placewise.memory.stream import TAGS, ArrayStream
+from placewise.memory.reuse.stream import TAGS, ArrayStream
 from placewise.memory.transactions import (
     address_period,
     count_transactions,

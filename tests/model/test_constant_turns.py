@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.model import timeline_model
-from placewise.model.evidence import evidence_of
+from placewise.model.evidence.evidence import evidence_of
 
 A100 = load_machine("A100")
 SOURCE = """__constant__ float table[1024];

@@ -7,8 +7,8 @@ import pytest
 
 from placewise.execute.trace import Site
 from placewise.machine.machine import Dram
-from placewise.memory.simulate.dram import BankTraffic
-from placewise.memory.simulate.traffic import Estimate, SiteTraffic
+from placewise.memory.simulate.dram.dram import BankTraffic
+from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
 from placewise.model import parallelism as pl
 from placewise.model.huang_li import banks as bk
 from placewise.model.huang_li import computation as c

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from placewise.cases import load_case
-from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.machine import load_machine
-from placewise.memory.simulate.metrics import launch_metrics
-from placewise.model.evidence import evidence_of
-from placewise.model.sample import (
+from placewise.memory.simulate.metrics.metrics import launch_metrics
+from placewise.model.evidence.calibration import (
     CARRIED,
     DRAM_READS,
     DRAM_WRITES,
@@ -19,6 +18,7 @@ from placewise.model.sample import (
     SHARED_LOADS,
     corrections,
 )
+from placewise.model.evidence.evidence import evidence_of
 from placewise.model.timeline import timeline_model
 
 CASE = """schema = 1

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placewise.machine.load import load_machine
-from placewise.memory.counters import ArrayCounters, Counters
-from placewise.memory.staging import LevelCount
+from placewise.memory.reuse.counters import ArrayCounters, Counters
+from placewise.memory.reuse.staging import LevelCount
 from placewise.model import (
     PATH_ERROR,
     PATH_ERROR_RERUN,

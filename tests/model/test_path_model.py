@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from placewise.machine.load import load_machine
-from placewise.memory.counters import ArrayCounters, Counters
-from placewise.memory.staging import LevelCount
+from placewise.memory.reuse.counters import ArrayCounters, Counters
+from placewise.memory.reuse.staging import LevelCount
 from placewise.model import latency_model, path_model, relative
 from placewise.space import Placement
 

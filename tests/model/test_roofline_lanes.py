@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from placewise.kernel.make_case import make_case
-from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
 from placewise.model.base import Evidence

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.model.shorten import shortened
+from placewise.model.evidence.shorten import shortened
 
 SIZES = np.array([5, 10, 20, 3])
 

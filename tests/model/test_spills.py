@@ -10,8 +10,8 @@ from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
-from placewise.model.footprint import sharing, within_arrays
-from placewise.model.spills import with_spills_of_all
+from placewise.model.evidence.footprint import sharing, within_arrays
+from placewise.model.evidence.spills import with_spills_of_all
 
 WARPS = 8
 BLOCKS = 480

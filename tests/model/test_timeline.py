@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import (
     ArrayArgument,
     Inputs,
@@ -14,11 +15,10 @@ from placewise.kernel.launch import (
     ScalarArgument,
     TextureArgument,
 )
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.model import Evidence, relative_times, timeline_model
-from placewise.model.evidence import evidence_of
-from placewise.model.outline import Outline, data_passes, lines
+from placewise.model.evidence.evidence import evidence_of
+from placewise.model.evidence.warp_paths import Outline, data_passes, lines
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.pace import dram_bytes_per_cycle
 from placewise.model.timeline.schedule import Row, tag_cycles

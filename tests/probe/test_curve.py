@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import MachineError
-from placewise.probe.curve import Curve, plateaus, read_latency_curve
+from placewise.probe.infer.curve import Curve, plateaus, read_latency_curve
 
 
 def test_levels_of_a_sharp_staircase():

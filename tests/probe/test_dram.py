@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from placewise.errors import MachineError
-from placewise.probe.dram import infer_mapping
-from placewise.probe.simulated import Noise
-from placewise.probe.simulated_dram import SimulatedDram, SimulatedPairs
+from placewise.probe.infer.dram import infer_mapping
+from placewise.probe.simulated.chases import Noise
+from placewise.probe.simulated.dram import SimulatedDram, SimulatedPairs
 
 
 def mask(*bits):

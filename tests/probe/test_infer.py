@@ -5,9 +5,14 @@ import pytest
 
 from placewise.errors import MachineError
 from placewise.probe import Plan, infer_hierarchy
-from placewise.probe.averages import saavedra, saavedra_line, wong, wong_line
 from placewise.probe.chase import Chase, Timings
-from placewise.probe.simulated import Noise, SimulatedCache, SimulatedDevice, SimulatedHierarchy
+from placewise.probe.infer.averages import saavedra, saavedra_line, wong, wong_line
+from placewise.probe.simulated.chases import (
+    Noise,
+    SimulatedCache,
+    SimulatedDevice,
+    SimulatedHierarchy,
+)
 
 KB = 1024
 MB = 1024 * KB

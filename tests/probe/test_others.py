@@ -9,15 +9,20 @@ from typer.testing import CliRunner
 from placewise.cli.main import app
 from placewise.errors import MachineError
 from placewise.probe.chase import Chase
-from placewise.probe.mt4g_raw import read_mt4g_raw
-from placewise.probe.others import read_levels
-from placewise.probe.raw import (
+from placewise.probe.recorded.levels import read_levels
+from placewise.probe.recorded.mt4g_raw import read_mt4g_raw
+from placewise.probe.recorded.raw import (
     bandwidth_levels,
     read_bandwidth_curve,
     read_mt4g_sizes,
     read_size,
 )
-from placewise.probe.simulated import Noise, SimulatedCache, SimulatedDevice, SimulatedHierarchy
+from placewise.probe.simulated.chases import (
+    Noise,
+    SimulatedCache,
+    SimulatedDevice,
+    SimulatedHierarchy,
+)
 
 KB = 1024
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.nvrtc import compile_module
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.probe.target import INSTRUCTIONS, TENSOR, instructions_of
 
 TARGETS = [

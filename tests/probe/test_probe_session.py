@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from small_machine import TEXT
 
-from placewise.advise import advise
+from placewise.advisor import advise
 from placewise.cli.probe import Part
 from placewise.errors import MachineError
 from placewise.machine import load_machine, machine_names, parse_machine
-from placewise.probe.banks import infer_banks
+from placewise.probe.infer.banks import infer_banks
+from placewise.probe.infer.structure import Structure
 from placewise.probe.session import PARTS, TIME_LIMIT_S, Request, probe
-from placewise.probe.simulated_target import SimulatedTarget, bank_wavefronts
-from placewise.probe.structure import Structure
+from placewise.probe.simulated.target import SimulatedTarget, bank_wavefronts
 from placewise.probe.target import INSTRUCTIONS, BankTimes, instructions_of
 from placewise.probe.write_machine import machine_text
 

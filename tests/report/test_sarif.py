@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.advise import advise
-from placewise.advise.counters import predict_counters
-from placewise.advise.lint import lint
+from placewise.advisor import advise
+from placewise.advisor.lint import lint
+from placewise.advisor.predicted_counters import predict_counters
 from placewise.errors import PlacewiseError
 from placewise.execute.check import Checker
 from placewise.execute.run_case import run_case
-from placewise.kernel.make_case import make_case
-from placewise.report.findings_sarif import check_sarif, lint_sarif, write_lint_sarif
-from placewise.report.sarif import write_sarif
+from placewise.kernel.cases.make_case import make_case
+from placewise.report.sarif.findings import check_sarif, lint_sarif, write_lint_sarif
+from placewise.report.sarif.log import write_sarif
 
 BAD = """\
 __constant__ float table[1024];

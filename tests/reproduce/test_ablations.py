@@ -10,6 +10,7 @@ from placewise.machine import load_machine
 from placewise.model.huang_li.model import BASELINE, WHOLE
 from placewise.model.huang_li.observe import Observed, Requests
 from placewise.model.huang_li.replays import Replays
+from placewise.recorded.time_tables import MeasuredTime
 from placewise.reproduce.ablations import (
     Form,
     ablations,
@@ -18,7 +19,6 @@ from placewise.reproduce.ablations import (
     ratio_errors,
     train_overlap,
 )
-from placewise.validate.tables import MeasuredTime
 
 A100 = load_machine("A100")
 

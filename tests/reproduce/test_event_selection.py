@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError
-from placewise.memory.simulate.measured_launch import MeasuredLaunch
+from placewise.recorded.recorded_launch import MeasuredLaunch
 from placewise.reproduce.event_selection import (
     cosine_similarity,
     event_selection,

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.advise.prepare import prepare
+from placewise.advisor.prepare import prepare
 from placewise.machine import load_machine
-from placewise.memory.stream import ArrayStream
+from placewise.memory.reuse.stream import ArrayStream
 from placewise.reproduce.access_facts import access_facts
 from placewise.reproduce.porple_costs import PlacementCosts, by_thread, first_of
 from placewise.reproduce.porple_reading import CALIBRATED, FEWEST_MOVES, LITERAL

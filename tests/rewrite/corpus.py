@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placewise.kernel.case import Case
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.make_case import make_case
 
 ALL = "readonly texture constant shared"
 

@@ -5,8 +5,8 @@ import pytest
 
 from placewise.errors import UnsupportedError
 from placewise.execute import execute
-from placewise.kernel.make_case import make_case
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.rewrite.ptx_loads import is_written_in_ptx, rewrite_loads
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.rewrite import rewrite
 from placewise.space import MemorySpace, Placement, Way

@@ -6,8 +6,8 @@ import pytest
 from corpus import SAMPLES
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.case import Case
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.cases.case import Case
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.source import source_obstacle
 from placewise.kernel.view import analyse_source
 from placewise.rewrite import rewrite

@@ -4,8 +4,8 @@ import pytest
 from corpus import SAMPLES
 
 from placewise.execute import execute
-from placewise.kernel.bind_names import bind_names
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.view import analyse_source
 from placewise.rewrite import rewrite
 from placewise.space import Placement

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.make_case import make_case
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.space import Hint, hint_of
 

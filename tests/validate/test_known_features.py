@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from placewise.kernel.casefile import CaseFamily
-from placewise.kernel.casetext import validated
+from placewise.kernel.cases.case_file import CaseFamily
+from placewise.kernel.cases.case_text import validated
 from placewise.validate.features import launch_features, normalized, parameter_features
 
 

@@ -6,8 +6,8 @@ import difflib
 from pathlib import Path
 
 from placewise.errors import CaseError
-from placewise.kernel.case import Case
-from placewise.kernel.casefile import read_case_file
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case_file import read_case_file
 
 _FOLDER = Path(__file__).parent
 _SOURCES = frozenset({".cu", ".cuh", ".ptx", ".cpp", ".cc", ".c", ".h", ".hpp", ".py"})

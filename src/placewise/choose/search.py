@@ -14,9 +14,9 @@ from placewise.choose.greedy import greedy
 from placewise.choose.legality import Legality
 from placewise.choose.table import CostTable
 from placewise.machine.machine import Machine
-from placewise.memory.counters import Counters, Reading, counters
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.profile import Profile
+from placewise.memory.reuse.counters import Counters, Reading, counters
+from placewise.memory.reuse.profile import Profile
 from placewise.model.additive import AdditiveModel
 from placewise.model.base import Prediction
 from placewise.model.uncertainty import Ratio, relative

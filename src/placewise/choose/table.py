@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from placewise.choose.legality import Legality
 from placewise.machine.machine import Machine
-from placewise.memory.counters import Reading, array_counters, occupies
-from placewise.memory.profile import Profile
+from placewise.memory.reuse.counters import Reading, array_counters, occupies
+from placewise.memory.reuse.profile import Profile
 from placewise.model.additive import AdditiveModel
 from placewise.space import Placement
 

@@ -81,12 +81,12 @@ def counters(
     quiet: Quiet = False,
 ) -> None:
     """Predict hardware counters, under Nsight Compute's names, without a GPU."""
-    from placewise.advise.counters import predict_counters
-    from placewise.advise.moved_counters import predict_moved_counters
+    from placewise.advisor.moved_counters import predict_moved_counters
+    from placewise.advisor.predicted_counters import predict_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import counters_document, render_counters, report_console
-    from placewise.report.files import check_file
-    from placewise.report.findings_sarif import write_lint_sarif
+    from placewise.report.advice.files import check_file
+    from placewise.report.sarif.findings import write_lint_sarif
 
     if sarif is not None:
         check_file(sarif)

@@ -42,13 +42,13 @@ def lint(
 
     Exit status: 0, 1 if there are warnings, 2 if something is wrong with the input.
     """
-    from placewise.advise.counters import predict_counters
-    from placewise.advise.lint import lint as remarks_on
+    from placewise.advisor.lint import lint as remarks_on
+    from placewise.advisor.predicted_counters import predict_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import report_console
-    from placewise.report.files import check_file
-    from placewise.report.findings_sarif import write_lint_sarif
+    from placewise.report.advice.files import check_file
     from placewise.report.lint import lint_document, render_lint
+    from placewise.report.sarif.findings import write_lint_sarif
 
     if sarif is not None:
         check_file(sarif)

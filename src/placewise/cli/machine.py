@@ -105,7 +105,7 @@ def from_mt4g(
     ] = None,
 ) -> None:
     """Write a machine file from a topology that mt4g found."""
-    from placewise.machine.mt4g import read_mt4g
+    from placewise.recorded.mt4g import read_mt4g
 
     text = read_mt4g(file)
     if out is None:
@@ -129,7 +129,7 @@ def read_curve(
     as_json: AsJson = False,
 ) -> None:
     """Read levels, capacities, lines, latencies and bandwidths from others' measurements."""
-    from placewise.probe.others import read_levels
+    from placewise.probe.recorded.levels import read_levels
 
     levels = read_levels(file)
     if as_json or format_ is Format.json:

@@ -31,7 +31,7 @@ def machine_code(
     format_: OutputFormat = Format.text,
 ) -> None:
     """Registers, occupancy, spills, instructions and schedule of a kernel's real machine code."""
-    from placewise.advise.machine_code import inspect_machine_code
+    from placewise.advisor.machine_code import inspect_machine_code
     from placewise.report import machine_code_document, render_machine_code, report_console
 
     report = inspect_machine_code(case, machine, arch=arch, nvrtc=nvrtc, run=run)

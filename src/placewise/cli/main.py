@@ -91,13 +91,13 @@ def advise(
     quiet: Quiet = False,
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
-    from placewise.advise import FINALISTS
-    from placewise.advise import advise as run_advise
-    from placewise.advise.counters import predict_counters
+    from placewise.advisor import FINALISTS
+    from placewise.advisor import advise as run_advise
+    from placewise.advisor.predicted_counters import predict_counters
     from placewise.execute import DEFAULT_LIMIT
     from placewise.report import check_folder, document, render, report_console, write_files
-    from placewise.report.files import check_file
-    from placewise.report.findings_sarif import write_lint_sarif
+    from placewise.report.advice.files import check_file
+    from placewise.report.sarif.findings import write_lint_sarif
 
     profile = Path(measured) if measured is not None and Path(measured).is_file() else None
     measured_ms = None if measured is None or profile else parse_time_ms(measured)
@@ -150,7 +150,7 @@ def measure(
     from placewise.gpu import Options, PlacementRecord
     from placewise.gpu.measure_case import measure_case
     from placewise.gpu.record import write_measurements
-    from placewise.report.files import check_file
+    from placewise.report.advice.files import check_file
 
     path = out or Path(f"{Path(case).stem}-gpu.json")
     check_file(path)

@@ -74,10 +74,10 @@ def probe(
     """Measure this machine's GPU: write a machine file and draw its curves, in five minutes."""
     from placewise.probe.session import PARTS, TIME_LIMIT_S, Request
     from placewise.probe.session import probe as run_probe
+    from placewise.report.advice.files import check_folder, report_console
     from placewise.report.drawing import check_drawing, write_drawing
-    from placewise.report.files import check_folder, report_console
-    from placewise.report.probe import probe_document, render_probe
-    from placewise.report.probe_curves import probe_curves
+    from placewise.report.probe.curves import probe_curves
+    from placewise.report.probe.probe import probe_document, render_probe
 
     parts = tuple(part.value for part in only or ()) or PARTS
     if out is not None:
@@ -120,7 +120,7 @@ def probe(
 def _target(stack: ExitStack, simulate: str | None, device: int, seed: int) -> ProbeTarget:
     if simulate is not None:
         from placewise.machine import load_machine
-        from placewise.probe.simulated_target import SimulatedTarget
+        from placewise.probe.simulated.target import SimulatedTarget
 
         return SimulatedTarget(load_machine(simulate), seed=seed)
     from placewise.gpu.probe_target import GpuTarget

@@ -69,10 +69,10 @@ def run(
     from placewise.execute.check import Checker
     from placewise.execute.run_case import run_case
     from placewise.report import render_findings, render_run, report_console, run_document
-    from placewise.report.files import check_file
-    from placewise.report.findings_sarif import check_sarif
+    from placewise.report.advice.files import check_file
     from placewise.report.outputs import check_targets, write_outputs
-    from placewise.report.sarif import write_sarif
+    from placewise.report.sarif.findings import check_sarif
+    from placewise.report.sarif.log import write_sarif
 
     check_targets(save, out)
     if sarif is not None:

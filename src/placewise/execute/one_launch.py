@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.checked import Check
-from placewise.execute.device_memory import DeviceMemory
-from placewise.execute.fill import fill
+from placewise.execute.check.checked import Check
+from placewise.execute.device_memory.device_memory import DeviceMemory
+from placewise.execute.device_memory.fill import fill
 from placewise.execute.result import Execution
-from placewise.execute.run import DEFAULT_LIMIT, TRACE_SPACES, Progress
+from placewise.execute.runtime.run import DEFAULT_LIMIT, TRACE_SPACES, Progress
 from placewise.execute.trace import CompiledConsumer, TraceConsumer
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.host_calls import Printed
+from placewise.execute.runtime.host_calls import Printed
 from placewise.execute.trace import Site
 
 
@@ -56,7 +56,8 @@ class Execution:
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""
     optimised: bool = True
-    """Whether the run ended with optimised code (:mod:`placewise.execute.codegen.better_code`)."""
+    """Whether the run ended with optimised code
+    (:mod:`placewise.execute.codegen.backend.background_jit`)."""
 
     def instruction_counts(self) -> tuple[InstructionCount, ...]:
         """Executions of every instruction, by place; all copies of a function taken together."""

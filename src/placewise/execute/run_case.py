@@ -15,11 +15,11 @@ from placewise.cases import load_case
 from placewise.execute.check import Checker
 from placewise.execute.one_launch import execute
 from placewise.execute.result import Execution
-from placewise.execute.run import DEFAULT_LIMIT
+from placewise.execute.runtime.run import DEFAULT_LIMIT
 from placewise.execute.translate import parsed
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.prepare_case import compile_case, named_case
 from placewise.kernel.ptx import Instruction, Module
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine

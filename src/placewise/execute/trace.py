@@ -99,10 +99,10 @@ class Taker:
 
     function: int
     """Address of ``int64 take(int64 state, records, int64 n, runs, int64 n, offsets, int64 n)``:
-    pointers to :data:`~placewise.execute.layout.TRACE_RECORD`, to
-    :data:`~placewise.execute.layout.TRACE_RUN` and to int32 (int64 where an array has 2 GiB or
-    more), each with the number of elements, good until the call returns. It returns 0, or anything
-    else if it cannot take the chunk now."""
+    pointers to :data:`~placewise.execute.device_memory.address_space.TRACE_RECORD`, to
+    :data:`~placewise.execute.device_memory.address_space.TRACE_RUN` and to int32 (int64 where an
+    array has 2 GiB or more), each with the number of elements, good until the call returns. It
+    returns 0, or anything else if it cannot take the chunk now."""
     state: int
     """Its first argument."""
     kept: object = None
@@ -121,8 +121,9 @@ class CompiledConsumer(Protocol):
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:
         """Once before the first chunk. Addresses of records have the number of a window from bit
-        :data:`~placewise.execute.layout.WINDOW_SHIFT` on; ``windows`` tells which of ``arrays`` is
-        there, or -1 for shared and local memory. The bits below are the offset."""
+        :data:`~placewise.execute.device_memory.address_space.WINDOW_SHIFT` on; ``windows`` tells
+        which of ``arrays`` is there, or -1 for shared and local memory. The bits below are the
+        offset."""
 
     def taker(self, worker: int) -> Taker:
         """What takes the chunks of this worker (from 0)."""

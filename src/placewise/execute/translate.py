@@ -6,16 +6,16 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from placewise.execute import cfg, uniform
 from placewise.execute.codegen.module import Compiled, compile_program, driver_for
 from placewise.execute.codegen.state import Options
-from placewise.execute.ir import Access, Program
+from placewise.execute.ir.nodes import Access, Program
 from placewise.execute.lower_ptx import lower_ptx
 from placewise.execute.lower_sass import lower_machine_code
-from placewise.execute.texture_sites import texture_reads, uses_sampler, words_of
-from placewise.execute.texture_words import TexelRead
+from placewise.execute.passes import cfg, uniform
+from placewise.execute.passes.uniform import WarpShape
+from placewise.execute.texture.texture_sites import texture_reads, uses_sampler, words_of
+from placewise.execute.texture.texture_words import TexelRead
 from placewise.execute.trace import Site
-from placewise.execute.uniform import WarpShape
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module, parse_ptx
 

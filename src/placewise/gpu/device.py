@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from placewise.errors import PlacewiseError
 from placewise.gpu.texture import texture_descriptors
+from placewise.kernel.frontends.nvrtc import supported_archs
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import supported_archs
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 
 _COMPILERS = (DEFAULT_NVRTC, "12.9", "11.8")

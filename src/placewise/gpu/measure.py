@@ -19,9 +19,9 @@ from placewise.execute.result import Execution
 from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
 from placewise.gpu.device import Device, DeviceError, Scope
 from placewise.gpu.record import DeviceInfo, L2State, Measurement, PlacementRecord, Timing
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.frontends.nvrtc import compile_cubin, compile_kernel, compiler_version
 from placewise.kernel.launch import ArrayArgument, SurfaceArgument, TextureArgument
-from placewise.kernel.nvrtc import compile_cubin, compile_kernel, compiler_version
 from placewise.kernel.texture import Sampler
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 from placewise.rewrite.rewritten import Rewritten

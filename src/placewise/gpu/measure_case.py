@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from placewise.advise.placements import legal_placements
+from placewise.advisor.legal_placements import legal_placements
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
 from placewise.execute import execute
 from placewise.gpu.device import Device
 from placewise.gpu.measure import Options, for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
-from placewise.kernel.bind_names import bind_names
-from placewise.kernel.case import Case, Language
-from placewise.kernel.check_launch import check_launch
-from placewise.kernel.nvrtc import compile_kernel
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.check_launch import check_launch
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.source import SourceView
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine

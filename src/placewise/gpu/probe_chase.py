@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.gpu.device import Device, DeviceError, Scope
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_cubin
 from placewise.kernel.launch import Launch
-from placewise.kernel.nvrtc import compile_cubin
 from placewise.probe.chase import Chase, Timings
 
 WORD = 4

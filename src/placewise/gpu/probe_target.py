@@ -192,7 +192,8 @@ class GpuTarget:
 
 
 class GpuPairs:
-    """See :class:`placewise.probe.dram.PairDevice`. Times are the clock's at its highest rate.
+    """See :class:`placewise.probe.infer.dram.PairDevice`. Times are the clock's at its highest
+    rate.
 
     Slices of L2 and partitions of DRAM are not equally far from an SM, by more than a row's state
     makes a difference. So each pair is loaded in both orders, and what a second load takes is given

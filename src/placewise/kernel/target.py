@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.kernel.nvrtc import compiler_version, supported_archs
+from placewise.kernel.frontends.nvrtc import compiler_version, supported_archs
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 

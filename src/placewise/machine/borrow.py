@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from placewise.machine.load import machine_text
-from placewise.machine.parse import parse_specification
-from placewise.machine.printer import print_specification
-from placewise.machine.tree import (
+from placewise.machine.msl.parse import parse_specification
+from placewise.machine.msl.printer import print_specification
+from placewise.machine.msl.tree import (
     DetailEntry,
     LimitEntry,
     LimitsEntry,

@@ -15,8 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import MachineError
-from placewise.machine.expression import WORD_BYTES, KeyForm, Values, evaluate, key_form, keywords
-from placewise.machine.tree import Binary, Expression, Floor, Keyword, Number
+from placewise.machine.msl.expression import (
+    WORD_BYTES,
+    KeyForm,
+    Values,
+    evaluate,
+    key_form,
+    keywords,
+)
+from placewise.machine.msl.tree import Binary, Expression, Floor, Keyword, Number
 
 WARP = 32
 MOST_BANKS = 1 << 16

@@ -7,10 +7,10 @@ from importlib import resources
 from pathlib import Path
 
 from placewise.errors import MachineError
-from placewise.machine.located import nearest
 from placewise.machine.machine import Machine
-from placewise.machine.parse import parse_specification
-from placewise.machine.resolve import resolve
+from placewise.machine.msl.located import nearest
+from placewise.machine.msl.parse import parse_specification
+from placewise.machine.msl.resolve import resolve
 
 _SUFFIX = ".msl"
 

@@ -37,7 +37,7 @@ class MemoryDetail:
     """Bytes that are fetched at a time."""
     ways: int | None = None
     policy: str | None = None
-    """Replacement: one of :data:`placewise.machine.details.POLICIES`."""
+    """Replacement: one of :data:`placewise.machine.msl.details.POLICIES`."""
     way_probabilities: tuple[float, ...] = ()
     index: str | None = None
     """How a line's set follows from its number: ``modulo`` or ``hashed``."""
@@ -189,7 +189,7 @@ class Tlb:
     before: str | None = None
     """The nearest memory whose accesses ask it; hits nearer to the cores do not."""
     policy: str | None = None
-    """Replacement: one of :data:`placewise.machine.details.POLICIES`."""
+    """Replacement: one of :data:`placewise.machine.msl.details.POLICIES`."""
     latency_cycles: float | None = None
     """What an access adds that is translated here."""
     walk_cycles: float | None = None

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-from placewise.machine.levels import level_name
-from placewise.machine.located import located
 from placewise.machine.machine import Memory
-from placewise.machine.tree import SpaceEntry
+from placewise.machine.msl.levels import level_name
+from placewise.machine.msl.located import located
+from placewise.machine.msl.tree import SpaceEntry
 from placewise.space import MemorySpace, Way
 
 _DECLARATIONS = {

@@ -1,9 +1,9 @@
 """From an access trace to the transactions that each memory of a machine serves."""
 
-from placewise.memory.counters import ArrayCounters, Counters, Reading, counters
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.memory.profile import ArrayProfile, LineTraffic, Profile, Profiler
-from placewise.memory.staging import LevelCount
+from placewise.memory.reuse.counters import ArrayCounters, Counters, Reading, counters
+from placewise.memory.reuse.profile import ArrayProfile, LineTraffic, Profile, Profiler
+from placewise.memory.reuse.staging import LevelCount
 
 __all__ = [
     "ArrayCounters",

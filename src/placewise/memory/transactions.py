@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from placewise.kernel.source import Tile
 from placewise.machine.condition import SerialCondition
-from placewise.machine.expression import WORD_BYTES
 from placewise.machine.machine import Machine, Memory
-from placewise.machine.tree import Binary, Expression, Floor, Number, Unary
-from placewise.memory.stream import TAGS, ArrayStream
+from placewise.machine.msl.expression import WORD_BYTES
+from placewise.machine.msl.tree import Binary, Expression, Floor, Number, Unary
+from placewise.memory.reuse.stream import TAGS, ArrayStream
 
 _LANES = np.arange(32, dtype=np.int64)
 _ROWS_AT_ONCE = 1 << 14

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Machine, Memory
-from placewise.memory.counters import ArrayCounters, Counters
-from placewise.memory.staging import LevelCount
+from placewise.memory.reuse.counters import ArrayCounters, Counters
+from placewise.memory.reuse.staging import LevelCount
 from placewise.model.base import PathTime, Prediction, Term
 from placewise.space import Way
 

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
-from placewise.memory.counters import Counters
+from placewise.memory.reuse.counters import Counters
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.model.outline import Outline
+from placewise.model.evidence.warp_paths import Outline
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.sass.classes import group
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.binary.sass.classes import group
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.base import Evidence, PathTime, Prediction

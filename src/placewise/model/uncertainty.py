@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
-from placewise.memory.counters import Counters
+from placewise.memory.reuse.counters import Counters
 from placewise.model.base import Model, Prediction
 from placewise.model.error import Bin, ErrorBand, error_of
 

@@ -1,8 +1,8 @@
 """Finding out how an unknown machine's memories are built, from timed pointer chases."""
 
 from placewise.probe.chase import Chase, ProbeDevice, Timings
-from placewise.probe.hierarchy import Hierarchy, Plan, infer_hierarchy
-from placewise.probe.structure import Structure
+from placewise.probe.infer.hierarchy import Hierarchy, Plan, infer_hierarchy
+from placewise.probe.infer.structure import Structure
 
 __all__ = [
     "Chase",

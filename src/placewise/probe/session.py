@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from placewise.errors import PlacewiseError
 from placewise.probe.chase import Chase, OutOfTimeError, ProbeDevice, Timings
-from placewise.probe.curve import Curve
-from placewise.probe.dram import AddressMapping, PairDevice, infer_mapping
-from placewise.probe.hierarchy import Hierarchy, Plan, infer_hierarchy
-from placewise.probe.latencies import places
-from placewise.probe.patterns import PatternLatency, latency_patterns
-from placewise.probe.structure import NO_TIME
+from placewise.probe.infer.curve import Curve
+from placewise.probe.infer.dram import AddressMapping, PairDevice, infer_mapping
+from placewise.probe.infer.hierarchy import Hierarchy, Plan, infer_hierarchy
+from placewise.probe.infer.latencies import places
+from placewise.probe.infer.latency_patterns import PatternLatency, latency_patterns
+from placewise.probe.infer.structure import NO_TIME
 from placewise.probe.target import (
     PATHS,
     STREAMS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from placewise.probe.chase import ProbeDevice
-from placewise.probe.dram import PairDevice
+from placewise.probe.infer.dram import PairDevice
 
 PATHS = ("global", "readonly", "texture", "constant", "shared")
 """Ways to load that a chase can take."""

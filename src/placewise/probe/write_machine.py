@@ -9,9 +9,9 @@ from decimal import Decimal
 from placewise.errors import MachineError
 from placewise.machine.load import parse_machine
 from placewise.machine.machine import Machine, Memory
-from placewise.machine.parse import parse_specification
-from placewise.machine.printer import print_specification
-from placewise.machine.tree import (
+from placewise.machine.msl.parse import parse_specification
+from placewise.machine.msl.printer import print_specification
+from placewise.machine.msl.tree import (
     DetailEntry,
     Header,
     Latency,
@@ -28,9 +28,9 @@ from placewise.machine.tree import (
     Special,
     Specification,
 )
-from placewise.probe.banks import BankStructure, infer_banks
+from placewise.probe.infer.banks import BankStructure, infer_banks
+from placewise.probe.infer.structure import NOT_LOOKED_AT, Structure
 from placewise.probe.session import Findings
-from placewise.probe.structure import NOT_LOOKED_AT, Structure
 from placewise.probe.write_parts import assumed_settings, quantity, setting, written_parts
 
 _CONDITIONS = parse_specification(

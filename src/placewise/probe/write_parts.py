@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from placewise.machine.machine import Machine, MemoryDetail
-from placewise.machine.tree import (
+from placewise.machine.msl.tree import (
     Extent,
     LimitEntry,
     PartEntry,
@@ -17,8 +17,8 @@ from placewise.machine.tree import (
     Word,
     Words,
 )
+from placewise.probe.infer.structure import Structure
 from placewise.probe.session import Findings
-from placewise.probe.structure import Structure
 
 _PLAIN = ("lru", "fifo", "random")
 """Policies that any number of ways can have, and that need no further figures."""

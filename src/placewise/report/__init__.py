@@ -1,11 +1,11 @@
 """Advice as text, JSON and files."""
 
+from placewise.report.advice.document import SCHEMA_VERSION, document
+from placewise.report.advice.files import as_text, check_folder, report_console, write_files
+from placewise.report.advice.text import render
 from placewise.report.counters import counters_document, render_counters
-from placewise.report.document import SCHEMA_VERSION, document
-from placewise.report.files import as_text, check_folder, report_console, write_files
 from placewise.report.machine_code import machine_code_document, render_machine_code
 from placewise.report.run import check_document, render_findings, render_run, run_document
-from placewise.report.text import render
 from placewise.report.validation import render_validation, validation_document
 
 __all__ = [

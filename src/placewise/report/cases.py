@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
 
 CASES_SCHEMA_VERSION = 1
 

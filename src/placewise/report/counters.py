@@ -11,10 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advise.counters import CounterReport
-from placewise.memory.simulate.dram import BankTraffic
+from placewise.advisor.predicted_counters import CounterReport
+from placewise.memory.simulate.caches.sizes import OtherSize
+from placewise.memory.simulate.caches.slices import SliceTraffic
+from placewise.memory.simulate.dram.dram import BankTraffic
+from placewise.memory.simulate.dram.tlb import added_up
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics import (
+from placewise.memory.simulate.metrics.metrics import (
     Metric,
     in_order,
     metrics_by_array,
@@ -23,10 +26,7 @@ from placewise.memory.simulate.metrics import (
     sites_by_line,
     with_zeros,
 )
-from placewise.memory.simulate.sizes import OtherSize
-from placewise.memory.simulate.slices import SliceTraffic
-from placewise.memory.simulate.tlb import added_up
-from placewise.memory.simulate.traffic import SiteTraffic, constant_caches
+from placewise.memory.simulate.metrics.traffic import SiteTraffic, constant_caches
 from placewise.report.source_lines import SourceLines, short
 
 COUNTERS_SCHEMA_VERSION = 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placewise.errors import PlacewiseError
-from placewise.report.files import check_file
+from placewise.report.advice.files import check_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from placewise.advise.counters import CounterReport
-from placewise.advise.lint import Remark
+from placewise.advisor.lint import Remark
+from placewise.advisor.predicted_counters import CounterReport
 from placewise.report.source_lines import SourceLines, short
 
 LINT_SCHEMA_VERSION = 1

@@ -13,12 +13,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advise.machine_code import CodeReport
-from placewise.advise.why import count
+from placewise.advisor.machine_code import CodeReport
+from placewise.advisor.why import count
 from placewise.choose import in_words
-from placewise.kernel.sass.classes import group, groups
-from placewise.kernel.sass.control import control
-from placewise.kernel.sass.instruction import Instruction
+from placewise.kernel.binary.sass.classes import group, groups
+from placewise.kernel.binary.sass.control import control
+from placewise.kernel.binary.sass.instruction import Instruction
 
 MACHINE_CODE_SCHEMA_VERSION = 1
 

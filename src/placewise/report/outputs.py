@@ -10,7 +10,7 @@ import numpy as np
 
 from placewise.errors import PlacewiseError
 from placewise.execute.run_case import CaseRun
-from placewise.report.files import check_file, check_folder
+from placewise.report.advice.files import check_file, check_folder
 
 
 def check_targets(folder: Path | None, file: Path | None) -> None:

@@ -13,10 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advise.why import count
+from placewise.advisor.why import count
 from placewise.execute.check import Checker, Finding, Place, Severity
 from placewise.execute.run_case import CaseRun, LineCount
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
 from placewise.report.source_lines import SourceLines, short
 
 RUN_SCHEMA_VERSION = 1

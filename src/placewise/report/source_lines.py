@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
 
 
 class SourceLines:

@@ -13,19 +13,19 @@ from pathlib import Path
 import numpy as np
 
 from placewise.errors import CaseError, PlacewiseError
-from placewise.kernel.casefile import CaseFamily, read_case_family
-from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.cases.case_file import CaseFamily, read_case_family
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
-from placewise.model.evidence import evidence_of
+from placewise.model.evidence.evidence import evidence_of
 from placewise.model.huang_li.model import ABLATIONS, HuangLiModel
 from placewise.model.huang_li.observe import Observed, observe
 from placewise.model.huang_li.overlap import OverlapRegression, fit_overlap, observed_ratio
 from placewise.model.sim import sim_model
 from placewise.progress import Progress, silent
+from placewise.recorded.time_tables import MeasuredTime, read_times
 from placewise.reproduce.result import Cell, Reproduction, Table
 from placewise.validate.sample import choose_rows
-from placewise.validate.tables import MeasuredTime, read_times
 
 PRINTED = (
     ("Sim et al. (their [7])", 27.5),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placewise.advise.prepare import Prepared
+from placewise.advisor.prepare import Prepared
 from placewise.kernel.view.clang import parse_kernel
-from placewise.memory.profile import ArrayProfile
+from placewise.memory.reuse.profile import ArrayProfile
 from placewise.model.jang import AccessFacts
 
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT"})

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.memory.simulate.measured import read_measured
-from placewise.memory.simulate.measured_launch import DURATION, MeasuredLaunch
+from placewise.recorded.recorded_counters import read_measured
+from placewise.recorded.recorded_launch import DURATION, MeasuredLaunch
 from placewise.reproduce.result import Cell, Reproduction, Table
 
 THRESHOLD = 0.94

@@ -10,11 +10,11 @@ import numpy as np
 
 from placewise.choose.legality import Legality
 from placewise.machine.machine import Machine, Memory
-from placewise.memory.counters import direct_space
-from placewise.memory.profile import ArrayProfile, Profile
-from placewise.memory.reuse import ReuseHistogram, cache_groups, reuse_histogram
-from placewise.memory.staging import staging_traffic
-from placewise.memory.stream import STORE, ArrayStream
+from placewise.memory.reuse.counters import direct_space
+from placewise.memory.reuse.histogram import ReuseHistogram, cache_groups, reuse_histogram
+from placewise.memory.reuse.profile import ArrayProfile, Profile
+from placewise.memory.reuse.staging import staging_traffic
+from placewise.memory.reuse.stream import STORE, ArrayStream
 from placewise.reproduce.porple_reading import ALPHA, CONSTANT_ALPHA, TableReading
 from placewise.space import MemorySpace, Way
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, random_array
 
-from placewise.advise.prepare import Prepared, prepare
+from placewise.advisor.prepare import Prepared, prepare
 from placewise.cases import load_case
-from placewise.kernel.case import Case
-from placewise.kernel.make_case import make_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model.jang import rule_based

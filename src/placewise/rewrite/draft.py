@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import Argument
 from placewise.kernel.source import AccessPlace, Alias, ArrayUse, SourceView, Term
 from placewise.rewrite.text import EditedText, Render

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.case import Case, Language
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.ptx_kernel import ptx_kernel
 from placewise.rewrite.rewritten import Rewritten
 from placewise.space import MemorySpace, Placement, Way
 

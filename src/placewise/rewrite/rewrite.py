@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.bind_names import bind_names
-from placewise.kernel.case import Case, Language
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
 from placewise.rewrite.binding import place_binding

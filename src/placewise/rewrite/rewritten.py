@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placewise.kernel.case import Case
+from placewise.kernel.cases.case import Case
 from placewise.space import Placement
 
 

@@ -1,7 +1,7 @@
 """Predictions beside measured times: how far to trust each model."""
 
+from placewise.recorded.time_tables import MeasuredTime, TimeTable, read_times
 from placewise.validate.figures import Accuracy, PlacementError
-from placewise.validate.tables import MeasuredTime, TimeTable, read_times
 from placewise.validate.validate import ModelResult, TableResult, validate
 
 __all__ = [

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.casefile import CaseFamily
-from placewise.kernel.casemodel import Parameter
+from placewise.kernel.cases.case_file import CaseFamily
+from placewise.kernel.cases.case_model import Parameter
 
 Configuration = tuple[tuple[str, Parameter], ...]
 _WIDE = 4.0

@@ -8,20 +8,20 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from placewise.advise.prepare import prepare
+from placewise.advisor.prepare import prepare
 from placewise.errors import PlacewiseError, UnsupportedError
-from placewise.kernel.case import Case
-from placewise.kernel.casefile import CaseFamily, read_case_family
-from placewise.kernel.casemodel import Parameter
-from placewise.kernel.prepare_case import compile_case, named_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case_file import CaseFamily, read_case_family
+from placewise.kernel.cases.case_model import Parameter
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
 from placewise.machine.at_clock import at_clock
-from placewise.memory.counters import counters
+from placewise.memory.reuse.counters import counters
 from placewise.model.base import Evidence
-from placewise.model.evidence import evidence_of
+from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import known_model
-from placewise.validate.tables import MeasuredTime
+from placewise.recorded.time_tables import MeasuredTime
 
 Configuration = tuple[tuple[str, Parameter], ...]
 

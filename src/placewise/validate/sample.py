@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placewise.validate.tables import MeasuredTime
+from placewise.recorded.time_tables import MeasuredTime
 
 
 def choose_rows(

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.kernel.casefile import read_case_family
+from placewise.kernel.cases.case_file import read_case_family
 from placewise.machine import Machine, load_machine
 from placewise.machine.device_name import machine_named
 from placewise.model.registry import MODELS, known_model
 from placewise.progress import Progress, silent
+from placewise.recorded.time_tables import MeasuredTime, TimeTable, read_times
 from placewise.validate.features import launch_features
 from placewise.validate.figures import (
     Accuracy,
@@ -26,7 +27,6 @@ from placewise.validate.figures import (
 from placewise.validate.predict import Answer, Answers, Predictor, Task
 from placewise.validate.sample import choose_rows
 from placewise.validate.search import Search, search
-from placewise.validate.tables import MeasuredTime, TimeTable, read_times
 
 
 @dataclass(frozen=True, eq=False)

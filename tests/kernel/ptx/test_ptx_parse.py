@@ -8,8 +8,8 @@ import struct
 import pytest
 
 from placewise.errors import CaseError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.nvrtc import compile_kernel, supported_archs
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel, supported_archs
 from placewise.kernel.ptx import (
     Address,
     Immediate,

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.cubin import CubinKernel, read_cubin
-from placewise.kernel.nvrtc import compile_module
-from placewise.kernel.sass import Instruction, Memory, Register, read_listing
-from placewise.kernel.sass.classes import group, mix, without_padding
-from placewise.kernel.sass.control import Control, control, is_confirmed
-from placewise.kernel.sass.live import live_registers
-from placewise.kernel.sass.printed import printed
+from placewise.kernel.binary.cubin import CubinKernel, read_cubin
+from placewise.kernel.binary.sass import Instruction, Memory, Register, read_listing
+from placewise.kernel.binary.sass.classes import group, mix, without_padding
+from placewise.kernel.binary.sass.control import Control, control, is_confirmed
+from placewise.kernel.binary.sass.live import live_registers
+from placewise.kernel.binary.sass.printed import printed
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.toolchain import disassemble
 
 SOURCE = """

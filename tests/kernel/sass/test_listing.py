@@ -5,11 +5,11 @@ import json
 import pytest
 
 from placewise.errors import CompileError, UnsupportedError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.cubin import read_cubin
-from placewise.kernel.line_table import source_places
-from placewise.kernel.nvrtc import compile_kernel
-from placewise.kernel.sass import Register, read_listing
+from placewise.kernel.binary.cubin import read_cubin
+from placewise.kernel.binary.line_table import source_places
+from placewise.kernel.binary.sass import Register, read_listing
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.toolchain import disassemble
 
 PLACES = {16: ("a.cu", 7)}

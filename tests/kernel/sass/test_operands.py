@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.sass import Constant, Immediate, Memory, Name, Register
-from placewise.kernel.sass.operands import _by_grammar, parse_operand, split_operands
+from placewise.kernel.binary.sass import Constant, Immediate, Memory, Name, Register
+from placewise.kernel.binary.sass.operands import _by_grammar, parse_operand, split_operands
 
 numbers = st.integers(0, 254)
 data = st.one_of(

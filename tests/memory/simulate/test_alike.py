@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from placewise.kernel.make_case import make_case
-from placewise.kernel.prepare_case import compile_case
-from placewise.memory.simulate.alike import blocks_lack, neighbours
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case
+from placewise.memory.simulate.schedule.block_divergence import blocks_lack, neighbours
 
 SCALE = """
 extern "C" __global__ void scale(float *a, int width) {

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from placewise.execute.trace import Site, TraceChunk
-from placewise.kernel.case import CompileOptions
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import Launch
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.memory import occupancy
-from placewise.memory.simulate.bursts import first_of_bursts
+from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 SOURCE = """

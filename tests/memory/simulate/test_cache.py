@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from placewise.errors import MachineError
-from placewise.memory.simulate.cache import (
+from placewise.memory.simulate.caches.cache import (
     BYPASS,
     WRITE_THROUGH,
     Geometry,

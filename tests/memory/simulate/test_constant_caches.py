@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from placewise.execute.trace import Site, TraceChunk
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.launch import Launch
-from placewise.kernel.make_case import make_case
-from placewise.kernel.prepare_case import compile_case
 from placewise.machine import load_machine, parse_machine
 from placewise.memory import occupancy
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics import launch_metrics, traffic_metrics
-from placewise.memory.simulate.seats import seats
+from placewise.memory.simulate.metrics.metrics import launch_metrics, traffic_metrics
+from placewise.memory.simulate.schedule.block_to_sm import seats
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = """

@@ -2,10 +2,10 @@
 
 import pytest
 
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.nvrtc import compile_kernel
-from placewise.memory.simulate.drift import loading_blocks, loads_once
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
+from placewise.memory.simulate.schedule.concurrent_loads import loading_blocks, loads_once
 
 ONCE = """
 extern "C" __global__ void k(const float *a, float *out) {

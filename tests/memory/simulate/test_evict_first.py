@@ -5,7 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.errors import MachineError
-from placewise.memory.simulate.cache import FIRST_OUT, READ, Geometry, new_caches, one_access
+from placewise.memory.simulate.caches.cache import (
+    FIRST_OUT,
+    READ,
+    Geometry,
+    new_caches,
+    one_access,
+)
 
 ORDERED = ("lru", "fifo")
 DRAWN = ("random", "weighted")

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.kernel.make_case import make_case
-from placewise.kernel.prepare_case import compile_case
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate.far_shared import far_share
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics import launch_metrics
+from placewise.memory.simulate.metrics.metrics import launch_metrics
+from placewise.memory.simulate.requests.far_shared import far_share
 
 KB = 1024
 MACHINE = load_machine("RTX2080Ti")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advise.counters import predict_counters
-from placewise.memory.simulate.metrics import metrics_by_array
+from placewise.advisor.predicted_counters import predict_counters
+from placewise.memory.simulate.metrics.metrics import metrics_by_array
 
 THREADS, BLOCKS, TURNS = 64, 4, 8
 SOURCE = """

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from placewise.errors import CaseError
-from placewise.memory.simulate.measured import choose_launch, read_measured
-from placewise.memory.simulate.measured_launch import Executed, base_name, differences, notable
+from placewise.recorded.recorded_counters import choose_launch, read_measured
+from placewise.recorded.recorded_launch import Executed, base_name, differences, notable
 
 READ, REQUESTS = "lts__t_sectors_op_read.sum", "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 DETAILS = f"""==PROF== Connected to process 12

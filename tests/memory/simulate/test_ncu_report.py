@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from placewise.errors import CaseError
-from placewise.memory.simulate.measured import choose_launch, read_measured
-from placewise.memory.simulate.measured_launch import Executed
+from placewise.recorded.recorded_counters import choose_launch, read_measured
+from placewise.recorded.recorded_launch import Executed
 
 READ = "lts__t_sectors_op_read.sum"
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advise.counters import CounterReport, predict_counters
+from placewise.advisor.predicted_counters import CounterReport, predict_counters
 from placewise.errors import CaseError
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate.hierarchy import hierarchy
-from placewise.memory.simulate.sizes import other_sizes
+from placewise.memory.simulate.caches.hierarchy import hierarchy
+from placewise.memory.simulate.caches.sizes import other_sizes
 
 SOURCE = """
 extern "C" __global__ void sums(const float *in, float *out) {

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from placewise.memory.simulate.cache import (
+from placewise.memory.simulate.caches.cache import (
     GOLDEN,
     READ,
     WRITE_BACK,
@@ -15,7 +15,12 @@ from placewise.memory.simulate.cache import (
     new_caches,
     shape_of,
 )
-from placewise.memory.simulate.plain import access_recent, find_drawn, first_ways, is_plain
+from placewise.memory.simulate.caches.fast_cache import (
+    access_recent,
+    find_drawn,
+    first_ways,
+    is_plain,
+)
 
 accesses = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 15), st.booleans()), min_size=1, max_size=300

@@ -16,10 +16,10 @@ from placewise.errors import MachineError
 from placewise.machine import load_machine, parse_machine
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate.hierarchy import hierarchy
-from placewise.memory.simulate.parts import LINE_BIT, PAIR_BIT, SECTOR_BIT
-from placewise.memory.simulate.requests import Pairs, new_pairs
-from placewise.memory.simulate.slices import SliceTraffic, new_slices, slice_traffic, spread
+from placewise.memory.simulate.caches.hierarchy import hierarchy
+from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic, spread
+from placewise.memory.simulate.requests.parts import LINE_BIT, PAIR_BIT, SECTOR_BIT
+from placewise.memory.simulate.requests.requests import Pairs, new_pairs
 
 MACHINE = """
 machine Tiny;

@@ -6,13 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.memory.simulate import compiled as cp
-from placewise.memory.simulate.cache import READ, Geometry, new_caches, one_access
-from placewise.memory.simulate.constant_caches import new_constant_caches
-from placewise.memory.simulate.parts import ASIDE, LAST, LINE_BIT, PAIR_BIT, SECTOR_BIT, new_buffer
-from placewise.memory.simulate.passed_on import Missed
-from placewise.memory.simulate.requests import LOAD, STORE, new_pairs
-from placewise.memory.simulate.sm_caches import new_room
-from placewise.memory.simulate.wave import Wave
+from placewise.memory.simulate.caches.cache import READ, Geometry, new_caches, one_access
+from placewise.memory.simulate.caches.constant_caches import new_constant_caches
+from placewise.memory.simulate.caches.miss_queue import Missed
+from placewise.memory.simulate.caches.sm_caches import new_room
+from placewise.memory.simulate.requests.parts import (
+    ASIDE,
+    LAST,
+    LINE_BIT,
+    PAIR_BIT,
+    SECTOR_BIT,
+    new_buffer,
+)
+from placewise.memory.simulate.requests.requests import LOAD, STORE, new_pairs
+from placewise.memory.simulate.schedule.wave import Wave
 
 PER_LINE, WARPS = 4, 2
 LOADS, STORES = 0, 1

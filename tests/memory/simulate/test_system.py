@@ -11,7 +11,7 @@ from placewise.execute.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import parse_machine
 from placewise.memory import occupancy
-from placewise.memory.simulate.seats import seats
+from placewise.memory.simulate.schedule.block_to_sm import seats
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = """

@@ -2,8 +2,8 @@
 
 import pytest
 
-from placewise.kernel.sass.classes import group
-from placewise.memory.simulate.thread_classes import CLASSES, thread_class
+from placewise.kernel.binary.sass.classes import group
+from placewise.memory.simulate.metrics.thread_classes import CLASSES, thread_class
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from placewise.execute.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.memory import occupancy
+from placewise.memory.simulate.schedule.windows import counted_waves, filling_waves, sampled_waves
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
-from placewise.memory.simulate.windows import counted_waves, filling_waves, sampled_waves
 
 
 @given(st.integers(1, 400), st.integers(0, 100), st.integers(1, 6))

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.check import layout as at
+from placewise.execute.check import shadow_layout as at
+from placewise.execute.check.checked import Scene
 from placewise.execute.check.describe import fault_finding, findings_of
 from placewise.execute.check.expected import reach
 from placewise.execute.check.finding import Finding, together
 from placewise.execute.check.state import LaunchState, flags_of
-from placewise.execute.checked import Scene
-from placewise.execute.device import Device
-from placewise.execute.ir import Program
-from placewise.execute.layout import Slot
-from placewise.execute.worker import FaultReport
+from placewise.execute.device_memory.address_space import Slot
+from placewise.execute.device_memory.device import Device
+from placewise.execute.ir.nodes import Program
+from placewise.execute.runtime.worker import FaultReport
 
 BAD_LIMIT = 100_000
 """Accesses of single lanes that are left out (out of bounds, misaligned, to read-only memory) until
@@ -93,7 +93,7 @@ class LaunchCheck:
     def attach(self, context: NDArray[np.int64]) -> None:
         """Have the worker with this context ask the checker."""
         # Here, as machine code is loaded with it, and most commands check nothing.
-        from placewise.execute.check import entry
+        from placewise.execute.check.compiled import entry
 
         scene = self.scene
         self.residents = max(1, int(context[Slot.RESIDENT_COUNT]))
@@ -124,7 +124,7 @@ class LaunchCheck:
         if memory is None:
             return
         if finished:
-            from placewise.execute.check.entry import leave_all
+            from placewise.execute.check.compiled.entry import leave_all
 
             leave_all(memory.address, self.residents)
         name = scene.kernel.name

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute import layout as engine
-from placewise.execute.check import layout as at
+from placewise.execute.check import shadow_layout as at
+from placewise.execute.check.checked import Scene
 from placewise.execute.check.finding import Finding, Kind, Place, Severity, Thread, together
 from placewise.execute.check.hints import hint_for
-from placewise.execute.checked import Scene
-from placewise.execute.faults import execution_error, shown_file
-from placewise.execute.ir import Access, Barrier
-from placewise.execute.ir import Place as CodePlace
-from placewise.execute.layout import Fault
+from placewise.execute.device_memory import address_space as engine
+from placewise.execute.device_memory.address_space import Fault
+from placewise.execute.device_memory.module_memory import plain_name
+from placewise.execute.ir.nodes import Access, Barrier
+from placewise.execute.ir.nodes import Place as CodePlace
 from placewise.execute.lower_ptx.program import shared_variables
-from placewise.execute.module_memory import plain_name
+from placewise.execute.runtime.faults import execution_error, shown_file
+from placewise.execute.runtime.worker import FaultReport
 from placewise.execute.translate import parsed
-from placewise.execute.worker import FaultReport
 
 _KIND = {
     at.BOUNDS: Kind.out_of_bounds,

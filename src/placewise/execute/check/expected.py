@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.device import Device
-from placewise.execute.ir import BITS, Access, Branch, Node, Program, Reg, Switch
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
+from placewise.execute.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
+from placewise.execute.device_memory.device import Device
+from placewise.execute.ir.nodes import BITS, Access, Branch, Node, Program, Reg, Switch
 
 _ANY = frozenset({-1})
 """Stands for every window."""

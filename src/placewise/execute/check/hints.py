@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.check import layout as at
+from placewise.execute.check import shadow_layout as at
 from placewise.execute.check.finding import Kind
 
 _HINTS = {

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
-from placewise.execute import layout as engine
-from placewise.execute.check import layout as at
+from placewise.execute.check import shadow_layout as at
 from placewise.execute.check.expected import Reach, atomics_looked_at, reach
-from placewise.execute.device import Device
-from placewise.execute.ir import Access, Barrier, Program
+from placewise.execute.device_memory import address_space as engine
+from placewise.execute.device_memory.device import Device
+from placewise.execute.ir.nodes import Access, Barrier, Program
 from placewise.kernel.launch import Launch
 
 SHADOW_LIMIT = 32 << 30

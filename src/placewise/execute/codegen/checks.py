@@ -6,10 +6,10 @@ member masks before the lanes that a shuffle reads.
 
 from __future__ import annotations
 
-from placewise.execute.codegen import warpops
 from placewise.execute.codegen.state import State
-from placewise.execute.ir import BITS, Access, Barrier, Block, Node, Sync
-from placewise.execute.layout import Slot
+from placewise.execute.codegen.values import warpops
+from placewise.execute.device_memory.address_space import Slot
+from placewise.execute.ir.nodes import BITS, Access, Barrier, Block, Node, Sync
 
 _WORDS = 32 * 8
 """Bytes of the first operand in the buffer."""

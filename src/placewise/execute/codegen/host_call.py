@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import Text, vector
-from placewise.execute.host_calls import HostCall
-from placewise.execute.ir import Node
-from placewise.execute.layout import Slot
+from placewise.execute.device_memory.address_space import Slot
+from placewise.execute.ir.nodes import Node
+from placewise.execute.runtime.host_calls import HostCall
 
 _WIDE = vector("i64")
 _OPERANDS = 4

@@ -7,30 +7,27 @@ import functools
 from dataclasses import replace
 from typing import Any
 
-from placewise.execute.codegen import (
+from placewise.execute.codegen import host_call, support
+from placewise.execute.codegen.accesses import (
     atomics,
     heap,
-    host_call,
-    jit,
     lanewise,
     loads,
-    matrix,
-    patterns,
-    records,
-    several_arrays,
     stores,
-    support,
     texture_reader,
-    warpops,
 )
-from placewise.execute.codegen.better_code import BetterCode
-from placewise.execute.codegen.driver import driver
-from placewise.execute.codegen.processor import this_processor
-from placewise.execute.codegen.residents import waiting_driver
+from placewise.execute.codegen.backend import jit
+from placewise.execute.codegen.backend.background_jit import BetterCode
+from placewise.execute.codegen.backend.processor import this_processor
+from placewise.execute.codegen.control.cooperative_driver import waiting_driver
+from placewise.execute.codegen.control.driver import driver
+from placewise.execute.codegen.control.warp import warp_function
+from placewise.execute.codegen.loops import loop_patterns as patterns
 from placewise.execute.codegen.state import Options, State
-from placewise.execute.codegen.warp import warp_function
-from placewise.execute.ir import Program
-from placewise.execute.uniform import Flow
+from placewise.execute.codegen.tracing import records, several_arrays
+from placewise.execute.codegen.values import matrix, warpops
+from placewise.execute.ir.nodes import Program
+from placewise.execute.passes.uniform import Flow
 
 _ATTRIBUTES = (
     'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'

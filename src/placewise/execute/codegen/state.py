@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from placewise.execute.codegen.access import Kind
-from placewise.execute.codegen.processor import Processor, this_processor
+from placewise.execute.codegen.accesses.access import Kind
+from placewise.execute.codegen.accesses.texture_reader import Reader
+from placewise.execute.codegen.backend.processor import Processor, this_processor
 from placewise.execute.codegen.text import Values, vector
-from placewise.execute.codegen.texture_reader import Reader
-from placewise.execute.ir import BITS, Access, Barrier, Program, Reg
-from placewise.execute.layout import Slot
-from placewise.execute.matrix import Mma
-from placewise.execute.uniform import Flow, live_in_any
+from placewise.execute.device_memory.address_space import Slot
+from placewise.execute.ir.nodes import BITS, Access, Barrier, Program, Reg
+from placewise.execute.lowering.matrix_lanes import Mma
+from placewise.execute.passes.uniform import Flow, live_in_any
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.execute.layout import FUEL, Fault, Slot
+from placewise.execute.device_memory.address_space import FUEL, Fault, Slot
 
 
 def _slot(name: str, slot: Slot, type_: str = "i64") -> str:

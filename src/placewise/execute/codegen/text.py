@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from placewise.execute.ir import BITS, Node
-from placewise.execute.layout import Slot
+from placewise.execute.device_memory.address_space import Slot
+from placewise.execute.ir.nodes import BITS, Node
 
 LLVM = {
     "i1": "i1",

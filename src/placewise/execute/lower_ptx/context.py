@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
-from placewise.execute.builder import Builder, int_type
-from placewise.execute.ir import BITS, Node, Place, Reg
+from placewise.execute.ir.builder import Builder, int_type
+from placewise.execute.ir.nodes import BITS, Node, Place, Reg
+from placewise.execute.lower_ptx.memory.stack import Stack
 from placewise.execute.lower_ptx.special import special
-from placewise.execute.lower_ptx.stack import Stack
-from placewise.execute.shorthand import Shorthand
+from placewise.execute.lowering.shorthand import Shorthand
 from placewise.kernel.ptx import (
     Function,
     Immediate,

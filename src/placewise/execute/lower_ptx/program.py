@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from placewise.errors import UnsupportedError
-from placewise.execute.builder import Builder
-from placewise.execute.ir import Program
-from placewise.execute.layout import address, function_address
+from placewise.execute.device_memory.address_space import address, function_address
+from placewise.execute.ir.builder import Builder
+from placewise.execute.ir.nodes import Program
 from placewise.execute.lower_ptx.context import Context, place_variables
-from placewise.execute.lower_ptx.function import lower_body
-from placewise.execute.lower_ptx.stack import Stack
+from placewise.execute.lower_ptx.control.function import lower_body
+from placewise.execute.lower_ptx.memory.stack import Stack
 from placewise.kernel.ptx.module import Module, Variable
 
 

@@ -6,9 +6,9 @@ advance by one whenever they are read. Every launch is one that grids may synchr
 
 from __future__ import annotations
 
-from placewise.execute.builder import Builder
-from placewise.execute.ir import Node
-from placewise.execute.layout import GRID_WINDOW, address
+from placewise.execute.device_memory.address_space import GRID_WINDOW, address
+from placewise.execute.ir.builder import Builder
+from placewise.execute.ir.nodes import Node
 
 _VALUES = frozenset(
     {"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid"}

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from placewise.execute.lower_ptx import (
-    allocate,
-    atomic,
-    bits,
-    bulk,
-    convert,
-    floating,
-    integer,
-    matrix,
-    mbarrier,
-    memory,
-    select,
-    sync,
-    texture,
-    video,
-    warp,
-    wmma,
-)
+from placewise.execute.lower_ptx.arithmetic import bits, convert, floating, integer, select, video
 from placewise.execute.lower_ptx.context import Context
+from placewise.execute.lower_ptx.control import sync
+from placewise.execute.lower_ptx.memory import allocate, atomic, bulk, mbarrier, memory, texture
+from placewise.execute.lower_ptx.warp import matrix, warp, wmma
 from placewise.kernel.ptx import Instruction
 
 Handler = Callable[[Context, Instruction], None]

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
-from placewise.execute.builder import Builder, int_type
-from placewise.execute.ir import Access, Block, Node, Place
-from placewise.execute.lower_sass.banks import Banks
-from placewise.execute.lower_sass.pairs import Pairs
-from placewise.execute.shorthand import Shorthand
-from placewise.kernel.sass import (
+from placewise.execute.ir.builder import Builder, int_type
+from placewise.execute.ir.nodes import Access, Block, Node, Place
+from placewise.execute.lower_sass.arithmetic.register_pairs import Pairs
+from placewise.execute.lower_sass.memory.constant_banks import Banks
+from placewise.execute.lowering.shorthand import Shorthand
+from placewise.kernel.binary.sass import (
     Constant,
     Immediate,
     Instruction,

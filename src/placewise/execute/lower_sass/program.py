@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from placewise.errors import UnsupportedError
-from placewise.execute.builder import Builder
-from placewise.execute.ir import Program
-from placewise.execute.layout import address, function_address
+from placewise.execute.device_memory.address_space import address, function_address
+from placewise.execute.ir.builder import Builder
+from placewise.execute.ir.nodes import Program
+from placewise.execute.lower_ptx.memory.stack import STACK_BYTES
 from placewise.execute.lower_ptx.program import module_variables
-from placewise.execute.lower_ptx.stack import STACK_BYTES
-from placewise.execute.lower_sass.banks import Banks
 from placewise.execute.lower_sass.context import Context
-from placewise.execute.lower_sass.control import Control
-from placewise.execute.lower_sass.subroutines import Subroutines
-from placewise.execute.lower_sass.texture import SAMPLING, Shapes, shapes_of
-from placewise.execute.lower_sass.webs import split_webs
-from placewise.kernel.cubin import CubinKernel, read_cubin
+from placewise.execute.lower_sass.control.control import Control
+from placewise.execute.lower_sass.control.subroutines import Subroutines
+from placewise.execute.lower_sass.control.webs import split_webs
+from placewise.execute.lower_sass.memory.constant_banks import Banks
+from placewise.execute.lower_sass.memory.texture import SAMPLING, Shapes, shapes_of
+from placewise.kernel.binary.cubin import CubinKernel, read_cubin
+from placewise.kernel.binary.machine_code import listing_of
+from placewise.kernel.binary.sass import Listing
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.machine_code import listing_of
 from placewise.kernel.ptx import Module
-from placewise.kernel.sass import Listing
 
 COVERED = (75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
 """Targets, compute capability times ten, whose machine code is known here."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from placewise.execute.ir import Node
-from placewise.execute.layout import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT
+from placewise.execute.ir.nodes import Node
 from placewise.execute.lower_sass.context import Context, is_predicate
-from placewise.kernel.sass import Instruction, Name, Operand, Register
+from placewise.kernel.binary.sass import Instruction, Name, Operand, Register
 
 BARRIER_RESULT = "%barrier"
 """Register that holds what a reduction at a barrier gave."""

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from placewise.execute.lower_sass import (
-    atomics,
+from placewise.execute.lower_sass import special
+from placewise.execute.lower_sass.arithmetic import (
     compare,
     convert,
-    copies,
     double,
     floating,
     half,
     integer,
     logic,
-    matrix,
-    mbarrier,
-    memory,
-    special,
-    texture,
-    warp,
 )
 from placewise.execute.lower_sass.context import Context
-from placewise.kernel.sass import Instruction
+from placewise.execute.lower_sass.memory import atomics, copies, mbarrier, memory, texture
+from placewise.execute.lower_sass.warp import matrix, warp
+from placewise.kernel.binary.sass import Instruction
 
 Handler = Callable[[Context, Instruction], None]
 

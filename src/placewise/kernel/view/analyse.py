@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from placewise.kernel.bind_names import bind_parameters
-from placewise.kernel.case import Case
+from placewise.kernel.cases.bind_names import bind_parameters
+from placewise.kernel.cases.case import Case
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters

@@ -16,9 +16,9 @@ from typing import Any
 from clang import cindex
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.case import Case
-from placewise.kernel.host_code import DeviceSource
-from placewise.kernel.nvrtc import device_source, header_paths
+from placewise.kernel.cases.case import Case
+from placewise.kernel.frontends.nvrtc import device_source, header_paths
+from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.template import Substitution, base_name, substitute
 

@@ -17,16 +17,17 @@ import numpy as np
 from numba import carray, cfunc, from_dtype, njit, types
 from numpy.typing import NDArray
 
-from placewise.execute.layout import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate import arrivals, cache, dram, l2, merging
-from placewise.memory.simulate import requests as rq
-from placewise.memory.simulate import wave as wv
-from placewise.memory.simulate.forms import FORM
-from placewise.memory.simulate.lanes import pointer
-from placewise.memory.simulate.parts import Buffer, Cut
-from placewise.memory.simulate.patterns import Patterns
+from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN
+from placewise.memory.simulate.caches import cache, l2, merging
+from placewise.memory.simulate.dram import arrivals, dram
+from placewise.memory.simulate.requests import requests as rq
+from placewise.memory.simulate.requests.forms import FORM
+from placewise.memory.simulate.requests.parts import Buffer, Cut
+from placewise.memory.simulate.requests.patterns import Patterns
+from placewise.memory.simulate.schedule import wave as wv
+from placewise.memory.simulate.simd.jit_helpers import pointer
 
-_TEXT = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+_TEXT = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
 _VERSION = 1 + int.from_bytes(hashlib.sha256(_TEXT).digest()[:7])
 _ONE, _TWO = 2, 3
 """Words that describe an array of one or two dimensions: where it is, and its shape."""

@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute import DEFAULT_LIMIT, execute
 from placewise.execute.result import Execution
-from placewise.kernel.cubin import read_cubin
+from placewise.kernel.binary.cubin import read_cubin
+from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
-from placewise.kernel.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.memory.simulate.alike import blocks_lack
-from placewise.memory.simulate.bursts import first_of_bursts
-from placewise.memory.simulate.drift import loading_blocks
-from placewise.memory.simulate.far_shared import with_far_stores
-from placewise.memory.simulate.filtered_reads import filtered_axes
-from placewise.memory.simulate.hierarchy import unknown_caches
-from placewise.memory.simulate.instructions import code_traffic, exceeds_cache
+from placewise.memory.simulate.caches.hierarchy import unknown_caches
+from placewise.memory.simulate.caches.instructions import code_traffic, exceeds_cache
+from placewise.memory.simulate.metrics.traffic import Traffic
+from placewise.memory.simulate.requests.bursts import first_of_bursts
+from placewise.memory.simulate.requests.far_shared import with_far_stores
+from placewise.memory.simulate.requests.filtered_reads import filtered_axes
+from placewise.memory.simulate.schedule.block_divergence import blocks_lack
+from placewise.memory.simulate.schedule.concurrent_loads import loading_blocks
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
-from placewise.memory.simulate.traffic import Traffic
 
 SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
 

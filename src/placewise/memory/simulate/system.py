@@ -2,8 +2,8 @@
 
 Blocks go to SMs as occupancy has it: a wave is what all SMs hold at a time. The executor delivers a
 block's accesses warp by warp; they are kept until the wave is complete and then run interleaved
-(:mod:`placewise.memory.simulate.wave`). Caches live on from wave to wave, and start empty, as a
-profiler has them that clears caches before each kernel.
+(:mod:`placewise.memory.simulate.schedule.wave`). Caches live on from wave to wave, and start empty,
+as a profiler has them that clears caches before each kernel.
 """
 
 from __future__ import annotations
@@ -21,31 +21,11 @@ from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import compiled as cp
-from placewise.memory.simulate import generic as ga
-from placewise.memory.simulate import requests as rq
-from placewise.memory.simulate.counts import Closed, wave_counts
-from placewise.memory.simulate.hierarchy import Hierarchy, hierarchy
-from placewise.memory.simulate.levels import Levels
-from placewise.memory.simulate.parts import (
-    MOST_PAIRS,
-    Cut,
-    check_lines,
-    larger,
-    new_buffer,
-    without_parts,
-)
-from placewise.memory.simulate.patterns import forget, new_patterns
-from placewise.memory.simulate.records import records_of
-from placewise.memory.simulate.routes import (
-    KINDS,
-    UNKNOWN_BYTES,
-    Routes,
-    array_lines,
-    is_constant_load,
-)
-from placewise.memory.simulate.seats import seats
-from placewise.memory.simulate.tlb import TlbTraffic
-from placewise.memory.simulate.traffic import (
+from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
+from placewise.memory.simulate.caches.levels import Levels
+from placewise.memory.simulate.dram.tlb import TlbTraffic
+from placewise.memory.simulate.metrics.counts import Closed, wave_counts
+from placewise.memory.simulate.metrics.traffic import (
     Banked,
     CodeTraffic,
     ConstantFill,
@@ -55,7 +35,27 @@ from placewise.memory.simulate.traffic import (
     Traffic,
     banked_transactions,
 )
-from placewise.memory.simulate.windows import (
+from placewise.memory.simulate.requests import generic as ga
+from placewise.memory.simulate.requests import requests as rq
+from placewise.memory.simulate.requests.parts import (
+    MOST_PAIRS,
+    Cut,
+    check_lines,
+    larger,
+    new_buffer,
+    without_parts,
+)
+from placewise.memory.simulate.requests.patterns import forget, new_patterns
+from placewise.memory.simulate.requests.records import records_of
+from placewise.memory.simulate.requests.routes import (
+    KINDS,
+    UNKNOWN_BYTES,
+    Routes,
+    array_lines,
+    is_constant_load,
+)
+from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.schedule.windows import (
     WaveCounts,
     counted_waves,
     filling_waves,

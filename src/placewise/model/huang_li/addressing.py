@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.nvrtc import compile_kernel
-from placewise.kernel.sass import Constant, Instruction, Memory, Operand, Register
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.binary.sass import Constant, Instruction, Memory, Operand, Register
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 MEMORIES = ("global", "texture", "constant", "shared")

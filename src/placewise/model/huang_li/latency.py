@@ -1,7 +1,7 @@
 """Latency of arithmetic: from the machine file, or read off compiled machine code.
 
 Since Volta the compiler knows the fixed latencies: where one multiply-add needs the result of
-another, the stall count between them is the latency (:mod:`placewise.kernel.sass.control`).
+another, the stall count between them is the latency (:mod:`placewise.kernel.binary.sass.control`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.case import CompileOptions
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.nvrtc import compile_kernel
-from placewise.kernel.sass.control import control
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.binary.sass.control import control
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.target import target_for
 from placewise.machine.machine import Machine
 from placewise.machine.pipes import pipes_of, timing_of

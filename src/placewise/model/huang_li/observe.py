@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placewise.kernel.machine_code import machine_code
-from placewise.kernel.sass.classes import group
-from placewise.kernel.sass.control import control
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.binary.sass.classes import group
+from placewise.kernel.binary.sass.control import control
 from placewise.machine.machine import Machine
-from placewise.memory.simulate.bursts import first_of_bursts
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.routes import is_constant_load
-from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
+from placewise.memory.simulate.requests.bursts import first_of_bursts
+from placewise.memory.simulate.requests.routes import is_constant_load
 from placewise.model.huang_li.banks import BankLoad, loads_of
 from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of

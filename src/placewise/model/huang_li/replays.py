@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 
 class Reason(IntEnum):

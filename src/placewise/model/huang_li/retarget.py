@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
 from placewise.space import Way
 

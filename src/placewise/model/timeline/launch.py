@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.model.outline import Outline
+from placewise.model.evidence.warp_paths import Outline
 from placewise.model.timeline.warps import Pace, run
 
 INSTRUCTIONS = 250_000

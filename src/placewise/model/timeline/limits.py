@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from placewise.kernel.sass.instruction import Instruction
+from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.traffic import SiteTraffic
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.base import PathTime, Term
 from placewise.model.timeline.pace import (
     SAME_ADDRESS_PER_CYCLE,
@@ -102,7 +102,7 @@ def written_share(run: SimulatedLaunch) -> float:
 def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list[PathTime]:
     """Global atomics that meet at one address: one after the other, whichever SM they are from.
 
-    ``hottest`` is by offset, as of :class:`placewise.model.outline.Outline`.
+    ``hottest`` is by offset, as of :class:`placewise.model.evidence.warp_paths.Outline`.
     """
     terms = []
     lines: dict[str, float] = {}

@@ -13,7 +13,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.error import TIME_ERROR
-from placewise.model.outline import Outline, Passes, outline_from_counts
+from placewise.model.evidence.warp_paths import Outline, Passes, outline_from_counts
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.limits import (
     CONTENTION,

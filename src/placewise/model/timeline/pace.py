@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.kernel.sass.instruction import INSTRUCTION_BYTES
+from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
 from placewise.machine.machine import Machine
 from placewise.model.timeline.schedule import partitions
 from placewise.model.timeline.warps import FETCHED, Pace

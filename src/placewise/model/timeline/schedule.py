@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import MachineError, UnsupportedError
+from placewise.kernel.binary.machine_code import listing_of
+from placewise.kernel.binary.sass.classes import group, without_padding
+from placewise.kernel.binary.sass.control import control
+from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.machine_code import listing_of
-from placewise.kernel.sass.classes import group, without_padding
-from placewise.kernel.sass.control import control
-from placewise.kernel.sass.instruction import Instruction
 from placewise.machine.machine import Machine, Pipe
 from placewise.machine.pipes import pipes_of, timing_of
 
@@ -95,7 +95,8 @@ def partitions(machine: Machine) -> int:
 
 
 def instructions(kernel: Kernel) -> tuple[Instruction, ...]:
-    """The kernel's machine code; raises as :func:`placewise.kernel.machine_code.listing_of`."""
+    """The kernel's machine code; raises as
+    :func:`placewise.kernel.binary.machine_code.listing_of`."""
     assert kernel.cubin is not None
     return without_padding(listing_of(kernel.cubin, kernel.entry).instructions)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from placewise.kernel.sass.control import SCOREBOARDS
+from placewise.kernel.binary.sass.control import SCOREBOARDS
 from placewise.model.timeline.schedule import COLUMNS
 
 _FAR = 1e18

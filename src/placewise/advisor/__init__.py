@@ -1,0 +1,22 @@
+"""The main job: a case and a machine in, advice out."""
+
+from placewise.advisor.advice import Advice, Cost, Option, Reason, RunFacts, Verification
+from placewise.advisor.advise import FINALISTS, advise
+from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.prepare import Prepared, prepare
+from placewise.advisor.verify import verify
+
+__all__ = [
+    "FINALISTS",
+    "Advice",
+    "Cost",
+    "Option",
+    "Prepared",
+    "Reason",
+    "RunFacts",
+    "Verification",
+    "advise",
+    "legal_placements",
+    "prepare",
+    "verify",
+]

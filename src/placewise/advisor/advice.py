@@ -1,0 +1,188 @@
+"""Advice: the ranked placements of a case on a machine, why, at what cost, and how far proven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.advisor.timing import Timed
+from placewise.choose import Choice
+from placewise.kernel.cases.case import Case
+from placewise.machine import Machine
+from placewise.memory.occupancy import Occupancy
+from placewise.model import Prediction, Ratio
+from placewise.rewrite import Rewritten
+from placewise.space import Placement
+
+
+@dataclass(frozen=True)
+class Service:
+    """What one array asks for in one space, and who serves it, over the whole launch."""
+
+    space: str
+    path: str
+    requests: float
+    """Warp accesses."""
+    lanes_per_request: float
+    transactions_per_request: float
+    """In the memory nearest to the cores."""
+    served: tuple[tuple[str, float], ...]
+    """(memory, share of the transactions that it serves), nearest to the cores first."""
+    cycles: float
+    """Cost in the model's measure, staging included."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why one array gains or loses by its move."""
+
+    array: str
+    before: Service
+    after: Service
+
+    @property
+    def text(self) -> str:
+        """The reason in one sentence."""
+        change = "costs less" if self.after.cycles < self.before.cycles else "costs no less"
+        main = max(self.after.served, key=lambda pair: pair[1], default=("nothing", 0.0))
+        return (
+            f"{self.array} in {self.after.space} {change} than in {self.before.space}: "
+            f"{self.after.transactions_per_request:.3g} transactions per request "
+            f"(now {self.before.transactions_per_request:.3g}), {main[1]:.0%} of them served by "
+            f"{main[0]}, on path {self.after.path} (now {self.before.path})"
+        )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a move costs beside the kernel's own time: filling, staging, copying back."""
+
+    array: str
+    text: str
+    host_bytes: int
+    """Bytes the host copies per launch sequence (0 where the data stays in global memory)."""
+    host_us: float | None
+    """Time of that copy in microseconds, None where the machine file has no copy bandwidth."""
+    staged_bytes: int
+    """Bytes each launch moves between global and shared memory, all blocks together."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Outcome of compiling and executing the rewritten kernel on the case's own inputs."""
+
+    identical: bool
+    detail: str
+    arrays: tuple[str, ...]
+    """Arrays that were compared bit for bit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One placement with its prediction; times are relative to the present placement's.
+
+    ``prediction`` and ``traffic`` come from the present form's trace with arrays moved (a
+    retarget); ``timed`` and ``rerun`` from the machine code of the form itself.
+    """
+
+    placement: Placement
+    prediction: Prediction
+    traffic: Ratio
+    """Memory time over the present placement's, from the retarget."""
+    measured_ms: float | None
+    """Measured time of the present placement, where it was given."""
+    reasons: tuple[Reason, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    rewritten: Rewritten | None = None
+    verification: Verification | None = None
+    timed: Timed | None = None
+    """Time of the whole form, where it was written and could be timed."""
+    beside: Timed | None = None
+    """The present form's time that it is compared with, found in the same way."""
+    present_ms: float | None = None
+    """The present form's time as it is reported, where that was found in another way."""
+    rerun: Ratio | None = None
+    """That time over the present form's."""
+
+    @property
+    def judged(self) -> Ratio:
+        """What the option is judged by: its own machine code's time where that is known."""
+        return self.rerun or self.traffic
+
+    @property
+    def ratio(self) -> float:
+        """Predicted time over the present placement's predicted time."""
+        return self.judged.ratio
+
+    @property
+    def low(self) -> float:
+        """Least ratio, the models' error included."""
+        return self.judged.low
+
+    @property
+    def high(self) -> float:
+        """Greatest ratio, the models' error included."""
+        return self.judged.high
+
+    @property
+    def predicted_ms(self) -> float | None:
+        """Time: the measured one of the present placement times the ratio, else the form's own."""
+        if self.measured_ms is not None:
+            return self.measured_ms * self.ratio
+        if self.timed is None or self.present_ms is None:
+            return None if self.timed is None else self.timed.ms
+        return self.present_ms * self.ratio
+
+    @property
+    def proven(self) -> bool:
+        return self.verification is not None and self.verification.identical
+
+
+@dataclass(frozen=True)
+class ArrayFacts:
+    """How the kernel uses one array at present."""
+
+    array: str
+    bytes: int
+    service: Service
+    share: float
+    """Share of all model cycles of the present placement."""
+    heaviest_line: int | None
+    """Source line of the instruction with the most transactions."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """The traced run behind the advice."""
+
+    arch: str
+    registers: int | None
+    occupancy: Occupancy
+    warp_instructions: int
+    thread_instructions: int
+    traced_accesses: int
+    traced_blocks: int
+    blocks: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """The answer to one question: where should each array of this kernel live on this machine?"""
+
+    case: Case
+    machine: Machine
+    run: RunFacts
+    arrays: tuple[ArrayFacts, ...]
+    present: Option
+    options: tuple[Option, ...]
+    """Best first; the present placement is not among them."""
+    recommended: Option | None
+    """The proven option whose gain exceeds the model's uncertainty, or None: keep it as it is."""
+    verdict: str
+    placements: int
+    """Number of legal placements that were compared."""
+    illegal: tuple[Choice, ...]
+    patterns: tuple[str, ...]
+    """Accesses of the present form that scatter: what no move of the array cures."""
+    notes: tuple[str, ...]
+    seconds: float

@@ -1,0 +1,339 @@
+"""The main job: where should each array of this kernel live on this machine?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from placewise.advisor.advice import Advice, Option, RunFacts, Verification
+from placewise.advisor.cache_hints import hinted
+from placewise.advisor.costly_patterns import scattered
+from placewise.advisor.finalists import finalists as best_ranked
+from placewise.advisor.finalists import joined, operands, recommended, untimed_misses
+from placewise.advisor.prepare import Prepared, prepare
+from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
+from placewise.advisor.verify import verify
+from placewise.advisor.why import array_facts, costs, reasons
+from placewise.advisor.write_form import writable, write_form
+from placewise.cases import load_case
+from placewise.choose import Candidate, combinations, judged, search
+from placewise.errors import UnsupportedError
+from placewise.execute import DEFAULT_LIMIT
+from placewise.kernel.cases.case import Case
+from placewise.machine import Machine, load_machine
+from placewise.model import path_model
+from placewise.progress import Progress, silent
+from placewise.recorded.recorded_counters import choose_launch, read_measured
+from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
+from placewise.space import Placement
+
+FINALISTS = 5
+"""Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
+
+UNCHANGED = 0.995
+"""A ratio that prints as 1.00 or more is no gain."""
+
+
+def advise(
+    case: Case | str | Path,
+    machine: Machine | str | Path,
+    *,
+    measured_ms: float | None = None,
+    profile: Path | None = None,
+    row: int | None = None,
+    finalists: int = FINALISTS,
+    nvrtc: str | None = None,
+    instruction_limit: int = DEFAULT_LIMIT,
+    progress: Progress = silent,
+) -> Advice:
+    """Rank the legal placements of ``case`` on ``machine``, write out the best, and prove them.
+
+    ``case`` and ``machine`` are values, names of bundled ones, or paths. With ``measured_ms``, a
+    measured time of the case as it is, predictions are given in milliseconds too; ``profile`` is a
+    file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
+    for the predicted ones and correct those of the other placements. ``nvrtc`` replaces the case's
+    own compiler. A warp that executes more than ``instruction_limit`` instructions is taken to be
+    endless. ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError
+    subclasses for bad input.
+    """
+    start = time.perf_counter()
+    case = case if isinstance(case, Case) else load_case(str(case))
+    machine = machine if isinstance(machine, Machine) else load_machine(str(machine))
+    if nvrtc is not None:
+        case = replace(case, options=replace(case.options, nvrtc=nvrtc))
+    prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
+    if profile is not None:
+        defines = prepared.case.options.defines
+        ran = executed(prepared.kernel, prepared.case.launch, defines, machine)
+        launch = choose_launch(read_measured(profile), ran, row, str(profile))
+        differs = (*differences(launch, ran), *notable(launch, ran))
+        if measured_ms is None and launch.microseconds is not None:
+            measured_ms = launch.microseconds * 1e-3
+        prepared = _profiled(prepared, launch, profile, differs)
+    progress("searching placements", 0, 0)
+    candidates = search(prepared.profile, prepared.legality, machine, path_model())
+    now = next(c for c in candidates if c.present)
+    present = _option(now, now, measured_ms)
+    options = [_option(c, now, measured_ms) for c in candidates if not c.present]
+    if finalists:
+        progress("timing the present form", 0, 0)
+        timed = time_form(prepared.kernel, prepared.case, machine, corrected=prepared.corrected)
+        present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
+    able = writable(options, prepared)
+    chosen = [able[at] for at in best_ranked([options[a] for a in able], present, finalists)]
+    if present.rerun is not None:
+        others = operands(prepared.legality, machine)
+        others += hinted(prepared.profile, prepared.legality, machine)
+        chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
+    _prove(chosen, options, prepared, present, progress)
+    together = joined(options, prepared.legality)
+    more = _among(together, options, now, prepared, measured_ms, known=chosen)
+    _prove(more, options, prepared, present, progress)
+    chosen += more
+    best = recommended([options[at] for at in chosen], present, machine)
+    # Forms that were timed come first: what is known of the others is less.
+    options.sort(key=lambda o: (o.rerun is None, o.ratio))
+    facts = array_facts(prepared.profile, now)
+    return Advice(
+        case=prepared.case,
+        machine=machine,
+        run=_facts(prepared),
+        arrays=facts,
+        present=present,
+        options=tuple(options),
+        recommended=best,
+        verdict=_verdict(best, tuple(options), present, machine),
+        placements=combinations(prepared.legality),
+        illegal=prepared.legality.illegal,
+        patterns=scattered(prepared.profile, facts),
+        notes=(*prepared.notes, *_time_notes(present, options, machine), *_range_note(candidates)),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _profiled(
+    prepared: Prepared, launch: MeasuredLaunch, profile: Path, differs: tuple[str, ...]
+) -> Prepared:
+    """With what the recorded counters of the present form say, and notes of it and of what
+    ``differs`` in the recorded launch."""
+    found = corrections_of(prepared.kernel, prepared.case, prepared.machine, launch)
+    said = ", ".join(f"{name} × {factor:.3g}" for name, factor in found.factors)
+    note = (
+        f"predicted counters of all forms corrected by those of {profile.name}: {said}"
+        if said
+        else f"{profile.name} has no counter that the times rest on"
+    )
+    notes = [note, *(f"{profile.name} was recorded with {what}" for what in differs)]
+    return replace(prepared, corrected=found, notes=(*prepared.notes, *notes))
+
+
+def _among(
+    placements: list[Placement],
+    options: list[Option],
+    now: Candidate,
+    prepared: Prepared,
+    measured_ms: float | None,
+    *,
+    known: list[int],
+) -> list[int]:
+    """Positions of ``placements`` among the options but for the ``known`` ones; those that the
+    search did not bring are appended."""
+    found = []
+    for placement in placements:
+        at = next((i for i, o in enumerate(options) if o.placement == placement), len(options))
+        if at == len(options):
+            (candidate,) = judged(
+                [placement], prepared.profile, prepared.legality, prepared.machine, path_model()
+            )
+            options.append(_option(candidate, now, measured_ms))
+        if at not in known:
+            found.append(at)
+    return found
+
+
+def _prove(
+    chosen: list[int],
+    options: list[Option],
+    prepared: Prepared,
+    present: Option,
+    progress: Progress,
+) -> None:
+    """Rewrite, run and time the ``chosen`` options, in place."""
+    for done, at in enumerate(chosen):
+        progress("rewriting, verifying and timing", done, len(chosen))
+        options[at] = _proven(options[at], prepared, present)
+    options[:] = _compared_alike(options, prepared, present)
+
+
+def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> Option:
+    ratio = candidate.ratio
+    return Option(
+        placement=candidate.placement,
+        prediction=candidate.prediction,
+        traffic=ratio,
+        measured_ms=measured_ms,
+        reasons=reasons(candidate, now),
+        costs=costs(candidate),
+    )
+
+
+def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
+    moves = option.placement.moved(prepared.legality.present)
+    placement = Placement(tuple((array, target) for array, _, target in moves))
+    try:
+        form = write_form(prepared, placement)
+    except UnsupportedError as error:
+        # One placement that cannot be written out must not cost the user the advice on all others.
+        found = Verification(False, f"cannot be written: {error.message}", ())
+        return replace(option, verification=found)
+    rewritten, kernel = form.rewritten, form.kernel
+    if kernel is None:
+        return replace(option, rewritten=rewritten, verification=Verification(False, form.why, ()))
+    found = verify(rewritten, prepared.case, prepared.execution, kernel)
+    if not found.identical:
+        return replace(option, rewritten=rewritten, verification=found)
+    timed = time_form(kernel, rewritten.case, prepared.machine, corrected=prepared.corrected)
+    return replace(
+        option,
+        rewritten=rewritten,
+        verification=found,
+        timed=timed,
+        beside=present.timed,
+        rerun=ratio_of_times(timed, present.timed),
+    )
+
+
+def _time_notes(present: Option, options: list[Option], machine: Machine) -> tuple[str, ...]:
+    """What the times rest on, or why there are none."""
+    if present.timed is None:
+        return ()
+    found = present.timed.prediction
+    if found is None:
+        return (f"no times, memory traffic only: {present.timed.why_not}",)
+    notes = [*found.notes]
+    error = next((o.rerun.error for o in options if o.rerun and o.rerun.error), None)
+    if error is not None:
+        notes.append(
+            "times come from each form's own machine code; ranges of their ratios cover the "
+            f"model's error on measured kernels ({error.fitted_on}; held out: "
+            f"{error.checked_on or 'nothing'})"
+        )
+    for missing in dict.fromkeys(untimed_misses(o, machine) for o in options):
+        if missing is not None:
+            array, share = missing
+            notes.append(
+                f"{array} in constant memory: {share:.0%} of its accesses miss the nearest cache "
+                "there, which times leave out; so it is not recommended"
+            )
+    whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
+    if whole:
+        notes.append(
+            "timed from a run of the whole launch in place of some blocks, and compared with the "
+            "present form timed so; their ms are that ratio of the present form's: "
+            + "; ".join(
+                ", ".join(f"{a} → {to}" for a, _, to in o.placement.moved(present.placement))
+                for o in whole
+            )
+        )
+    return tuple(notes)
+
+
+def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
+    """The options, those timed from a run of the whole launch compared with the present form timed
+    so: what a sketch of a few blocks leaves out must not pass for a gain."""
+    unlike = [
+        o
+        for o in options
+        if o.timed and o.timed.prediction and o.timed.whole and o.beside is present.timed
+    ]
+    if not unlike or present.timed is None or present.timed.whole:
+        return options
+    whole = time_form(
+        prepared.kernel,
+        prepared.case,
+        prepared.machine,
+        whole=True,
+        corrected=prepared.corrected,
+    )
+    return [
+        replace(o, rerun=ratio_of_times(o.timed, whole), beside=whole, present_ms=present.timed.ms)
+        if o in unlike
+        else o
+        for o in options
+    ]
+
+
+def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
+    """What the range of a ratio of memory times rests on, where the model's error is known."""
+    error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
+    if error is None:
+        return ()
+    return (
+        "ranges of memory times cover the model's concurrency factors, the block sample, and the "
+        "model's error on "
+        f"measured kernels ({error.fitted_on}); held out ({error.checked_on}), the measured ratio "
+        f"stayed below the upper end in {error.checked_below} of {error.checked_pairs} pairs",
+    )
+
+
+def _facts(prepared: Prepared) -> RunFacts:
+    run = prepared.execution
+    return RunFacts(
+        arch=prepared.kernel.arch,
+        registers=prepared.kernel.registers,
+        occupancy=prepared.occupancy,
+        warp_instructions=run.warp_instructions,
+        thread_instructions=run.thread_instructions,
+        traced_accesses=prepared.profile.sampled_requests,
+        traced_blocks=prepared.traced_blocks,
+        blocks=prepared.case.launch.blocks,
+        seconds=run.seconds,
+    )
+
+
+def _verdict(
+    recommended: Option | None, options: tuple[Option, ...], present: Option, machine: Machine
+) -> str:
+    if not options:
+        return "Keep it as it is: there is no other legal placement on this machine."
+    if recommended is None:
+        best = options[0]
+        if best.ratio >= UNCHANGED:
+            return "Keep it as it is: no other placement is predicted to gain anything."
+        if best.high < 1.0 and best.verification and not best.proven:
+            return (
+                "Keep it as it is: the best-ranked placement could not be proven to compute the "
+                f"same ({best.verification.detail})."
+            )
+        missing = untimed_misses(best, machine)
+        if best.high < 1.0 and missing:
+            array, share = missing
+            return (
+                f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
+                f"present {_what(best)}, but that leaves out that {share:.0%} of the accesses to "
+                f"{array} miss the nearest cache of constant memory."
+            )
+        if best.high < 1.0 and best.verification is None:
+            return (
+                f"Keep it as it is: the best-ranked placement, predicted at {best.ratio:.2f} of "
+                f"the present {_what(best)} ({best.low:.2f}–{best.high:.2f}), was not among the "
+                "finalists, so it was neither written out nor proven."
+            )
+        return (
+            f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
+            f"present {_what(best)} ({best.low:.2f}–{best.high:.2f}), within the model's "
+            "uncertainty."
+        )
+    moves = ", ".join(
+        f"{array} → {target}" for array, _, target in recommended.placement.moved(present.placement)
+    )
+    return (
+        f"Move {moves}: predicted {recommended.ratio:.2f} of the present {_what(recommended)} "
+        f"({recommended.low:.2f}–{recommended.high:.2f}). The rewritten kernel was compiled and "
+        "run on these inputs; its outputs are bit-identical."
+    )
+
+
+def _what(option: Option) -> str:
+    return "memory time" if option.rerun is None else "time"

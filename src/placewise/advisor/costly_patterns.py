@@ -1,0 +1,62 @@
+"""Access patterns that cost more than any move of the array can gain."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from placewise.advisor.advice import ArrayFacts
+from placewise.machine import Memory
+from placewise.memory import Profile
+from placewise.space import Way
+
+NOTICED = 4.0
+"""Times the transactions that the same lanes need side by side, from which a pattern is named."""
+_LEAST_SHARE = 0.05
+"""Of the memory model's cost; what an array with less does matters to nobody."""
+_WARP = 32
+
+
+def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ...]:
+    """One sentence for each of the ``arrays`` whose heaviest instruction scatters its lanes: over
+    memory, or over addresses of constant memory."""
+    found = []
+    for facts in arrays:
+        space = profile.machine.space(facts.service.space)
+        memory = profile.machine.levels(space.name)[0]
+        lines = profile.lines(facts.array, memory)
+        if not lines or facts.share < _LEAST_SHARE:
+            continue
+        line = lines[0]
+        taken = line.transactions_per_request
+        where = f"{facts.array}, line {line.site.source_line}"
+        if space.way is Way.HOST_BUFFER:
+            if taken >= NOTICED:
+                found.append(
+                    f"{where}: the lanes of a warp ask for {taken:.3g} different addresses of "
+                    "constant memory, which serves one at a time; a table looked up at will is "
+                    "better off in global or shared memory"
+                )
+            continue
+        least = _side_by_side(memory, line.lanes_per_request, line.site.lane_bytes)
+        if taken >= NOTICED * least:
+            found.append(
+                f"{where}: {taken:.3g} transactions for each access of a warp, {least:.3g} if its "
+                "lanes' elements lay side by side; another layout (transposed, a structure of "
+                "arrays) or order of threads may gain more than any move"
+            )
+    return tuple(found)
+
+
+def _side_by_side(memory: Memory, lanes: float, lane_bytes: int) -> float:
+    """Transactions of so many lanes that access consecutive elements."""
+    active = min(_WARP, max(1, math.ceil(lanes)))
+    taken = memory.condition.transactions(
+        np.arange(_WARP, dtype=np.int64)[None, :] * lane_bytes,
+        np.array([(1 << active) - 1], np.uint32),
+        element_bytes=lane_bytes,
+        block_bytes=memory.block_bytes,
+        banks=memory.banks,
+    )
+    return float(taken[0])

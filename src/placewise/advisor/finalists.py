@@ -1,0 +1,83 @@
+"""Which options are written out, run and timed, and which of them is recommended."""
+
+from __future__ import annotations
+
+from placewise.advisor.advice import Option
+from placewise.choose import Legality
+from placewise.machine import Machine
+from placewise.space import Placement, Way
+
+AS_GOOD = 0.02
+"""Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
+harder to read should buy something."""
+
+MISSES_NOTICED = 0.01
+"""Share of the accesses to constant memory; a miss waits some 200 cycles where a hit is an operand,
+so that one in a hundred is two cycles for each access."""
+
+
+def finalists(options: list[Option], present: Option, number: int) -> list[int]:
+    """Positions of the options to prove, the one to recommend first: the fewest moves among those
+    that are as good as the best, then the best-ranked."""
+    if not options or not number:
+        return []
+    moves = [len(option.placement.moved(present.placement)) for option in options]
+    good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
+    simplest = min(good, key=lambda i: (moves[i], i))
+    return [simplest, *(i for i in range(len(options)) if i != simplest)][:number]
+
+
+def operands(legality: Legality, machine: Machine) -> list[Placement]:
+    """Moves of one array into constant memory. Instructions take operands from there without a
+    load, of which a model of memory traffic knows nothing: only the form's own time tells."""
+    constant = [s.name for s in machine.spaces if s.way is Way.HOST_BUFFER]
+    return [
+        placement
+        for array, present in legality.present
+        for space in legality.spaces(array)
+        if space != present and space in constant
+        if legality.fits(placement := _with(legality.present, {array: space})) is None
+    ]
+
+
+def joined(options: list[Option], legality: Legality) -> list[Placement]:
+    """The moves of one array each that gain by their own times, all at once."""
+    best: dict[str, tuple[float, str]] = {}
+    for option in options:
+        moves = option.placement.moved(legality.present)
+        if len(moves) == 1 and option.proven and option.rerun and option.ratio <= 1.0 - AS_GOOD:
+            array, _, space = moves[0]
+            best[array] = min(best.get(array, (1.0, "")), (option.ratio, space))
+    if len(best) < 2:
+        return []
+    placement = _with(legality.present, {array: space for array, (_, space) in best.items()})
+    return [placement] if legality.fits(placement) is None else []
+
+
+def _with(placement: Placement, moves: dict[str, str]) -> Placement:
+    return Placement(tuple((array, moves.get(array, space)) for array, space in placement))
+
+
+def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None:
+    """An array that the option moves into constant memory and whose accesses miss the nearest cache
+    there, and their share: the time of the option's own form leaves such misses out."""
+    constant = [s.name for s in machine.spaces if s.way is Way.HOST_BUFFER]
+    for reason in option.reasons:
+        if option.rerun is None or reason.after.space not in constant or not reason.after.served:
+            continue
+        missed = 1.0 - reason.after.served[0][1]
+        if missed > MISSES_NOTICED:
+            return reason.array, missed
+    return None
+
+
+def recommended(chosen: list[Option], present: Option, machine: Machine) -> Option | None:
+    """Of the proven options whose gain is certain, by their own times where there are any: the one
+    with the fewest moves among those as good as the best."""
+    proven = [o for o in chosen if o.proven and o.high < 1.0 and not untimed_misses(o, machine)]
+    timed = [o for o in proven if o.rerun is not None]
+    if not timed:
+        return proven[0] if proven else None
+    least = min(o.ratio for o in timed)
+    good = [o for o in timed if o.ratio <= least + AS_GOOD]
+    return min(good, key=lambda o: (len(o.placement.moved(present.placement)), o.ratio))

@@ -1,0 +1,143 @@
+"""What a launch does badly with its memories, source line by source line: a lint that has run.
+
+Each remark rests on the accesses that were really made, not on how the source looks; what is rare
+in the launch is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.metrics.metrics import SourceLine, line_of
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
+
+WORTH_A_WARNING = 4.0
+"""Times what the same accesses need at best; from there a remark is a warning."""
+WORTH_A_NOTE = 2.0
+LEAST_SHARE = 0.02
+"""Of what all instructions of the launch together take of the same thing."""
+
+
+class Rule(StrEnum):
+    """Kinds of remarks; the value is how reports name them."""
+
+    uncoalesced = "uncoalesced-access"
+    bank_conflict = "bank-conflict"
+    divergent_constant = "divergent-constant"
+    spill = "register-spill"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One rule broken at one line by accesses to one array."""
+
+    rule: Rule
+    warning: bool
+    message: str
+    line: SourceLine | None
+    """None where the compiler gave no line."""
+    array: str | None
+    times: float
+    """What is taken over what would do."""
+    share: float
+    """Of what the launch takes of it."""
+
+
+def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
+    """Remarks on a launch, the worst first: by what could be saved of all that it takes."""
+    sites = [s for s in run.traffic.sites if s.requests]
+    cached = [s for s in sites if s.site.space in ("global", "generic") and s.sectors]
+    shared = [s for s in sites if s.site.space == "shared" and s.wavefronts]
+    constant = [s for s in sites if s.site.space == "constant" and s.wavefronts]
+    sector = run.traffic.sector_bytes
+    found = [
+        *_remarks(
+            Rule.uncoalesced, cached, lambda s: s.sectors, lambda s: _sectors(s, sector), sector
+        ),
+        *_remarks(Rule.bank_conflict, shared, lambda s: s.wavefronts, _wavefronts),
+        *_remarks(Rule.divergent_constant, constant, lambda s: s.wavefronts, lambda s: s.requests),
+        *_spills(run, sites),
+    ]
+    return tuple(sorted(found, key=lambda r: -r.share * (1.0 - 1.0 / r.times)))
+
+
+def _sectors(site: SiteTraffic, sector_bytes: int) -> float:
+    """Sectors of a site's accesses, had their lanes asked for neighbouring elements."""
+    each = site.lanes / site.requests * site.site.lane_bytes
+    return site.requests * max(1, math.ceil(each / sector_bytes))
+
+
+def _wavefronts(site: SiteTraffic) -> float:
+    """Wavefronts of accesses to shared memory without conflicts: 128 bytes each, of atomics one."""
+    if site.site.kind == "atomic":
+        return site.requests
+    return site.requests * max(1, math.ceil(site.site.lane_bytes * 32 / 128))
+
+
+_SAYS = {
+    Rule.uncoalesced: "{taken:.3g} sectors of {unit} bytes for each warp's {kind}, {least:.3g} if "
+    "its lanes' elements lay side by side: another layout (transposed, a structure of arrays) or "
+    "order of threads",
+    Rule.bank_conflict: "{taken:.3g} wavefronts for each warp's {kind} of shared memory, "
+    "{least:.3g} without bank conflicts: pad the rows, or permute the columns by the row",
+    Rule.divergent_constant: "the lanes of a warp ask for {taken:.3g} different addresses of "
+    "constant memory, which serves one at a time: a table looked up at will is better off in "
+    "global or shared memory",
+}
+
+
+def _remarks(
+    rule: Rule,
+    sites: Iterable[SiteTraffic],
+    taken: Callable[[SiteTraffic], float],
+    least: Callable[[SiteTraffic], float],
+    unit: int = 0,
+) -> list[Remark]:
+    """One remark for each line, array and kind of access that takes much more than would do."""
+    groups: dict[tuple[object, ...], list[SiteTraffic]] = {}
+    for s in sites:
+        groups.setdefault((line_of(s), s.array, s.site.kind), []).append(s)
+    everything = sum(taken(s) for group in groups.values() for s in group)
+    found = []
+    for group in groups.values():
+        used, enough = sum(map(taken, group)), sum(map(least, group))
+        times, share = used / enough, used / everything
+        if times < WORTH_A_NOTE or share < LEAST_SHARE:
+            continue
+        requests = sum(s.requests for s in group)
+        first = group[0]
+        text = _SAYS[rule].format(
+            taken=used / requests,
+            least=enough / requests,
+            kind=first.site.kind,
+            unit=unit,
+        )
+        of = f"{first.array}: " if first.array else ""
+        warning = times >= WORTH_A_WARNING
+        found.append(Remark(rule, warning, of + text, line_of(first), first.array, times, share))
+    return found
+
+
+def _spills(run: SimulatedLaunch, sites: list[SiteTraffic]) -> list[Remark]:
+    """Where registers that had no room are stored and loaded most; from the compiler's own figures,
+    so that arrays which the source keeps in local memory are no spills."""
+    spills = run.kernel.spills
+    if spills is None or not spills.store_bytes + spills.load_bytes:
+        return []
+    local = [s for s in sites if s.site.space == "local"]
+    by_line: dict[SourceLine | None, float] = {}
+    for s in local:
+        by_line[line_of(s)] = by_line.get(line_of(s), 0.0) + s.requests
+    line = max(by_line, key=lambda k: by_line[k]) if by_line else None
+    requests, all_requests = sum(s.requests for s in local), sum(s.requests for s in sites)
+    share = requests / all_requests if all_requests else 0.0
+    text = (
+        f"{spills.store_bytes} bytes of registers per thread are spilled, {spills.load_bytes} "
+        f"loaded again: {share:.0%} of the launch's memory accesses, most of them here; fewer "
+        "values alive at once, or a larger limit of registers"
+    )
+    return [Remark(Rule.spill, share >= LEAST_SHARE, text, line, None, math.inf, share)]

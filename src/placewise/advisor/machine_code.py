@@ -1,0 +1,152 @@
+"""What the machine code of a case's kernel says: resources, occupancy, instructions, control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from placewise.cases import load_case
+from placewise.errors import CaseError, UnsupportedError
+from placewise.execute import execute
+from placewise.execute.compare import OutputCheck, compare
+from placewise.execute.result import InstructionCount
+from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, MachineCode, machine_code
+from placewise.kernel.binary.sass.control import is_confirmed
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.target import target_for
+from placewise.kernel.toolchain import Target
+from placewise.machine import Machine, load_machine, machine_names
+from placewise.memory.occupancy import Occupancy, occupancy
+
+
+@dataclass(frozen=True, eq=False)
+class CodeRun:
+    """The machine code executed with the case's inputs, beside the PTX."""
+
+    warp_instructions: int
+    thread_instructions: int
+    ptx_warp_instructions: int
+    counts: Mapping[int, InstructionCount]
+    """By offset."""
+    outputs: tuple[OutputCheck, ...]
+    """Arrays that the kernel writes, beside those of the PTX run."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodeReport:
+    """Machine code of a case's kernel for one target."""
+
+    case: Case
+    target: Target
+    code: MachineCode
+    machine: Machine | None
+    """Whose limits the occupancy was reckoned with."""
+    occupancy: Occupancy | None
+    """None where no machine of that compute capability is known."""
+    run: CodeRun | None
+    notes: tuple[str, ...]
+
+
+def inspect_machine_code(
+    case: str | Case,
+    machine: str | None = None,
+    *,
+    arch: str | None = None,
+    nvrtc: str | None = None,
+    run: bool = False,
+) -> CodeReport:
+    """Compile ``case`` for ``machine``, or for ``arch``, and say what the machine code tells.
+
+    ``nvrtc`` replaces the case's own compiler.
+
+    With ``run`` it is executed too, and its outputs compared with the PTX's. Raises CaseError
+    where neither is given or they do not fit, CompileError, ExecutionError.
+    """
+    loaded = load_case(case) if isinstance(case, str) else case
+    chosen = load_machine(machine) if machine is not None else None
+    notes: list[str] = []
+    nvrtc = nvrtc or loaded.options.nvrtc
+    if arch is None:
+        if chosen is None:
+            raise CaseError(
+                "say for which machine or architecture",
+                where="machine-code",
+                hint="--machine A4000, or --arch sm_86",
+            )
+        arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
+        notes += [stand_in] if stand_in else []
+    loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
+    kernel = compile_case(loaded)
+    code = machine_code(kernel)
+    if chosen is None:
+        chosen = _machine_of(code.facts.target)
+        if chosen is not None:
+            notes.append(f"occupancy with the limits of the {chosen.name}")
+        else:
+            notes.append(f"no machine of sm_{code.facts.target} is known: no occupancy")
+    if code.listing is None:
+        notes.append(f"instructions are listed for sm_{OLDEST_DISASSEMBLED} and later only")
+    elif not is_confirmed(code.facts.target):
+        notes.append(
+            f"control information of sm_{code.facts.target} is read as that of sm_90: "
+            "no publication confirms its fields"
+        )
+    ran, refusal = _run(named_case(loaded), code) if run else (None, None)
+    notes += [refusal] if refusal else []
+    return CodeReport(
+        loaded,
+        loaded.options.target,
+        code,
+        chosen,
+        _occupancy(loaded, code, chosen) if chosen else None,
+        ran,
+        tuple(notes),
+    )
+
+
+def _machine_of(target: int) -> Machine | None:
+    """The first bundled machine of a compute capability: its SM's limits are those of all."""
+    for name in machine_names():
+        machine = load_machine(name)
+        major, minor = machine.limits.compute_capability
+        if 10 * major + minor == target:
+            return machine
+    return None
+
+
+def _occupancy(case: Case, code: MachineCode, machine: Machine) -> Occupancy:
+    return occupancy(
+        case.launch,
+        machine,
+        registers=code.facts.registers,
+        shared_bytes=code.facts.static_shared_bytes + case.launch.shared_bytes,
+        barriers=code.facts.barriers,
+    )
+
+
+def _run(case: Case, code: MachineCode) -> tuple[CodeRun | None, str | None]:
+    """The run, or why there is none."""
+    if code.listing is None:
+        return None, "the machine code was not executed"
+    try:
+        own = execute(replace(code.kernel, machine_code=True), case.launch, case.inputs)
+    except UnsupportedError as error:
+        where = f" ({error.where})" if error.where else ""
+        return None, f"the machine code was not executed: {error.message}{where}"
+    ptx = execute(code.kernel, case.launch, case.inputs)
+    written = own.written | ptx.written
+    return (
+        CodeRun(
+            own.warp_instructions,
+            own.thread_instructions,
+            ptx.warp_instructions,
+            {count.place: count for count in own.instruction_counts()},
+            tuple(
+                compare(name, ptx.output(name), array)
+                for name, array in own.outputs
+                if name in written
+            ),
+        ),
+        None,
+    )

@@ -1,0 +1,146 @@
+"""Counters of a case as a profiler would name them, predicted, beside measured ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from placewise.cases import load_case
+from placewise.errors import UnsupportedError
+from placewise.execute import DEFAULT_LIMIT
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.check_launch import check_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.target import target_for
+from placewise.machine import Machine, load_machine
+from placewise.memory.simulate.caches.sizes import LINES, OtherSize, other_sizes
+from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
+from placewise.memory.simulate.metrics.metrics import Metric, launch_metrics, with_zeros
+from placewise.memory.simulate.system import RECORDS
+from placewise.model.evidence.evidence import evidence_of
+from placewise.model.registry import DEFAULT, MODELS
+from placewise.progress import Progress, silent
+from placewise.recorded.recorded_counters import choose_launch, read_measured
+from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
+
+
+@dataclass(frozen=True, eq=False)
+class CounterReport:
+    """Predicted counters of one launch."""
+
+    case: Case
+    run: SimulatedLaunch
+    metrics: tuple[Metric, ...]
+    """Of the whole launch."""
+    measured: MeasuredLaunch | None
+    microseconds: float | None
+    """Time for which the machine's own reads of L2 are counted; None where it has none known."""
+    notes: tuple[str, ...]
+    sizes: tuple[OtherSize, ...] = ()
+    """What other sizes of L2 would miss, where that was asked."""
+    differs: tuple[str, ...] = ()
+    """What of the recorded launch is not as in this one."""
+    moves: tuple[tuple[str, str], ...] = ()
+    """(array, space) of arrays that are elsewhere than the case has them."""
+
+
+def predict_counters(
+    case: str | Case,
+    machine: str,
+    *,
+    nvrtc: str | None = None,
+    measured: Path | None = None,
+    row: int | None = None,
+    seen_in: Mapping[str, str] | None = None,
+    sizes: bool = False,
+    records: int = RECORDS,
+    instruction_limit: int | None = DEFAULT_LIMIT,
+    progress: Progress = silent,
+) -> CounterReport:
+    """Run ``case`` through the memory system of ``machine``, its real machine code where that can
+    be executed.
+
+    ``nvrtc`` replaces the case's own compiler. ``measured`` is a file of recorded counters, of
+    which launch ``row`` (from 0) is compared, or the only one of this kernel. ``seen_in`` says in
+    which space of the machine accesses to an array are to be reckoned, whatever they are. With
+    ``sizes`` it is worked out what caches of the die of other sizes would miss. About
+    ``records`` warp accesses are simulated. ``progress`` is called with what is being done, how
+    much of it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad
+    input.
+    """
+    loaded = load_case(case) if isinstance(case, str) else case
+    chosen = load_machine(machine)
+    check_case(loaded, chosen.limits)
+    nvrtc = nvrtc or loaded.options.nvrtc
+    arch, stand_in = target_for(chosen.limits.compute_capability, nvrtc)
+    loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
+    launches = read_measured(measured) if measured is not None else ()
+    progress("compiling", 0, 0)
+    kernel = compile_case(loaded)
+    check_case(loaded, chosen.limits, kernel.static_shared_bytes)
+    loaded = named_case(loaded)
+    ran = executed(kernel, loaded.launch, loaded.options.defines, chosen)
+    compared: MeasuredLaunch | None = None
+    differs: tuple[str, ...] = ()
+    if measured is not None:
+        compared = choose_launch(launches, ran, row, str(measured))
+        differs = (*differences(compared, ran), *notable(compared, ran))
+    run = simulate_launch(
+        kernel,
+        loaded.launch,
+        loaded.inputs,
+        chosen,
+        placement=seen_in,
+        records=records,
+        slices=True,
+        arrived=LINES if sizes else 0,
+        instruction_limit=instruction_limit,
+        progress=lambda done, total: progress("running blocks", done, total),
+    )
+    notes = ([stand_in] if stand_in else []) + list(run.notes)
+    microseconds, note = _background_time(kernel, loaded, chosen, compared)
+    metrics = launch_metrics(run, microseconds=microseconds)
+    notes += [note] if note else []
+    if compared is not None:
+        metrics = with_zeros(metrics, compared.values)
+        if not any(m.name in compared.values for m in metrics):
+            notes.append(f"{measured} has none of these counters (ncu --metrics NAME,… has them)")
+    return CounterReport(
+        loaded,
+        run,
+        metrics,
+        compared,
+        microseconds,
+        tuple(notes),
+        sizes=other_sizes(run) if sizes else (),
+        differs=differs,
+        moves=tuple((seen_in or {}).items()),
+    )
+
+
+def _background_time(
+    kernel: Kernel, case: Case, machine: Machine, measured: MeasuredLaunch | None
+) -> tuple[float | None, str]:
+    """Microseconds for which a machine's own reads are counted, and a note that says so; the
+    recorded time where there is one, else the predicted one."""
+    if not any(m.detail.background_gb_per_s for m in machine.memories):
+        return None, ""
+    what = "L2 reads include what this machine reads at all times"
+    if measured is not None and measured.microseconds is not None:
+        time = measured.microseconds
+        return time, f"{what}, for the recorded {_in_words(time)}"
+    try:
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
+        nanoseconds = MODELS[DEFAULT].make().predict(evidence, machine).nanoseconds
+    except UnsupportedError:
+        nanoseconds = None
+    if nanoseconds is None:
+        return None, f"no time is known, so L2 reads lack what {machine.name} reads at all times"
+    time = nanoseconds * 1e-3
+    return time, f"{what}, for the predicted {_in_words(time)}"
+
+
+def _in_words(microseconds: float) -> str:
+    return f"{microseconds:,.0f} µs" if microseconds >= 1000 else f"{microseconds:.4g} µs"

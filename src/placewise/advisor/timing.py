@@ -1,0 +1,88 @@
+"""Times of whole forms of a kernel, each from the machine code that it compiles to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
+from placewise.kernel.cases.case import Case
+from placewise.kernel.kernel import Kernel
+from placewise.machine import Machine
+from placewise.model import Prediction, Ratio, relative_times
+from placewise.model.evidence.calibration import NONE, Corrections, corrections
+from placewise.model.evidence.evidence import evidence_of
+from placewise.model.registry import DEFAULT, MODELS
+from placewise.recorded.recorded_launch import MeasuredLaunch
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A form's predicted time, or why there is none."""
+
+    prediction: Prediction | None
+    why_not: str = ""
+    whole: bool = False
+    """From a run of the whole launch, not from a sketch of a few blocks."""
+
+    @property
+    def ms(self) -> float | None:
+        """Predicted milliseconds."""
+        ns = None if self.prediction is None else self.prediction.nanoseconds
+        return None if ns is None else ns * 1e-6
+
+    @property
+    def range_ms(self) -> tuple[float, float] | None:
+        """Lowest and highest milliseconds that the model leaves open."""
+        found = None if self.prediction is None else self.prediction.interval_nanoseconds
+        return None if found is None else (found[0] * 1e-6, found[1] * 1e-6)
+
+
+def time_form(
+    kernel: Kernel,
+    case: Case,
+    machine: Machine,
+    *,
+    whole: bool = False,
+    corrected: Corrections = NONE,
+) -> Timed:
+    """Time of ``kernel``, one form of the case's, by the default model; with ``whole`` never from a
+    sketch of a few blocks. ``corrected`` is what counters of the present form say of its counters.
+
+    A machine or a kernel that the model does not cover is no failure: the answer says why.
+    """
+    major, minor = machine.limits.compute_capability
+    if 10 * major + minor < OLDEST_DISASSEMBLED:
+        oldest = f"{OLDEST_DISASSEMBLED // 10}.{OLDEST_DISASSEMBLED % 10}"
+        return Timed(None, f"machine code is read for compute capability {oldest} and later")
+    try:
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
+        evidence = corrected.apply(evidence)
+        prediction = MODELS[DEFAULT].make().predict(evidence, machine)
+        return Timed(prediction, whole=evidence.outline is None)
+    except UnsupportedError as error:
+        where = f" ({error.where})" if error.where else ""
+        return Timed(None, f"{error.message}{where}")
+
+
+def corrections_of(
+    kernel: Kernel, case: Case, machine: Machine, measured: MeasuredLaunch
+) -> Corrections:
+    """What counters recorded of ``kernel`` say of its predicted ones; nothing where it has no
+    machine code that can be looked at."""
+    try:
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
+    except UnsupportedError:
+        return NONE
+    if evidence.run is None or not evidence.run.from_machine_code:
+        return NONE
+    return corrections(evidence.run, measured.values, microseconds=measured.microseconds)
+
+
+def ratio_of_times(form: Timed | None, present: Timed | None) -> Ratio | None:
+    """Predicted time of a form over that of the present one; None where either has none."""
+    if form is None or present is None or form.prediction is None or present.prediction is None:
+        return None
+    if form is present:
+        return Ratio(1.0, 1.0, 1.0, 1.0, 1.0, None)
+    return relative_times(form.prediction, present.prediction)

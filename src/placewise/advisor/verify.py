@@ -1,0 +1,52 @@
+"""Proof: the rewritten kernel, compiled and executed on the same inputs, computes the same bits."""
+
+from __future__ import annotations
+
+from placewise.advisor.advice import Verification
+from placewise.errors import PlacewiseError
+from placewise.execute import Execution, execute
+from placewise.execute.compare import OutputCheck, compare
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.prepare_case import compile_case
+from placewise.kernel.kernel import Kernel
+from placewise.rewrite import Rewritten
+
+
+def verify(
+    rewritten: Rewritten, original: Case, truth: Execution, kernel: Kernel | None = None
+) -> Verification:
+    """Compile ``rewritten`` (unless ``kernel`` is that already) and run it; compare every array
+    that is left with ``truth``, the run of ``original``.
+
+    Errors of compilation or execution are findings here, not failures: they come back as detail.
+    Where outputs differ, the original is run once more, to tell a race from a wrong rewrite.
+    """
+    try:
+        run = _run(rewritten.case, kernel)
+    except PlacewiseError as error:
+        return Verification(False, f"failed: {error.message}", ())
+    outputs = dict(run.outputs)
+    compared = tuple(name for name, _ in truth.outputs if name in outputs)
+    missing = sorted(truth.written - set(compared))
+    if missing:
+        return Verification(False, f"written array {missing[0]} is gone", compared)
+    check = _first_unlike(truth, run, compared)
+    if check is None:
+        return Verification(True, "bit-identical", compared)
+    if _first_unlike(truth, _run(original), compared) is not None:
+        detail = "not provable: the kernel races, two runs of the original differ"
+        return Verification(False, detail, compared)
+    distance = "" if check.max_ulp is None else f" by at most {check.max_ulp} ulp"
+    detail = f"{check.array} differs in {check.different} of {check.elements} elements{distance}"
+    return Verification(False, detail, compared)
+
+
+def _run(case: Case, kernel: Kernel | None = None) -> Execution:
+    return execute(kernel or compile_case(case), case.launch, case.inputs)
+
+
+def _first_unlike(
+    expected: Execution, found: Execution, arrays: tuple[str, ...]
+) -> OutputCheck | None:
+    checks = (compare(name, expected.output(name), found.output(name)) for name in arrays)
+    return next((check for check in checks if not check.identical), None)

@@ -1,0 +1,71 @@
+"""An option's form: the kernel written for it, in the language that it can be written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.advisor.advice import Option
+from placewise.advisor.prepare import Prepared
+from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.kernel.cases.case import Language
+from placewise.kernel.cases.prepare_case import compile_case
+from placewise.kernel.kernel import Kernel
+from placewise.rewrite import Rewritten, rewrite
+from placewise.rewrite.ptx_loads import is_written_in_ptx, rewrite_loads
+from placewise.space import Placement, Way
+
+_LOADED_FROM = ("global", "generic")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A placement written out."""
+
+    rewritten: Rewritten
+    kernel: Kernel | None
+    """None where it does not compile."""
+    why: str = ""
+    """What the compiler said."""
+
+
+def writable(options: list[Option], prepared: Prepared) -> list[int]:
+    """Positions of the options that can be written out, as far as the language tells."""
+    if prepared.case.language is Language.CUDA:
+        return list(range(len(options)))
+    known = {s.name for s in prepared.machine.spaces if is_written_in_ptx(s)}
+    present = prepared.legality.present
+    able = [
+        n
+        for n, option in enumerate(options)
+        if all(to in known for _, _, to in option.placement.moved(present))
+    ]
+    return able or list(range(len(options)))
+
+
+def write_form(prepared: Prepared, placement: Placement) -> Form:
+    """The kernel with the arrays of ``placement`` there. Raises UnsupportedError where it cannot be
+    written so."""
+    if prepared.case.language is not Language.CUDA:
+        return _in_ptx(prepared, placement)
+    rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
+    try:
+        return Form(rewritten, compile_case(rewritten.case))
+    except PlacewiseError as error:
+        return Form(rewritten, None, f"failed: {error.message}")
+
+
+def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
+    machine = prepared.machine
+    moves = {array: machine.space(space) for array, space in placement}
+    all_traced = prepared.traced_blocks == prepared.case.launch.blocks
+    if not all_traced and any(s.way is Way.INTRINSIC and not s.hint for s in moves.values()):
+        raise UnsupportedError(
+            "not all blocks were traced, so a load that is made read-only may have another array"
+        )
+    seen: dict[int, set[str]] = {}
+    for array in prepared.profile.arrays:
+        for line in prepared.profile.lines(array.name, machine.memories[0]):
+            if line.site.kind == "load" and line.site.space in _LOADED_FROM:
+                seen.setdefault(line.site.ptx_line, set()).add(array.name)
+    loads = {number: frozenset(arrays) for number, arrays in seen.items()}
+    return Form(*rewrite_loads(prepared.case, prepared.kernel, moves, loads))

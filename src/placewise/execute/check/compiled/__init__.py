@@ -1,0 +1,1 @@
+"""The checker's compiled functions, called at every access and barrier of a checked run."""

@@ -1,0 +1,1 @@
+"""LLVM IR of memory accesses: loads, stores, atomics, textures."""

@@ -1,0 +1,1 @@
+"""LLVM IR to machine code of the host."""

@@ -1,0 +1,1 @@
+"""Faster code for loops that few lanes still run, or whose access pattern is known."""

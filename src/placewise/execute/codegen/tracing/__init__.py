@@ -1,0 +1,1 @@
+"""LLVM IR that writes trace records."""

@@ -1,0 +1,1 @@
+"""LLVM IR of IR nodes that compute values."""

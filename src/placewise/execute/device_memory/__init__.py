@@ -1,0 +1,1 @@
+"""Simulated device memory: address space, arrays, module variables, textures."""

@@ -1,0 +1,1 @@
+"""Lowering of PTX arithmetic, conversions, comparisons and bit operations."""

@@ -1,0 +1,1 @@
+"""Lowering of PTX memory instructions."""

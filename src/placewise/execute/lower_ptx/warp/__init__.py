@@ -1,0 +1,1 @@
+"""Lowering of PTX instructions that a warp executes together."""

@@ -1,0 +1,1 @@
+"""Lowering of SASS arithmetic, conversions, comparisons and bit operations."""

@@ -1,0 +1,1 @@
+"""Lowering of SASS control flow, calls and subroutines."""

@@ -1,0 +1,1 @@
+"""Lowering of SASS instructions that a warp executes together."""

@@ -1,0 +1,1 @@
+"""What lowering from PTX and lowering from SASS share."""

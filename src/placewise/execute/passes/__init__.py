@@ -1,0 +1,1 @@
+"""Passes over the warp IR between lowering and code generation."""

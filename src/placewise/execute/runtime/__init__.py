@@ -1,0 +1,1 @@
+"""One launch at run time: arguments, workers, trace buffers, faults."""

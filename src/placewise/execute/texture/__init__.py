@@ -1,0 +1,1 @@
+"""Texture and surface accesses: coordinates to texels, texels to values."""

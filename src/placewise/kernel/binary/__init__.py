@@ -1,0 +1,1 @@
+"""What a cubin holds: resources, machine code, line table."""

@@ -1,0 +1,81 @@
+"""A kernel's real machine code: its cubin's facts, its instructions, its registers in use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from placewise.errors import CaseError, CompileError
+from placewise.kernel.binary.cubin import CubinKernel, read_cubin
+from placewise.kernel.binary.line_table import source_places
+from placewise.kernel.binary.sass import Listing, read_listing
+from placewise.kernel.binary.sass.classes import without_padding
+from placewise.kernel.binary.sass.instruction import Instruction
+from placewise.kernel.binary.sass.live import LiveRegisters, live_registers
+from placewise.kernel.binary.sass.printed import printed
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.toolchain import Spills, disassemble
+
+_REMEMBERED = 32
+OLDEST_DISASSEMBLED = 75
+"""nvdisasm of CUDA 13 reads compute capability 7.5 and later."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """Machine code of one kernel for one target."""
+
+    kernel: Kernel
+    facts: CubinKernel
+    spills: Spills | None
+    """As ptxas reported them; None for machine code that came without its report."""
+    listing: Listing | None
+    """None for targets that nvdisasm does not read."""
+    text: Mapping[int, str]
+    """Text of each instruction, by offset; empty without a listing, as is ``live``."""
+    live: Mapping[int, LiveRegisters]
+    """Registers in use, by offset."""
+
+    @property
+    def instructions(self) -> tuple[Instruction, ...]:
+        """Those that can be reached, by offset; none without a listing."""
+        return without_padding(self.listing.instructions) if self.listing else ()
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def listing_of(cubin: bytes, entry: str) -> Listing:
+    """The instructions of the kernel ``entry`` of a cubin that nvdisasm reads.
+
+    Raises CompileError where it cannot be read, UnsupportedError for an operand of unknown form.
+    """
+    instructions = disassemble(cubin, ("-c", "-json"))
+    places = source_places(cubin, entry)
+    return read_listing(entry, read_cubin(cubin, entry).code, instructions, places)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def machine_code(kernel: Kernel) -> MachineCode:
+    """The machine code of ``kernel``, disassembled.
+
+    Raises CaseError for a kernel without machine code, CompileError where it cannot be read,
+    UnsupportedError for an operand of unknown form.
+    """
+    if kernel.cubin is None:
+        raise CaseError(f"kernel '{kernel.name}' has no machine code", where=kernel.filename)
+    facts = read_cubin(kernel.cubin, kernel.entry)
+    if facts.target < OLDEST_DISASSEMBLED:
+        return MachineCode(kernel, facts, kernel.spills, None, {}, {})
+    instructions = disassemble(kernel.cubin, ("-c", "-json"))
+    try:
+        live = live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
+    except CompileError:  # of the cubins of older compilers nvdisasm prints no life ranges
+        live = {}
+    return MachineCode(
+        kernel,
+        facts,
+        kernel.spills,
+        listing_of(kernel.cubin, kernel.entry),
+        printed(instructions, kernel.entry),
+        live,
+    )

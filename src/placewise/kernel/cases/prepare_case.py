@@ -1,0 +1,148 @@
+"""A case, whatever its language, made ready to run: compiled, read, its arguments named."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, replace
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.cases.make_case import is_positional
+from placewise.kernel.frontends.numba_kernel import numba_kernel
+from placewise.kernel.frontends.nvrtc import compile_kernel, left_out
+from placewise.kernel.frontends.ptx_kernel import ptx_kernel
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
+from placewise.kernel.source import ArrayUse, Parameter, SourceView
+from placewise.kernel.view import analyse_source, bound_case
+from placewise.kernel.view.elements import type_of
+
+
+@dataclass(frozen=True, eq=False)
+class ReadCase:
+    """A case and what there is to know of it before it runs."""
+
+    case: Case
+    """With its arguments under the parameters' names."""
+    kernel: Kernel
+    view: SourceView
+    notes: tuple[str, ...]
+    """What was left out of the source, and what cannot be told without one."""
+
+
+def compile_case(case: Case) -> Kernel:
+    """The case's kernel for ``case.options.arch``; raises what its language's front end raises."""
+    match case.language:
+        case Language.CUDA:
+            return compile_kernel(case.source, case.filename, case.kernel, case.options)
+        case Language.PTX:
+            return ptx_kernel(
+                case.source,
+                case.kernel or None,
+                filename=case.filename,
+                arch=case.options.arch,
+                nvrtc=case.options.nvrtc,
+            )
+        case Language.NUMBA:
+            given = [_for_numba(case, a) for a in case.inputs.arguments]
+            return numba_kernel(case.function, given, arch=case.options.arch)
+
+
+def read_case(case: Case) -> ReadCase:
+    """Compile ``case``, see what its source says, and name its arguments.
+
+    Of PTX and Python nothing is read: every array may live wherever the machine and the run allow,
+    but there are no tiles. Raises CaseError, CompileError and
+    UnsupportedError as the front ends do.
+    """
+    kernel = compile_case(case)
+    if case.language is Language.CUDA:
+        view = analyse_source(case)
+        host = left_out(case.source, case.filename, case.kernel, case.options)
+        notes = (f"left out as host code: {', '.join(host)}",) if host else ()
+        return ReadCase(bind_names(case, view), kernel, view, notes)
+    named = named_case(case)
+    note = (
+        f"the kernel is {case.language}: placements are predicted; those that change how global "
+        "memory is loaded are written out, as PTX, and proven; tiles in shared memory are not "
+        "considered"
+    )
+    return ReadCase(named, kernel, _opaque_view(named), (note,))
+
+
+def named_case(case: Case) -> Case:
+    """``case`` with its arguments in the order and under the names of the kernel's parameters.
+
+    A CUDA C++ source whose kernel's definition cannot be read leaves them as they are given. Raises
+    CaseError where they do not fit the parameters.
+    """
+    if case.language is not Language.CUDA:
+        return replace(case, inputs=replace(case.inputs, arguments=_named(case)))
+    try:
+        return bound_case(case)
+    except UnsupportedError:
+        return case
+
+
+def _for_numba(case: Case, argument: Argument) -> object:
+    if isinstance(argument, ArrayArgument):
+        return argument.data
+    if isinstance(argument, ScalarArgument):
+        return argument.value
+    raise UnsupportedError(
+        "Numba functions take no textures", where=f"{case.name}: argument '{argument.name}'"
+    )
+
+
+def _named(case: Case) -> tuple[Argument, ...]:
+    """Arguments under the Python function's names, or numbered: PTX tells no names."""
+    names = [f"argument{n}" for n in range(1, len(case.inputs.arguments) + 1)]
+    if case.language is Language.NUMBA:
+        function = getattr(case.function, "py_func", case.function)
+        names[:] = list(inspect.signature(function).parameters)[: len(names)]
+    return tuple(
+        replace(a, name=name) if is_positional(a.name) else a
+        for a, name in zip(case.inputs.arguments, names, strict=True)
+    )
+
+
+def _opaque_view(case: Case) -> SourceView:
+    """A view of a kernel whose source is not CUDA C++: its arrays, and nothing of their use."""
+    parameters = tuple(_parameter(a) for a in case.inputs.arguments)
+    arrays = tuple(
+        ArrayUse(
+            parameter=parameter,
+            read=True,
+            written=False,
+            accesses=(),
+            obstacles=(),
+            tile=None,
+            tile_obstacle="tiles are found in CUDA C++ only",
+            elements=argument.data.size,
+        )
+        for parameter, argument in zip(parameters, case.inputs.arguments, strict=True)
+        if isinstance(argument, ArrayArgument)
+    )
+    return SourceView(
+        kernel=case.kernel,
+        parameters=parameters,
+        arrays=arrays,
+        body_start=0,
+        body_end=0,
+        signature_start=0,
+    )
+
+
+def _parameter(argument: Argument) -> Parameter:
+    pointer = isinstance(argument, ArrayArgument)
+    dtype = argument.value.dtype if isinstance(argument, ScalarArgument) else argument.data.dtype
+    element = type_of(str(dtype)) or str(dtype)
+    return Parameter(
+        name=argument.name,
+        type_text=f"{element} *" if pointer else element,
+        is_pointer=pointer,
+        element_type=element,
+        element_bytes=dtype.itemsize,
+        element_dtype=str(dtype) if type_of(str(dtype)) else None,
+    )

@@ -1,0 +1,1 @@
+"""Front ends: CUDA C++, PTX, Numba and CuPy kernels to one compiled kernel."""

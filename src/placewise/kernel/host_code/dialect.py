@@ -1,0 +1,61 @@
+"""What nvcc has of the host's compiler and C library, and NVRTC otherwise or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+from placewise.kernel.frontends.source_file import SourceFile
+
+NO_EXPRESSION = "expected an expression"
+"""What NVRTC says of GNU's literals and statements in parentheses."""
+_LONG_HEADER = "placewise_long.h"
+"""Header in ``headers/`` with 64-bit integers that are long, as on Linux."""
+_TYPEOF_HEADER = "placewise_typeof.h"
+_INT128 = "--device-int128"
+"""Option by which NVRTC has integers of 128 bits; it names the option where they are used."""
+_INTEGERS_OF_64_BITS = re.compile(r"int(?:_least|_fast)?64_t|u?int(?:ptr|max)_t")
+_Item = TypeVar("_Item")
+_ONE_LONG = re.compile(r"(?<!long )\blong\b(?! long)")
+
+
+_KEYWORDS = {"__extension__": "", "__asm__": "asm", "__asm": "asm", "__const": "const"}
+"""GNU's further keywords, and what stands for them elsewhere."""
+
+
+class Dialect:
+    """What of it a source has turned out to need."""
+
+    def __init__(self, files: Sequence[SourceFile]) -> None:
+        self.headers: list[str] = []
+        """That come before the source."""
+        self.defines = [
+            (word, meaning)
+            for word, meaning in _KEYWORDS.items()
+            if any(re.search(rf"\b{word}\b", f.text) for f in files)
+        ]
+        self.flags: list[str] = []
+
+    def take(self, messages: Sequence[str], files: Sequence[SourceFile]) -> bool:
+        """Take what the compiler's ``messages`` on a source's ``files`` ask for; whether there is
+        anything new."""
+        if any('"register"' in m for m in messages) and _add(self.defines, ("register", "")):
+            return True
+        if any(_INT128 in m for m in messages) and _add(self.flags, _INT128):
+            return True
+        if any("typeof" in m for m in messages) and _add(self.headers, _TYPEOF_HEADER):
+            return True
+        if any(NO_EXPRESSION in m for m in messages):
+            taken = [file.take_gnu(i) for i, file in enumerate(files)]
+            if any(taken):
+                return True
+        mixed = any(_INTEGERS_OF_64_BITS.search(m) and _ONE_LONG.search(m) for m in messages)
+        return mixed and _add(self.headers, _LONG_HEADER)
+
+
+def _add(found: list[_Item], new: _Item) -> bool:
+    if new in found:
+        return False
+    found.append(new)
+    return True

@@ -1,0 +1,55 @@
+"""Which of the user's own files a source includes, and headers that concern the host alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from placewise.kernel.host_code.tokens import tokens
+
+_INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>[<"])(?P<name>[^>"\n]+)[>"]')
+
+_HOST_ONLY = Path(__file__).with_name("host_only_headers.txt")
+
+
+@dataclass(frozen=True)
+class Include:
+    """One ``#include`` directive: its extent in characters and what it names."""
+
+    start: int
+    end: int
+    name: str
+    quoted: bool
+
+
+def includes(text: str) -> tuple[Include, ...]:
+    """All ``#include`` directives that name a header, whatever conditions they stand under."""
+    found = []
+    for token in tokens(text):
+        match = _INCLUDE.match(token.text) if token.kind == "directive" else None
+        if match:
+            found.append(Include(token.start, token.end, match["name"], match["open"] == '"'))
+    return tuple(found)
+
+
+def is_host_only(name: str) -> bool:
+    """Whether a header of this name, where nobody provides it, can be done without."""
+    return name in _host_only() or name.split("/", 1)[0] + "/" in _host_only()
+
+
+@cache
+def _host_only() -> frozenset[str]:
+    lines = _HOST_ONLY.read_text().splitlines()
+    return frozenset(line for line in lines if not line.startswith("#"))
+
+
+def resolve(include: Include, folder: Path, include_paths: Iterable[Path]) -> Path | None:
+    """The file that a directive in a file of ``folder`` names, or None."""
+    for base in (*((folder,) if include.quoted else ()), *include_paths):
+        path: Path = base / include.name
+        if path.is_file():
+            return path.resolve()
+    return None

@@ -1,0 +1,1 @@
+"""The machine specification language: grammar, parser, printer, and resolution to a machine."""

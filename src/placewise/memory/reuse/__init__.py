@@ -1,0 +1,1 @@
+"""PORPLE's memory engine: reuse distances and transactions from one sampled trace."""

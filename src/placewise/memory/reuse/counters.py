@@ -1,0 +1,228 @@
+"""N_ij: the transactions of every array in every memory under a placement.
+
+Chen et al. 2017, sections 3.1.1 and 3.1.2: the serialization condition of a memory turns an
+array's warp accesses into transactions; the reuse-distance histogram tells which share of them each
+level of the hierarchy serves; arrays that share a cache get equal portions of it; a level sees what
+the level before missed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.reuse.profile import ArrayProfile, Profile
+from placewise.memory.reuse.staging import LevelCount, staging_traffic
+from placewise.memory.reuse.stream import LOAD, STORE, TAGS
+from placewise.space import MemorySpace, Placement, Way
+
+WHOLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
+"""Parts of the block sample that counters can rest on."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the paper is read where its text leaves a choice."""
+
+    unit: Literal["block", "element"] = "block"
+    """What a reuse distance counts. Section 3.1.1 says "data items"; a cache holds blocks, so
+    blocks of the level's size are the default. ``element`` counts single elements."""
+    charge: Literal["served", "reaching"] = "served"
+    """N_ij "happen on" memory j: transactions that j serves (default; T_j is the latency of an
+    access that is served at j), or all that reach it, hits and misses."""
+
+
+@dataclass(frozen=True)
+class ArrayCounters:
+    """One array of a placement: what it asks for and which memory serves it."""
+
+    array: str
+    space: str
+    path: str
+    requests: float
+    """Warp accesses of the whole launch."""
+    lanes_per_request: float
+    transactions_per_request: float
+    """In the memory nearest to the cores."""
+    levels: tuple[LevelCount, ...]
+    """Nearest memory first; one entry per level of the space."""
+    staging: tuple[LevelCount, ...] = ()
+    """Traffic of filling (and copying back) the per-block tiles: in shared memory and in the
+    memories of the direct space."""
+    staging_path: str = ""
+    staging_bytes: float = 0.0
+    """Bytes that all blocks' tiles move in and out."""
+    copy_bytes: int = 0
+    """Bytes that the host copies before the launch, to fill constant memory."""
+    copy_seconds: float | None = 0.0
+    """Time of that copy; None where the machine file has no copy bandwidth."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """N_ij of a placement."""
+
+    placement: Placement
+    arrays: tuple[ArrayCounters, ...]
+    """The placed arrays in order, then those that the source itself has placed."""
+    halves: tuple[Counters, ...] = ()
+    """The same from either half of the block sample; empty where a half saw nothing."""
+
+    def array(self, name: str) -> ArrayCounters:
+        """Counters of array ``name``; raises KeyError for an unknown one."""
+        return {a.array: a for a in self.arrays}[name]
+
+
+def direct_space(machine: Machine) -> MemorySpace:
+    """The space of plain pointers, where arrays start and tiles are filled from."""
+    return next(space for space in machine.spaces if space.way is Way.DIRECT)
+
+
+def full_placement(profile: Profile, placement: Placement) -> Placement:
+    """``placement`` with the arrays that the source itself has placed."""
+    placed = set(placement.arrays)
+    fixed = tuple((a.name, a.fixed) for a in profile.arrays if a.fixed and a.name not in placed)
+    return Placement(placement.spaces + fixed)
+
+
+def occupies(array: ArrayProfile, memory: Memory) -> bool:
+    """Whether the array's accesses put blocks into cache ``memory`` if their path leads there."""
+    loads, stores = array.requests
+    return (loads > 0 and memory.readable) or (stores > 0 and memory.writable)
+
+
+def cache_sharers(profile: Profile, machine: Machine, placement: Placement) -> Mapping[str, int]:
+    """Number of arrays that share each cache under ``placement``, by memory name."""
+    sharers: Counter[str] = Counter()
+    for name, space in full_placement(profile, placement):
+        array = profile.array(name)
+        sharers.update(m.name for m in machine.levels(space)[:-1] if occupies(array, m))
+    return sharers
+
+
+def misses(
+    profile: Profile, array: ArrayProfile, memory: Memory, sharers: int, part: int, reading: Reading
+) -> tuple[float, float]:
+    """Shares of all loads and of all stores that ``memory`` would miss, the array having a
+    1/``sharers`` portion of it. Kinds of access that the memory does not take miss always."""
+    block = array.element_bytes if reading.unit == "element" else memory.block_bytes
+    block = block or array.element_bytes
+    rates = profile.miss_rates(
+        array.name,
+        memory,
+        block_bytes=block,
+        capacity_bytes=(memory.size_bytes or 0) / max(1, sharers),
+    )
+    at = TAGS if part == WHOLE else 2 * (part - 1)
+    load = float(rates[at + LOAD]) if memory.readable else 1.0
+    store = float(rates[at + STORE]) if memory.writable else 1.0
+    return load, store
+
+
+def _per_request(
+    profile: Profile, array: ArrayProfile, memory: Memory, part: int, *, in_tile: bool
+) -> tuple[float, float]:
+    """Transactions per load and per store request, were all served by ``memory``."""
+    counted = profile.transactions(array.name, memory, in_tile=in_tile)
+    result = []
+    for kind in (LOAD, STORE):
+        tags = slice(kind, None, 2)
+        if part != WHOLE and array.sampled[2 * (part - 1) + kind]:
+            tags = slice(2 * (part - 1) + kind, 2 * (part - 1) + kind + 1)
+        requests = array.sampled[tags].sum()
+        result.append(float(counted[tags].sum() / requests) if requests else 0.0)
+    return result[0], result[1]
+
+
+def array_counters(
+    profile: Profile,
+    machine: Machine,
+    name: str,
+    space: str,
+    sharers: Mapping[str, int],
+    *,
+    reading: Reading | None = None,
+    part: int = WHOLE,
+) -> ArrayCounters:
+    """Counters of one array in ``space``, ``sharers`` arrays (it among them) sharing each cache."""
+    reading = reading or Reading()
+    array = profile.array(name)
+    where = machine.space(space)
+    tiled = where.way is Way.KERNEL_BUFFER
+    requests = sum(array.requests)
+    lanes = float(array.sampled_lanes.sum() / max(1, array.sampled.sum()))
+
+    reach = [1.0, 1.0]
+    levels = []
+    memories = machine.levels(space)
+    for memory in memories:
+        each = _per_request(profile, array, memory, part, in_tile=tiled)
+        full = [n * e for n, e in zip(array.requests, each, strict=True)]
+        arriving = [n * share for n, share in zip(full, reach, strict=True)]
+        on = [0.0, 0.0]
+        rate = None
+        if memory is not memories[-1]:
+            missed = misses(profile, array, memory, sharers.get(memory.name, 1), part, reading)
+            on = [min(m, r) for m, r in zip(missed, reach, strict=True)]
+            kind = LOAD if array.requests[LOAD] else STORE
+            rate = on[kind] / reach[kind] if reach[kind] else None
+        charged = [n * (a - b) for n, a, b in zip(full, reach, on, strict=True)]
+        if reading.charge == "reaching":
+            taken = (memory.readable, memory.writable)
+            charged = [n if takes else 0.0 for n, takes in zip(arriving, taken, strict=True)]
+        moved = memory.block_bytes or lanes * array.element_bytes / max(1e-300, max(each))
+        levels.append(
+            LevelCount(
+                memory.name, charged[0], charged[1], sum(arriving), rate, sum(charged) * moved
+            )
+        )
+        reach = on
+
+    each = _per_request(profile, array, memories[0], part, in_tile=tiled)
+    nearest = sum(r * e for r, e in zip(array.requests, each, strict=True))
+    copied = array.bytes if where.way is Way.HOST_BUFFER and array.fixed is None else 0
+    bandwidth = machine.limits.copy_bandwidth_gb_per_s
+    seconds = copied / (bandwidth * 1e9) if bandwidth else None
+    result = ArrayCounters(
+        name,
+        space,
+        where.path,
+        requests,
+        lanes,
+        nearest / requests if requests else 0.0,
+        tuple(levels),
+        copy_bytes=copied,
+        copy_seconds=seconds if copied else 0.0,
+    )
+    if not tiled or array.tile is None or not requests:
+        return result
+    direct = direct_space(machine)
+    staged = staging_traffic(profile, machine, array, array.tile, direct, memories[-1])
+    return replace(
+        result,
+        staging=staged.levels,
+        staging_path=direct.path,
+        staging_bytes=staged.bytes,
+    )
+
+
+def counters(
+    profile: Profile, machine: Machine, placement: Placement, *, reading: Reading | None = None
+) -> Counters:
+    """N_ij of all arrays of the profile under ``placement`` (chosen for ``machine``)."""
+    everything = full_placement(profile, placement)
+    sharers = cache_sharers(profile, machine, placement)
+
+    def of(part: int) -> tuple[ArrayCounters, ...]:
+        return tuple(
+            array_counters(profile, machine, a, s, sharers, reading=reading, part=part)
+            for a, s in everything
+        )
+
+    halves: tuple[Counters, ...] = ()
+    if all(any(a.sampled[2 * h : 2 * h + 2].any() for a in profile.arrays) for h in (0, 1)):
+        halves = tuple(Counters(placement, of(part)) for part in (FIRST_HALF, SECOND_HALF))
+    return Counters(placement, of(WHOLE), halves)

@@ -1,0 +1,123 @@
+"""Reuse-distance histograms of an array's block stream, and the miss counts read off them.
+
+Chen et al. 2017, section 3.1.1: an access whose reuse distance is no smaller than the cache's size
+in blocks misses. A histogram built once serves every size of cache.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.reuse.stream import TAGS, ArrayStream
+
+
+@dataclass(frozen=True, eq=False)
+class ReuseHistogram:
+    """Reuse distances, in blocks, of a stream as the caches of one level see it."""
+
+    block_bytes: int
+    blocks: int
+    """The array's size in blocks."""
+    beyond: NDArray[np.int64]
+    """(TAGS, limit + 1) touches at distance d or more that are not first touches."""
+    cold: NDArray[np.int64]
+    """(TAGS,) first touches, each cache by itself."""
+    distinct: int
+    """Different blocks that the sample touches."""
+    growth_by_sms: float
+    """Exponent with which that number grows with the SMs sampled."""
+    growth_by_waves: float
+    """Exponent with which it grows with the part of the launch sampled."""
+
+    @property
+    def touches(self) -> NDArray[np.int64]:
+        """(TAGS,) blocks touched, counted once per warp access."""
+        touched: NDArray[np.int64] = self.beyond[:, 0] + self.cold
+        return touched
+
+    def far(self, blocks: float) -> NDArray[np.int64]:
+        """(TAGS,) repeated touches at a distance of ``blocks`` or more. Beyond the histogram's
+        limit (the largest cache it was built for) it gives the count at the limit."""
+        at = min(max(0, math.ceil(blocks)), self.beyond.shape[1] - 1)
+        return self.beyond[:, at]
+
+
+def growth(whole: int, first: int, second: int) -> float:
+    """Exponent γ with which the number of different blocks grows with a sample: ``whole`` of both
+    halves against ``first`` and ``second`` of either. 0: all share the same blocks; 1: each has its
+    own, or nothing is known because a half is empty."""
+    if not first or not second:
+        return 1.0
+    return min(1.0, max(0.0, math.log2(2 * whole / (first + second))))
+
+
+def cache_groups(stream: ArrayStream, scope: str, sms_per_tpc: int) -> NDArray[np.int32] | None:
+    """(n,) which cache of a level each access goes to, by share scope; None for one on the die."""
+    if scope == "die":
+        return None
+    if scope == "tpc":
+        return stream.sm // np.int32(sms_per_tpc)
+    return stream.sm
+
+
+def reuse_histogram(
+    stream: ArrayStream,
+    *,
+    array_bytes: int,
+    block_bytes: int,
+    groups: NDArray[np.int32] | None,
+    limit: int,
+) -> ReuseHistogram:
+    """Exact histogram of ``stream`` in blocks of ``block_bytes`` with distances up to ``limit``.
+
+    ``groups`` (n,) separates the caches that work side by side (None: one for all).
+    """
+    from placewise.memory.reuse.stack_distance import count_distances
+
+    n = len(stream)
+    blocks = max(1, -(-array_bytes // block_bytes))
+    if groups is None:
+        index = np.arange(n, dtype=np.int64)
+        starts = np.array([0, n], dtype=np.int64)
+    else:
+        index = np.argsort(groups, kind="stable")
+        grouped = groups[index]
+        starts = np.r_[0, np.flatnonzero(grouped[1:] != grouped[:-1]) + 1, n].astype(np.int64)
+    counts = np.zeros((TAGS, min(limit, blocks) + 1), np.int64)
+    cold = np.zeros(TAGS, np.int64)
+    seen = np.zeros(blocks, np.uint8)
+    count_distances(
+        starts,
+        index,
+        stream.base,
+        stream.stride,
+        stream.mask,
+        stream.row,
+        stream.offsets,
+        stream.lane_bytes,
+        stream.tag,
+        (stream.tag >> 1) + 2 * stream.late,
+        block_bytes,
+        counts,
+        cold,
+        seen,
+    )
+    beyond = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
+
+    def touched_by(parts: int) -> int:
+        return int(np.count_nonzero(seen & parts))
+
+    distinct = touched_by(0b1111)
+    return ReuseHistogram(
+        block_bytes,
+        blocks,
+        np.ascontiguousarray(beyond),
+        cold,
+        distinct,
+        growth(distinct, touched_by(0b0101), touched_by(0b1010)),
+        growth(distinct, touched_by(0b0011), touched_by(0b1100)),
+    )

@@ -1,0 +1,198 @@
+"""Collecting the sampled accesses of a run, within a budget."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import UnsupportedError
+from placewise.execute.trace import Site, TraceChunk, affine, lane_offsets, some_accesses
+from placewise.memory.reuse.trace_sample import BlockSample, SamplePlan
+
+ACCESS_BUDGET = 4_000_000
+"""Warp accesses kept at most (about 36 bytes each)."""
+
+ROW_BUDGET = 1_000_000
+"""Accesses with their own 32 offsets kept at most (128 bytes each)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """Warp accesses to arrays; the columns of :class:`TraceChunk` that the memory system needs."""
+
+    site: NDArray[np.int32]
+    block: NDArray[np.int32]
+    warp: NDArray[np.int32]
+    mask: NDArray[np.uint32]
+    array: NDArray[np.int32]
+    base: NDArray[np.int64]
+    stride: NDArray[np.int32]
+    row: NDArray[np.int32]
+    """Row of ``offsets``, -1 where the whole warp is affine."""
+    offsets: NDArray[np.int32]
+    """(rows, 32) bytes; arrays are smaller than 2 GiB."""
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+    def keep(self, kept: NDArray[np.bool_]) -> Accesses:
+        """Accesses where ``kept``, with their offsets only; the columns are copies."""
+        row = self.row[kept]
+        irregular = row >= 0
+        offsets = self.offsets[row[irregular]]
+        row[irregular] = np.arange(len(offsets), dtype=np.int32)
+        return Accesses(
+            self.site[kept],
+            self.block[kept],
+            self.warp[kept],
+            self.mask[kept],
+            self.array[kept],
+            self.base[kept],
+            self.stride[kept],
+            row,
+            offsets,
+        )
+
+    @staticmethod
+    def join(parts: list[Accesses]) -> Accesses:
+        """All parts, one after another."""
+        if not parts:
+            empty32 = np.zeros(0, np.int32)
+            return Accesses(
+                empty32,
+                empty32,
+                empty32,
+                np.zeros(0, np.uint32),
+                empty32,
+                np.zeros(0, np.int64),
+                empty32,
+                empty32,
+                np.zeros((0, 32), np.int32),
+            )
+        if len(parts) == 1:
+            return parts[0]
+        shifted, rows = [], 0
+        for part in parts:
+            shifted.append(np.where(part.row >= 0, part.row + np.int32(rows), part.row))
+            rows += len(part.offsets)
+        return Accesses(
+            np.concatenate([p.site for p in parts]),
+            np.concatenate([p.block for p in parts]),
+            np.concatenate([p.warp for p in parts]),
+            np.concatenate([p.mask for p in parts]),
+            np.concatenate([p.array for p in parts]),
+            np.concatenate([p.base for p in parts]),
+            np.concatenate([p.stride for p in parts]),
+            np.concatenate(shifted),
+            np.concatenate([p.offsets for p in parts]),
+        )
+
+
+def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Rows, and the 32 offsets of each, of warps that are not affine as a whole. Raises
+    UnsupportedError for a lane at 2 GiB or more from its array's start."""
+    broken = np.flatnonzero(~affine(chunk))
+    row = np.full(len(chunk), -1, np.int32)
+    row[broken] = np.arange(len(broken), dtype=np.int32)
+    offsets = lane_offsets(some_accesses(chunk, broken))
+    far = offsets >= 1 << 31
+    if far.any():
+        lane = np.arange(32, dtype=np.uint32)
+        if (far & (chunk.mask[broken, None] >> lane & 1).astype(np.bool_)).any():
+            raise UnsupportedError(
+                "an array of 2 GiB or more cannot be traced", hint="advise on a smaller problem"
+            )
+        offsets[far] = 0  # of lanes that are not active
+    return row, offsets.astype(np.int32)
+
+
+class Recorder:
+    """A trace consumer that keeps the accesses of the sampled blocks to arrays.
+
+    The sample starts as large as the plan allows and is thinned whenever what it kept outgrows the
+    budget. ``trace_blocks`` is narrowed in place then, so that an executor which looks at it block
+    by block stops tracing what is no longer wanted; one that does not loses only time.
+    """
+
+    def __init__(
+        self,
+        plan: SamplePlan,
+        warps_per_block: int,
+        *,
+        access_budget: int = ACCESS_BUDGET,
+        row_budget: int = ROW_BUDGET,
+    ) -> None:
+        self._plan = plan
+        self._sample = plan.first(warps_per_block)
+        self._trace_blocks = self._sample.traced.copy()
+        self._access_budget = access_budget
+        self._row_budget = row_budget
+        self._parts: list[Accesses] = []
+        self._kept = 0
+        self._rows = 0
+        self._lock = threading.Lock()
+        self.sites: tuple[Site, ...] = ()
+        self.arrays: tuple[str, ...] = ()
+
+    @property
+    def trace_blocks(self) -> NDArray[np.bool_]:
+        """(blocks,) True where a block is to be traced; narrows as the budget fills."""
+        return self._trace_blocks
+
+    @property
+    def sample(self) -> BlockSample:
+        """The blocks that are traced now."""
+        return self._sample
+
+    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
+        """Start of a run: its memory instructions and the names of its arrays."""
+        self.sites = sites
+        self.arrays = arrays
+
+    def chunk(self, chunk: TraceChunk) -> None:
+        """Keep what the sample wants of a chunk."""
+        wanted = (chunk.array >= 0) & (chunk.mask != 0) & self._sample.traced[chunk.block]
+        if not wanted.any():
+            return
+        row, short_offsets = _rows(chunk)
+        # keep() copies the selected rows, so the chunk's buffers may be reused afterwards.
+        part = Accesses(
+            chunk.site,
+            chunk.block,
+            chunk.warp,
+            chunk.mask,
+            chunk.array,
+            chunk.base,
+            chunk.stride,
+            row,
+            short_offsets,
+        ).keep(wanted)
+        with self._lock:
+            self._parts.append(part)
+            self._kept += len(part)
+            self._rows += len(part.offsets)
+            if self._kept > self._access_budget or self._rows > self._row_budget:
+                self._thin()
+
+    def _thin(self) -> None:
+        while (
+            self._kept > self._access_budget or self._rows > self._row_budget
+        ) and not self._sample.smallest:
+            self._sample = self._plan.sample(self._sample.level + 1)
+            kept = [p.keep(self._sample.traced[p.block]) for p in self._parts]
+            self._parts = [p for p in kept if len(p)]
+            self._kept = sum(len(p) for p in self._parts)
+            self._rows = sum(len(p.offsets) for p in self._parts)
+        self._trace_blocks &= self._sample.traced
+
+    def accesses(self) -> Accesses:
+        """Everything kept, of the blocks that are still in the sample."""
+        joined = Accesses.join(self._parts)
+        wanted = self._sample.traced[joined.block]
+        if not wanted.all():  # another thread's chunk came in while the sample was thinned
+            joined = joined.keep(wanted)
+        self._parts = [joined] if len(joined) else []
+        return joined

@@ -1,0 +1,107 @@
+"""Traffic between an array and the per-block tiles that hold it in shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.kernel.source import Tile
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.reuse.profile import ArrayProfile, Profile
+from placewise.memory.reuse.stream import STORE
+from placewise.memory.transactions import fill_transactions
+from placewise.space import MemorySpace
+
+
+@dataclass(frozen=True)
+class LevelCount:
+    """Transactions of one array in one memory."""
+
+    memory: str
+    loads: float
+    """N_ij of loads."""
+    stores: float
+    """N_ij of stores and atomics."""
+    reaching: float
+    """Transactions that get as far as this memory, loads and stores."""
+    miss_rate: float | None
+    """Share of the loads that reach this cache and go on to the next level (of the stores where
+    there are no loads); None for the memory where the data lives."""
+    bytes: float
+    """Bytes moved by the transactions: blocks where the memory has a block size, else what the
+    lanes asked for."""
+
+    @property
+    def transactions(self) -> float:
+        return self.loads + self.stores
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Filling every block's tile, and copying it back where the kernel writes to it."""
+
+    levels: tuple[LevelCount, ...]
+    """Shared memory first, then the memories of the direct space that serve the fill."""
+    bytes: float
+    """Bytes that all blocks' tiles move in and out."""
+
+
+def staging_traffic(
+    profile: Profile,
+    machine: Machine,
+    array: ArrayProfile,
+    tile: Tile,
+    direct: MemorySpace,
+    shared: Memory,
+) -> Staging:
+    """Traffic of all blocks' tiles of ``array``, filled from space ``direct`` into ``shared``.
+
+    Threads take consecutive elements. The fill's loads meet cold caches on the SM; of the array's
+    blocks, the first touch comes from where the data lives and further ones from the last cache of
+    the die, if that cache holds the tiles of all resident blocks. Copies back go to where the data
+    lives.
+    """
+    memories = machine.levels(direct.name)
+    home = memories[-1]
+    on_die = [m for m in memories[:-1] if m.scope == "die"]
+    blocks = profile.launch.blocks
+    element = array.element_bytes
+    tile_bytes = tile.bytes(element)
+    all_bytes = float(blocks * tile_bytes)
+    resident = tile_bytes * machine.processor.sms * max(1, profile.occupancy.blocks)
+
+    from_home = float(fill_transactions(tile, element, home, in_tile=False) * blocks)
+    into_shared = float(fill_transactions(tile, element, shared, in_tile=True) * blocks)
+    back = 1.0 if array.requests[STORE] else 0.0
+    cold = 1.0
+    if on_die and (on_die[-1].size_bytes or 0) >= resident:
+        cold = min(1.0, array.bytes / all_bytes)
+
+    levels = [
+        LevelCount(
+            shared.name,
+            loads=into_shared * back,
+            stores=into_shared,
+            reaching=into_shared * (1.0 + back),
+            miss_rate=None,
+            bytes=all_bytes * (1.0 + back),
+        )
+    ]
+    if cold < 1.0:
+        cache = on_die[-1]
+        fill = float(fill_transactions(tile, element, cache, in_tile=False) * blocks)
+        warm = fill * (1.0 - cold)
+        levels.append(
+            LevelCount(cache.name, warm, 0.0, fill, cold, warm * (cache.block_bytes or element))
+        )
+    moved = from_home * (cold + back)
+    levels.append(
+        LevelCount(
+            home.name,
+            loads=from_home * cold,
+            stores=from_home * back,
+            reaching=moved,
+            miss_rate=None,
+            bytes=moved * (home.block_bytes or element),
+        )
+    )
+    return Staging(tuple(levels), all_bytes * (1.0 + back))

@@ -1,0 +1,434 @@
+"""Sectored, set-associative caches, compiled: the state of many, and one access to one of them.
+
+A tag stands for a line of up to 16 sectors; a miss fetches only the sectors asked for. What is
+replaced is up to the policy: ``lru``, ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways
+drawn with given probabilities (``weighted``, which Mei et al. 2014 found in Fermi's L1). An empty
+way is always taken first. The ways of a set lie side by side and are compared all at once; where
+the order of use or of arrival decides (``lru``, ``fifo``), they lie in it, the newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from placewise.errors import MachineError
+from placewise.machine.msl.details import POLICIES
+from placewise.memory.simulate.caches.victims import (
+    drawn_bits,
+    drawn_way,
+    mark,
+    marked_way,
+    point,
+    pointed_at,
+    way_by_share,
+)
+from placewise.memory.simulate.simd.jit_helpers import (
+    apart,
+    bits,
+    equal16,
+    inlined,
+    lowest,
+    product,
+    push16,
+)
+
+LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
+_NUMBERS = dict(zip(POLICIES, range(5), strict=True))
+EMPTY, NO_WAY = -1, -2
+"""Tags of a way that holds nothing, and of the room behind a set's last way."""
+NARROW = 4
+"""Sectors of a line at most for a byte to hold what is known of a way: the less memory the state of
+all caches takes, the more of it the processor has at hand."""
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+SPARE = 16
+"""Words behind the last set, and of a line of the processor's caches."""
+MOST_TREE_WAYS = 64
+
+WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
+"""What an access is: a write that is kept until driven out, a read, whose missing sectors are
+fetched, or a write that is handed on at once. Writes are of whole sectors and fetch nothing."""
+BYPASS = 4
+"""Added to a write that makes no room for a line that is missing."""
+FIRST_OUT = 8
+"""Added to a read: a line that it brings in is driven out before the set's others. Where the order
+decides, it is put last in it; a pseudo-LRU tree points to it, until other hits turn it away; where
+chance decides, bits of :attr:`Caches.tree` mark such ways."""
+
+COLUMNS = 12
+(
+    FIRST_WAY,
+    SETS,
+    WAYS,
+    POLICY,
+    SPLIT,
+    GRAIN,
+    HASHED,
+    FIRST_SET,
+    FIRST_SEED,
+    FIRST_SHARE,
+    LANES,
+    MARKS,
+) = range(COLUMNS)
+"""Columns of :attr:`Caches.geometry`."""
+
+Int = Any
+"""An integer of compiled code, where Python's and NumPy's mix."""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """``instances`` caches alike."""
+
+    instances: int
+    sets: int
+    ways: int
+    policy: str = "lru"
+    probabilities: tuple[float, ...] = ()
+    """Of the ways, for ``weighted``."""
+    hashed: bool = False
+    """Upper bits of the line number are mixed into the set number; else line modulo sets."""
+    split: int = 1
+    """Lines of these caches in a line of the requests."""
+    grain: int = 1
+    """Sectors fetched together."""
+    evicts_first: bool = False
+    """Some reads are FIRST_OUT."""
+
+    @property
+    def lanes(self) -> int:
+        """Words that a set's ways take, so that they can be compared 16 at a time."""
+        return -(-self.ways // 16) * 16
+
+
+class Caches(NamedTuple):
+    """The state of caches of several geometries. Ways lie by cache, instance, set and way."""
+
+    tags: NDArray[np.int32]
+    """Line number of each way, EMPTY where there is none. Behind the last set is one more, which
+    belongs to no cache."""
+    held: NDArray[np.uint8] | NDArray[np.uint32]
+    """Sectors of each way: valid, and in the upper half written and not yet written back."""
+    dirty: NDArray[np.int64]
+    """(1,) sectors that are newer than what lies below, of all caches."""
+    tree: NDArray[np.uint64]
+    """Of each set: bits of its pseudo-LRU tree, node 1 the root; of policies that draw, the ways
+    that are driven out first."""
+    seed: NDArray[np.uint64]
+    """State of each instance's random numbers. Every access has one, whether it needs it or not."""
+    share: NDArray[np.float64]
+    """Upper ends of the ways' shares of the unit interval, by cache."""
+    geometry: NDArray[np.int64]
+    """(caches, COLUMNS)"""
+
+
+class Shape(NamedTuple):
+    """A row of :attr:`Caches.geometry` as scalars, which a loop can keep at hand."""
+
+    first_way: Int
+    sets: Int
+    ways: Int
+    policy: Int
+    split: Int
+    grain: Int
+    hashed: Int
+    first_set: Int
+    first_seed: Int
+    first_share: Int
+    lanes: Int
+    marks: Int
+
+
+def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int = 16) -> Caches:
+    """Empty caches, whose lines have ``line_sectors`` sectors at most, up to 16. Raises
+    MachineError for pseudo-LRU of ways that are no power of two or more than 64, or of more than 64
+    ways some of which are to be driven out first."""
+    rows, shares = [], [np.zeros(0)]
+    sets: list[tuple[slice, NDArray[np.int32]]] = []
+    way = row = instance = share = 0
+    for g in geometries:
+        if g.policy == "plru" and (g.ways & (g.ways - 1) or g.ways > MOST_TREE_WAYS):
+            raise MachineError(
+                f"tree pseudo-LRU needs a power of two as ways, up to {MOST_TREE_WAYS}, "
+                f"not {g.ways}"
+            )
+        if g.evicts_first and g.ways > MOST_TREE_WAYS:
+            raise MachineError(f"evict-first among more than {MOST_TREE_WAYS} ways: {g.ways}")
+        columns = (way, g.sets, g.ways, _NUMBERS[g.policy], g.split, g.grain, int(g.hashed))
+        rows.append([*columns, row, instance, share, g.lanes, int(g.evicts_first)])
+        part = np.array(g.probabilities or (1.0,) * g.ways)
+        shares.append(np.cumsum(part) / part.sum())
+        one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
+        size = g.instances * g.sets * g.lanes
+        sets.append((slice(way, way + size), one_set))
+        way += size
+        row += g.instances * g.sets
+        instance += g.instances
+        share += g.ways
+    numbers = np.arange(instance, dtype=np.uint64) * np.uint64(2) + np.uint64(2 * seed + 1)
+    tags = aligned(way + SPARE, np.int32)
+    tags[way:] = NO_WAY
+    for place, one_set in sets:
+        tags[place].reshape(-1, one_set.size)[:] = one_set
+    return Caches(
+        tags,
+        aligned(way + SPARE, np.uint8 if line_sectors <= NARROW else np.uint32),
+        np.zeros(1, np.int64),
+        np.zeros(row, np.uint64),
+        drawn_bits.py_func(numbers * GOLDEN),
+        np.concatenate(shares),
+        np.array(rows, np.int64).reshape(-1, COLUMNS),
+    )
+
+
+def aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
+    """Zeros that start at a line of the processor's caches, as sets then do."""
+    room = np.zeros(size + SPARE, kind)
+    skipped = -room.ctypes.data % (SPARE * room.itemsize) // room.itemsize
+    return room[skipped : skipped + size]
+
+
+def held_sectors(c: Caches) -> float:
+    """Sectors that fit, if every line holds as many as the lines present do on average."""
+    lines = int(np.count_nonzero(c.tags >= 0))
+    valid = int(np.bitwise_count(c.held & c.held.dtype.type((1 << 4 * c.held.itemsize) - 1)).sum())
+    return int(np.count_nonzero(c.tags != NO_WAY)) * valid / lines if lines else 0.0
+
+
+@inlined
+def dirty_bit(c: Caches) -> Int:
+    """Bit of what is known of a way where the dirty sectors start."""
+    return 4 * c.held.itemsize
+
+
+@inlined
+def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
+    """Cache ``number`` as scalars."""
+    g = geometry[np.uintp(number)]
+    return Shape(
+        g[FIRST_WAY],
+        g[SETS],
+        g[WAYS],
+        g[POLICY],
+        g[SPLIT],
+        g[GRAIN],
+        g[HASHED],
+        g[FIRST_SET],
+        g[FIRST_SEED],
+        g[FIRST_SHARE],
+        g[LANES],
+        g[MARKS],
+    )
+
+
+@inlined
+def mixed_set(line: Int, sets: Any) -> Int:
+    """Set of a line in a hashed cache of so many ``sets``, uint64."""
+    high = ((np.uint64(line) & np.uint64(0xFFFFFFFF)) * GOLDEN) >> np.uint64(32)
+    return np.int64(product(high, sets) >> np.uint64(32))
+
+
+@inlined
+def set_of(g: Shape, line: Int) -> Int:
+    """Set that a line belongs to."""
+    sets = np.uint64(g.sets)
+    if g.hashed:
+        return mixed_set(line, sets)
+    if sets & (sets - np.uint64(1)) == np.uint64(0):
+        return np.int64(np.uint64(line) & (sets - np.uint64(1)))
+    return np.int64(np.uint64(line) % sets)
+
+
+@inlined
+def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
+    """The first way of a set that holds a line, or nothing (EMPTY); -1 where none does."""
+    at = np.int64(0)
+    found = equal16(tags, first, np.int32(line))
+    while not found and at + 16 < lanes:
+        at += 16
+        found = equal16(tags, first + at, np.int32(line))
+    return at + lowest(found) if found else np.int64(-1)
+
+
+@apart
+def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
+    """Way of a set that a new line gets."""
+    if g.policy <= FIFO:
+        return np.int64(g.ways - 1)
+    way = way_of(c.tags, first, g.lanes, EMPTY)
+    if way >= 0:
+        return way
+    if g.policy == PLRU:
+        return np.int64(pointed_at(c.tree[np.uintp(row)], g.ways))
+    random = drawn_bits(c.seed[np.uintp(g.first_seed + instance)])
+    if g.marks:
+        marked = np.int64(c.tree[np.uintp(row)])
+        if marked:
+            return np.int64(marked_way(marked, drawn_way(random, bits(marked))))
+    if g.policy == RANDOM:
+        return drawn_way(random, g.ways)
+    return np.int64(way_by_share(c.share, g.first_share, g.ways, random))
+
+
+@inlined
+def _push(words: Any, first: Int, value: Int, way: Int) -> None:
+    """Put a value before the words of a set; those up to ``way`` move on, that of ``way`` out."""
+    at = np.int64(0)
+    while at <= way:
+        last = np.int64(words[np.uintp(first + at + 15)])
+        push16(words, first + at, value, way - at)
+        value = last
+        at += 16
+
+
+@inlined
+def is_held(c: Caches, g: Shape, line: Int) -> bool:
+    """Whether the first instance of a cache has a line."""
+    return bool(way_of(c.tags, g.first_way + set_of(g, line) * g.lanes, g.lanes, line) >= 0)
+
+
+@inlined
+def _grown(missing: Int, grain: Int) -> Int:
+    """Sectors that are fetched with those missing, ``grain`` together."""
+    group = (np.int64(1) << grain) - 1
+    shift = np.int64(0)
+    fetched = np.int64(0)
+    while missing >> shift:
+        if (missing >> shift) & group:
+            fetched |= group << shift
+        shift += grain
+    return fetched
+
+
+@inlined
+def access_line(
+    c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, kind: Int
+) -> tuple[Int, Int, Int, Int]:
+    """Access sectors of one line, below 2**31, of the cache of shape ``g``.
+
+    ``kind`` is READ, with or without FIRST_OUT, or WRITE_BACK or WRITE_THROUGH, with or without
+    BYPASS.
+    Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
+    driven out, and that line (EMPTY where there was none).
+    """
+    place = set_of(g, line) + instance * g.sets
+    row = g.first_set + place
+    first = g.first_way + place * g.lanes
+    out = np.int64(0)
+    victim = np.int64(EMPTY)
+    way = way_of(c.tags, first, g.lanes, line)
+    if g.policy == RANDOM or g.policy == WEIGHTED:
+        c.seed[np.uintp(g.first_seed + instance)] += GOLDEN
+    found = way >= 0
+    held = np.int64(0)
+    if found:
+        held = np.int64(c.held[np.uintp(first + way)])
+    else:
+        if kind & BYPASS:
+            return wanted, np.int64(0), out, victim
+        way = _replaced(c, g, instance, row, first)
+        if kind & FIRST_OUT and g.policy <= FIFO:
+            empty = way_of(c.tags, first, g.lanes, EMPTY)
+            way = empty if empty >= 0 else way
+        at = np.uintp(first + way)
+        victim = np.int64(c.tags[at])
+        out = np.int64(c.held[at]) >> dirty_bit(c)
+        if out:
+            c.dirty[0] -= bits(out)
+    missing = wanted & ~held
+    fetched = np.int64(0)
+    if kind & READ:
+        if missing:
+            fetched = missing if g.grain == 1 else _grown(missing, g.grain) & ~held
+            held |= fetched
+    elif kind & WRITE_THROUGH:
+        held |= wanted
+    else:
+        c.dirty[0] += bits(wanted & ~(held >> dirty_bit(c)))
+        held |= wanted | (wanted << dirty_bit(c))
+    if (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & FIRST_OUT:
+        _push(c.tags, first, line, way)
+        _push(c.held, first, held, way)
+    else:
+        at = np.uintp(first + way)
+        c.tags[at] = line
+        c.held[at] = held
+        if g.policy == PLRU and not kind & FIRST_OUT:
+            point(c.tree, np.uintp(row), way, g.ways, 0)
+        elif g.policy == PLRU and not found:
+            point(c.tree, np.uintp(row), way, g.ways, 1)
+        elif g.marks and g.policy > FIFO:
+            mark(c.tree, np.uintp(row), way, kind & FIRST_OUT, found)
+    return missing, fetched, out, victim
+
+
+@apart
+def _access_split(
+    c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int
+) -> tuple[Int, Int, Int]:
+    """A request whose line is several of the cache's own."""
+    missing, fetched, lost = np.int64(0), np.int64(0), np.int64(0)
+    own = per_line // g.split
+    for k in range(g.split):
+        wanted = (sectors >> (k * own)) & ((np.int64(1) << own) - 1)
+        if wanted:
+            absent, taken, out, _ = access_line(c, g, instance, line * g.split + k, wanted, kind)
+            missing |= absent << (k * own)
+            fetched |= taken << (k * own)
+            lost += bits(out)
+    return missing, fetched, lost
+
+
+@apart
+def access(
+    c: Caches,
+    number: Int,
+    instance: Int,
+    line: Int,
+    sectors: Int,
+    per_line: Int,
+    kind: Int,
+) -> tuple[Int, Int, Int]:
+    """Access sectors of a request's line in one instance of cache ``number``.
+
+    ``per_line`` sectors make a line of the requests; the rest is as of :func:`access_line`.
+    Returns the sectors that were missing, the sectors fetched, and the number of dirty sectors that
+    were driven out.
+    """
+    g = shape_of(c.geometry, number)
+    if g.split == 1:
+        missing, fetched, out, _ = access_line(c, g, instance, line, sectors, kind)
+        return missing, fetched, bits(out)
+    missing, fetched, lost = _access_split(c, g, instance, line, sectors, per_line, kind)
+    return missing, fetched, lost
+
+
+@apart
+def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
+    """How many of a sequence of whole lines the first cache lacks."""
+    g = shape_of(c.geometry, 0)
+    lacking = np.int64(0)
+    for k in range(lines.shape[0]):
+        missing, _, _, _ = access_line(c, g, 0, lines[k], 1, READ)
+        lacking += missing
+    return lacking
+
+
+@njit(cache=True, nogil=True)
+def one_access(
+    c: Caches,
+    number: Int,
+    instance: Int,
+    line: Int,
+    sectors: Int,
+    per_line: Int,
+    kind: Int,
+) -> tuple[Int, Int, Int]:
+    """:func:`access` as a function of its own, for callers outside compiled code."""
+    missing, fetched, lost = access(c, number, instance, line, sectors, per_line, kind)
+    return missing, fetched, lost

@@ -1,0 +1,121 @@
+"""The caches of constant memory that each SM has of its own: its L1, and the L1.5 behind it.
+
+A warp's load asks for its lines one after the other, and for each of them as often as it has
+different addresses in it (requests, which are counted elsewhere): the first request decides
+whether the line is found. A line that is missing is fetched whole from the next level, and what the
+last one lacks from L2. Where several SMs share the last level (a cluster's L1.5), they are taken to
+run in step, as for machine code: one of them fetches for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.caches.cache import (
+    READ,
+    Caches,
+    Int,
+    access_line,
+    new_caches,
+    shape_of,
+)
+from placewise.memory.simulate.caches.hierarchy import CacheGeometry
+from placewise.memory.simulate.caches.miss_queue import Missed, pass_on
+from placewise.memory.simulate.requests.parts import (
+    LINE_BIT,
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+)
+from placewise.memory.simulate.simd.jit_helpers import apart, bits
+
+
+class ConstantCaches(NamedTuple):
+    """State and counts of all levels, nearest first; none where there is nothing to simulate."""
+
+    caches: Caches
+    """A cache of each level, an instance of each SM."""
+    sectors: NDArray[np.int64]
+    """(levels,) sectors of a line."""
+    window: NDArray[np.int64]
+    """(2,) sectors that the longest line has, of these levels and of requests; SMs that share the
+    last level."""
+    asked: NDArray[np.int64]
+    missed: NDArray[np.int64]
+    """(SMs, levels, pairs) lines asked for, and those of them that were missing."""
+
+
+def new_constant_caches(
+    levels: Sequence[CacheGeometry], sms: int, line_bytes: int, sector_bytes: int, pairs: int
+) -> ConstantCaches:
+    """Empty caches, for requests of ``line_bytes`` in sectors of ``sector_bytes``."""
+    longest = max((level.line_bytes for level in levels), default=line_bytes)
+    sharing = -(-sms // (levels[-1].memory.detail.partitions or sms)) if levels else 1
+    counts = np.zeros((2, sms, len(levels), pairs if levels else 0), np.int64)
+    return ConstantCaches(
+        new_caches([g.geometry(sms, g.line_bytes, g.sector_bytes) for g in levels]),
+        np.array([g.line_bytes // sector_bytes for g in levels], np.int64),
+        np.array([max(longest, line_bytes) // sector_bytes, sharing], np.int64),
+        *counts,
+    )
+
+
+@apart
+def _misses(c: ConstantCaches, sm: Int, pair: Int, line: Int, sectors: Int, per_line: Int) -> Int:
+    """Ask an SM's caches for sectors of a request's line, which has ``per_line``.
+
+    Returns the sectors to ask L2 for, as bits of the window that the line lies in: the longest
+    line's place among its like.
+    """
+    window = c.window[0]
+    first = line * per_line & ~(window - 1)
+    wanted = sectors << (line * per_line - first)
+    for level in range(c.sectors.shape[0]):
+        g = shape_of(c.caches.geometry, level)
+        own = c.sectors[level]
+        whole = (np.int64(1) << own) - 1
+        missing = np.int64(0)
+        at = np.int64(0)
+        while at < window:
+            if (wanted >> at) & whole:
+                absent, _, _, _ = access_line(c.caches, g, sm, (first + at) // own, 1, READ)
+                c.asked[sm, level, pair] += 1
+                c.missed[sm, level, pair] += absent
+                missing |= (whole & -absent) << at
+            at += own
+        wanted = missing
+    return wanted if sm % c.window[1] == 0 else np.int64(0)
+
+
+@apart
+def read_constant(
+    c: ConstantCaches,
+    sm: Int,
+    part: Int,
+    per_line: Int,
+    beyond: NDArray[np.int64],
+    missed: Missed,
+    out: NDArray[np.int64],
+) -> None:
+    """Run a part through an SM's caches of constant memory; ``out`` is as for :func:`pass_on`.
+
+    None of its sectors counts as asked of the SM's other caches, so all that are passed on come on
+    top of those (``beyond``, by pair).
+    """
+    p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+    line = part >> LINE_BIT
+    missing = _misses(c, sm, p, line, (part >> SECTOR_BIT) & SECTORS, per_line)
+    beyond[p] += bits(missing)
+    line &= ~(c.window[0] // per_line - 1)
+    rest = part & ((np.int64(1) << SECTOR_BIT) - 1)
+    while missing:
+        sectors = missing & ((np.int64(1) << per_line) - 1)
+        whole = rest | (line << LINE_BIT) | (sectors << SECTOR_BIT)
+        pass_on(whole, np.int64(0), sectors, missed, out)
+        missing >>= per_line
+        line += 1

@@ -1,0 +1,176 @@
+"""One access to a cache of the usual kinds, fast: what
+:mod:`placewise.memory.simulate.caches.cache` does for all, for those whose sets are compared at
+once and whose sectors are fetched one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.types.containers import UniTuple
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.caches.cache import (
+    EMPTY,
+    LRU,
+    RANDOM,
+    SPARE,
+    Caches,
+    Int,
+    Shape,
+    dirty_bit,
+    mixed_set,
+    set_of,
+)
+from placewise.memory.simulate.caches.victims import drawn_bits, drawn_way
+from placewise.memory.simulate.simd.jit_helpers import (
+    apart,
+    equal16,
+    inlined,
+    lowest,
+    prefetch,
+    product,
+)
+from placewise.memory.simulate.simd.packing import PACKS
+from placewise.memory.simulate.simd.vector_code import SHORT, WORD, Code, splat, veil
+
+
+@apart
+def first_ways(
+    g: Shape, instance: Int, part: NDArray[np.int64], n: Int, shift: Int, first: NDArray[np.int64]
+) -> None:
+    """The first way of the set of each of ``n`` words that hold line numbers from bit ``shift``
+    on."""
+    begin = g.first_way + instance * g.sets * g.lanes
+    if g.hashed:
+        for k in range(n):
+            own = product(mixed_set(part[k] >> shift, np.uint64(g.sets)), g.lanes)
+            first[k] = begin + np.int64(own)
+        return
+    for k in range(n):
+        first[k] = begin + set_of(g, part[k] >> shift) * g.lanes
+
+
+@inlined
+def is_plain(g: Shape) -> bool:
+    """Whether :func:`access_recent` or :func:`find_drawn` knows a cache of this shape."""
+    alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
+    return bool(alone and (g.policy == LRU or g.policy == RANDOM))
+
+
+def ways_of(code: Code, place: Any, line: Any) -> Any:
+    """The ways of the set at a place that hold a line, one bit each. Without AVX-512 a mask of
+    sixteen is made from two of eight, as compared; LLVM would pack the vectors first."""
+    b = code.b
+    found = []
+    shape = place.type.pointee
+    width = shape.count if PACKS else shape.count // 2
+    place = b.bitcast(place, ir.VectorType(SHORT, width).as_pointer())
+    for n in range(shape.count // width):
+        ways = code.load(b.gep(place, [ir.Constant(WORD, n)]))
+        same = b.icmp_signed("==", ways, splat(b, line, ways.type))
+        found.append(b.zext(b.bitcast(same, ir.IntType(width)), SHORT))
+    return found[0] if PACKS else b.or_(found[0], b.shl(found[1], SHORT(width)))
+
+
+@intrinsic
+def use_recent(
+    _context: Any,
+    tags: Any,
+    held: Any,
+    first: Any,  # noqa: ARG001
+    line: Any,  # noqa: ARG001
+    added: Any,  # noqa: ARG001
+    end: Any,  # noqa: ARG001
+) -> Any:
+    """Make a line the most recent of the set whose ways start at ``first``, with the sectors
+    ``added`` besides those that are there. ``end`` is the bit of the set's last way, where a line
+    that is not found goes. What was known of the way that it took, and 0 if it was not there. There
+    is no branch, as hits and misses follow one another without an order that a processor could
+    foresee."""
+    known = ir.IntType(held.dtype.bitwidth)
+    ways, kept = ir.VectorType(SHORT, 16), ir.VectorType(known, 16)
+    mask = ir.VectorType(ir.IntType(1), 16)
+    pair = UniTuple(types.int64, 2)
+
+    def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(context, b, signature, arguments)
+        first = arguments[2]
+        places = code.place(0, first, ways), code.place(1, first, kept)
+        lines, sectors = (code.load(p) for p in places)
+        wanted = code.alike(arguments[3], ways)
+        same = veil(b, ways_of(code, places[0], b.trunc(arguments[3], SHORT)))
+        taken = b.or_(same, b.trunc(arguments[5], SHORT))
+        way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), WORD)
+        before = b.zext(b.load(code.place(1, b.add(first, way), known)), WORD)
+        hit = b.sext(b.icmp_signed("!=", same, ir.Constant(SHORT, 0)), WORD)
+        now = b.or_(b.and_(before, hit), arguments[4])
+        upto = b.xor(taken, b.sub(taken, ir.Constant(SHORT, 1)))
+        upto = b.bitcast(b.trunc(upto, ir.IntType(16)), mask)
+        picks = ir.Constant(ways, [16, *range(15)])
+        held = places[1], sectors, code.alike(now, kept)
+        for place, old, new in ((places[0], lines, wanted), held):
+            after = b.select(upto, b.shuffle_vector(old, new, picks), old)
+            code.store(after, veil(b, place))
+        return context.make_tuple(b, pair, (before, b.zext(same, WORD)))
+
+    given = (types.int64,) * 4
+    return pair(tags, held, *given), generate
+
+
+@inlined
+def last_way(g: Shape) -> Int:
+    """The bit of a set's last way, as :func:`use_recent` takes it."""
+    return np.int64(1) << (g.ways - 1)
+
+
+@inlined
+def access_recent(
+    c: Caches, g: Shape, first: Int, line: Int, wanted: Int, dirty: Int
+) -> tuple[Int, Int, Int]:
+    """:func:`access_line` of a plain cache whose policy is LRU.
+
+    ``first`` is the first way of the line's set; ``dirty`` the sectors that are to be written back,
+    the others of those wanted are read. Returns the sectors missing, the dirty sectors driven out,
+    and those that have become dirty, which :attr:`Caches.dirty` is to be told.
+    """
+    above = dirty_bit(c)
+    added = wanted | (dirty << above)
+    before, found = use_recent(c.tags, c.held, first, line, added, last_way(g))
+    hit = -np.int64(found != 0)
+    held = before & hit
+    return wanted & ~held, (before & ~hit) >> above, dirty & ~(held >> above)
+
+
+@inlined
+def fetch_ahead(c: Caches, g: Shape, instance: Int) -> None:
+    """Bring the state of an instance into the processor's caches."""
+    begin = g.first_way + instance * g.sets * g.lanes
+    for at in range(begin, begin + g.sets * g.lanes, SPARE):
+        prefetch(c.tags, at)
+        prefetch(c.held, at)
+
+
+HINTS = 4096
+"""A few times the lines that a cache of an SM holds; a power of two."""
+
+
+@inlined
+def find_drawn(c: Caches, g: Shape, own: Int, line: Int, state: Any) -> Int:
+    """Way of a line, counted from ``own``, the first of its instance, where the policy is random. A
+    line that is not there is brought in, without sectors, where the random number of ``state``
+    says."""
+    first = own + set_of(g, line) * g.lanes
+    found = equal16(c.tags, first, np.int32(line))
+    if found:
+        return first + lowest(found) - own
+    empty = equal16(c.tags, first, np.int32(EMPTY))
+    if not empty:
+        empty = np.int64(1) << drawn_way(drawn_bits(state), g.ways)
+    at = np.uintp(first + lowest(empty))
+    c.tags[at] = line
+    c.held[at] = 0
+    return np.int64(at) - own

@@ -1,0 +1,209 @@
+"""The caches of a machine as a simulation needs them, from its description alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from placewise.errors import MachineError
+from placewise.machine.machine import Machine, Memory
+from placewise.machine.msl.details import MOST_SECTORS
+from placewise.memory.occupancy import Occupancy, allocation_rules
+from placewise.memory.simulate.caches.cache import BYPASS, WRITE_BACK, WRITE_THROUGH, Geometry
+from placewise.space import Way
+
+DEFAULT_WAYS = 16
+"""Of a cache whose file does not state it: high enough that conflicts matter little."""
+MOST_CONSTANT_SECTORS = 32
+"""In a line of a cache of constant memory: bits of a word stand for them."""
+
+
+@dataclass(frozen=True)
+class CacheGeometry:
+    """One cache."""
+
+    memory: Memory
+    size_bytes: int
+    line_bytes: int
+    sector_bytes: int
+    ways: int
+
+    @property
+    def sets(self) -> int:
+        """Of one instance."""
+        return max(1, self.size_bytes // (self.line_bytes * self.ways))
+
+    @property
+    def write(self) -> int:
+        """What a store to the cache of the die does: it is kept, or handed on."""
+        detail = self.memory.detail
+        through = WRITE_THROUGH if detail.writes == "through" else WRITE_BACK
+        return through | (BYPASS if detail.write_miss == "bypass" else 0)
+
+    @property
+    def allocates(self) -> bool:
+        """Whether a store, which is handed on, brings its line into this cache of an SM too."""
+        return self.memory.detail.write_miss == "allocate"
+
+    def geometry(
+        self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1
+    ) -> Geometry:
+        """For requests of ``line_bytes`` in sectors of ``sector_bytes``; one of ``shares`` parts of
+        the sets."""
+        detail = self.memory.detail
+        return Geometry(
+            instances,
+            self.sets // shares,
+            self.ways,
+            policy=detail.policy or "lru",
+            probabilities=detail.way_probabilities,
+            hashed=detail.index == "hashed",
+            split=line_bytes // self.line_bytes,
+            grain=self.sector_bytes // sector_bytes,
+        )
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The caches that a machine's accesses to arrays go through."""
+
+    first: tuple[CacheGeometry, ...]
+    """Caches of an SM; their place is their number."""
+    last: CacheGeometry | None
+    """The cache of the die; None where there is none."""
+    first_of: tuple[tuple[str, int], ...]
+    """(space, number of its first cache): ``len(first)`` where no cache of the SM is on its way."""
+    past_last: frozenset[str]
+    """Spaces with no cache of the die on their way: what leaves the SM goes to DRAM at once."""
+    line_bytes: int
+    """Of requests: the largest line of all caches."""
+    sector_bytes: int
+    """Of requests: the smallest sector of all caches."""
+    constant: tuple[CacheGeometry, ...] = ()
+    """Caches of an SM that loads of constant memory go through, nearest first; none where one of
+    them is not the SM's own, or its size or line is not known."""
+
+    def first_cache(self, space: str) -> int:
+        """Number of the first cache of ``space``; raises KeyError for a space without arrays."""
+        return dict(self.first_of)[space]
+
+
+def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
+    """Bytes that a cache has left beside the shared memory of the resident blocks.
+
+    Of an array shared with shared memory, the smallest carve-out that holds all resident blocks
+    goes to these (CUDA C++ Programming Guide, "Shared Memory" of 7.x and later); a cache with its
+    own array has its size.
+    """
+    if not memory.detail.unified_bytes:
+        return memory.size_bytes or 0
+    return memory.detail.unified_bytes - carve_out(memory, machine, occupancy, shared_bytes)
+
+
+def unknown_caches(machine: Machine) -> tuple[str, ...]:
+    """Caches that arrays go through and whose size the machine's file does not state."""
+    ways = (machine.levels(s.name)[:-1] for s in machine.spaces if s.way != Way.HOST_BUFFER)
+    caches = {memory.name: memory for levels in ways for memory in levels}
+    return tuple(n for n, m in caches.items() if not m.size_bytes and not m.detail.unified_bytes)
+
+
+def shared_memory(machine: Machine) -> Memory | None:
+    """What kernels declare buffers in; None where the machine's file has no such space."""
+    space = next((s for s in machine.spaces if s.way == Way.KERNEL_BUFFER), None)
+    return machine.levels(space.name)[0] if space else None
+
+
+def carve_out(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
+    """Bytes of the array of a cache that shared memory gets."""
+    sizes = memory.detail.carve_outs_bytes
+    rules = allocation_rules(machine.limits.compute_capability)
+    unit = rules.shared_unit
+    block = shared_bytes + rules.reserved_shared if shared_bytes else 0
+    wanted = max(1, occupancy.blocks) * -(-block // unit) * unit
+    fitting = [size for size in sizes if size >= wanted]
+    return fitting[0] if fitting else max(sizes, default=wanted)
+
+
+def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hierarchy:
+    """Caches of ``machine`` with ``occupancy.blocks`` blocks resident on an SM, each with
+    ``shared_bytes`` of shared memory.
+
+    Raises MachineError where a space has more caches than one of the SM and one of the die, and
+    where lines or sectors of different caches do not fit one another.
+    """
+    first: list[CacheGeometry] = []
+    last: CacheGeometry | None = None
+    numbers: dict[str, int | None] = {}
+    constant: tuple[Memory, ...] = ()
+    for space in machine.spaces:
+        if space.way in (Way.HOST_BUFFER, Way.KERNEL_BUFFER):
+            if space.way == Way.HOST_BUFFER:
+                constant = constant or machine.levels(space.name)[:-1]
+            continue
+        numbers[space.name] = None
+        for memory in machine.levels(space.name)[:-1]:
+            if memory.scope == "die":
+                if last is not None and last.memory.name != memory.name:
+                    raise MachineError(
+                        f"{last.memory.name} and {memory.name} are both caches of the die",
+                        where=machine.name,
+                    )
+                last = _geometry(memory, memory.size_bytes or 0)
+                continue
+            if numbers[space.name] is not None:
+                raise MachineError(
+                    f"space {space.name} goes through two caches of the SM", where=machine.name
+                )
+            known = [g.memory.name for g in first]
+            if memory.name not in known:
+                size = l1_bytes(memory, machine, occupancy, shared_bytes)
+                first.append(_geometry(memory, size))
+                known.append(memory.name)
+            numbers[space.name] = known.index(memory.name)
+    past_last = frozenset(
+        name for name in numbers if all(m.scope != "die" for m in machine.levels(name)[:-1])
+    )
+    everything = [*first, *([last] if last else [])]
+    line = max((g.line_bytes for g in everything), default=32)
+    sector = min((g.sector_bytes for g in everything), default=32)
+    for geometry in everything:
+        if line % geometry.line_bytes or geometry.sector_bytes % sector:
+            raise MachineError(
+                f"lines and sectors of {geometry.memory.name} do not fit those of other caches",
+                where=machine.name,
+            )
+    if line & (line - 1) or sector & (sector - 1):
+        raise MachineError(
+            f"lines of {line} bytes and sectors of {sector}: both must be powers of two",
+            where=machine.name,
+        )
+    if line // sector > MOST_SECTORS:
+        raise MachineError(
+            f"lines of {line} bytes and sectors of {sector}: more than {MOST_SECTORS} to a line",
+            where=machine.name,
+        )
+    numbered = tuple((name, len(first) if n is None else n) for name, n in numbers.items())
+    return Hierarchy(
+        tuple(first), last, numbered, past_last, line, sector, _constant(constant, sector)
+    )
+
+
+def _constant(memories: tuple[Memory, ...], sector_bytes: int) -> tuple[CacheGeometry, ...]:
+    """Caches of constant memory; none where one of them cannot be simulated."""
+    found = []
+    for memory in memories:
+        line = memory.detail.line_bytes or memory.block_bytes or 0
+        sectors = line // sector_bytes
+        if memory.scope != "sm" or not memory.size_bytes or line % sector_bytes:
+            return ()
+        if sectors & (sectors - 1) or not 1 <= sectors <= MOST_CONSTANT_SECTORS:
+            return ()
+        found.append(_geometry(memory, memory.size_bytes))
+    return tuple(found)
+
+
+def _geometry(memory: Memory, size_bytes: int) -> CacheGeometry:
+    line = memory.detail.line_bytes or memory.block_bytes or 128
+    sector = memory.detail.sector_bytes or line
+    ways = memory.detail.ways or min(DEFAULT_WAYS, max(1, size_bytes // line))
+    return CacheGeometry(memory, size_bytes, line, math.gcd(sector, line), ways)

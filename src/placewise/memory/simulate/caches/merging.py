@@ -1,0 +1,60 @@
+"""Stores that follow one another and fill parts of the same sectors.
+
+On its way from L1 to L2 a store waits for a moment, and one of the same warp that comes directly
+after it and writes to the same sector joins it. Recorded L2 writes show it on Turing: blocks four
+threads wide, whose stores fill half a sector each, write fewer sectors where the stores of
+neighbouring halves are neighbours in the machine code, and no fewer where another store lies
+between. Not every such pair joins, since stores of other warps come between; the share that does
+is a figure of the machine's file (``merged_stores``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.requests.parts import (
+    LINE_BIT,
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+    Buffer,
+)
+from placewise.memory.simulate.simd.jit_helpers import apart
+
+
+@apart
+def count_neighbours(
+    buffer: Buffer,
+    is_store: NDArray[np.bool_],
+    left_out: NDArray[np.bool_],
+    shared: NDArray[np.int64],
+) -> None:
+    """Add to ``shared`` (pairs,) the sectors of stores that the access just before, a store of
+    the same warp by another instruction, wrote to as well. ``is_store`` (pairs,); ``left_out``
+    (pairs,): accesses that take another way, as those of constant memory do."""
+    part, segments = buffer.part, buffer.used[1]
+    begin = np.int64(0)
+    for segment in range(segments):
+        end = buffer.segment[segment + 1, 2] if segment + 1 < segments else buffer.used[0]
+        first = last = begin
+        before = -1
+        at = begin
+        while at < end:
+            pair = (part[at] >> PAIR_BIT) & MOST_PAIRS
+            start = at
+            while at < end and (part[at] >> PAIR_BIT) & MOST_PAIRS == pair:
+                at += 1
+            if left_out[pair]:
+                continue
+            if before >= 0 and before != pair and is_store[pair] and is_store[before]:
+                for k in range(start, at):
+                    for j in range(first, last):
+                        if part[k] >> LINE_BIT == part[j] >> LINE_BIT:
+                            both = (part[k] & part[j]) >> SECTOR_BIT & SECTORS
+                            while both:
+                                both &= both - 1
+                                shared[pair] += 1
+            first, last, before = start, at, pair
+        begin = end

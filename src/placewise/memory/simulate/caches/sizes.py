@@ -1,0 +1,56 @@
+"""What caches of the die of other sizes would miss, at two speeds: exactly, and by an estimate from
+reuse distances, which gives caches of all sizes at once
+(:mod:`placewise.memory.reuse.miss_curves`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from placewise.errors import CaseError
+from placewise.memory.simulate.caches.hierarchy import hierarchy
+from placewise.memory.simulate.launch import SimulatedLaunch
+
+LINES = 4_000_000
+"""That are looked at, of those that the SMs ask for; a second's work."""
+DOUBLINGS = range(-5, 4)
+
+
+@dataclass(frozen=True)
+class OtherSize:
+    """A cache like the machine's of another size."""
+
+    size_bytes: int
+    estimated: float
+    """Share of the lines asked for that it lacks, were it fully associative and least recently used
+    lines replaced."""
+    simulated: float
+    """The same with the ways, index and policy of the machine's."""
+
+
+def other_sizes(run: SimulatedLaunch) -> tuple[OtherSize, ...]:
+    """Caches of half, twice, … the size of the machine's on the lines that were kept of a launch.
+
+    Loads, stores and atomics bring a whole line in, whatever sectors they are of. Raises CaseError
+    where the die has no cache of a known size, or no lines were kept.
+    """
+    from placewise.memory.reuse.miss_curves import miss_curve, misses
+
+    last = hierarchy(run.machine, run.occupancy, 0).last
+    lines = run.traffic.arrived
+    if last is None or not last.size_bytes or lines is None or not len(lines):
+        raise CaseError(
+            f"the accesses reach no cache of the die of {run.machine.name}, or one of unknown size",
+            where="--sizes",
+        )
+    line_bytes = run.traffic.line_bytes
+    whole = last.geometry(1, line_bytes, line_bytes)
+    whole = replace(whole, split=1, grain=1)
+    curve = miss_curve(lines)
+    found = []
+    for doubling in DOUBLINGS:
+        size = int(last.size_bytes * 2.0**doubling)
+        held = size // line_bytes
+        sets = max(1, held // whole.ways)
+        exact = misses(lines, replace(whole, sets=sets, ways=min(whole.ways, max(1, held))))
+        found.append(OtherSize(size, curve.misses(held) / len(lines), exact / len(lines)))
+    return tuple(found)

@@ -1,0 +1,170 @@
+"""Slices and partitions of the cache of the die.
+
+Every line belongs to a slice, which a hash of its address says; sectors of a line lie together.
+Some machines (GA100, GH100) have the slices in partitions, each near to a part of the SMs: what an
+SM asks of a line that belongs to another partition crosses over to it. Which hash real machines
+have is not published. The machine's file can give one, as it does for DRAM's banks; else lines are
+spread by :data:`MIX`, which puts neighbouring lines and those of any common stride evenly over any
+number of slices. Addresses are those of the simulated arrays, which lie one after another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Machine
+from placewise.memory.simulate.caches.cache import (
+    READ,
+    WRITE_THROUGH,
+    Caches,
+    Geometry,
+    Int,
+    access_line,
+    new_caches,
+    set_of,
+    shape_of,
+    way_of,
+)
+from placewise.memory.simulate.caches.hierarchy import Hierarchy
+from placewise.memory.simulate.requests.parts import (
+    LINE_BIT,
+    MOST_PAIRS,
+    PAIR_BIT,
+    SECTOR_BIT,
+    SECTORS,
+)
+from placewise.memory.simulate.requests.requests import LOAD, Pairs
+from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined
+
+MIX = np.uint64(0x6A09E667F3BCC909)
+"""Fraction of the square root of 2: its multiples fill the unit interval evenly. Not the number
+that sets are mixed by, so that a slice's lines lie in all sets."""
+KINDS = 3
+"""Loads, stores and atomics, in the order of their numbers in requests."""
+SLICES, PARTITIONS, SMS_EACH, LINE_SHIFT, KEEPS = range(5)
+"""Of :attr:`Slices.facts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class SliceTraffic:
+    """What the slices were asked in the part of the launch that was traced."""
+
+    sectors: NDArray[np.int64]
+    """(slices, 3) by loads, by stores, by atomics."""
+    crossed: NDArray[np.int64] | None
+    """(3,) those that SMs of another partition asked for; None where there are no partitions."""
+
+
+class Slices(NamedTuple):
+    """Where lines lie, and what was asked."""
+
+    facts: NDArray[np.int64]
+    """(5,) slices, partitions (1 where there are none), SMs near each, base-two logarithm of a
+    line's bytes, whether far lines are kept near by."""
+    hashes: NDArray[np.int64]
+    """(bits,) of the slice's number, the lowest first; none: it is mixed."""
+    sectors: NDArray[np.int64]
+    """(slices, 3)"""
+    crossed: NDArray[np.int64]
+    """(3,)"""
+    near: Caches
+    """The partitions, each a cache of its own, where far lines are kept."""
+
+
+def new_slices(machine: Machine, hierarchy: Hierarchy | None, seed: int) -> Slices:
+    """Slices of which nothing was asked yet; of no hierarchy, or a cache whose slices are not
+    known, there are none."""
+    last = hierarchy.last if hierarchy else None
+    facts = np.zeros(5, np.int64)
+    hashes = np.zeros(0, np.int64)
+    near = new_caches([], seed)
+    if hierarchy and last and (last.memory.detail.slices or last.memory.detail.slice_hashes):
+        detail = last.memory.detail
+        count = detail.slices or 1 << len(detail.slice_hashes)
+        partitions = detail.partitions or 1
+        each = -(-machine.processor.sms // partitions)
+        keeps = partitions > 1 and detail.far_lines == "kept"
+        shift = hierarchy.line_bytes.bit_length() - 1
+        facts[:] = count, partitions, each, shift, keeps
+        hashes = np.array(detail.slice_hashes, np.int64)
+        if keeps:
+            sets = max(1, last.size_bytes // (hierarchy.line_bytes * last.ways * partitions))
+            geometry = Geometry(
+                partitions,
+                sets,
+                last.ways,
+                detail.policy or "lru",
+                detail.way_probabilities,
+                hashed=detail.index == "hashed",
+            )
+            near = new_caches([geometry], seed)
+    rows = int(facts[SLICES])
+    counts = np.zeros((rows, KINDS), np.int64), np.zeros(KINDS, np.int64)
+    return Slices(facts, hashes, *counts, near)
+
+
+def slice_traffic(slices: Slices) -> SliceTraffic | None:
+    """What was asked of the slices; None where they are not known."""
+    if not slices.facts[SLICES]:
+        return None
+    several = slices.facts[PARTITIONS] > 1
+    return SliceTraffic(slices.sectors.copy(), slices.crossed.copy() if several else None)
+
+
+@inlined
+def slice_of(slices: Slices, line: Int) -> Int:
+    """Number of the slice that a line belongs to."""
+    if slices.hashes.shape[0]:
+        address = line << slices.facts[LINE_SHIFT]
+        number = np.int64(0)
+        for k in range(slices.hashes.shape[0]):
+            number |= (bits(address & slices.hashes[k]) & 1) << k
+        return number
+    mixed = (np.uint64(line) * MIX) >> np.uint64(32)
+    return np.int64((mixed * np.uint64(slices.facts[SLICES])) >> np.uint64(32))
+
+
+@apart
+def spread(slices: Slices, sm: Int, part: Int, pairs: Pairs) -> None:
+    """Count a part that an SM asks of the cache of the die; none where slices are not known."""
+    if not slices.facts[SLICES]:
+        return
+    line = part >> LINE_BIT
+    sectors = (part >> SECTOR_BIT) & SECTORS
+    kind = np.int64(pairs.rows[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)].kind)
+    number = slice_of(slices, line)
+    slices.sectors[number, kind] += bits(sectors)
+    if slices.facts[PARTITIONS] > 1:
+        home = number // (slices.facts[SLICES] // slices.facts[PARTITIONS])
+        near = sm // slices.facts[SMS_EACH]
+        asked = sectors if home != near else np.int64(0)
+        if slices.facts[KEEPS]:
+            asked = _kept(slices, home, near, line, sectors, kind)
+        slices.crossed[kind] += bits(asked)
+
+
+@apart
+def _kept(slices: Slices, home: Int, near: Int, line: Int, sectors: Int, kind: Int) -> Int:
+    """Sectors that cross over where each partition keeps what its SMs load. Stores and atomics are
+    for the line's own partition, and others' copies of these sectors are given up."""
+    caches = slices.near
+    g = shape_of(caches.geometry, 0)
+    if kind == LOAD:
+        missing, _, _, _ = access_line(caches, g, near, line, sectors, READ)
+        if home == near or not missing:
+            return np.int64(0)
+        access_line(caches, g, home, line, missing, READ)
+        return missing
+    access_line(caches, g, home, line, sectors, WRITE_THROUGH)
+    for other in range(slices.facts[PARTITIONS]):
+        if other != home:
+            first = g.first_way + (set_of(g, line) + other * g.sets) * g.lanes
+            way = way_of(caches.tags, first, g.lanes, line)
+            if way >= 0:
+                held = np.int64(caches.held[np.uintp(first + way)])
+                caches.held[np.uintp(first + way)] = held & ~sectors
+    return sectors if home != near else np.int64(0)

@@ -1,0 +1,82 @@
+"""Which way of a set is to go, where neither the order of use nor that of arrival decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.simd.jit_helpers import apart, inlined, lowest, product
+
+Int = Any
+"""An integer of compiled code, where Python's and NumPy's mix."""
+
+
+@inlined
+def drawn_bits(state: Any) -> Any:
+    """64 random bits of a state: SplitMix64 (Steele, Lea and Flood 2014), whose states follow one
+    another at a fixed distance, so that those of many accesses can be worked out at once."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+@inlined
+def drawn_way(bits_: Any, ways: Int) -> Int:
+    """One of the ways, all alike."""
+    return np.int64(product(bits_ >> np.uint64(32), ways) >> np.uint64(32))
+
+
+@apart
+def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int) -> None:
+    """Make each node on the way to a leaf point to it (1), or to its other side (0)."""
+    node = way + ways
+    found = tree[row]
+    while node > 1:
+        parent = node >> 1
+        if (node & 1) == towards:
+            found |= np.uint64(1) << np.uint64(parent)
+        else:
+            found &= ~(np.uint64(1) << np.uint64(parent))
+        node = parent
+    tree[row] = found
+
+
+@apart
+def pointed_at(tree: Any, ways: Int) -> Int:
+    """Way that a pseudo-LRU tree points to."""
+    node = np.int64(1)
+    while node < ways:
+        node = 2 * node + np.int64((tree >> np.uint64(node)) & np.uint64(1))
+    return node - ways
+
+
+@apart
+def way_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) -> Int:
+    """Way whose share of the unit interval holds a random number."""
+    place = np.float64(bits_ >> np.uint64(11)) * (1.0 / (1 << 53))
+    way = np.int64(0)
+    while way < ways - 1 and place >= share[first + way]:
+        way += 1
+    return way
+
+
+@apart
+def marked_way(marked: Int, nth: Int) -> Int:
+    """The ``nth`` of the marked ways, from 0."""
+    while nth:
+        marked &= marked - 1
+        nth -= 1
+    return np.int64(lowest(marked))
+
+
+@apart
+def mark(marks: NDArray[np.uint64], row: Int, way: Int, first_out: Int, found: Int) -> None:
+    """Note of a way of a set whether it is to be driven out first. A line stays as it was brought
+    in until an access of the other kind finds it."""
+    bit = np.uint64(1) << np.uint64(way)
+    if not first_out:
+        marks[row] &= ~bit
+    elif not found:
+        marks[row] |= bit

@@ -1,0 +1,1 @@
+"""What lies behind the caches: DRAM banks and address translation."""

@@ -1,0 +1,112 @@
+"""Address translation: TLB levels that what leaves the SMs asks.
+
+Caches of an SM hold virtual addresses on the machines described so far, so that their hits ask no
+TLB (Mei et al. 2014 found it of texture and L1 caches); levels that a machine's file places before
+a cache of the SM are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Machine, Tlb
+from placewise.memory.simulate.caches.cache import (
+    READ,
+    Caches,
+    Geometry,
+    Int,
+    access_line,
+    new_caches,
+    shape_of,
+)
+from placewise.memory.simulate.requests.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT
+from placewise.memory.simulate.simd.jit_helpers import apart
+
+FIRST_SET, SETS, PAGE_SHIFT, SHARED_BY = range(4)
+"""Columns of :attr:`Tlbs.level`."""
+
+
+@dataclass(frozen=True)
+class TlbTraffic:
+    """One level in the part of the launch that was traced."""
+
+    name: str
+    requests: int
+    """Lines of warp accesses whose page was asked for."""
+    hits: int
+
+
+class Tlbs(NamedTuple):
+    """All levels. Each set is a cache of one set, as sets can have different numbers of ways."""
+
+    caches: Caches
+    level: NDArray[np.int64]
+    """(levels, 4) first set's number, sets, shift of a page in lines, SMs that share one."""
+    requests: NDArray[np.int64]
+    """(levels, pairs) by instruction and array."""
+    hits: NDArray[np.int64]
+    """(levels, pairs)"""
+
+
+def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
+    """Levels whose build is known and that are asked behind the SM, nearest first."""
+    of_sm = {memory.name for memory in machine.memories if memory.scope != "die"}
+    return tuple(
+        t for t in machine.tlbs if t.page_bytes and (t.ways or t.entries) and t.before not in of_sm
+    )
+
+
+def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs:
+    """Empty levels, as many as are known of the machine."""
+    levels = simulated_tlbs(machine)
+    shared = {"sm": 1, "tpc": machine.processor.sms_per_tpc, "die": machine.processor.sms}
+    geometries: list[Geometry] = []
+    rows: list[list[int]] = []
+    for t in levels:
+        by = shared[t.scope or "die"]
+        ways = t.ways or (t.entries or 1,)
+        page = max(t.page_bytes or line_bytes, line_bytes)
+        rows.append([len(geometries), len(ways), (page // line_bytes).bit_length() - 1, by])
+        instances = -(-machine.processor.sms // by)
+        geometries += [Geometry(instances, 1, n, t.policy or "lru") for n in ways]
+    counts = np.zeros((len(levels), pairs), np.int64)
+    return Tlbs(
+        new_caches(geometries, seed),
+        np.array(rows, np.int64).reshape(-1, 4),
+        counts,
+        counts.copy(),
+    )
+
+
+def added_up(parts: Iterable[tuple[TlbTraffic, ...]]) -> tuple[TlbTraffic, ...]:
+    """What several parts of a launch asked of each level, together."""
+    return tuple(
+        TlbTraffic(same[0].name, sum(t.requests for t in same), sum(t.hits for t in same))
+        for same in zip(*(levels for levels in parts if levels), strict=True)
+    )
+
+
+@apart
+def translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
+    """Ask for the page of a part that an SM passes on, level after level; none where there is
+    none."""
+    level, levels = np.int64(0), tlbs.level.shape[0]
+    if not levels:
+        return
+    line = part >> LINE_BIT
+    pair = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+    missing = np.int64(1)
+    while missing and level < levels:
+        page = line >> tlbs.level[level, PAGE_SHIFT]
+        number = tlbs.level[level, FIRST_SET] + page % tlbs.level[level, SETS]
+        g = shape_of(tlbs.caches.geometry, number)
+        instance = sm // tlbs.level[level, SHARED_BY]
+        missing, _, _, _ = access_line(tlbs.caches, g, instance, page, 1, READ)
+        tlbs.requests[level, pair] += 1
+        tlbs.hits[level, pair] += 1 - missing
+        level += 1

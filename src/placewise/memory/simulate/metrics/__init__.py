@@ -1,0 +1,1 @@
+"""What the simulation counted, under the names of Nsight Compute's metrics."""

@@ -1,0 +1,83 @@
+"""What caches have counted up to the end of each wave, and what of it each wave did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.requests.requests import LOAD, STORE
+from placewise.memory.simulate.schedule.windows import WaveCounts
+
+
+class Counts(NamedTuple):
+    """Counts from the launch's start on, by pair of instruction and array, of the pairs seen so
+    far: copies as they are, to be made sense of when all are there, as there are many waves."""
+
+    requests: NDArray[np.int64]
+    sectors: NDArray[np.int64]
+    """(pairs,) warp accesses, and sectors that they asked the first cache for."""
+    l1_beyond: NDArray[np.int64]
+    asked: NDArray[np.int64]
+    lacking: NDArray[np.int64]
+    l2_beyond: NDArray[np.int64]
+    """(threads, pairs) sectors that the SMs' caches fetched together with those they lacked; those
+    that the cache of the die was asked for, those of them that it lacked, and those it fetched
+    together with these. The last three are of no meaning for stores."""
+    constant: NDArray[np.int64]
+    """(2, levels, pairs) lines that loads asked caches of constant memory for, and those missed."""
+    written: int
+    """Dirty sectors driven out of the cache of the die."""
+    dirtied: int
+    """Sectors written while it held no newer data of them than DRAM."""
+
+
+class Closed(NamedTuple):
+    """A wave that has ended."""
+
+    wave: int
+    blocks: int
+    counts: Counts
+    """Up to its end."""
+
+
+def wave_counts(
+    closed: Sequence[Closed], rows: NDArray[Any], sites: int, counted: NDArray[np.bool_]
+) -> list[WaveCounts]:
+    """What each wave did, by memory instruction, of which there are ``sites``. ``rows`` are the
+    pairs, ``counted`` (waves of the launch,) those that count."""
+    if not closed:
+        return []
+
+    def of(name: str) -> NDArray[np.int64]:
+        """(waves, …, pairs)"""
+        found: list[NDArray[np.int64]] = [getattr(c.counts, name) for c in closed]
+        ends = np.zeros((len(found) + 1, *found[0].shape[:-1], len(rows)), np.int64)
+        for end, now in zip(ends[1:], found, strict=True):
+            end[..., : now.shape[-1]] = now
+        return np.diff(ends, axis=0)
+
+    def by_site(of_pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        sums = np.zeros((sites, *of_pairs.shape[:-1]), np.int64)
+        np.add.at(sums, rows["site"], np.moveaxis(of_pairs, -1, 0))
+        return np.moveaxis(sums, 0, -1)
+
+    reads = rows["kind"] != STORE
+    asked, lacking = of("asked").sum(1) * reads, of("lacking").sum(1) * reads
+    missed = asked - of("l1_beyond").sum(1)
+    figures = (
+        by_site(of("requests")),
+        by_site((of("sectors") - missed) * (rows["kind"] == LOAD)),
+        by_site(asked),
+        by_site(asked - lacking),
+        by_site(lacking + of("l2_beyond").sum(1) * reads),
+        np.diff([0, *(c.counts.written for c in closed)]).tolist(),
+        np.diff([0, *(c.counts.dirtied for c in closed)]).tolist(),
+        by_site(of("constant")),
+    )
+    return [
+        WaveCounts(c.wave, c.blocks, bool(counted[c.wave]), *of_wave)
+        for c, *of_wave in zip(closed, *figures, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""From warp accesses to the line requests that each asks its first cache for."""

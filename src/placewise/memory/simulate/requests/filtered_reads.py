@@ -1,0 +1,63 @@
+"""Filtered reads of textures: the executor records each texel of a read's footprint, one record
+after another; a GPU asks for them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.trace import Site
+from placewise.kernel.launch import Inputs
+from placewise.kernel.texture import TextureArgument
+from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.requests.parts import LAST, LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.simd.jit_helpers import apart, bits
+
+_AXES = {"1d": 1, "layered-1d": 1, "3d": 3}
+"""Along which texels are filtered, where there are not two."""
+_GATHERED_AXES = 2
+"""Of an instruction that returns the four texels themselves."""
+
+
+def filtered_axes(inputs: Inputs) -> dict[str, int]:
+    """Axes along which reads of a texture are filtered, by its name; 0 where they are not."""
+    return {
+        a.name: _AXES.get(a.geometry, 2)
+        if a.sampler.filter == "linear" and a.geometry != "linear"
+        else 0
+        for a in inputs.arguments
+        if isinstance(a, TextureArgument)
+    }
+
+
+def doublings(site: Site, array: str, axes: Mapping[str, int]) -> int:
+    """Base-two logarithm of the records of one read of ``array``; ``axes`` are of
+    :func:`filtered_axes`."""
+    opcode = site.opcode.upper()
+    if site.space != "texture" or site.kind != "load" or array not in axes:
+        return 0
+    if opcode.startswith("TLD4"):
+        return _GATHERED_AXES
+    # Texels that are named by whole numbers are not filtered: TLD, tex.….s32.
+    return 0 if opcode.startswith("TLD") or opcode.endswith(".S32") else axes[array]
+
+
+@apart
+def join_parts(part: NDArray[np.int64], first: Int, begun: Int, n: Int) -> tuple[Int, Int]:
+    """Add parts ``begun`` to ``n`` to those of the same read, from ``first`` on. How many parts
+    there are now, and how many sectors the read asks for that it did not before."""
+    end, asked = begun, np.int64(0)
+    part[np.uintp(begun - 1)] &= ~LAST
+    for k in range(begun, n):
+        word = part[np.uintp(k)] & ~LAST
+        at = first
+        while at < end and part[np.uintp(at)] >> LINE_BIT != word >> LINE_BIT:
+            at += 1
+        known = part[np.uintp(at)] if at < end else np.int64(0)
+        asked += bits(((word & ~known) >> SECTOR_BIT) & SECTORS)
+        part[np.uintp(at)] = word | known
+        end += np.int64(at == end)
+    part[np.uintp(end - 1)] |= LAST
+    return end, asked

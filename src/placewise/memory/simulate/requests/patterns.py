@@ -1,0 +1,110 @@
+"""Access patterns of memories that keep no lines: found once, then only counted.
+
+Most accesses of a kernel follow few patterns: lane addresses on a line, the same lanes active, the
+same place within the period after which a memory's serialization condition repeats. Patterns are
+found again through a hash table; their transactions follow from the counts afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.simd.jit_helpers import apart, lowest
+
+KEY = 5
+"""Words of a key: instruction, lane 0's place in the period, lane 16 from lane 0, stride, mask."""
+
+
+ODD_ROOM = 8192
+"""Accesses without a pattern that are kept until they are counted."""
+
+
+class Patterns(NamedTuple):
+    """A hash table of patterns, open addressing, and accesses that have none."""
+
+    keys: NDArray[np.int64]
+    """(slots, KEY)"""
+    seen: NDArray[np.int64]
+    """(slots,) accesses; 0 for a free slot."""
+    used: NDArray[np.int64]
+    """(2,) patterns, and accesses without."""
+    odd: NDArray[np.int64]
+    """(ODD_ROOM, 32) offsets of all lanes, those of lanes that are not active being anything."""
+    odd_pair: NDArray[np.int64]
+    """(ODD_ROOM,)"""
+    odd_mask: NDArray[np.uint32]
+    """(ODD_ROOM,)"""
+
+
+def new_patterns(slots: int) -> Patterns:
+    """An empty table of at most 3/4 ``slots`` patterns, ``slots`` a power of two."""
+    return Patterns(
+        np.zeros((slots, KEY), np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros((ODD_ROOM, 32), np.int64),
+        np.zeros(ODD_ROOM, np.int64),
+        np.zeros(ODD_ROOM, np.uint32),
+    )
+
+
+def forget(patterns: Patterns) -> None:
+    """Empty the table."""
+    patterns.seen[:] = 0
+    patterns.used[:] = 0
+
+
+@apart
+def count_pattern(
+    patterns: Patterns, pair: Int, place: Int, upper: Int, stride: Int, mask: Int
+) -> bool:
+    """Count an access; False where it has a new pattern and the table is full."""
+    keys, seen = patterns.keys, patterns.seen
+    size = keys.shape[0]
+    mixed = np.uint64(place) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(mask)
+    mixed ^= np.uint64(upper) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= (np.uint64(stride) << np.uint64(20)) ^ (np.uint64(pair) << np.uint64(7))
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    at = np.int64(mixed >> np.uint64(40)) & (size - 1)
+    while seen[at]:
+        if (
+            keys[at, 1] == place
+            and keys[at, 0] == pair
+            and keys[at, 2] == upper
+            and keys[at, 3] == stride
+            and keys[at, 4] == mask
+        ):
+            seen[at] += 1
+            return True
+        at = (at + 1) & (size - 1)
+    if patterns.used[0] * 4 >= size * 3:
+        return False
+    keys[at, 0] = pair
+    keys[at, 1] = place
+    keys[at, 2] = upper
+    keys[at, 3] = stride
+    keys[at, 4] = mask
+    seen[at] = 1
+    patterns.used[0] += 1
+    return True
+
+
+@apart
+def keep_odd(patterns: Patterns, pair: Int, mask: Int, row: Int, offsets: Any) -> bool:
+    """Keep an access whose active lanes' offsets start at ``row``; False where there is no room."""
+    n = patterns.used[1]
+    if n == patterns.odd_mask.shape[0]:
+        return False
+    patterns.used[1] = n + 1
+    patterns.odd_pair[n] = pair
+    patterns.odd_mask[n] = mask
+    left = mask
+    while left:
+        patterns.odd[n, lowest(left)] = offsets[row]
+        row += 1
+        left &= left - 1
+    return True

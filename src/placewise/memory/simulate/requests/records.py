@@ -1,0 +1,29 @@
+"""A trace chunk in the form in which the executor's code hands it to compiled code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN, WINDOW_SHIFT
+from placewise.execute.trace import TraceChunk
+
+
+def records_of(chunk: TraceChunk) -> tuple[NDArray[Any], NDArray[Any]]:
+    """TRACE_RECORD of each access, and TRACE_RUN of each warp in turn. The window of array ``a`` is
+    ``a + 1``; that of accesses to no array is 0."""
+    records = np.empty(len(chunk), TRACE_RECORD)
+    for name in ("site", "stride", "row", "mask"):
+        records[name] = getattr(chunk, name)
+    window = np.asarray(chunk.array, np.int64) + 1 << WINDOW_SHIFT
+    records["base"] = window + chunk.base
+    records["upper"] = window + chunk.upper
+    who = np.stack([chunk.block, chunk.warp, chunk.phase], axis=1)
+    first = np.flatnonzero(np.r_[True, (who[1:] != who[:-1]).any(axis=1)])
+    runs = np.empty(len(first), TRACE_RUN)
+    runs["first"] = first
+    for n, name in enumerate(("block", "warp", "phase")):
+        runs[name] = who[first, n]
+    return records, runs

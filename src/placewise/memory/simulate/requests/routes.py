@@ -1,0 +1,164 @@
+"""Which cache each memory instruction's accesses come to first, and where arrays lie."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import MachineError
+from placewise.execute.trace import Site
+from placewise.machine.machine import Machine, Memory
+from placewise.memory.simulate.caches.hierarchy import Hierarchy
+from placewise.memory.simulate.requests.filtered_reads import doublings
+from placewise.memory.simulate.requests.generic import OWN_COLUMNS, seen_in
+from placewise.memory.simulate.requests.requests import (
+    ATOMIC,
+    CONSTANT,
+    DOUBLINGS,
+    EVICT_FIRST,
+    LOAD,
+    LOCAL,
+    LOCAL_LAST,
+    NOWHERE,
+    PAST_LAST,
+    STORE,
+)
+from placewise.memory.transactions import address_period
+from placewise.space import Hint, Way, hint_of
+
+KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
+ALIGNMENT = 512
+"""Bytes; small allocations of device memory start at multiples of this."""
+_CONSTANT_LOADS = ("LD", "ULDC")
+"""LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
+UNKNOWN_BYTES = 1 << 28
+"""Kept apart for an array whose size is not known: more than nearly all have."""
+LARGE, LARGE_ALIGNMENT = 1 << 20, 1 << 21
+"""Allocations from this size on start at multiples of 2 MiB, the page they are mapped by."""
+
+
+class Routes:
+    """Ways from memory instructions to caches on one machine."""
+
+    def __init__(self, machine: Machine, caches: Hierarchy, placement: Mapping[str, str]) -> None:
+        self._machine = machine
+        self._caches = caches
+        self._placement = placement
+        self._by_way = {
+            space.way: space.name for space in reversed(machine.spaces) if not space.hint
+        }
+        self._ways = {space.name: space.way for space in machine.spaces}
+        self._hints = {space.name: space.hint for space in machine.spaces}
+        if Way.DIRECT not in self._by_way:
+            raise MachineError("the machine has no space of plain pointers", where=machine.name)
+        self.period = math.lcm(address_period(machine) or caches.line_bytes, caches.line_bytes)
+
+    @property
+    def local_cache(self) -> int:
+        """Number of the cache that local memory goes through first, that of plain pointers, with
+        PAST_LAST."""
+        space = self._by_way[Way.DIRECT]
+        return self._caches.first_cache(space) | self._past_last(space)
+
+    def table(
+        self, sites: Sequence[Site], arrays: Sequence[str], filtered: Mapping[str, int]
+    ) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """(sites, columns) routes by array number + 1, shared and local memory after the arrays,
+        and whether a serialization condition says what an access takes. ``filtered``: axes of
+        filtered textures."""
+        columns = 1 + len(arrays) + len(OWN_COLUMNS)
+        routes = np.full((max(1, len(sites)), columns), NOWHERE, np.int16)
+        counted = np.zeros(routes.shape, np.bool_)
+        # All that is asked of a site below; thousands of an unrolled loop are alike.
+        like: dict[tuple[str, str, str], int] = {}
+        for n, site in enumerate(sites):
+            known = like.setdefault((site.space, site.opcode, site.kind), n)
+            if known != n:
+                routes[n], counted[n] = routes[known], counted[known]
+                continue
+            if site.space == "local":
+                # A restored register is read for the last time: as evict-first (PTX ISA, "Cache
+                # Operators": .lu is .cs where the address is global).
+                routes[n, [0, -1]] = LOCAL_LAST if ".LU" in site.opcode else LOCAL
+            elif site.space == "generic":
+                routes[n, -1] = LOCAL
+            for a, _ in enumerate(OWN_COLUMNS, 1 + len(arrays)):
+                of_memory = seen_in(site, a - 1, len(arrays))
+                counted[n, a] = self.banked(of_memory, None) is not None
+            for a, array in enumerate((None, *arrays)):
+                counted[n, a] = self.banked(site, array) is not None
+                if array is not None:
+                    route = self._route(site, array)
+                    if route >= 0:
+                        route |= doublings(site, array, filtered) << DOUBLINGS
+                    routes[n, a] = route
+        return routes, counted
+
+    def banked(self, site: Site, array: str | None) -> Memory | None:
+        """The memory whose serialization condition says what an access takes that no cache line
+        is kept for; None for accesses to cached arrays and to parameters."""
+        if site.space == "shared":
+            name = self._by_way.get(Way.KERNEL_BUFFER)
+        elif array is not None and self._uncached(site, array):
+            name = self._space(site, array)
+        else:
+            return None
+        return self._machine.levels(name)[0] if name else None
+
+    def _uncached(self, site: Site, array: str) -> bool:
+        return self._ways[self._space(site, array)] in (Way.HOST_BUFFER, Way.KERNEL_BUFFER)
+
+    def _space(self, site: Site, array: str) -> str:
+        """Space that the accesses of an instruction to an array belong to."""
+        way = {"constant": Way.HOST_BUFFER, "texture": Way.BINDING}.get(site.space, Way.DIRECT)
+        if ".nc" in site.opcode or ".CONSTANT" in site.opcode:
+            way = Way.INTRINSIC
+        return self._placement.get(array) or self._by_way.get(way, self._by_way[Way.DIRECT])
+
+    def _route(self, site: Site, array: str) -> int:
+        through = self._ways[self._space(site, array)]
+        if self._caches.constant and is_constant_load(site) and through == Way.HOST_BUFFER:
+            return CONSTANT
+        if site.space == "shared" or self._uncached(site, array):
+            return NOWHERE
+        space = self._space(site, array)
+        first, past = self._caches.first_cache(space), self._past_last(space)
+        hint = self._hint(site, array)
+        if hint is Hint.PAST_L1:
+            return len(self._caches.first) | past
+        return first | past | (EVICT_FIRST if hint is Hint.EVICT_FIRST else 0)
+
+    def _past_last(self, space: str) -> int:
+        return PAST_LAST if space in self._caches.past_last else 0
+
+    def _hint(self, site: Site, array: str) -> Hint | None:
+        """What an access asks of caches: as its opcode says. Loads of an array that is seen
+        elsewhere ask what they would there; its stores are plain ones."""
+        placed = self._placement.get(array)
+        if site.kind == "atomic" or (placed is not None and site.kind == "store"):
+            return None
+        return hint_of(site.opcode) if placed is None else self._hints[placed]
+
+
+def is_constant_load(site: Site) -> bool:
+    """Not so are constants that instructions have as operands: they are read where they issue."""
+    return site.space == "constant" and site.opcode.upper().startswith(_CONSTANT_LOADS)
+
+
+def array_lines(
+    sizes: Sequence[int], line_bytes: int, period: int
+) -> tuple[NDArray[np.int64], int]:
+    """(arrays + 1,) line that each array starts at, by array number + 1, and the first line after
+    all of them. Arrays follow one another, aligned as an allocator would have it and to the period
+    of patterns, which is then no smaller than a line."""
+    lines = np.zeros(len(sizes) + 1, np.int64)
+    at = LARGE_ALIGNMENT
+    for n, size in enumerate(sizes):
+        unit = math.lcm(LARGE_ALIGNMENT if size >= LARGE else ALIGNMENT, period)
+        at = -(-at // unit) * unit
+        lines[n + 1] = at // line_bytes
+        at += size
+    return lines, -(-at // LARGE_ALIGNMENT) * LARGE_ALIGNMENT // line_bytes

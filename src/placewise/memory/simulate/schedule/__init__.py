@@ -1,0 +1,1 @@
+"""Which blocks run when and where: SMs, waves, windows of waves."""

@@ -1,0 +1,1 @@
+"""LLVM vector code that Numba has no words for."""

@@ -1,0 +1,136 @@
+"""How hot functions are compiled, and instructions of the processor that Numba has no words for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit
+from numba.core import types
+from numba.extending import intrinsic
+
+from placewise.memory.simulate.simd.vector_code import BYTE, SHORT, WORD, Code, splat, veil
+
+_WORDS = ir.VectorType(SHORT, 16)
+apart = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=False)
+"""Compiles a function that others call. It can allocate nothing, so that handing arrays on does not
+count references: that would take longer than all the rest. Unless it says that it is not to be
+inlined, it would be where the function that first calls it is."""
+inlined = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+"""The same, put into its callers."""
+
+
+@intrinsic
+def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
+    """Bit n is set where word ``at + n`` of a 32-bit array has a value, int32."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(target, builder, signature, arguments)
+        found = code.load(code.place(0, arguments[1], _WORDS))
+        same = builder.icmp_signed("==", found, splat(builder, arguments[2], _WORDS))
+        return builder.zext(builder.bitcast(same, ir.IntType(16)), WORD)
+
+    return types.int64(array, types.int64, types.int32), generate
+
+
+@intrinsic
+def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  # noqa: ARG001
+    """Put a value before the 16 words of an array of integers from ``at`` on; those up to word
+    ``at + upto`` move on by one, and the last of them drops out."""
+    word = ir.IntType(array.dtype.bitwidth)
+    words = ir.VectorType(word, 16)
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(target, builder, signature, arguments)
+        place = code.place(0, arguments[1], words)
+        before = code.load(place)
+        # The value, then all lanes but the last.
+        picks = ir.Constant(_WORDS, [16, *range(15)])
+        moved = builder.shuffle_vector(before, code.alike(arguments[2], words), picks)
+        number = ir.Constant(words, list(range(16)))
+        kept = builder.icmp_signed("<=", number, code.alike(arguments[3], words))
+        code.store(builder.select(kept, moved, before), veil(builder, place))
+        return target.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def bits(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads the name)
+    """Number of ones of an int64."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), generate
+
+
+@inlined
+def product(a: Any, b: Any) -> Any:
+    """Of two numbers below 2^32, uint64: processors multiply several such at a time."""
+    low = np.uint64(0xFFFFFFFF)
+    return (np.uint64(a) & low) * (np.uint64(b) & low)
+
+
+@intrinsic
+def lowest(_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Number of the lowest one of an int64; 64 where there is none."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def highest(_context: Any, value: Any) -> Any:  # noqa: ARG001
+    """Number of the highest one of an int64; -1 where there is none."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+        return builder.sub(ir.Constant(WORD, 63), zeros)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
+    """Ask for the word ``at`` of an array, which may lie beyond its end."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(target, builder, signature, arguments)
+        place = code.place(0, arguments[1], BYTE)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, SHORT, SHORT, SHORT])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        flags = [ir.Constant(SHORT, n) for n in (0, 3, 1)]
+        builder.call(function, [place, *flags])
+        return target.get_dummy_value()
+
+    return types.void(array, types.int64), generate
+
+
+@intrinsic
+def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
+    """An int64 as a pointer."""
+
+    def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], BYTE.as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
+def hand_on4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
+    """Copy four words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
+    bit of the n-th word is."""
+    shape = ir.VectorType(WORD, 4)
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = Code(target, builder, signature, arguments)
+        words = code.load(code.place(0, arguments[1], shape))
+        code.store(words, code.place(2, arguments[3], shape))
+        last = builder.trunc(words, ir.VectorType(ir.IntType(1), 4))
+        return builder.zext(builder.bitcast(last, ir.IntType(4)), WORD)
+
+    return types.int64(source, types.int64, order, types.int64), generate

@@ -1,0 +1,1 @@
+"""What a model knows of one launch: warp paths, traffic, calibration."""

@@ -1,0 +1,220 @@
+"""Evidence of one launch, from its kernel and inputs: a sketch of a few blocks, where that can be.
+
+Which blocks: those that one SM holds at a time in the middle of the launch, whose accesses go
+through the SM's caches together, and a stratified sample of all, which tells what the launch's
+average block does and how the edges of the grid differ
+(:mod:`placewise.execute.stratified_blocks`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import CaseError, UnsupportedError
+from placewise.execute.result import Execution
+from placewise.execute.runtime.gc_pause import collection_held
+from placewise.execute.slice_interpreter import WORK, PathTooLongError, Sketch, sketch
+from placewise.execute.slice_interpreter.trace_chunk import chunk_of
+from placewise.execute.stratified_blocks import SampledBlocks, sample_blocks
+from placewise.kernel.binary.cubin import CubinKernel, read_cubin
+from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Inputs, Launch
+from placewise.machine.machine import Machine
+from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.memory.simulate.caches.instructions import code_traffic
+from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
+from placewise.memory.simulate.metrics.traffic import Traffic
+from placewise.memory.simulate.requests.bursts import first_of_bursts
+from placewise.memory.simulate.requests.filtered_reads import filtered_axes
+from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.system import LaunchFacts, MemorySystem
+from placewise.model.base import Evidence
+from placewise.model.evidence.footprint import sharing, within_arrays
+from placewise.model.evidence.spills import SEED, with_spills_of_all
+from placewise.model.evidence.warp_paths import outline_of
+from placewise.model.timeline.schedule import instructions as instructions_of
+
+RECORDS = 2_000_000
+"""Warp accesses traced of a kernel that cannot be sketched, about: a few waves of most launches."""
+WARPS = 64
+"""Of each of the two samples, about."""
+LEAST_BLOCKS = 2
+LONG_WORK = 4 * WORK
+"""Of a sketch where guards are left out: a whole run of such a launch takes minutes."""
+_RARE = 0.05
+"""Kinds of blocks that are fewer than this share of the launch stay out of the timeline."""
+
+
+def evidence_of(
+    kernel: Kernel, launch: Launch, inputs: Inputs, machine: Machine, *, whole: bool = False
+) -> Evidence:
+    """What ``kernel`` does in ``launch`` on ``machine``.
+
+    From a sketch of its machine code where that is possible, else, or with ``whole``, from a run of
+    the whole launch.
+    Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
+    what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
+    """
+    if whole or kernel.cubin is None:
+        return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
+    facts = read_cubin(kernel.cubin, kernel.entry)
+    if facts.target < OLDEST_DISASSEMBLED:
+        return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
+    try:
+        with collection_held():
+            return _sketched(replace(kernel, machine_code=True), facts, launch, inputs, machine)
+    except UnsupportedError as error:
+        run = simulate_launch(kernel, launch, inputs, machine, records=RECORDS)
+        note = f"the whole launch was run: {error.message}"
+        return Evidence(run=replace(run, notes=(*run.notes, note)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Blocks to look at, and what they stand for."""
+
+    numbers: NDArray[np.int64]
+    resident: NDArray[np.bool_]
+    """Those that one SM holds together."""
+    sample: SampledBlocks
+    rows: NDArray[np.int64]
+    """Rows of ``numbers`` of the sample's blocks."""
+
+    @property
+    def usual(self) -> NDArray[np.int64]:
+        """Rows of resident blocks, and of the sample's but for rare kinds."""
+        sizes = self.sample.stratum_sizes
+        common = sizes >= _RARE * sizes.sum()
+        kept = self.resident.copy()
+        kept[self.rows[common[self.sample.stratum]]] = True
+        return np.flatnonzero(kept)
+
+
+def _choose(launch: Launch, machine: Machine, resident: Occupancy) -> _Blocks:
+    count = max(LEAST_BLOCKS, min(8, WARPS // launch.warps_per_block))
+    sample = sample_blocks(launch, count)
+    sms = machine.processor.sms
+    wave = sms * resident.blocks
+    middle = -(-launch.blocks // wave) // 2
+    held = max(1, min(resident.blocks, WARPS // launch.warps_per_block))
+    # As the memory system seats them: all on one SM, whose L1 they share.
+    on_first = seats(middle, sms, resident.blocks, SEED) < resident.blocks
+    together = middle * wave + np.flatnonzero(on_first)[:held]
+    together = together[together < launch.blocks]
+    if not len(together):
+        together = np.arange(0, launch.blocks, sms)[:held]
+    numbers = np.union1d(sample.chosen, together)
+    return _Blocks(
+        numbers, np.isin(numbers, together), sample, np.searchsorted(numbers, sample.chosen)
+    )
+
+
+def _sketched(
+    kernel: Kernel, facts: CubinKernel, launch: Launch, inputs: Inputs, machine: Machine
+) -> Evidence:
+    shared = facts.static_shared_bytes + launch.shared_bytes
+    resident = occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
+    if not resident.blocks:
+        raise CaseError(
+            f"not even one block fits an SM of {machine.name}: {', '.join(resident.binding)}",
+            where="block",
+        )
+    blocks = _choose(launch, machine, resident)
+    seen = _seen(kernel, launch, inputs, blocks)
+    execution = _execution(seen, blocks)
+    sizes = inputs.array_bytes
+    launch_facts = LaunchFacts(
+        launch,
+        resident,
+        shared,
+        facts.frame_bytes + (facts.stack_bytes or 0),
+        sizes,
+        bursts=first_of_bursts(instructions_of(kernel)),
+        filtered=filtered_axes(inputs),
+    )
+    traffic = _traffic(seen, launch_facts, machine, execution)
+    fetched = code_traffic(
+        execution,
+        launch,
+        resident,
+        machine,
+        traffic.sector_bytes,
+        shared_wavefronts=traffic.shared_wavefronts,
+    )
+    alone = traffic
+    traffic = replace(within_arrays(alone, sizes), instructions=fetched)
+    if launch_facts.local_bytes:
+        traffic = with_spills_of_all(
+            traffic,
+            chunk_of(seen),
+            (seen.sites, seen.device.arrays),
+            launch_facts,
+            machine,
+            sharing=sharing(alone, traffic),
+        )
+    instructions = _warp_instructions(seen)
+    usual = blocks.usual
+    mean = float(blocks.sample.estimate(instructions[blocks.rows]).total[0]) / launch.blocks
+    scale = mean / float(instructions[usual].mean())
+    notes: tuple[str, ...] = ()
+    if not blocks.sample.complete:
+        notes = (f"from {len(blocks.numbers)} of {launch.blocks} blocks",)
+    run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
+    return Evidence(run=run, outline=outline_of(seen, usual, scale))
+
+
+def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> Sketch:
+    """The sketch; of long paths one that leaves the guards of arithmetic out, which is most of the
+    work of kernels whose arithmetic branches (a square root of small numbers)."""
+    try:
+        return sketch(kernel, launch, inputs, blocks.numbers, trace=blocks.resident)
+    except PathTooLongError:
+        return sketch(
+            kernel, launch, inputs, blocks.numbers, trace=blocks.resident, guards=False,
+            work=LONG_WORK,
+        )  # fmt: skip
+
+
+def _traffic(seen: Sketch, facts: LaunchFacts, machine: Machine, execution: Execution) -> Traffic:
+    """The resident blocks through the memory system, scaled to the launch."""
+    system = MemorySystem(facts, machine, seed=SEED)
+    system.begin(seen.sites, seen.device.arrays)
+    system.chunk(chunk_of(seen))
+    return system.traffic(execution.site_executions)
+
+
+def _warp_instructions(seen: Sketch) -> NDArray[np.float64]:
+    """(blocks,) warp instructions of each sketched block."""
+    of_block = np.array([b.instructions for b in seen.program.blocks], np.float64)
+    counted: NDArray[np.float64] = seen.executions[:, :, 0] @ of_block
+    return counted
+
+
+def _execution(seen: Sketch, blocks: _Blocks) -> Execution:
+    """Counts of the whole launch, scaled from the sample's."""
+
+    def scaled(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        own = counts[blocks.rows]
+        total = blocks.sample.estimate(own.reshape(len(own), -1)).total
+        return np.rint(total).astype(np.int64).reshape(own.shape[1:])
+
+    executions = scaled(seen.executions)
+    instructions = np.array([b.instructions for b in seen.program.blocks], np.int64)
+    return Execution(
+        outputs=(),
+        read=frozenset(),
+        written=frozenset(),
+        warp_instructions=int(executions[:, 0] @ instructions),
+        thread_instructions=int(executions[:, 1] @ instructions),
+        sites=seen.sites,
+        site_executions=scaled(seen.site_executions),
+        seconds=0.0,
+        block_executions=executions,
+        block_places=tuple(tuple(b.places) for b in seen.program.blocks),
+        guard_executions=scaled(seen.guards) if seen.guards.size else np.zeros(0, np.int64),
+        guard_places=tuple(map(tuple, seen.program.guards)) if seen.guards.size else (),
+    )

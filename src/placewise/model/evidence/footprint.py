@@ -1,0 +1,80 @@
+"""Traffic of one SM's blocks as the whole launch's: what the SMs find in L2 for each other.
+
+A few blocks of one SM meet an L2 that no other SM has filled, so what they fetch from DRAM counts
+as often as SMs want the same. Of an array that the launch reads, DRAM delivers each sector once,
+where all that comes in between fits L2 before it is wanted again: assumed here, since the blocks at
+work at one time are neighbours. So an array's sectors are the most that it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic, Traffic
+
+
+def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic:
+    """``traffic`` with no array fetched more than once, nor more of it written back than it has."""
+    most = _sectors(traffic, sizes)
+    fetched = _fetched(traffic)
+    share = {
+        name: min(1.0, most[name] / amount) if name in most and amount else 1.0
+        for name, amount in fetched.items()
+    }
+    dirtied = stored_in_arrays(traffic, sizes) + sum(
+        t.sectors for t in traffic.sites if t.site.kind != "load" and t.array not in most
+    )
+    sites = tuple(_less(t, share.get(t.array or "", 1.0)) for t in traffic.sites)
+    return replace(
+        traffic,
+        sites=sites,
+        dirtied=Estimate(min(traffic.dirtied.value, dirtied), 0.0),
+        written_back=Estimate(min(traffic.written_back.value, dirtied), 0.0),
+    )
+
+
+def stored_in_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> float:
+    """Sectors of arrays that are stored to, each once."""
+    most = _sectors(traffic, sizes)
+    stored: dict[str, float] = {}
+    for t in traffic.sites:
+        if t.site.kind != "load" and t.array in most:
+            stored[t.array] = stored.get(t.array, 0.0) + t.sectors
+    return sum(min(amount, most[name]) for name, amount in stored.items())
+
+
+def sharing(alone: Traffic, bounded: Traffic) -> float:
+    """How many SMs fetch the same sector of an array, on the average: what they fetch with an L2 to
+    themselves, over what is fetched where :func:`within_arrays` has bounded it."""
+    before, after = (
+        sum(amount for name, amount in _fetched(t).items() if name) for t in (alone, bounded)
+    )
+    return before / after if after else 1.0
+
+
+def _sectors(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Of each array."""
+    return {name: -(-size // traffic.sector_bytes) for name, size in sizes}
+
+
+def _fetched(traffic: Traffic) -> dict[str, float]:
+    """Sectors from DRAM by array; "" stands for local memory."""
+    fetched: dict[str, float] = {}
+    for t in traffic.sites:
+        name = t.array or ""
+        fetched[name] = fetched.get(name, 0.0) + t.dram_sectors.value
+    return fetched
+
+
+def _less(t: SiteTraffic, share: float) -> SiteTraffic:
+    """Only a share of the sectors from DRAM, the others found in L2."""
+    if share == 1.0:
+        return t
+    fetched = t.dram_sectors.value * share
+    hits = t.l2_hits.value + t.dram_sectors.value - fetched
+    return replace(
+        t,
+        dram_sectors=Estimate(fetched, t.dram_sectors.error * share),
+        l2_hits=Estimate(hits, t.l2_hits.error),
+    )

@@ -1,0 +1,256 @@
+"""What the warps of some blocks do, instruction by instruction, and what their accesses ask of L1.
+
+It comes from a sketch of the blocks (:mod:`placewise.execute.slice_interpreter`) and belongs to no
+machine but for the target that the code was compiled for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.execute.ir.nodes import Barrier
+from placewise.execute.slice_interpreter import Accesses, Sketch
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.model.evidence.shorten import shortened
+
+LINE_BYTES = 128
+"""Of an L1 line: what one tag stands for, on every architecture with a schedule in its code."""
+BANKS, BANK_BYTES = 32, 4
+"""L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
+Guide, "Shared Memory", and see :func:`data_passes`)."""
+_MOST_COUNTED = 256
+"""Executions of one instruction whose passes are counted; more are taken to be like these."""
+_THROUGH_L1 = ("global", "local", "generic", "texture")
+
+
+class Passes(NamedTuple):
+    """What one access of an instruction asks of L1, on the average."""
+
+    data: float
+    """Cycles of the data array."""
+    lines: float
+    """Lines whose tags are looked up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Paths of the warps of some blocks."""
+
+    instructions: NDArray[np.int64]
+    """Offsets of the machine code's instructions, all paths one after another."""
+    start: NDArray[np.int64]
+    """(paths,) where each begins."""
+    length: NDArray[np.int64]
+    """(paths,) instructions of each."""
+    warps: NDArray[np.int64]
+    """(blocks, warps of a block) path of each warp."""
+    barriers: frozenset[int]
+    """Offsets of instructions at which the block's warps wait for each other."""
+    passes: Mapping[int, Passes]
+    """By offset, of the instructions that go through L1."""
+    scale: float
+    """Instructions of the launch's average block over those of these blocks' average, as they are
+    here: long paths are shortened."""
+    hottest: Mapping[int, float] = field(default_factory=dict)
+    """By offset, of global atomics: share of their lanes that meet at one address."""
+
+
+def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline:
+    """Outline of some of the sketched blocks (``rows``: their rows in the sketch)."""
+    program = sketch.program
+    places = [np.array(block.places, np.int64) for block in program.blocks]
+    sizes = np.array([len(own) for own in places], np.int64)
+    paths: dict[bytes, int] = {}
+    found: list[NDArray[np.int64]] = []
+    whole: list[int] = []
+    warps = np.zeros((len(rows), int(np.count_nonzero(sketch.block_of_warp == 0))), np.int64)
+    for n, row in enumerate(rows.tolist()):
+        for w, warp in enumerate(np.flatnonzero(sketch.block_of_warp == row).tolist()):
+            path = sketch.path(warp)
+            key = path.tobytes()
+            if key not in paths:
+                paths[key] = len(found)
+                whole.append(int(sizes[path].sum()))
+                short = shortened(path, sizes)
+                found.append(np.concatenate([places[b] for b in short]) if len(path) else path)
+            warps[n, w] = paths[key]
+    length = np.array([len(p) for p in found], np.int64)
+    scale *= float(np.array(whole)[warps].sum() / max(1, length[warps].sum()))
+    return Outline(
+        np.concatenate(found),
+        np.cumsum(length) - length,
+        length,
+        warps,
+        frozenset(b.places[-1] for b in program.blocks if _waits(b.terminator) and b.places),
+        _passes(sketch),
+        scale,
+        _hottest(sketch),
+    )
+
+
+def outline_from_counts(run: SimulatedLaunch) -> Outline:
+    """A single path of the average warp, where no more is known than how often each basic block was
+    executed: blocks in the order of the program, neighbours that are executed equally often as one
+    loop."""
+    warps = run.launch.blocks * run.launch.warps_per_block
+    pieces: list[tuple[NDArray[np.int64], int]] = []
+    execution = run.execution
+    for places, (count, _) in zip(
+        execution.block_places, execution.block_executions.tolist(), strict=True
+    ):
+        times = round(count / warps)
+        if not times or not places:
+            continue
+        own = np.array(places, np.int64)
+        if pieces and pieces[-1][1] == times:
+            pieces[-1] = (np.concatenate([pieces[-1][0], own]), times)
+        else:
+            pieces.append((own, times))
+    path = np.concatenate([np.tile(own, times) for own, times in pieces] or [np.zeros(0, np.int64)])
+    scale = execution.warp_instructions / warps / max(1, len(path))
+    barriers = {i.offset for i in machine_code(run.kernel).instructions if i.parts[0] == "BAR"}
+    zero = np.zeros(1, np.int64)
+    return Outline(
+        path,
+        zero,
+        np.array([len(path)]),
+        np.zeros((1, run.launch.warps_per_block), np.int64),
+        frozenset(barriers),
+        {},
+        scale,
+    )
+
+
+def _waits(terminator: object) -> bool:
+    return isinstance(terminator, Barrier) and not terminator.arrive_only
+
+
+def _hottest(sketch: Sketch) -> dict[int, float]:
+    """Share of each global atomic's lanes at the address that most of them go to, less two standard
+    deviations of what chance would bring there."""
+    found: dict[int, list[NDArray[np.int64]]] = {}
+    for access in sketch.accesses:
+        site = sketch.sites[access.site]
+        if site.kind == "atomic" and site.space in _THROUGH_L1:
+            window = np.broadcast_to(access.window[:, None], access.mask.shape)
+            where = np.stack([window[access.mask], access.offset[access.mask]])
+            found.setdefault(site.ptx_line, []).append(where)
+    shares = {}
+    for place, pieces in found.items():
+        where = np.concatenate(pieces, axis=1)
+        count = np.unique(where, axis=1, return_counts=True)[1]
+        if len(count):
+            most = float(count.max())
+            shares[place] = max(1.0, most - 2.0 * most**0.5 * (len(count) > 1)) / where.shape[1]
+    return shares
+
+
+def _passes(sketch: Sketch) -> dict[int, Passes]:
+    """Passes of each instruction's accesses, by its offset."""
+    counted: dict[int, list[NDArray[np.float64]]] = {}
+    seen: dict[int, int] = {}
+    kept: dict[int, list[Accesses]] = {}
+    for access in sketch.accesses:
+        site = sketch.sites[access.site]
+        place = site.ptx_line
+        if site.space not in _THROUGH_L1 or seen.get(place, 0) >= _MOST_COUNTED:
+            continue
+        seen[place] = seen.get(place, 0) + len(access.mask)
+        if site.space == "local":
+            # The threads of a warp have their words side by side.
+            words = max(1.0, site.lane_bytes / BANK_BYTES)
+            counted.setdefault(place, []).append(np.full((len(access.mask), 2), words))
+        else:
+            kept.setdefault(site.lane_bytes, []).append(access)
+    for lane_bytes, accesses in kept.items():
+        each = _passes_of(
+            np.concatenate([a.offset for a in accesses]),
+            np.concatenate([a.mask for a in accesses]),
+            lane_bytes,
+        )
+        ends = np.cumsum([len(a.mask) for a in accesses])[:-1]
+        for access, own in zip(accesses, np.split(each, ends), strict=True):
+            site = sketch.sites[access.site]
+            if site.kind == "store":
+                own[:, 0] = 0.0
+            counted.setdefault(site.ptx_line, []).append(own)
+    found = {}
+    for place, pieces in counted.items():
+        found[place] = Passes(*np.concatenate(pieces).mean(axis=0).tolist())
+    return found
+
+
+def _passes_of(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n, 2) passes and lines of each access. Those of full warps in equal steps depend on the step
+    and on where in a line they begin, and so are worked out once for each of these."""
+    step = offsets[:, 1] - offsets[:, 0]
+    even = (np.diff(offsets, axis=1) == step[:, None]).all(axis=1) & mask.all(axis=1)
+    key = step[even] * LINE_BYTES + offsets[even, 0] % LINE_BYTES
+    _, first, like = np.unique(key, return_index=True, return_inverse=True)
+    some = np.concatenate([np.flatnonzero(even)[first], np.flatnonzero(~even)])
+    data = data_passes(offsets[some], mask[some], lane_bytes)
+    found = np.stack([data, lines(offsets[some], mask[some], lane_bytes)], axis=1)
+    each = np.empty((len(offsets), 2))
+    each[even] = found[: len(first)][like]
+    each[~even] = found[len(first) :]
+    return each
+
+
+def lines(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n,) lines that the active lanes of each access touch; both arguments are (n, 32)."""
+    ends = np.stack([offsets, offsets + lane_bytes - 1], axis=2).reshape(len(offsets), -1)
+    return _different(ends // LINE_BYTES, np.repeat(mask, 2, axis=1))
+
+
+def _different(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n,) how many different values each row has where its mask holds."""
+    far = np.iinfo(np.int64).max
+    ordered = np.sort(np.where(mask, values, far), axis=1)
+    new = np.diff(ordered, axis=1, prepend=-1) != 0
+    count: NDArray[np.float64] = (new & (ordered != far)).sum(axis=1).astype(np.float64)
+    return count
+
+
+def data_passes(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n,) cycles of L1's data array for each load: lanes that fill 128 bytes go together, and
+    different words of one bank one after another, as in shared memory.
+
+    ``offsets`` and ``mask`` (n, 32) are the lanes' bytes and which are active. Measured cycles of
+    strided loads (gpu-benches, gpu-strides on A100, A40 and H200) are the larger of this and of the
+    tags'.
+    """
+    words = max(1, lane_bytes // BANK_BYTES)
+    per_group = max(1, BANKS // words)
+    total = np.zeros(len(offsets))
+    for first in range(0, 32, per_group):
+        own = offsets[:, first : first + per_group] // BANK_BYTES
+        active = np.repeat(mask[:, first : first + per_group], words, axis=1)
+        word = (own[:, :, None] + np.arange(words)).reshape(len(offsets), -1)
+        total += _conflicts(word, active)
+    return total
+
+
+def _conflicts(word: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n,) most different words in one bank; equal words of a row count once."""
+    if not len(word):
+        return np.zeros(0)
+    far = np.iinfo(np.int64).max
+    ordered = np.sort(np.where(active, word, far), axis=1)
+    new = (np.diff(ordered, axis=1, prepend=-1) != 0) & (ordered != far)
+    row = np.repeat(np.arange(len(word)), word.shape[1]).reshape(word.shape)
+    at = (row * BANKS + ordered % BANKS)[new]
+    per_bank = np.bincount(at, minlength=len(word) * BANKS).reshape(len(word), BANKS)
+    most: NDArray[np.float64] = per_bank.max(axis=1).astype(np.float64)
+    return most

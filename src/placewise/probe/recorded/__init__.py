@@ -1,0 +1,1 @@
+"""Others' published measurements as curves and levels."""

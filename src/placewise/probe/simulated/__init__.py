@@ -1,0 +1,1 @@
+"""Targets that are not there: simulated devices for the probe."""

@@ -1,0 +1,195 @@
+"""Measured times of a kernel's configurations, from the files that autotuners write.
+
+Read are Kernel Tuner's cache files, results in the T4 format of the autotuning community (Kernel
+Tuner and KTT write it), and CSV with a row per configuration; each may be gzipped.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placewise.errors import CaseError
+from placewise.kernel.cases.case_model import Parameter
+from placewise.recorded.recorded_counters import decoded, read_recorded
+
+UNITS_NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
+"""Nanoseconds in each unit of time; ``us`` also where a file writes µs."""
+TIME_COLUMNS = ("median_ms", "time_ms", "time", "min_ms", "mean_ms", "duration_us", "time_us",
+                "time_ns", "Duration")  # fmt: skip
+"""Columns that are taken for the time, the first that a table has; without a unit in the name they
+are in milliseconds, as Kernel Tuner's are."""
+_DEFAULT_UNIT = "ms"
+
+
+@dataclass(frozen=True)
+class MeasuredTime:
+    """One configuration that ran correctly."""
+
+    configuration: tuple[tuple[str, Parameter], ...]
+    """(parameter, value), in the file's order."""
+    nanoseconds: float
+
+
+@dataclass(frozen=True)
+class TimeTable:
+    """Times of one kernel on one device."""
+
+    path: Path
+    device: str | None
+    """Name in the file, where it has one."""
+    rows: tuple[MeasuredTime, ...]
+    failed: int
+    """Configurations without a time: they did not compile, run or compute what they should."""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters."""
+        return tuple(name for name, _ in self.rows[0].configuration)
+
+
+def read_times(
+    path: Path, parameters: Iterable[str], *, time_column: str | None = None
+) -> TimeTable:
+    """Times in ``path`` over the configurations of ``parameters``.
+
+    ``time_column`` names a CSV's column or a result's measurement; by default the first of
+    :data:`TIME_COLUMNS`. Of several rows of one configuration the fastest counts. Raises CaseError
+    for a file that cannot be read, is of no known form, lacks a parameter or holds no time.
+    """
+    wanted = tuple(parameters)
+    text = decoded(read_recorded(path, "times"), path, "times")
+    if text.lstrip()[:1] in ("{", "["):
+        device, found = _from_json(text, path, time_column)
+    else:
+        device, found = None, _from_csv(text, path, time_column)
+    best: dict[tuple[tuple[str, Parameter], ...], float] = {}
+    failed = 0
+    for at, (values, nanoseconds) in enumerate(found):
+        missing = [name for name in wanted if name not in values]
+        if missing:
+            raise CaseError(
+                f"configuration {at} has no parameter '{missing[0]}'",
+                where=str(path),
+                hint=f"it has {', '.join(values)}",
+            )
+        if nanoseconds is None:
+            failed += 1
+            continue
+        key = tuple((name, values[name]) for name in wanted)
+        best[key] = min(nanoseconds, best.get(key, math.inf))
+    if not best:
+        raise CaseError("no configuration has a time", where=str(path))
+    rows = tuple(MeasuredTime(key, ns) for key, ns in best.items())
+    return TimeTable(path, device, rows, failed)
+
+
+Found = list[tuple[dict[str, Parameter], float | None]]
+
+
+def _from_csv(text: str, path: Path, column: str | None) -> Found:
+    reader = csv.DictReader(io.StringIO(text))
+    names = list(reader.fieldnames or ())
+    chosen = column or next((c for c in TIME_COLUMNS if c in names), None)
+    if chosen is None or chosen not in names:
+        what = f"no column '{column}'" if column else "no column of times"
+        raise CaseError(what, where=str(path), hint=f"it has {', '.join(names) or 'no columns'}")
+    scale = _scale(chosen)
+    found: Found = []
+    for number, row in enumerate(reader, start=2):
+        if None in row or None in row.values():
+            raise CaseError(
+                "a row is longer or shorter than the header", where=f"{path}: line {number}"
+            )
+        found.append(
+            (
+                {k: _parameter(v) for k, v in row.items() if k != chosen},
+                _time(_parameter(row[chosen]), scale),
+            )
+        )
+    return found
+
+
+def _from_json(text: str, path: Path, column: str | None) -> tuple[str | None, Found]:
+    try:
+        data = json.loads(text)
+        if isinstance(data, dict) and isinstance(data.get("cache"), dict):
+            return _from_cache(data, column)
+        if isinstance(data, dict) and isinstance(data.get("results"), list):
+            return _device(data), [_result(r, column) for r in data["results"]]
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise CaseError(f"not valid JSON: {error}", where=str(path)) from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise CaseError(f"not a table of times: {error!r}", where=str(path)) from error
+    raise CaseError(
+        "neither a cache of Kernel Tuner nor results in the T4 format",
+        where=str(path),
+        hint="a cache has the key 'cache', T4 results have 'results'",
+    )
+
+
+def _from_cache(data: Mapping[str, Any], column: str | None) -> tuple[str | None, Found]:
+    names = list(data["tune_params_keys"])
+    chosen = column or "time"
+    found: Found = []
+    for entry in data["cache"].values():
+        values = {name: entry[name] for name in names}
+        found.append((values, _time(entry.get(chosen), _scale(chosen))))
+    return data.get("device_name"), found
+
+
+def _result(
+    result: Mapping[str, Any], column: str | None
+) -> tuple[dict[str, Parameter], float | None]:
+    values = dict(result["configuration"])
+    if result.get("invalidity", "correct") != "correct":
+        return values, None
+    objectives = result.get("objectives") or ["time"]
+    wanted = column or objectives[0]
+    for measurement in result["measurements"]:
+        if measurement["name"] == wanted:
+            unit = str(measurement.get("unit") or _DEFAULT_UNIT).replace("µ", "u")
+            if unit not in UNITS_NS:
+                raise ValueError(f"'{wanted}' is in '{unit}', which is no unit of time")
+            return values, _time(measurement["value"], UNITS_NS[unit])
+    return values, None
+
+
+def _device(data: Mapping[str, Any]) -> str | None:
+    """The GPU's name, as those who write the T4 format put it into its free metadata."""
+    for holder in (data, data.get("metadata")):
+        if isinstance(holder, dict):
+            for key in ("device_name", "device", "gpu"):
+                if isinstance(holder.get(key), str):
+                    return str(holder[key])
+    return None
+
+
+def _scale(column: str) -> float:
+    """Nanoseconds in a column's unit."""
+    return UNITS_NS.get(column.rpartition("_")[2], UNITS_NS[_DEFAULT_UNIT])
+
+
+def _time(value: object, scale: float) -> float | None:
+    """Nanoseconds; None for what is no time, such as the word that a cache has for a failure."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # Kernel Tuner writes 1e20 where a configuration failed.
+    return value * scale if 0 < value < 1e19 else None
+
+
+def _parameter(text: str) -> Parameter:
+    for kind in (int, float):
+        try:
+            value = kind(text)
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            return value
+    return text

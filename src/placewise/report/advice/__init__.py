@@ -1,0 +1,1 @@
+"""Advice as text, JSON and files."""

@@ -1,0 +1,77 @@
+"""Files of an advice: all of them are written, or none."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from placewise.advisor.advice import Advice
+from placewise.errors import PlacewiseError
+from placewise.report.advice.document import document
+from placewise.report.advice.text import render
+
+REPORT_WIDTH = 110
+
+
+def check_folder(folder: Path) -> None:
+    """Raises PlacewiseError where files could not be written into ``folder``; makes nothing."""
+    there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
+    if not there.is_dir():
+        raise PlacewiseError("is not a folder", where=str(there))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PlacewiseError("cannot be written to", where=str(there))
+
+
+def check_file(file: Path) -> None:
+    """Raises PlacewiseError where ``file`` could not be written; makes nothing."""
+    if file.is_dir():
+        raise PlacewiseError("is a folder", where=str(file))
+    check_folder(file.absolute().parent)
+
+
+def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
+    """Write the advice and the verified source into ``folder`` (made if missing).
+
+    ``advice.json`` and ``advice.txt`` always; where there is a recommendation, its verified kernel
+    under the source's name and the host code it needs as ``NAME.host.txt``. Raises PlacewiseError
+    if the folder cannot be written.
+    """
+    contents = {
+        "advice.json": json.dumps(document(advice), indent=2) + "\n",
+        "advice.txt": as_text(advice),
+    }
+    option = advice.recommended
+    if option is not None and option.rewritten is not None:
+        name = Path(option.rewritten.case.filename)
+        contents[name.name] = option.rewritten.case.source
+        contents[f"{name.stem}.host.txt"] = option.rewritten.host
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".placewise-") as staging:
+            for file, text in contents.items():
+                (Path(staging) / file).write_text(text, encoding="utf-8")
+            for file in contents:
+                (Path(staging) / file).replace(folder / file)
+    except OSError as error:
+        raise PlacewiseError(
+            f"cannot write: {error.strerror or error}", where=str(folder)
+        ) from error
+    return tuple(folder / file for file in contents)
+
+
+def as_text(advice: Advice) -> str:
+    """The text report without colours."""
+    text = io.StringIO()
+    Console(width=REPORT_WIDTH, file=text, color_system=None).print(render(advice))
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def report_console() -> Console:
+    """Console for the report: the terminal's width, or a fixed one where there is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=REPORT_WIDTH)

@@ -1,0 +1,256 @@
+"""Advice as a person reads it: a ranked table, the reasons, the costs, and a plain verdict."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from placewise.advisor.advice import Advice, Option
+from placewise.advisor.why import count, in_shares
+from placewise.choose import in_words
+from placewise.kernel.cases.case import Language
+from placewise.report.source_lines import short
+
+SHOWN = 6
+"""Rows of the ranking that are shown; JSON has all that were kept."""
+ILLEGAL_SHOWN = 12
+IDENTICAL = "identical"
+
+
+def render(advice: Advice) -> RenderableType:
+    """The whole report, for a rich console."""
+    parts: list[RenderableType] = [_heading(advice), Text()]
+    parts += [_arrays(advice), Text(), _ranking(advice), Text()]
+    parts += [Text.assemble(("Verdict  ", "bold"), advice.verdict), Text()]
+    if advice.patterns:
+        lines = [Text(pattern) for pattern in advice.patterns]
+        parts += [Text("Access patterns", style="bold"), _indented(*lines), Text()]
+    best = advice.recommended or (advice.options[0] if advice.options else None)
+    if best is not None and best.reasons:
+        title = "Why" if advice.recommended else "Why the first in the ranking"
+        parts += [Text(title, style="bold"), _why(advice, best), Text()]
+        limits = _limits(advice, best)
+        if limits is not None:
+            parts += [Text("What each part of the machine alone would take", style="bold")]
+            parts += [limits, Text()]
+        if best.costs:
+            lines = [Text(cost.text) for cost in best.costs]
+            parts += [Text("It costs", style="bold"), _indented(*lines), Text()]
+    if advice.illegal:
+        parts += [Text("Not possible", style="bold"), _illegal(advice), Text()]
+    if advice.notes:
+        parts += [Text("Notes", style="bold"), _indented(*map(Text, advice.notes)), Text()]
+    return Group(*parts)
+
+
+def _heading(advice: Advice) -> RenderableType:
+    case, run, machine = advice.case, advice.run, advice.machine
+    grid = "×".join(str(d) for d in case.launch.grid)
+    block = "×".join(str(d) for d in case.launch.block)
+    occupancy = run.occupancy
+    sampled = (
+        "all blocks traced"
+        if run.traced_blocks == run.blocks
+        else f"{run.traced_blocks} of {run.blocks} blocks traced, scaled"
+    )
+    registers = "" if run.registers is None else f"{run.registers} registers ({run.arch}), "
+    return Group(
+        Text.from_markup(
+            f"[bold]{escape(case.kernel)}[/bold] of {escape(case.filename)} on "
+            f"[bold]{escape(machine.name)}[/bold] ({escape(machine.title)})"
+        ),
+        Text(
+            f"grid {grid}, block {block}; {registers}{occupancy.blocks} blocks and "
+            f"{occupancy.warps} of {occupancy.max_warps} warps per SM",
+            style="dim",
+        ),
+        Text(
+            f"run on the CPU in {run.seconds:.2g} s: {count(run.thread_instructions)} thread "
+            f"instructions; {count(run.traced_accesses)} warp accesses ({sampled})",
+            style="dim",
+        ),
+    )
+
+
+def _arrays(advice: Advice) -> Table:
+    table = _table()
+    table.add_column("array", overflow="fold")
+    table.add_column("now in")
+    for column in ("size", "cost", "requests", "lanes", "trans./req."):
+        table.add_column(column, justify="right")
+    table.add_column("served by", overflow="fold")
+    table.add_column("heaviest at")
+    for facts in advice.arrays:
+        now = facts.service
+        table.add_row(
+            escape(facts.array),
+            now.space,
+            in_words(facts.bytes),
+            f"{facts.share:.0%}",
+            count(now.requests),
+            f"{now.lanes_per_request:.3g}",
+            f"{now.transactions_per_request:.3g}",
+            in_shares(now.served),
+            "" if facts.heaviest_line is None else f"line {facts.heaviest_line}",
+        )
+    return table
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold")
+
+
+def _ranking(advice: Advice) -> Table:
+    table = _table()
+    table.add_column("#", justify="right")
+    table.add_column("what moves", overflow="fold")
+    timed = any(option.rerun is not None for option in (advice.present, *advice.options))
+    if timed:
+        table.add_column("memory\n/present", justify="right")
+    table.add_column("time\n/present", justify="right")
+    table.add_column("range", justify="right")
+    if advice.present.predicted_ms is not None:
+        table.add_column("ms", justify="right")
+    table.add_column("limited by" if timed else "binding path")
+    table.add_column("verified", overflow="fold", min_width=len(IDENTICAL))
+    rows = [*advice.options[:SHOWN], advice.present]
+    for number, option in enumerate(rows, start=1):
+        is_present = option is advice.present
+        cells = [
+            "–" if is_present else str(number),
+            _moves(option, advice),
+        ]
+        if timed:
+            cells.append(f"{option.traffic.ratio:.2f}")
+        known = not timed or option.rerun is not None
+        cells.append(f"{option.ratio:.2f}" if known else "")
+        cells.append(f"{option.low:.2f}–{option.high:.2f}" if known and not is_present else "")
+        if advice.present.predicted_ms is not None:
+            ms = option.predicted_ms
+            cells.append(f"{ms:.4g}" if known and ms is not None else "")
+        cells += [_limit(option) if known else "", _proof(option, advice)]
+        recommended = option is advice.recommended
+        table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
+    hidden = len(advice.options) - SHOWN
+    if hidden > 0 or advice.placements > len(rows):
+        table.caption = f"{advice.placements} legal placements compared"
+        table.caption_justify = "left"
+    return table
+
+
+def _limit(option: Option) -> str:
+    """What the option's time is made of most."""
+    if option.timed is not None and option.timed.prediction is not None:
+        return option.timed.prediction.binding
+    return option.prediction.binding
+
+
+def _moves(option: Option, advice: Advice) -> str:
+    moved = option.placement.moved(advice.present.placement)
+    if not moved:
+        return "nothing (the present placement)"
+    return escape(", ".join(f"{array} → {target}" for array, _, target in moved))
+
+
+def _proof(option: Option, advice: Advice) -> str:
+    if option.verification is None:
+        return ""
+    if advice.case.language is not Language.CUDA:
+        return "not written out"  # The notes say why.
+    return IDENTICAL if option.verification.identical else option.verification.detail
+
+
+def _why(advice: Advice, option: Option) -> RenderableType:
+    table = _table()
+    for column in ("array", "move", "requests", "trans./req.", "served by", "cycles", "path"):
+        table.add_column(column, overflow="fold")
+    for r in option.reasons:
+        table.add_row(
+            escape(r.array),
+            _change(r.before.space, r.after.space),
+            count(r.after.requests),
+            _change(
+                f"{r.before.transactions_per_request:.3g}",
+                f"{r.after.transactions_per_request:.3g}",
+            ),
+            _change(in_shares(r.before.served), in_shares(r.after.served)),
+            _change(count(r.before.cycles), count(r.after.cycles)),
+            _change(r.before.path, r.after.path),
+        )
+    before = {p.path: p.cycles for p in advice.present.prediction.parts}
+    after = {p.path: p.cycles for p in option.prediction.parts}
+    paths = "; ".join(
+        f"{path} {count(before.get(path, 0.0))} → {count(after.get(path, 0.0))}"
+        for path in dict.fromkeys([*before, *after])
+    )
+    return _indented(
+        table,
+        Text(
+            f"Paths in cycles of the model's measure: {paths}. Binding: "
+            f"{_change(advice.present.prediction.binding, option.prediction.binding)}."
+        ),
+    )
+
+
+def _line(where: str, advice: Advice) -> str:
+    """``file:line`` as short as it can be said in the report of a case."""
+    file, _, line = where.rpartition(":")
+    return f"line {line}" if file == advice.case.filename else short(where)
+
+
+LIMITS_SHOWN = 8
+
+
+def _limits(advice: Advice, option: Option) -> RenderableType | None:
+    """Parts of the timed prediction of ``option`` beside those of the present form."""
+    if option.timed is None or option.timed.prediction is None:
+        return None
+    assert option.beside is not None
+    before = option.beside.prediction
+    after = option.timed.prediction
+    now = {part.path: part for part in before.parts} if before is not None else {}
+    then = {part.path: part for part in after.parts}
+    most = {
+        name: max(form[name].cycles for form in (now, then) if name in form)
+        for name in {**then, **now}
+    }
+    table = _table()
+    table.add_column("part")
+    table.add_column("cycles now → then", justify="right")
+    table.add_column("most of it now at", overflow="fold")
+    for name in sorted(most, key=lambda name: -most[name])[:LIMITS_SHOWN]:
+        # Lines of the rewritten form are others than those of the source that the reader has.
+        lines = now[name].lines[:2] if name in now else ()
+        cycles = [count(form[name].cycles if name in form else 0.0) for form in (now, then)]
+        table.add_row(
+            name, _change(*cycles), escape(", ".join(_line(where, advice) for where, _ in lines))
+        )
+    total = _change(count(before.total) if before is not None else "", count(after.total))
+    table.add_row("all together", total, "", style="bold")
+    return _indented(table)
+
+
+def _change(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+def _illegal(advice: Advice) -> RenderableType:
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for illegal in advice.illegal:
+        by_reason.setdefault((illegal.array, illegal.reason or ""), []).append(illegal.space)
+    lines = [
+        Text.assemble((f"{array} ", "bold"), f"in {', '.join(spaces)}: {reason}")
+        for (array, reason), spaces in by_reason.items()
+    ]
+    if len(lines) > ILLEGAL_SHOWN:
+        lines[ILLEGAL_SHOWN:] = [
+            Text(f"and {len(lines) - ILLEGAL_SHOWN} more (in the JSON report)")
+        ]
+    return _indented(*lines)
+
+
+def _indented(*lines: RenderableType) -> Padding:
+    return Padding(Group(*lines), (0, 0, 0, 2))

@@ -1,0 +1,1 @@
+"""What a probe found, as text, data and figures."""

@@ -1,0 +1,162 @@
+"""What each command finds, as rules and results of a SARIF log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from placewise.advisor.advice import Advice
+from placewise.advisor.lint import Remark, Rule, lint
+from placewise.advisor.predicted_counters import CounterReport
+from placewise.execute.check.finding import RULES as MISTAKES
+from placewise.execute.check.finding import Finding, Kind
+from placewise.kernel.cases.case import Case
+from placewise.report.sarif.log import SarifResult, SarifRule, sarif_log, write_sarif
+
+BETTER = "better-placement"
+
+_RULES = (
+    SarifRule(
+        Rule.uncoalesced,
+        "Lanes of a warp ask for elements that lie apart.",
+        "Let neighbouring threads take neighbouring elements: transpose the array or the loop, "
+        "make an array of structures a structure of arrays, or stage the array in shared memory.",
+    ),
+    SarifRule(
+        Rule.bank_conflict,
+        "Lanes of a warp ask the same bank of shared memory for different words.",
+        "Pad each row by one word, or permute the columns by the row, so that the lanes' words "
+        "lie in different banks.",
+    ),
+    SarifRule(
+        Rule.divergent_constant,
+        "Lanes of a warp ask constant memory for different addresses.",
+        "Constant memory serves one address at a time: keep there what all lanes read at once, and "
+        "look-up tables in global or shared memory.",
+    ),
+    SarifRule(
+        Rule.spill,
+        "Registers that have no room are kept in local memory.",
+        "Keep fewer values alive at once (smaller tiles, less unrolling), or allow more registers "
+        "for each thread: __launch_bounds__, maxrregcount.",
+    ),
+    SarifRule(
+        BETTER,
+        "An array gains by living in another memory.",
+        "placewise advise CASE --machine GPU --out DIR writes the rewritten kernel, whose outputs "
+        "were found bit-identical, and the host code that goes with it.",
+    ),
+)
+
+
+def write_lint_sarif(path: Path, report: CounterReport, advice: Advice | None = None) -> None:
+    """Write the log of :func:`lint_sarif`."""
+    write_sarif(path, lint_sarif(report, advice))
+
+
+def lint_sarif(report: CounterReport, advice: Advice | None = None) -> dict[str, Any]:
+    """Log of a lint of what was counted, and of the better placement that ``advice`` recommends."""
+    results = [_remark(report, remark) for remark in lint(report.run)]
+    if advice is not None:
+        results += _better(advice)
+    return sarif_log(report.case, _RULES, results)
+
+
+def check_sarif(case: Case, findings: Sequence[Finding]) -> dict[str, Any]:
+    """Log of what the checker found."""
+    rules = [
+        SarifRule(
+            kind,
+            MISTAKES[kind],
+            "placewise run CASE --check tells thread, element and place of the first occurrence.",
+            "error",
+        )
+        for kind in Kind
+    ]
+    return sarif_log(case, rules, [_mistake(case, found) for found in findings])
+
+
+def _remark(report: CounterReport, remark: Remark) -> SarifResult:
+    line = remark.line
+    properties: dict[str, Any] = {"machine": report.run.machine.name, "share": remark.share}
+    if remark.array is not None:
+        properties["array"] = remark.array
+    if math.isfinite(remark.times):
+        properties["timesWhatWouldDo"] = remark.times
+    return SarifResult(
+        remark.rule,
+        "warning" if remark.warning else "note",
+        remark.message,
+        line.file if line else report.case.filename,
+        line.line if line else None,
+        report.run.kernel.name,
+        properties=properties,
+    )
+
+
+def _better(advice: Advice) -> list[SarifResult]:
+    """A result for each array that the recommended placement moves; the first has the rewritten
+    source as its fix where the host need not change."""
+    option = advice.recommended
+    if option is None:
+        return []
+    lines = {facts.array: facts.heaviest_line for facts in advice.arrays}
+    moved = option.placement.moved(advice.present.placement)
+    new_source = _mended(advice)
+    results = []
+    for number, (array, _, to) in enumerate(moved):
+        results.append(
+            SarifResult(
+                BETTER,
+                "warning",
+                f"{array}: {to} memory or hint is predicted to take {option.ratio:.2f} of the "
+                f"present time ({option.low:.2f} to {option.high:.2f}) on {advice.machine.name}"
+                + (", with the moves of the other arrays" if len(moved) > 1 else ""),
+                advice.case.filename,
+                lines.get(array),
+                advice.case.kernel,
+                properties={
+                    "machine": advice.machine.name,
+                    "array": array,
+                    "space": to,
+                    "ratio": option.ratio,
+                    "outputs": "bit-identical",
+                },
+                new_source=None if number else new_source,
+            )
+        )
+    return results
+
+
+def _mended(advice: Advice) -> str | None:
+    """The rewritten source, where it is launched as the present one is; else None."""
+    rewritten = advice.recommended.rewritten if advice.recommended is not None else None
+    if rewritten is None or rewritten.renamed or rewritten.case.launch != advice.case.launch:
+        return None
+    return rewritten.case.source
+
+
+def _mistake(case: Case, found: Finding) -> SarifResult:
+    place, other = found.place, found.other_place
+    others: tuple[tuple[str, int, str], ...] = ()
+    if other is not None and other.line is not None:
+        others = ((_path(case, other.file), other.line, "the earlier access"),)
+    where = f" ({found.thread})" if found.thread is not None else ""
+    hint = f"; {found.hint}" if found.hint else ""
+    return SarifResult(
+        found.kind,
+        found.severity,
+        f"{found.message}{where}{hint}",
+        _path(case, place.file),
+        place.line,
+        found.kernel or case.kernel,
+        others,
+        {"count": found.count, "array": found.array or ""},
+    )
+
+
+def _path(case: Case, file: str) -> str:
+    """The case's own path for its source, which may be named more shortly."""
+    return case.filename if Path(file).name == Path(case.filename).name else file
