@@ -1,0 +1,1 @@
+"""How easily a newcomer finds their way in the source: sizes, complexity, docstrings."""
