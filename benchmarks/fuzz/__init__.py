@@ -1,0 +1,1 @@
+"""Hostile inputs for every command: wrong, huge, damaged and interrupted, each counted."""
