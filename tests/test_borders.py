@@ -9,7 +9,7 @@ import placewise
 
 ROOT = Path(placewise.__file__).parent
 LINE = [
-    "errors", "output_file", "progress", "space", "machine", "kernel", "cases", "recorded",
+    "errors", "interrupts", "output_file", "progress", "space", "machine", "kernel", "cases", "recorded",
     "execute", "memory", "probe", "model", "choose", "rewrite", "advisor", "validate", "reproduce",
     "report", "cli",
 ]  # fmt: skip

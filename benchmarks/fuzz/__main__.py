@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.fuzz.hostile_input import KINDS
-from benchmarks.fuzz.judge import BAD, GOOD, Verdict
+from benchmarks.fuzz.judge import BAD, EARLY, GOOD, Verdict
 from benchmarks.fuzz.play import Player, schedule
 from benchmarks.results import Figure, report
 
@@ -37,7 +37,7 @@ def main(
     keep: Annotated[Path | None, typer.Option(help="Folder for inputs that end badly.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Cache to use; a new one by default.")] = None,
 ) -> None:
-    """Try all, print a table, write results/fuzz.json (where the inputs are of all kinds)."""
+    """Try all and print a table; of all kinds and at least 2,000, write results/fuzz.json, too."""
     if fresh:
         seed = secrets.randbits(32)
     print(f"seed {seed}")
@@ -60,7 +60,7 @@ def main(
             if done % 100 == 0:
                 console.print(f"{done} of {len(inputs)}", highlight=False)
     _print_kinds(console, counts)
-    whole = not only and number is None
+    whole = not only and number is None and count >= COUNT
     if whole and not report("fuzz", _figures(counts, seed, slowest, largest)):
         sys.exit(1)
 
@@ -88,6 +88,8 @@ def _figures(
         Figure("clean errors", by_outcome["clean error"], "inputs", "reported", True),
         Figure("accepted", by_outcome["accepted"], "inputs", "reported", True),
     ]
+    early = f"interrupted {EARLY}, while Python starts"
+    figures.append(Figure(early, by_outcome[EARLY], "inputs", "reported", True))
     for outcome, name in BAD.items():
         found = by_outcome[outcome]
         figures.append(Figure(name, found, "inputs", "0", found == 0))

@@ -14,7 +14,9 @@ from benchmarks.fuzz.hostile_input import HostileInput
 PEAK_BYTES = 4 * 2**30
 ANSWER_S = 10.0
 """An interrupt that is answered later is a hang."""
-GOOD = ("clean error", "accepted")
+EARLY = "before its first line"
+"""An interrupt came before Placewise ran at all: Python shows a traceback of its own modules."""
+GOOD = ("clean error", "accepted", EARLY)
 BAD = {
     "traceback": "tracebacks",
     "internal error": "errors of Placewise itself (one line that asks for a report)",
@@ -47,8 +49,6 @@ class Verdict:
     outcome: str
     seconds: float
     peak_bytes: int
-    python_started: bool = True
-    """False where an interrupt came before the first line of Placewise ran."""
 
 
 def judge(made: HostileInput, end: dict[str, Any], folder: Path, number: int) -> Verdict:
@@ -59,7 +59,8 @@ def judge(made: HostileInput, end: dict[str, Any], folder: Path, number: int) ->
     outcome = _outcome(made, end, stdout, stderr, own)
     if outcome in GOOD and end["left"]:
         outcome = "helpers left"
-    failed = outcome == "clean error"
+    # Where standard output is lost, what was asked for as files is there.
+    failed = outcome == "clean error" and made.surroundings.stdout == "file"
     if failed and not made.surroundings.delete_folder and _left_files(made, folder / "work"):
         outcome = "partial files"
     return Verdict(outcome, end["seconds"], end["peak_bytes"])
@@ -69,12 +70,11 @@ def _outcome(made: HostileInput, end: dict[str, Any], stdout: str, stderr: str, 
     status, interrupted = end["status"], made.surroundings.interrupt_s is not None
     if end["hung"] or (interrupted and end["answered_s"] > ANSWER_S):
         return "hang"
-    if interrupted and status == -signal.SIGINT and not stderr.strip():
-        return "clean error"
     if _TRACEBACK.search(stderr):
-        # Python itself shows its own modules where it is interrupted before it runs any other.
         early = interrupted and not own and "KeyboardInterrupt" in stderr
-        return "clean error" if early else "traceback"
+        return EARLY if early else "traceback"
+    if interrupted and status == -signal.SIGINT:
+        return "clean error"
     if status < 0:
         return "crash"
     if INTERNAL in stderr:

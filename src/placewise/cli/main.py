@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,11 +12,11 @@ from rich.table import Table
 
 from placewise.cli import run as run_command
 from placewise.cli.counters import counters
+from placewise.cli.entry import main
 from placewise.cli.lint import lint
 from placewise.cli.machine import machine_app
 from placewise.cli.machine_code import machine_code
 from placewise.cli.options import (
-    INTERRUPTED,
     AsJson,
     CaseName,
     CompilerVersion,
@@ -35,14 +32,8 @@ from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import check_row, parse_time_ms
 from placewise.cli.reproduce import reproduce
 from placewise.cli.validate import validate
-from placewise.errors import PlacewiseError
 
-BAD_INPUT = 2
-"""Exit status where the input is at fault."""
-OUTPUT_LOST = 1
-"""Exit status where standard output takes nothing more."""
-_OUTPUT_ENDS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
-"""Why: no room, and, of which nothing need be said, a reader that has seen enough."""
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     add_completion=False,
@@ -271,37 +262,3 @@ def list_cases(as_json: AsJson = False, format_: OutputFormat = Format.text) -> 
     for name, case in cases.items():
         table.add_row(name, case.kernel, case.description)
     Console().print(table)
-
-
-def main() -> None:
-    """Entry point: one clear message and a status that is not 0 where something is wrong."""
-    try:
-        try:
-            app()
-        finally:
-            # Not left to the interpreter's end, where nothing could be said about it.
-            if sys.stdout is not None:
-                sys.stdout.flush()
-    except PlacewiseError as error:
-        Console(stderr=True).print(f"[bold red]error:[/bold red] {_escaped(error)}", soft_wrap=True)
-        sys.exit(BAD_INPUT)
-    except OSError as error:
-        if error.errno not in _OUTPUT_ENDS or error.filename is not None:
-            raise
-        # What Python still keeps of the output would fail again at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if error.errno != errno.EPIPE:
-            told = f"standard output cannot be written: {error.strerror}"
-            Console(stderr=True).print(f"[bold red]error:[/bold red] {told}", soft_wrap=True)
-        sys.exit(OUTPUT_LOST)
-    except SystemExit as end:
-        # Typer turns an interrupt into this status without a word.
-        if end.code == INTERRUPTED:
-            Console(stderr=True).print("interrupted")
-        raise
-
-
-def _escaped(error: PlacewiseError) -> str:
-    from rich.markup import escape
-
-    return escape(str(error))

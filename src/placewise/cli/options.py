@@ -65,5 +65,3 @@ SarifFile = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
-INTERRUPTED = 130
-"""Exit status after Ctrl-C."""

@@ -22,7 +22,6 @@ from placewise.execute.passes.uniform import WarpShape
 from placewise.execute.result import Execution
 from placewise.execute.runtime.counts import execution_of
 from placewise.execute.runtime.faults import execution_error
-from placewise.execute.runtime.interrupt import interrupts_told
 from placewise.execute.runtime.threads import start
 from placewise.execute.runtime.trace_buffers import HandOver, ToCompiled, ToPython, TraceBuffer
 from placewise.execute.runtime.worker import Worker, thread_coordinates
@@ -34,6 +33,7 @@ from placewise.execute.translate import (
     parsed,
     translate,
 )
+from placewise.interrupts import interrupts_told
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
 

@@ -1,0 +1,84 @@
+"""Ctrl-C: answered soon whatever runs, and told to who waits for a kernel.
+
+Python raises KeyboardInterrupt between two bytecodes of the main thread. It waits as long as a
+library call takes (a compiler may take minutes), and in a finalizer or a callback from compiled
+code the exception is printed and forgotten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+STATUS = 130
+"""Exit status after Ctrl-C, as shells have it."""
+_NOT_ANSWERED_S = 1.0
+"""After this time a library call is taken to be what keeps Python from answering."""
+_NOT_ENDED_S = 6.0
+"""After this time the program ends, whatever it still puts in order."""
+_answered = threading.Event()
+
+
+def raise_soon() -> None:
+    """From here on Ctrl-C raises KeyboardInterrupt; a thread ends the process where that does not
+    happen within a second, or where the process goes on for long.
+
+    Does nothing where Ctrl-C is ignored, or handled by somebody else.
+    """
+    if not _is_main() or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    # Written to by Python's own handler in C, which runs whatever the main thread does.
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(reader,), daemon=True).start()
+    signal.signal(signal.SIGINT, _raise)
+
+
+@contextlib.contextmanager
+def interrupts_told(tell: Callable[[BaseException], None]) -> Iterator[None]:
+    """Within, SIGINT calls ``tell`` with a KeyboardInterrupt, which is raised at the end unless
+    something else is. Nothing changes in other threads than the main one, and where somebody has a
+    handler of their own."""
+    before = signal.getsignal(signal.SIGINT)
+    if not _is_main() or before not in (signal.default_int_handler, _raise):
+        yield
+        return
+    told: list[BaseException] = []
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        _answered.set()
+        told.append(KeyboardInterrupt())
+        tell(told[-1])
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if told:
+        raise told[0]
+
+
+def _raise(_number: int, _frame: FrameType | None) -> None:
+    _answered.set()
+    raise KeyboardInterrupt
+
+
+def _watch(reader: int) -> None:
+    while os.read(reader, 1)[0] != signal.SIGINT:
+        pass
+    if _answered.wait(_NOT_ANSWERED_S):
+        time.sleep(_NOT_ENDED_S)
+    with contextlib.suppress(OSError):
+        os.write(2, b"interrupted\n")
+    os._exit(STATUS)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
