@@ -57,7 +57,7 @@ def run_command_line() -> int:
         _say("interrupted")
         return interrupts.STATUS
     except BaseException as error:
-        if _is_output_lost(error):
+        if isinstance(error, OSError) and _is_output_lost(error):
             _discard(sys.stdout)
             if not isinstance(error, BrokenPipeError):
                 _say(f"error: standard output cannot be written: {error.strerror}")
@@ -115,8 +115,8 @@ def _place(trace: TracebackType | None) -> str:
     return ""
 
 
-def _is_output_lost(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.errno in _OUTPUT_ENDS and error.filename is None
+def _is_output_lost(error: OSError) -> bool:
+    return error.errno in _OUTPUT_ENDS and error.filename is None
 
 
 def _folder_exists() -> bool:
