@@ -1,44 +1,66 @@
-# `make demo` and `make test` set everything up on a fresh machine with Python 3.11 or later.
+# Every target sets up what it needs, on a fresh x86-64 Linux machine with Python 3.11 or later.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= auto
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-all lint types setup toolchains clean
+.PHONY: demo test test-all lint types docs setup develop wheel locks clean
 
+# What the program needs to run.
 setup: $(VENV)/.installed
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Placewise needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(PIP) --require-hashes -r requirements.lock
+	$(PIP) --editable .
 	touch $@
 
-# The compilers of CUDA 12.9 and 11.8, beside the one that is always there, and 12.3, which compiled
-# what the recorded counters were measured on.
-toolchains: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-toolchains.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)/toolchains/12.3 nvidia-cuda-nvrtc-cu12==12.3.107
+# What tests, benchmarks, linter, type checker and docs need besides: among them the compilers of
+# CUDA 12.9 and 11.8, and 12.3, which compiled what the recorded counters were measured on.
+develop: $(VENV)/.developing
+
+$(VENV)/.developing: $(VENV)/.installed requirements-dev.lock requirements-nvrtc-12.3.lock
+	$(PIP) --require-hashes -r requirements-dev.lock
+	$(PIP) --require-hashes --upgrade --target $(VENV)/toolchains/12.3 -r requirements-nvrtc-12.3.lock
+	touch $@
 
 demo: setup
 	$(BIN)/placewise advise spmv --machine K20c --out out/demo
 
-test: setup
+test: develop
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow and not gpu"
 
-test-all: setup
+test-all: develop
 	$(BIN)/python -m pytest -n $(CORES) -m "not gpu"
 
-lint: setup
+# The tests under another Python, such as `make test-python-3.13`, in an environment of its own.
+test-python-%:
+	$(MAKE) test PYTHON=python$* VENV=.venv-$*
+
+lint: develop
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup
+types: develop
 	$(BIN)/mypy
 
-bench-%: setup
+docs: develop
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs out/docs
+
+bench-%: develop
 	$(BIN)/python -m benchmarks.$* $(ARGS)
 
+wheel: develop
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir out/dist .
+
+# Newest versions that fit, with the hashes of their files.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
+locks: develop
+	$(BIN)/python -m pip install --quiet uv
+	$(LOCK) --upgrade -o requirements.lock pyproject.toml
+	$(LOCK) --upgrade --constraints requirements.lock --extra dev --extra docs --extra cuda12 --extra cuda11 -o requirements-dev.lock pyproject.toml
+
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) .venv-3.* out

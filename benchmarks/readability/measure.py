@@ -12,7 +12,7 @@ from pathlib import Path
 TEXT = (".py", ".msl", ".lark", ".cu", ".h", ".toml", ".txt", "")
 """Endings of files that people read; the bundled photograph is none of them."""
 _POINTS_BACK = """
-the same|same as|of it|of them|of these|of this|of that|of which|of those|as above|as before|
+the same|same as|of|as above|as before|
 like that|like this|likewise|ditto|and(?!,)|but|or|nor|so|also|its other|the other|the others|
 the rest|the latter|the former|another|others|such|it|they|them|those|these|this|that
 """
