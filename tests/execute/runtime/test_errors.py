@@ -204,7 +204,7 @@ def test_ctrl_c_ends_an_endless_kernel() -> None:
         text=True,
         timeout=60,
         check=False,
-        cwd=Path(__file__).parent,
+        cwd=Path(__file__).parents[1] / "support",
     )
     assert done.stdout.strip() == "interrupted", done.stderr
 

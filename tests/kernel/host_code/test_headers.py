@@ -13,7 +13,7 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 
 HEADERS = sorted(
     p.name
-    for p in (Path(__file__).parents[2] / "src/placewise/kernel/host_code/headers").iterdir()
+    for p in (Path(__file__).parents[3] / "src/placewise/kernel/host_code/headers").iterdir()
     if p.name != "placewise_implicit.h"
 )
 LIBRARY = "algorithm array cfloat climits cmath cstddef cstdint cstdlib limits type_traits utility"

@@ -11,7 +11,7 @@ from placewise.execute.lower_ptx import table
 
 HERE = Path(__file__).parent
 CONFORMANCE = [
-    "forms.py",
+    "../support/forms.py",
     "test_integer_instructions.py",
     "test_float_instructions.py",
     "test_conversions.py",
@@ -31,10 +31,10 @@ THROUGH_CUDA = {
     "wmma": ("test_matrix_products.py", "wmma::mma_sync"),
     "activemask": ("test_warp_instructions.py", "__activemask"),
     "mapa": ("test_async_copies.py", "map_shared_rank"),
-    "tex": ("test_textures.py", "tex2D"),
-    "tld4": ("test_textures.py", "gather"),
-    "suld": ("test_surfaces.py", "surf2Dread"),
-    "sust": ("test_surfaces.py", "surf2Dwrite"),
+    "tex": ("../texture/test_textures.py", "tex2D"),
+    "tld4": ("../texture/test_textures.py", "gather"),
+    "suld": ("../texture/test_surfaces.py", "surf2Dread"),
+    "sust": ("../texture/test_surfaces.py", "surf2Dwrite"),
 }
 """Opcodes tested by what CUDA C++ makes them from: file and what stands there."""
 
