@@ -3,8 +3,8 @@
 ``python -m benchmarks.models --data DIR [--rows N] [--seed N]``, where DIR holds
 ``kernel_tuner/convolution_a100.csv.gz``, ``convolution_a4000.csv.gz``, ``pnpoly_rtx3090.csv.gz``
 and ``ktt_counters/convolution_rtx2080ti.csv.gz``, ``pnpoly_rtx2080ti.csv.gz``. Code is made by
-NVRTC 12.3 (``make toolchains``; docs/accuracy.md has why). Two constants of the
-model were fitted to times of the convolution on A100 and A4000 (docs/model.md), and its order of
+NVRTC 12.3 (``make develop``; docs/explanation/accuracy.md has why). Two constants of the
+model were fitted to times of the convolution on A100 and A4000 (docs/explanation/models.md), and its order of
 issue was chosen on them, so that kernel and those GPUs count as seen.
 
 Of each table two forms of each of many shapes are judged, drawn with a fixed seed

@@ -43,7 +43,7 @@ DRIVERS = (
 """Modules that enter programs into the registry."""
 ARCHS = ("sm_80", "sm_86")
 TABLE = RESULTS / "real_kernels_table.csv"
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "real-kernels.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "explanation" / "real-kernels.md"
 
 
 def load_drivers() -> list[RealProgram]:

@@ -260,7 +260,7 @@ def test_a_file_of_the_user_s_own(tmp_path):
 
 
 def test_the_example_of_the_documentation_loads():
-    documentation = (Path(__file__).parents[2] / "docs" / "msl.md").read_text("utf-8")
+    documentation = (Path(__file__).parents[2] / "docs" / "reference" / "msl.md").read_text("utf-8")
     example = documentation.split("## A whole file")[1].split("```")[1]
     machine = parse_machine(example, "small.msl")
     assert machine.processor.sms == 4

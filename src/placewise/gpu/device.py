@@ -182,7 +182,7 @@ class Scope:
             version = self.device.call("cuDriverGetVersion")
             error.hint = (
                 f"the driver is made for CUDA {version // 1000}.{version % 1000 // 10}; "
-                "an older driver may not load what a newer compiler made: `make toolchains` "
+                "an older driver may not load what a newer compiler made: `make develop` "
                 "installs the compilers of CUDA 12.9 and 11.8, which are then used"
             )
             raise

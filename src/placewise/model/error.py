@@ -3,7 +3,7 @@
 The model's open parameters and the block sample say nothing of what the model leaves out: issue,
 computation, latency that occupancy does not hide. That error is taken from experience: pairs of
 measured kernels that differ in a placement alone, the measured ratio of their times over the
-predicted one. ``docs/accuracy.md`` has the figures, and what they do not cover.
+predicted one. ``docs/explanation/accuracy.md`` has the figures, and what they do not cover.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def validate(
         raise CaseError(
             "the case has no [parameters] that a table of configurations could set",
             where=str(case),
-            hint="see docs/validate.md",
+            hint="see docs/how-to/validate.md",
         )
     tables = [read_times(path, family.parameters, time_column=time_column) for path in files]
     pairs = [

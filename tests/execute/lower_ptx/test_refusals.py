@@ -13,7 +13,7 @@ from placewise.execute.device_memory.address_space import FIRST_WINDOW
 from placewise.execute.lower_ptx import table
 from placewise.execute.translate import lowered
 
-DOCS = Path(__file__).parents[3] / "docs" / "executor.md"
+DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "executor.md"
 _CONTROL = "bra brx ret exit trap brkpt bar barrier call"
 CONTROL = frozenset(_CONTROL.split())
 _ISA = """

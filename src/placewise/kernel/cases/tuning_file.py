@@ -132,7 +132,7 @@ class _File:
         raise UnsupportedError(
             f"data of FillType {fill!r} cannot be read here",
             where=f"{self._path}: {key}",
-            hint="save it with numpy.save and write a case file (docs/cases.md)",
+            hint="save it with numpy.save and write a case file (docs/reference/cases.md)",
         )
 
     def _fill_value(self, entry: dict[str, Any], dtype: str, key: str) -> float:
