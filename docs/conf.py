@@ -4,7 +4,7 @@ from importlib.metadata import version as installed_version
 
 project = "Placewise"
 author = "The Placewise authors"
-copyright = "2026, The Placewise authors"  # noqa: A001  (Sphinx reads this name)
+copyright = "2026, The Placewise authors"
 version = release = installed_version("placewise")
 
 extensions = [

@@ -4,8 +4,8 @@
 ``kernel_tuner/convolution_a100.csv.gz``, ``convolution_a4000.csv.gz``, ``pnpoly_rtx3090.csv.gz``
 and ``ktt_counters/convolution_rtx2080ti.csv.gz``, ``pnpoly_rtx2080ti.csv.gz``. Code is made by
 NVRTC 12.3 (``make develop``; docs/explanation/accuracy.md has why). Two constants of the
-model were fitted to times of the convolution on A100 and A4000 (docs/explanation/models.md), and its order of
-issue was chosen on them, so that kernel and those GPUs count as seen.
+model were fitted to times of the convolution on A100 and A4000 (docs/explanation/models.md), and
+its order of issue was chosen on them, so that kernel and those GPUs count as seen.
 
 Of each table two forms of each of many shapes are judged, drawn with a fixed seed
 (:mod:`benchmarks.models.pairs`). The A100's clock changed while it was measured; beside the figures

@@ -3,8 +3,8 @@
 Kingman 1961 ("The single server queue in heavy traffic", Proc. Cambridge Phil. Soc. 57)
 approximates the mean wait by ρ / (1 − ρ) · (c_a² + c_s²) / 2 · τ_s. Huang and Li 2017 print it with
 c_a + c_s and τ_a in their place (Eq. 9). Over kinds of arrivals, service and load, a discrete-event
-simulation is several times nearer to the usual form than to the printed one (docs/explanation/papers.md has
-the figures), so that the usual form is the default.
+simulation is several times nearer to the usual form than to the printed one
+(docs/explanation/papers.md has the figures), so that the usual form is the default.
 """
 
 from __future__ import annotations

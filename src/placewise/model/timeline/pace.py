@@ -11,7 +11,8 @@ QUEUE_CYCLES = 16.0
 HAND_OVER_CYCLES = 2.0
 BARRIER_CYCLES = 20.0
 """Not documented, and the same for all machines: order of magnitude, from trying factors of two on
-one half of the measured configurations (docs/explanation/models.md tells how little they matter)."""
+one half of the measured configurations (docs/explanation/models.md tells how little they
+matter)."""
 LAUNCH_CYCLES = 200.0
 """From the end of a block to the first instruction of the next one in its place. Fitted, to tens of
 cycles: gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and H200."""

@@ -27,7 +27,8 @@ LOAD_STORE, TEXTURE = "lsu", "tex"
 """Pipes that all partitions of an SM share; the others belong to a partition each."""
 READ_CYCLES = 10.0
 """From the moment that a shared pipe takes an instruction until its operands have been read, where
-a scoreboard guards them. Assumed; 4 in its place changes predictions by 1 % (docs/explanation/models.md)."""
+a scoreboard guards them. Assumed; 4 in its place changes predictions by 1 %
+(docs/explanation/models.md)."""
 ALL_BANKS_BYTES = 128.0
 """32 banks of four bytes."""
 TAGS = 4

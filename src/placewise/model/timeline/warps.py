@@ -3,13 +3,13 @@
 Each partition issues at most one instruction a cycle, from the warp that it issued from last or,
 where that one has to wait, from the oldest that is ready (Huerta et al. 2025, section 5, find
 "greedy, then youngest" in microbenchmarks with few warps; of loose round robin, greedy then oldest
-and greedy then youngest, the second fits measured kernels best, see docs/explanation/models.md). A warp is ready
-when the stall count of its last instruction has passed and the scoreboards that the next one waits
-for are released. A pipe takes an instruction when it is done with the one before. Loads and stores
-of all partitions queue up for one load/store pipe; what misses L1 queues up for the SM's share of
-L2 and DRAM bandwidth, and a block ends when its stores have reached L2. A warp that comes to
-another line of code waits until its partition's cache of instructions has it; fetches of all
-partitions queue up.
+and greedy then youngest, the second fits measured kernels best, see docs/explanation/models.md). A
+warp is ready when the stall count of its last instruction has passed and the scoreboards that the
+next one waits for are released. A pipe takes an instruction when it is done with the one before.
+Loads and stores of all partitions queue up for one load/store pipe; what misses L1 queues up for
+the SM's share of L2 and DRAM bandwidth, and a block ends when its stores have reached L2. A warp
+that comes to another line of code waits until its partition's cache of instructions has it; fetches
+of all partitions queue up.
 """
 
 from __future__ import annotations
