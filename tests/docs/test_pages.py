@@ -1,7 +1,8 @@
 """Every command and every Python block of the README and the documentation runs as it is printed.
 
 A page's examples run in one folder, in their order, beside copies of ``docs/examples``. A command
-that needs a GPU is marked ``# needs a GPU`` on its page: without one it must end in one clear error.
+that needs a GPU is marked ``# needs a GPU`` on its page: without one it must end in one clear
+error.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ EXAMPLES = ROOT / "docs" / "examples"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEEDS_GPU = "# needs a GPU"
 ELSEWHERE = {"make", "pip", "git", "python3", "cd"}
-"""Programs of set-up commands: ``make`` targets are compared with the Makefile, none is run here."""
+"""Programs of set-up commands: ``make`` targets are compared with the Makefile, none is run
+here."""
 
 
 def run_commands(example: Example) -> None:
