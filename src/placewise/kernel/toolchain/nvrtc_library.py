@@ -1,26 +1,31 @@
-"""NVRTC's C interface, the part of it that 11.8, 12 and 13 have in common.
-
-One shared object is loaded per release, by path, so several can be used side by side. Functions
-are those of NVIDIA's "NVRTC" reference.
-"""
+"""NVRTC of a release, run in processes of its own, so that several releases work side by side and
+no source can bring this process down, or keep it waiting for ever."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import ctypes
-from collections.abc import Iterator, Sequence
+import marshal
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import IO, Any
 
 from placewise.errors import CompileError
+from placewise.kernel.toolchain import nvrtc_process
 from placewise.kernel.toolchain.wheels import DEFAULT_NVRTC, toolkit
 
-_SUCCESS = 0
-_PROGRAM = ctypes.c_void_p
-_COMPILATION_ERROR = 6
-_NAME_ERRORS = (7, 8, 9, 10)
-"""NVRTC_ERROR_BUILTIN_OPERATION_FAILURE to NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID."""
+SECONDS_VARIABLE = "PLACEWISE_COMPILE_SECONDS"
+"""Environment variable with the time that one compilation may take."""
+_SECONDS = 45.0
+_MEMORY = 4 * 2**30 - 2**28
+"""Bytes that a compiler may map."""
 
 
 @dataclass(frozen=True)
@@ -37,23 +42,19 @@ class Compilation:
 
 
 class NvrtcLibrary:
-    """One loaded NVRTC."""
+    """One NVRTC; each thread that compiles at the same time has a process of it."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._library = ctypes.CDLL(str(path))
-        except OSError as error:
-            raise CompileError(f"NVRTC cannot be loaded: {error}", where=str(path)) from error
-        self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
-        major, minor = ctypes.c_int(), ctypes.c_int()
-        self._call("nvrtcVersion", ctypes.byref(major), ctypes.byref(minor))
-        self.version = f"{major.value}.{minor.value}"
-        count = ctypes.c_int()
-        self._call("nvrtcGetNumSupportedArchs", ctypes.byref(count))
-        archs = (ctypes.c_int * count.value)()
-        self._call("nvrtcGetSupportedArchs", archs)
-        self.archs: tuple[int, ...] = tuple(archs)
+        self._path = path
+        self._idle: list[_Process] = []
+        first = self._process()
+        self.version: str = first.version
+        self.archs: tuple[int, ...] = first.archs
         """Compute capabilities times ten that it can compile for."""
+        self._idle.append(first)
+        # A child process inherits the list, and must not talk to its parent's compilers.
+        os.register_at_fork(after_in_child=self._forget)
+        atexit.register(self._end)
 
     def compile(
         self,
@@ -66,94 +67,126 @@ class NvrtcLibrary:
     ) -> Compilation:
         """Compile ``source``; ``headers`` are (name, text) pairs that it may include.
 
-        Raises CompileError only where NVRTC itself fails; a source that it refuses is reported
-        in the result.
+        Raises CompileError only where NVRTC itself fails, crashes or does not end; a source that it
+        refuses is reported in the result.
         """
-        with _own_locale():
-            return self._compile(source, filename, headers, flags, expressions)
-
-    def _compile(
-        self,
-        source: str,
-        filename: str,
-        headers: Sequence[tuple[str, str]],
-        flags: Sequence[str],
-        expressions: Sequence[str],
-    ) -> Compilation:
-        program = _PROGRAM()
-        self._call(
-            "nvrtcCreateProgram",
-            ctypes.byref(program),
-            source.encode(),
-            filename.encode(),
-            len(headers),
-            _strings([text for _, text in headers]),
-            _strings([name for name, _ in headers]),
+        request = (
+            _encoded(source),
+            _encoded(filename),
+            [(_encoded(name), _encoded(text)) for name, text in headers],
+            [*map(_encoded, flags)],
+            [*map(_encoded, expressions)],
         )
+        process = self._idle.pop() if self._idle else self._process()
         try:
-            for expression in expressions:
-                self._call("nvrtcAddNameExpression", program, expression.encode())
-            status = self._library.nvrtcCompileProgram(program, len(flags), _strings(flags))
-            log = self._text(program, "nvrtcGetProgramLog")
-            if status != _SUCCESS:
-                if not log.strip() and status != _COMPILATION_ERROR:
-                    log = self._error(status)
-                return Compilation(False, log, "", b"", (None,) * len(expressions))
-            return Compilation(
-                True,
-                log,
-                self._text(program, "nvrtcGetPTX"),
-                self._bytes(program, "nvrtcGetCUBIN"),
-                tuple(self._lowered(program, expression) for expression in expressions),
+            answer = process.ask(request, filename)
+        except BaseException:
+            process.kill()
+            raise
+        self._idle.append(process)
+        if isinstance(answer, str):
+            raise CompileError(answer, where=filename)
+        succeeded, log, ptx, cubin, lowered = answer
+        names = tuple(name and name.decode(errors="replace") for name in lowered)
+        return Compilation(
+            succeeded, log.decode(errors="replace"), ptx.decode(errors="replace"), cubin, names
+        )
+
+    def _process(self) -> _Process:
+        return _Process(self._path)
+
+    def _forget(self) -> None:
+        for process in self._idle:
+            process.close()
+        self._idle.clear()
+
+    def _end(self) -> None:
+        for process in self._idle:
+            process.kill()
+        self._idle.clear()
+
+
+class _Process:
+    """A running ``nvrtc_process.py``; raises CompileError where it cannot start."""
+
+    def __init__(self, path: Path) -> None:
+        script = nvrtc_process.__file__
+        command = [sys.executable, "-I", "-S", script, str(path), str(_MEMORY)]
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
-        finally:
-            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+        except OSError as error:
+            raise CompileError(f"the compiler cannot be started: {error}") from error
+        self._stdin, self._stdout = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        try:
+            answer = self._answer(str(path))
+        except BaseException:
+            self.kill()
+            raise
+        if isinstance(answer, str):
+            raise CompileError(answer, where=str(path))
+        self.version, self.archs = answer
 
-    def _lowered(self, program: ctypes.c_void_p, expression: str) -> str | None:
-        name = ctypes.c_char_p()
-        status = self._library.nvrtcGetLoweredName(program, expression.encode(), ctypes.byref(name))
-        if status in _NAME_ERRORS:
-            return None
-        self._check(status, "nvrtcGetLoweredName")
-        return name.value.decode() if name.value else None
+    def ask(self, request: tuple[Any, ...], where: str) -> Any:
+        """What it answers to ``request``. Raises CompileError, after which it must be killed."""
+        # Where it has ended, there is no answer either.
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.write(marshal.dumps(request))
+            self._stdin.flush()
+        return self._answer(where)
 
-    def _bytes(self, program: ctypes.c_void_p, function: str) -> bytes:
-        size = ctypes.c_size_t()
-        self._call(f"{function}Size", program, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value)
-        self._call(function, program, buffer)
-        return buffer.raw
+    def _answer(self, where: str) -> Any:
+        seconds = _time_limit()
+        poll = select.poll()
+        poll.register(self._stdout, select.POLLIN)
+        if not poll.poll(seconds * 1000):
+            raise CompileError(
+                f"the compiler did not end in {seconds:.0f} s",
+                where=where,
+                hint=f"give it more time with {SECONDS_VARIABLE}=600, or simplify the source",
+            )
+        try:
+            return marshal.load(self._stdout)
+        except EOFError:
+            raise _crash(self._process.wait(), where) from None
 
-    def _text(self, program: ctypes.c_void_p, function: str) -> str:
-        return self._bytes(program, function).rstrip(b"\0").decode(errors="replace")
+    def close(self) -> None:
+        """Leave the process to who started it."""
+        self._stdin.close()
+        self._stdout.close()
 
-    def _call(self, function: str, *arguments: object) -> None:
-        self._check(getattr(self._library, function)(*arguments), function)
-
-    def _check(self, status: int, function: str) -> None:
-        if status != _SUCCESS:
-            raise CompileError(f"{function} failed: {self._error(status)}")
-
-    def _error(self, status: int) -> str:
-        return (self._library.nvrtcGetErrorString(status) or b"unknown error").decode()
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.close()
 
 
-@contextlib.contextmanager
-def _own_locale() -> Iterator[None]:
-    """Keep the thread's locale: NVRTC 11.8 leaves its own behind, in which text is ASCII."""
-    use = ctypes.CDLL(None).uselocale
-    use.restype, use.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
-    before = use(None)
+def _crash(status: int, where: str) -> CompileError:
+    name = signal.Signals(-status).name if status < 0 else f"status {status}"
+    return CompileError(
+        f"NVIDIA's compiler itself failed on this source ({name})",
+        where=where,
+        hint="split very long or deeply nested expressions and statements; it may have "
+        f"{_MEMORY / 2**30:.1f} GiB of memory",
+    )
+
+
+def _time_limit() -> float:
     try:
-        yield
-    finally:
-        use(before)
+        return max(1.0, min(float(os.environ.get(SECONDS_VARIABLE) or _SECONDS), 1e6))
+    except ValueError:
+        return _SECONDS
 
 
-def _strings(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p] | None:
-    if not texts:
-        return None
-    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+def _encoded(text: str) -> bytes:
+    """As C takes it, to the first zero."""
+    return text.encode(errors="replace").split(b"\0")[0]
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
 
 
 @cache

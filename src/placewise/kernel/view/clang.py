@@ -19,6 +19,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
+from placewise.kernel.view.deep_stack import with_deep_stack
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.template import Substitution, base_name, substitute
 
@@ -51,6 +52,8 @@ _SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VEC
 """Kinds of types that have a size; libclang 18 aborts on the type of a built-in function."""
 _EVALUATED_INTEGER = 1
 """CXEval_Int."""
+DEEPEST = 400
+"""Levels of nesting that the analyses follow: they recur, and Python allows 1,000 frames."""
 _FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
 
 
@@ -84,16 +87,24 @@ def parse_kernel(case: Case) -> ParsedKernel:
     A template instance is parsed with the template's arguments in place of its header. Raises
     UnsupportedError where there is no definition in the file itself.
     """
-    # Without a record of the preprocessor's work, skipped ranges are not kept.
-    reader, found = _read(case, cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
-    return reader.kernel(found)
+
+    def parse() -> ParsedKernel:
+        # Without a record of the preprocessor's work, skipped ranges are not kept.
+        reader, found = _read(case, cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+        return reader.kernel(found)
+
+    return with_deep_stack(parse)
 
 
 def parse_parameters(case: Case) -> tuple[Node, ...]:
     """The parameters of the kernel's definition alone; raises as :func:`parse_kernel`."""
-    reader, found = _read(case, cindex.TranslationUnit.PARSE_NONE)
-    parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
-    return tuple(reader.node(c, None) for c in parameters)
+
+    def parse() -> tuple[Node, ...]:
+        reader, found = _read(case, cindex.TranslationUnit.PARSE_NONE)
+        parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
+        return tuple(reader.node(c, None) for c in parameters)
+
+    return with_deep_stack(parse)
 
 
 def _read(case: Case, options: int) -> tuple[_Reader, Any]:
@@ -239,7 +250,13 @@ class _Reader:
             identifiers=self.identifiers(cursor),
         )
 
-    def node(self, cursor: Any, parent: Node | None) -> Node:
+    def node(self, cursor: Any, parent: Node | None, depth: int = 0) -> Node:
+        if depth > DEEPEST:
+            raise UnsupportedError(
+                f"an expression or statement is nested more than {DEEPEST} levels deep",
+                where=f"{self.case.filename}:{cursor.location.line}",
+                hint="split long sums, chains of else if, and nested blocks",
+            )
         kind = cursor.kind.name
         extent = cursor.extent
         location = cursor.location
@@ -265,7 +282,7 @@ class _Reader:
             parent=parent,
             members=_members(pointee) if kind == "PARM_DECL" else (),
         )
-        made.children = [self.node(child, made) for child in cursor.get_children()]
+        made.children = [self.node(child, made, depth + 1) for child in cursor.get_children()]
         return made
 
     def offset(self, location: Any) -> int:
