@@ -134,3 +134,12 @@ def test_a_placement_that_cannot_be_written_leaves_the_advice_standing(gather_ca
     assert advice.recommended is None
     assert "cannot be written: no way" in advice.options[0].verification.detail
     assert "Keep it as it is" in advice.verdict
+
+
+@pytest.mark.parametrize("machine", ["K20c", "A100"])
+def test_a_kernel_without_memory_accesses_stays_as_it_is(machine):
+    source = "__global__ void nothing(const float *a, float *b) {}"
+    arrays = [np.ones(64, np.float32), np.zeros(64, np.float32)]
+    advice = advise(make_case("nothing", source, arrays, grid=2, block=32), machine)
+    assert advice.recommended is None
+    assert advice.options == ()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import CaseError
 from placewise.execute.trace import Site, TraceChunk, lane_offsets
-from placewise.kernel.launch import Launch
+from placewise.kernel.launch import MOST_LISTED, Launch, too_many_blocks
 
 SECTOR_BYTES = 32
 """What memory systems of NVIDIA GPUs move at least (CUDA C++ Programming Guide, "Device Memory
@@ -78,10 +78,12 @@ def sample_blocks(launch: Launch, count: int, *, seed: int = 0) -> SampledBlocks
     """Draw about ``count`` blocks of ``launch``: all where it has no more, and never fewer than two
     of each kind of edge. The same seed draws the same blocks.
 
-    Raises CaseError for fewer than one block.
+    Raises CaseError for fewer than one block, UnsupportedError for a grid of too many.
     """
     if count < 1:
         raise CaseError(f"a sample of {count} blocks", where="count", hint="ask for one at least")
+    if launch.blocks > MOST_LISTED:
+        raise too_many_blocks(launch)
     strata = [np.arange(launch.blocks)] if launch.blocks <= count else _strata(launch, count)
     generator = np.random.default_rng(seed)
     chosen, numbers = [], []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.texture import SurfaceArgument, TextureArgument
 
 __all__ = [
@@ -21,6 +21,8 @@ __all__ = [
 ]
 
 Dim3 = tuple[int, int, int]
+MOST_LISTED = 1 << 26
+"""Blocks of a launch of which something is kept for each, such as whether it is traced."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,15 @@ class Launch:
     @property
     def warps_per_block(self) -> int:
         return -(-self.threads_per_block // 32)
+
+
+def too_many_blocks(launch: Launch) -> UnsupportedError:
+    """The error for a launch whose blocks must be listed, and are more than ``MOST_LISTED``."""
+    return UnsupportedError(
+        f"a grid of {launch.blocks} blocks; at most {MOST_LISTED} can be traced",
+        where="grid",
+        hint="give a smaller grid: its blocks stand for those of a larger one",
+    )
 
 
 @dataclass(frozen=True)

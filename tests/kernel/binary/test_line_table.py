@@ -8,7 +8,7 @@ from placewise.errors import CompileError
 from placewise.kernel.binary.line_table import source_places
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_module
-from placewise.kernel.toolchain import disassemble
+from placewise.kernel.toolchain import Target, assemble, disassemble
 
 SOURCE = """__device__ __forceinline__ float square(const float* p, int i) {
     return p[i] * p[i];
@@ -73,3 +73,10 @@ def test_code_without_a_table_has_no_places_and_a_cut_one_is_refused():
     assert source_places(named, "inlined") == {}
     with pytest.raises(CompileError, match="no cubin"):
         source_places(b"no ELF file", "inlined")
+
+
+def test_code_without_lines_has_no_places():
+    """PTX that names no source line still has a section for them."""
+    ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{\n ret;\n}\n"
+    cubin = assemble(ptx, Target("sm_80"), "k.ptx").cubin
+    assert source_places(cubin, "k") == {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import queue
 import time
@@ -22,6 +21,13 @@ from placewise.execute.passes.uniform import WarpShape
 from placewise.execute.result import Execution
 from placewise.execute.runtime.counts import execution_of
 from placewise.execute.runtime.faults import execution_error
+from placewise.execute.runtime.launch_shape import (
+    Blocks,
+    block_list,
+    bunches,
+    check_shape,
+    numbers_of,
+)
 from placewise.execute.runtime.threads import start
 from placewise.execute.runtime.trace_buffers import HandOver, ToCompiled, ToPython, TraceBuffer
 from placewise.execute.runtime.worker import Worker, thread_coordinates
@@ -35,7 +41,7 @@ from placewise.execute.translate import (
 )
 from placewise.interrupts import interrupts_told
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Launch
+from placewise.kernel.launch import MOST_LISTED, Launch, too_many_blocks
 
 TRACE_SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic"})
 """All spaces whose accesses can be traced."""
@@ -77,13 +83,13 @@ def run_on(
     start = time.perf_counter()
     module = parsed(kernel)
     program = lowered(kernel, device.first_window)
-    _check_launch(launch, module.functions[kernel.entry].max_threads)
-    blocks = _block_list(launch, run_blocks)
+    check_shape(launch, module.functions[kernel.entry].max_threads, program.shared_bytes)
+    blocks = block_list(launch, run_blocks)
     traced = _traced_flags(launch, consumer, trace_blocks)
     wanted = trace_spaces & TRACE_SPACES if consumer is not None else frozenset()
     together = check is None and blocks_may_run_together(program)
     workers_wanted = max(1, threads or len(os.sched_getaffinity(0))) if together else 1
-    workers_wanted = min(workers_wanted, max(1, blocks.size // 2))
+    workers_wanted = min(workers_wanted, max(1, len(blocks) // 2))
 
     sites = check.sites(program, device) if check is not None else None
 
@@ -100,7 +106,7 @@ def run_on(
         )
 
     translation = version(wanted)
-    every = not wanted or bool(traced[blocks].all())
+    every = not wanted or bool(_flags_of(traced, blocks).all())
     untraced = translation if every else version(frozenset())
     if isinstance(consumer, CompiledConsumer):
         consumer.begin_taking(translation.sites, device.arrays, device.array_of_window)
@@ -128,25 +134,8 @@ def run_on(
     return execution_of(runner.workers, translation, device, outputs, time.perf_counter() - start)
 
 
-def _check_launch(launch: Launch, declared: int | None) -> None:
-    limit = min(1024, declared or 1024)
-    if launch.threads_per_block > limit:
-        raise CaseError(
-            f"a block of {launch.threads_per_block} threads; at most {limit} are allowed"
-            + (" by the kernel's __launch_bounds__" if declared and limit == declared else ""),
-            where="block",
-        )
-
-
-def _block_list(launch: Launch, run_blocks: NDArray[np.integer[Any]] | None) -> NDArray[np.int64]:
-    if run_blocks is None:
-        return np.arange(launch.blocks, dtype=np.int64)
-    blocks = np.unique(np.asarray(run_blocks, np.int64))
-    if blocks.size and (blocks[0] < 0 or blocks[-1] >= launch.blocks):
-        raise CaseError(
-            f"blocks to run must be between 0 and {launch.blocks - 1}", where="run_blocks"
-        )
-    return blocks
+def _flags_of(traced: NDArray[np.uint8], blocks: Blocks) -> NDArray[np.uint8]:
+    return traced[: len(blocks)] if isinstance(blocks, range) else traced[blocks]
 
 
 def _traced_flags(
@@ -156,6 +145,8 @@ def _traced_flags(
 ) -> NDArray[np.uint8]:
     if consumer is None:
         return np.zeros(1, np.uint8)
+    if launch.blocks > MOST_LISTED:
+        raise too_many_blocks(launch)
     if trace_blocks is None:
         return np.ones(launch.blocks, np.uint8)
     if trace_blocks.shape != (launch.blocks,):
@@ -191,7 +182,7 @@ class _Runner:
         self.progress = progress
         self.workers: list[Worker] = []
         self.messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.plain: queue.SimpleQueue[NDArray[np.int64]] = queue.SimpleQueue()
+        self.plain: queue.SimpleQueue[Blocks] = queue.SimpleQueue()
         self.windows = device.array_of_window
         self.total = 0
         self.running = 0
@@ -200,18 +191,17 @@ class _Runner:
         """Makes code for blocks that are not traced, where there are none as yet."""
         self.check: LaunchCheck | None = None
 
-    def run(self, blocks: NDArray[np.int64], count: int) -> None:
+    def run(self, blocks: Blocks, count: int) -> None:
         """Run all blocks; raises what a consumer or the keyboard raises, workers stopped."""
-        self.total = blocks.size
-        own: NDArray[np.int64] = blocks
+        self.total = len(blocks)
+        own, shared = blocks, blocks[:0]
         if count > 1:
-            marked = (
-                self.traced[blocks] != 0
-                if self.consumer is not None and not self._all_deliver
-                else np.zeros(blocks.size, bool)
-            )
-            own = blocks[marked]
-            for bunch in _bunches(blocks[~marked], count):
+            if self.consumer is not None and not self._all_deliver:
+                marked = _flags_of(self.traced, blocks) != 0
+                own, shared = numbers_of(blocks)[marked], numbers_of(blocks)[~marked]
+            else:
+                own, shared = shared, own
+            for bunch in bunches(shared, count):
                 self.plain.put(bunch)
         self.workers = [self._worker(0)]
         self._set_code()
@@ -228,7 +218,7 @@ class _Runner:
         if reusable and not any(w.fault for w in self.workers):
             self._keep_workers()
 
-    def _run_workers(self, own: NDArray[np.int64], count: int) -> None:
+    def _run_workers(self, own: Blocks, count: int) -> None:
         self.running = 1
         start(partial(self._work, self.workers[0], self._first_bunches(own, count)))
         try:
@@ -245,9 +235,13 @@ class _Runner:
                 self.check.end(None, finished=False)
             raise
 
-    def _first_bunches(self, blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
+    def _first_bunches(self, blocks: Blocks, count: int) -> list[Blocks]:
         """Blocks that may wait for each other are run together."""
-        return [blocks] if self.translation.gives_way else _bunches(blocks, count)
+        if not self.translation.gives_way:
+            return bunches(blocks, count)
+        if len(blocks) > MOST_LISTED:
+            raise too_many_blocks(self.launch)
+        return [blocks]
 
     @property
     def _key(self) -> IdleKey:
@@ -295,7 +289,7 @@ class _Runner:
 
         return ToCompiled(ctx, consumer.taker(number), refused, large=large)
 
-    def _work(self, worker: Worker, bunches: list[NDArray[np.int64]]) -> None:
+    def _work(self, worker: Worker, bunches: list[Blocks]) -> None:
         try:
             for bunch in bunches:
                 if not self._one(worker, bunch):
@@ -310,11 +304,11 @@ class _Runner:
         finally:
             self.messages.put(None)
 
-    def _one(self, worker: Worker, bunch: NDArray[np.int64]) -> bool:
-        done = worker.run(bunch)
+    def _one(self, worker: Worker, bunch: Blocks) -> bool:
+        done = worker.run(numbers_of(bunch))
         if self.progress is not None:
             self.messages.put(done)
-        if done < bunch.size:
+        if done < len(bunch):
             for other in self.workers:
                 other.stop()
             return False
@@ -388,14 +382,3 @@ class _Runner:
         self.consumer.chunk(buffer.chunk(sizes, self.windows))
         hand_over.take_back(buffer)
         self._narrow()
-
-
-def _bunches(blocks: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
-    """Consecutive pieces, small enough to report progress, and ever smaller, so that ``count``
-    threads come to the end at about the same time."""
-    if not blocks.size:
-        return []
-    pieces = min(blocks.size, max(16 * count, math.ceil(blocks.size / 4096)))
-    done = np.cumsum(np.arange(pieces, 0, -1)) / (pieces * (pieces + 1) / 2)
-    ends = np.unique(np.rint(done * blocks.size).astype(np.int64))
-    return [np.ascontiguousarray(piece) for piece in np.split(blocks, ends[:-1]) if piece.size]

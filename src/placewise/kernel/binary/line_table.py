@@ -67,7 +67,7 @@ def _spread(rows: list[_Row], size: int) -> dict[int, Place]:
     """A row stands for all instructions up to the next one's."""
     places: dict[int, Place] = {}
     ordered = sorted(rows, key=lambda row: row.address)
-    ends = [row.address for row in ordered[1:]] + [size]
+    ends = [*(row.address for row in ordered), size][1:]
     for row, end in zip(ordered, ends, strict=True):
         for offset in range(row.address, end, INSTRUCTION_BYTES):
             places[offset] = row.place

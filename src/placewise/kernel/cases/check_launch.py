@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case
-from placewise.kernel.launch import Launch
+from placewise.kernel.launch import MOST_LISTED, Launch, too_many_blocks
 from placewise.machine.machine import Limits
 
 _AXES = "xyz"
@@ -38,7 +38,12 @@ def check_launch(launch: Launch, limits: Limits, static_shared_bytes: int = 0) -
 
 
 def check_case(case: Case, limits: Limits, static_shared_bytes: int = 0) -> None:
-    """The same of a case's launch; errors name the case, too."""
+    """Like :func:`check_launch` of the case's launch; errors name the case.
+
+    Raises UnsupportedError for a grid of more blocks than can be traced.
+    """
+    if case.launch.blocks > MOST_LISTED:
+        raise too_many_blocks(case.launch)
     try:
         check_launch(case.launch, limits, static_shared_bytes)
     except CaseError as error:

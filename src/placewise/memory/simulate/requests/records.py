@@ -21,7 +21,7 @@ def records_of(chunk: TraceChunk) -> tuple[NDArray[Any], NDArray[Any]]:
     records["base"] = window + chunk.base
     records["upper"] = window + chunk.upper
     who = np.stack([chunk.block, chunk.warp, chunk.phase], axis=1)
-    first = np.flatnonzero(np.r_[True, (who[1:] != who[:-1]).any(axis=1)])
+    first = np.flatnonzero(np.r_[len(who) > 0, (who[1:] != who[:-1]).any(axis=1)])
     runs = np.empty(len(first), TRACE_RUN)
     runs["first"] = first
     for n, name in enumerate(("block", "warp", "phase")):
