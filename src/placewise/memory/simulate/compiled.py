@@ -81,34 +81,33 @@ def _taker(version: int, offset: Any) -> Any:
                 carray(pointer(w[19]), (w[20],), rq.PAIR),
                 carray(pointer(w[21]), (w[22],), np.int64),
                 carray(pointer(w[23]), (w[24],), FORM),
-                carray(pointer(w[25]), (w[26],), np.int64),
             ),
-            Cut(w[60], w[61], w[62], w[63], w[64], w[65], w[66], w[67], w[68]),
+            Cut(w[58], w[59], w[60], w[61], w[62], w[63], w[64], w[65], w[66]),
             Patterns(
-                carray(pointer(w[27]), (w[28], w[29]), np.int64),
+                carray(pointer(w[25]), (w[26], w[27]), np.int64),
+                carray(pointer(w[28]), (w[29],), np.int64),
                 carray(pointer(w[30]), (w[31],), np.int64),
-                carray(pointer(w[32]), (w[33],), np.int64),
-                carray(pointer(w[34]), (w[35], w[36]), np.int64),
-                carray(pointer(w[37]), (w[38],), np.int64),
-                carray(pointer(w[39]), (w[40],), np.uint32),
+                carray(pointer(w[32]), (w[33], w[34]), np.int64),
+                carray(pointer(w[35]), (w[36],), np.int64),
+                carray(pointer(w[37]), (w[38],), np.uint32),
             ),
             Buffer(
-                carray(pointer(w[41]), (w[42],), np.int64),
-                carray(pointer(w[43]), (w[44], w[45]), np.int64),
-                carray(pointer(w[46]), (w[47],), np.bool_),
-                carray(pointer(w[48]), (w[49],), np.int64),
-                carray(pointer(w[50]), (w[51],), np.int32),
+                carray(pointer(w[39]), (w[40],), np.int64),
+                carray(pointer(w[41]), (w[42], w[43]), np.int64),
+                carray(pointer(w[44]), (w[45],), np.bool_),
+                carray(pointer(w[46]), (w[47],), np.int64),
+                carray(pointer(w[48]), (w[49],), np.int32),
+                carray(pointer(w[50]), (w[51],), np.int64),
                 carray(pointer(w[52]), (w[53],), np.int64),
                 carray(pointer(w[54]), (w[55],), np.int64),
-                carray(pointer(w[56]), (w[57],), np.int64),
             ),
-            carray(pointer(w[58]), (w[59],), np.int64),
+            carray(pointer(w[56]), (w[57],), np.int64),
         )
 
     return take
 
 
-WORDS = 69
+WORDS = 67
 """Of :func:`words_of`."""
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.requests.forms import JOINS
 from placewise.memory.simulate.requests.gathers import count_gather, gather, lay_lanes
 from placewise.memory.simulate.requests.parts import (
     LAST,
@@ -19,7 +20,6 @@ from placewise.memory.simulate.requests.parts import (
     lane_parts,
     ranges,
 )
-from placewise.memory.simulate.requests.simd_batches import JOINS
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined
 
 

@@ -14,25 +14,6 @@ from numpy.typing import NDArray
 from placewise.execute.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int, aligned
 from placewise.memory.simulate.requests.parts import LAST, LINE_BIT, SECTOR_BIT, Cut, follows
-from placewise.memory.simulate.requests.simd_batches import (
-    EIGHTS,
-    HOW,
-    JOINS,
-    NOBODY,
-    ONE_EACH,
-    PARTS_BIT,
-    ROOM_WORDS,
-    SECTORS_BIT,
-    START,
-    TWO,
-    UNLIKE,
-    WHO,
-    WORDS,
-    keep_forms,
-    match_eight,
-    place_several,
-    place_single,
-)
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, highest, inlined, lowest
 
 FORM = np.dtype(
@@ -55,21 +36,28 @@ FORM = np.dtype(
         ("spare", np.int64, 3),
     ]
 )
-"""An access of an instruction. The first eight words are as :mod:`eights` has them: the array's
-first address with flags, lane 16's address from lane 0's, the record's words of site and stride and
-of row and mask (NOBODY where there is none), where one or two ranges of bytes start from lane 0's
-address on, a part of the line of address 0, which there is not, without sectors, bytes from the
-first to the last of each range (the second's from bit 32 on). Then the pair of instruction and
-array, and how many lanes.
+"""The form of an instruction's last access whose lanes' addresses lie on a line.
 
-Then of accesses whose lanes each have an offset of their own: the array's first address with
-flags, or NO_ARRAY; a part; the pair; bytes of a lane. At last what was counted of accesses of the
-form one by one."""
+``start`` is the array's first address with the flags JOINS and TWO, ``delta`` lane 16's address
+from lane 0's, ``how`` the record's words of site and stride, ``who`` those of row and mask (NOBODY
+where there is no form). ``low`` and ``low2`` are where one or two ranges of bytes start, from lane
+0's address on; ``extents`` the bytes from the first to the last of each range, the second's from
+bit 32 on. ``head`` is a line request for address 0 without sectors, ``pair`` the access stream
+(instruction and array), ``lanes`` the number of active lanes, and ``count`` what was counted of
+accesses of this form: accesses, sectors from SECTORS_BIT on, line requests from PARTS_BIT on.
+
+The fields that begin with ``far`` are the same facts of gathers, accesses whose lanes each have an
+offset of their own: the array's first address with flags (or NO_ARRAY), a line request, the access
+stream, bytes of a lane. ``spare`` fills two lines of the processor's cache."""
+SECTORS_BIT, PARTS_BIT = 20, 42
+JOINS, TWO = 1, 2
+"""Flags of a form, in bits of the array's address that are 0: it issues in a burst with the access
+before; it has two ranges."""
+NOBODY = (1 << 32) - 2
+"""Row and mask where there is no form; no record has this row."""
 NO_ARRAY = -1
 MOST_COUNTED = 1 << 18
-"""Accesses after which what is counted with forms is to be added to the counts of pairs."""
-PAUSE = 32
-"""Accesses that are taken one by one where one of eight has not its form."""
+"""Accesses after which what is counted with forms is added to the access streams' counts."""
 
 
 def new_forms(sites: int) -> NDArray[Any]:
@@ -77,14 +65,6 @@ def new_forms(sites: int) -> NDArray[Any]:
     forms = aligned(sites * FORM.itemsize // 8, np.int64).view(FORM)
     forms["far"], forms["who"] = NO_ARRAY, NOBODY
     return forms
-
-
-def new_made() -> NDArray[np.int64]:
-    """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.requests.simd_batches`."""
-    made = aligned(ROOM_WORDS, np.int64)
-    for kept in range(0, EIGHTS * WORDS, WORDS):
-        made[kept + WHO : kept + WHO + 8] = NOBODY
-    return made
 
 
 @inlined
@@ -100,65 +80,24 @@ def who_of(record: Any) -> Int:
 
 
 @inlined
-def _settle_one(form: Any, pairs: NDArray[Any], found: Int) -> None:
-    """Add what was counted to the pair's row."""
+def _settle_one(form: Any, pairs: NDArray[Any]) -> None:
+    """Move a form's counts to its access stream."""
     row = pairs[np.uintp(form.pair)]
-    count = found & ((1 << SECTORS_BIT) - 1)
+    count = form.count & ((1 << SECTORS_BIT) - 1)
     row.requests += count
     row.lanes += count * form.lanes
-    row.sectors += (found >> SECTORS_BIT) & ((1 << (PARTS_BIT - SECTORS_BIT)) - 1)
-    row.parts += found >> PARTS_BIT
+    row.sectors += (form.count >> SECTORS_BIT) & ((1 << (PARTS_BIT - SECTORS_BIT)) - 1)
+    row.parts += form.count >> PARTS_BIT
+    form.count = 0
 
 
 @apart
-def settle(forms: NDArray[Any], pairs: NDArray[Any], made: NDArray[np.int64], kept: Int) -> None:
-    """Add what was counted with the eight at ``made[kept:]`` to its pairs' rows."""
-    for k in range(kept, kept + 8):
-        if made[k]:
-            _settle_one(forms[np.uintp(made[k + HOW] & 0xFFFFFFFF)], pairs, made[k])
-            made[k] = 0
-
-
-@apart
-def settle_all(forms: NDArray[Any], pairs: NDArray[Any], made: NDArray[np.int64]) -> None:
-    """The same with all eights and forms."""
-    for k in range(EIGHTS):
-        settle(forms, pairs, made, np.int64(WORDS * k))
+def settle_all(forms: NDArray[Any], pairs: NDArray[Any]) -> None:
+    """Move all forms' counts to their access streams; ``pairs`` are PAIR rows."""
     for site in range(forms.shape[0]):
         form = forms[np.uintp(site)]
         if form.count:
-            _settle_one(form, pairs, form.count)
-            form.count = 0
-
-
-@apart
-def _settle_site(
-    site: Int, forms: NDArray[Any], pairs: NDArray[Any], made: NDArray[np.int64]
-) -> None:
-    """The same for an instruction."""
-    form = forms[np.uintp(site)]
-    _settle_one(form, pairs, form.count)
-    form.count = 0
-    for k in range(EIGHTS):
-        kept = WORDS * k
-        for at in range(kept, kept + 8):
-            if made[at + HOW] & 0xFFFFFFFF == site:
-                _settle_one(form, pairs, made[at])
-                made[at] = 0
-
-
-@apart
-def _tell(site: Int, forms: NDArray[Any], made: NDArray[np.int64]) -> None:
-    """Tell all eights an instruction's new form."""
-    form = forms[np.uintp(site)]
-    for k in range(EIGHTS):
-        kept = WORDS * k
-        for at in range(kept, kept + 8):
-            if made[at + HOW] & 0xFFFFFFFF == site:
-                made[at + START], made[at + 16] = form.start, form.delta
-                made[at + WHO] = form.who if form.how == made[at + HOW] else np.int64(NOBODY)
-                made[at + 40], made[at + 48] = form.low, form.low2
-                made[at + 56], made[at + 64] = form.head, form.extents
+            _settle_one(form, pairs)
 
 
 @inlined
@@ -186,41 +125,19 @@ def take_formed(
     records: Any,
     at: Int,
     stop: Int,
-    single: Int,
     forms: NDArray[Any],
-    pairs: NDArray[Any],
-    made: NDArray[np.int64],
     part: NDArray[np.int64],
     n: Int,
     begun: Int,
     room: Int,
     cut: Cut,
-) -> tuple[Int, Int, Int]:
-    """Add the parts of accesses from ``at`` on, up to the first without a form, to the ``n`` there
-    are, of which the warp's start at ``begun``, while there are no more than ``room``. Those before
-    number ``single`` are taken one by one. The first access not taken, how many parts there are
-    now, and that number. ``pairs`` are PAIR rows."""
-    shifts = cut.line_shift, cut.sector_shift
+) -> tuple[Int, Int]:
+    """Add the line requests of records ``at`` to ``stop``, up to the first that has not the form
+    of its instruction, to the ``n`` in ``part``, while these are no more than ``room``. The warp's
+    line requests start at ``begun``. Returns the first record not taken, and how many line
+    requests there are then."""
     while at < stop and n <= room:
         record = records[np.uintp(at)]
-        if at >= single and at + 8 <= stop:
-            kept = np.int64(WORDS) * (np.int64(record.site) & (EIGHTS - 1))
-            found = match_eight(records, at, made, kept)
-            if found == UNLIKE:
-                settle(forms, pairs, made, kept)
-                keep_forms(records, at, made, kept, forms)
-                continue
-            if found:
-                before = n
-                if found == ONE_EACH:
-                    n = place_single(records, at, made, kept, part, n, shifts)
-                else:
-                    n = place_several(records, at, made, kept, part, n, shifts)
-                if made[kept + START] & JOINS and before > begun:
-                    part[np.uintp(before - 1)] &= ~LAST
-                at += 8
-                continue
-            single = at + PAUSE
         form = forms[np.uintp(record.site)]
         start, low = form.start, record.base + form.low
         if form.who != who_of(record) or form.how != how_of(record):
@@ -239,15 +156,24 @@ def take_formed(
             n, asked = _place_range(low, extent, form.head, np.int64(LAST), part, n, cut)
         form.count += (asked << SECTORS_BIT) + ((n - before) << PARTS_BIT) + 1
         at += 1
-    return at, n, single
+    return at, n
 
 
 @apart
-def _make_form(
-    record: Any, form: Any, width: Int, pair: Int, head: Int, joins: Int, start: Int, cut: Cut
+def new_form(
+    record: Any,
+    form: Any,
+    pairs: NDArray[Any],
+    pair: Int,
+    joins: bool,
+    start: Int,
+    cut: Cut,
 ) -> None:
-    """Make an access of ``width`` bytes a lane to the array at ``start`` the form of its
-    instruction, if it is one or two ranges shorter than a line that have no line in common."""
+    """Make an access to the array at ``start`` the form of its instruction, if it is one or two
+    ranges of bytes, each shorter than a line, that have no line in common. ``pairs`` are PAIR
+    rows, ``pair`` is the access's; ``joins``: it issues in a burst with the access before."""
+    _settle_one(form, pairs)
+    width, head = np.int64(pairs[np.uintp(pair)].lane_bytes), pairs[np.uintp(pair)].head
     mask, stride = np.int64(record.mask), np.int64(record.stride)
     line_bytes = np.int64(1) << cut.line_shift
     form.who = NOBODY
@@ -281,24 +207,3 @@ def _make_form(
     form.head = head - ((start >> cut.line_shift) << LINE_BIT)
     form.extents = (high - low) | ((high2 - low2) << 32)
     form.pair, form.lanes = pair, bits(mask)
-
-
-@apart
-def new_form(
-    record: Any,
-    forms: NDArray[Any],
-    pairs: NDArray[Any],
-    made: NDArray[np.int64],
-    width: Int,
-    pair: Int,
-    joins: Int,
-    start: Int,
-    cut: Cut,
-) -> None:
-    """Make an access of ``width`` bytes a lane to the array at ``start`` the form of its
-    instruction, if it can be one."""
-    site = np.int64(record.site)
-    form = forms[np.uintp(site)]
-    _settle_site(site, forms, pairs, made)
-    _make_form(record, form, width, pair, pairs[np.uintp(pair)].head, joins, start, cut)
-    _tell(site, forms, made)

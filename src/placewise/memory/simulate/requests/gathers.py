@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.requests.forms import JOINS
 from placewise.memory.simulate.requests.monotone_gather_simd import (
     lay_apart8,
     lay_apart16,
@@ -15,7 +16,6 @@ from placewise.memory.simulate.requests.monotone_gather_simd import (
     lay_rising16,
 )
 from placewise.memory.simulate.requests.parts import LAST, LINE_BIT, MARKS, OFFSET, SECTOR_BIT, Cut
-from placewise.memory.simulate.requests.simd_batches import JOINS
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined
 
 

@@ -16,10 +16,10 @@ from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.requests.added_parts import add_gather, add_parts
 from placewise.memory.simulate.requests.filtered_reads import join_parts
 from placewise.memory.simulate.requests.forms import (
+    JOINS,
     MOST_COUNTED,
     new_form,
     new_forms,
-    new_made,
     settle_all,
     take_formed,
     who_of,
@@ -38,7 +38,6 @@ from placewise.memory.simulate.requests.parts import (
     Cut,
 )
 from placewise.memory.simulate.requests.patterns import Patterns, count_pattern, keep_odd
-from placewise.memory.simulate.requests.simd_batches import JOINS
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined, lowest
 
 LOAD, STORE, ATOMIC = 0, 1, 2
@@ -103,8 +102,6 @@ class Pairs(NamedTuple):
     """(1,) pairs."""
     forms: NDArray[Any]
     """(sites,) FORM of the last access of each instruction that has one."""
-    made: NDArray[np.int64]
-    """(ROOM_WORDS,) room of :mod:`placewise.memory.simulate.requests.simd_batches`."""
 
 
 def new_pairs(sites: int, arrays: int) -> Pairs:
@@ -115,7 +112,6 @@ def new_pairs(sites: int, arrays: int) -> Pairs:
         np.zeros(most, PAIR),
         np.zeros(1, np.int64),
         new_forms(max(1, sites)),
-        new_made(),
     )
 
 
@@ -206,7 +202,7 @@ def collect(
     (:class:`placewise.execute.trace.Taker`). Returns DONE, or why not all was taken; then the same
     records are to come again.
     """
-    part, rows, made = buffer.part, pairs.rows, pairs.made
+    part, rows = buffer.part, pairs.rows
     n, n_segment = buffer.used[0], buffer.used[1]
     room = part.shape[0] - MOST_PARTS - MADE_AT_ONCE
     last_seat, last_phase = state[SEAT], state[PHASE]
@@ -217,10 +213,10 @@ def collect(
     number = np.int64(0)
     block, place = np.int64(-1), np.int64(0)
     state[LEFT], state[SPREAD_AT] = 0, -1
-    single, settled = at, at
+    settled = at
     while at < count:
         if at - settled >= MOST_COUNTED:
-            settle_all(pairs.forms, rows, made)
+            settle_all(pairs.forms, rows)
             settled = at
         while number + 1 < runs.shape[0] and runs[number + 1].first <= at:
             number += 1
@@ -249,10 +245,8 @@ def collect(
             form = pairs.forms[np.uintp(record.site)]
             if form.who == who_of(record):
                 begun = n
-                at, n, single = take_formed(
-                    records, at, stop, single, pairs.forms, rows, made, part, n,
-                    n if fresh else np.int64(0), room, cut,
-                )  # fmt: skip
+                first = n if fresh else np.int64(0)
+                at, n = take_formed(records, at, stop, pairs.forms, part, n, first, room, cut)
                 if n != begun:
                     if fresh:
                         fresh = False
@@ -332,10 +326,7 @@ def collect(
                     state[ENDS] = n
                     state[LEFT] -= 1
                 if alone and not others:
-                    new_form(
-                        record, pairs.forms, rows, made, np.int64(row.lane_bytes), p, joins,
-                        start, cut,
-                    )  # fmt: skip
+                    new_form(record, form, rows, p, joins != 0, start, cut)
                 if row.cache != CONSTANT:
                     row.sectors += asked
                     row.parts += n - begun
@@ -345,7 +336,7 @@ def collect(
             at += 1
         if why != DONE:
             break
-    settle_all(pairs.forms, rows, made)
+    settle_all(pairs.forms, rows)
     if n:
         # The access that would go on with the burst may be of another wave.
         part[np.uintp(n - 1)] |= LAST
