@@ -9,9 +9,9 @@ import placewise
 
 ROOT = Path(placewise.__file__).parent
 LINE = [
-    "errors", "interrupts", "output_file", "progress", "space", "machine", "kernel", "cases",
-    "recorded", "execute", "memory", "probe", "model", "choose", "rewrite", "advisor", "validate",
-    "reproduce", "report", "cli",
+    "errors", "helper_process", "interrupts", "output_file", "progress", "space", "machine",
+    "kernel", "cases", "recorded", "execute", "memory", "probe", "model", "choose", "rewrite",
+    "advisor", "validate", "reproduce", "report", "cli",
 ]  # fmt: skip
 ASIDE = {"gpu": "advisor"}
 """Folders beside the line, with the last stage that they may know."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
 
 class PlacewiseError(Exception):
     """Bad input or an unsupported request; shown to the user as one located message.
@@ -39,3 +43,30 @@ class ExecutionError(PlacewiseError):
 
 class MachineError(PlacewiseError):
     """A machine file does not parse or does not make sense."""
+
+
+_SHOWN = 200
+"""Characters of another library's message."""
+
+
+@contextlib.contextmanager
+def reading(
+    what: str,
+    path: Path,
+    kind: type[PlacewiseError],
+    *,
+    hint: str | None = None,
+) -> Iterator[None]:
+    """Within, whatever a reader raises over a damaged or foreign file becomes one ``kind``.
+
+    Readers of files raise nearly every exception that Python has. Errors of Placewise pass.
+    ``what`` says what the file should be, for instance "NumPy file".
+    """
+    try:
+        yield
+    except PlacewiseError:
+        raise
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        reason = reason[:_SHOWN] or type(error).__name__
+        raise kind(f"not a readable {what}: {reason}", where=str(path), hint=hint) from error

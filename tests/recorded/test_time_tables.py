@@ -102,11 +102,11 @@ def test_only_the_parameters_that_are_asked_for_tell_configurations_apart(tmp_pa
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.json", "{", "not valid JSON"),
+        ("t.json", "{", "not a readable JSON file"),
         ("t.json", {"rows": []}, "neither a cache of Kernel Tuner nor results"),
-        ("t.json", {"cache": {"a": {"block": 1}}}, "not a table of times"),
-        ("t.json", {"cache": {"a": 3}, "tune_params_keys": ["a"]}, "not a table of times"),
-        ("t.json", {"results": [3]}, "not a table of times"),
+        ("t.json", {"cache": {"a": {"block": 1}}}, "not a readable table of times"),
+        ("t.json", {"cache": {"a": 3}, "tune_params_keys": ["a"]}, "not a readable table of times"),
+        ("t.json", {"results": [3]}, "not a readable table of times"),
         ("t.json", t4((1, "a", 1.0, "parsec")), "'parsec', which is no unit of time"),
         ("t.json", {"results": []}, "no configuration has a time"),
         ("t.csv", "", "no column of times"),

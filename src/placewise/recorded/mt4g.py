@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from placewise.errors import MachineError
+from placewise.errors import MachineError, reading
 from placewise.machine.borrow import with_borrowed
 from placewise.machine.load import parse_machine
 from placewise.machine.machine_for import machine_for
@@ -30,27 +30,15 @@ def read_mt4g(path: Path) -> str:
     What mt4g does not measure and the language needs says where it was taken from. Raises
     MachineError where the file cannot be read, is not mt4g's, or lacks a figure that is needed.
     """
-    try:
+    hint = "give the JSON file of `mt4g --json`"
+    with reading("JSON file", path, MachineError, hint=hint):
         topology = json.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise MachineError(f"cannot read mt4g's file: {reason}", where=str(path)) from None
-    except json.JSONDecodeError as error:
-        raise MachineError(
-            f"not JSON: {error.msg}", where=f"{path}:{error.lineno}:{error.colno}"
-        ) from None
-    try:
+    with reading("topology that mt4g writes for NVIDIA's GPUs", path, MachineError, hint=hint):
         text = _text(topology)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise MachineError(
-            f"not a topology that mt4g writes for NVIDIA's GPUs: {error} is missing or odd",
-            where=str(path),
-            hint="give the JSON file of `mt4g --json`",
-        ) from None
-    general = topology["general"]
-    capability = general["computeCapability"]
-    like = machine_for(general["name"], (int(capability["major"]), int(capability["minor"])))
-    text = with_borrowed(text, like.name)
+        general = topology["general"]
+        capability = general["computeCapability"]
+        like = machine_for(general["name"], (int(capability["major"]), int(capability["minor"])))
+        text = with_borrowed(text, like.name)
     parse_machine(text, str(path))
     return text
 

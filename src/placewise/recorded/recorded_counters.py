@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, reading
 from placewise.recorded.counter_tables import launches_of
 from placewise.recorded.ncu_report import MAGIC, read_report
 from placewise.recorded.recorded_launch import (
@@ -33,6 +33,8 @@ from placewise.recorded.recorded_launch import (
 )
 
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
+_MOST_BYTES = 1 << 28
+"""Of a file, unpacked."""
 _NAMED = 6
 """Kernels that a message names at most."""
 _TOLD = 3
@@ -50,11 +52,19 @@ _SETTINGS = ("Configuration", "configuration")
 def read_recorded(path: Path, what: str) -> bytes:
     """A file of measured ``what``, unpacked where its name ends in .gz; raises CaseError."""
     try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-    except (OSError, EOFError, zlib.error) as error:
+        with path.open("rb") as file:
+            packed = path.suffix == ".gz"
+            data = (gzip.GzipFile(fileobj=file) if packed else file).read(_MOST_BYTES + 1)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise CaseError(f"cannot read the measured {what}: {reason}", where=str(path)) from error
+    if len(data) > _MOST_BYTES:
+        raise CaseError(
+            f"more than {_MOST_BYTES >> 20} MiB of measured {what}",
+            where=str(path),
+            hint="keep the rows and columns that are needed",
+        )
+    return data
 
 
 def decoded(data: bytes, path: Path, what: str) -> str:
@@ -79,7 +89,11 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
     if path.suffix == ".ncu-rep" or data[: len(MAGIC)] == MAGIC:
         return _from_report(data, path)
     text = decoded(data, path, "counters")
-    found = _from_json(text, path) if text.lstrip()[:1] in ("{", "[") else launches_of(text)
+    if text.lstrip()[:1] in ("{", "["):
+        found = _from_json(text, path)
+    else:
+        with reading("table of counters", path, CaseError):
+            found = launches_of(text)
     if not found:
         raise CaseError(
             "no counters of any launch in this file",
@@ -100,12 +114,8 @@ def _completed(launch: MeasuredLaunch) -> MeasuredLaunch:
 
 
 def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
-    try:
+    with reading("report of Nsight Compute", path, CaseError, hint=_EXPORT):
         launches = read_report(data)
-    except ValueError as error:
-        raise CaseError(
-            f"cannot read this report of Nsight Compute: {error}", where=str(path), hint=_EXPORT
-        ) from error
     found = tuple(MeasuredLaunch(one.kernel, dict(one.metrics)) for one in launches if one.metrics)
     if not found:
         raise CaseError("a report without launches", where=str(path))
@@ -153,11 +163,8 @@ def choose_launch(
 
 
 def _from_json(text: str, path: Path) -> list[MeasuredLaunch]:
-    try:
-        data = json.loads(text)
-        return list(_launches(data, MeasuredLaunch(None, {})))
-    except (ValueError, RecursionError) as error:  # not only of syntax: a number of 5,000 digits
-        raise CaseError(f"not valid JSON: {error}", where=str(path)) from error
+    with reading("JSON file", path, CaseError):
+        return list(_launches(json.loads(text), MeasuredLaunch(None, {})))
 
 
 def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, reading
 from placewise.kernel.cases.case_model import Parameter
 from placewise.recorded.recorded_counters import decoded, read_recorded
 
@@ -68,7 +68,8 @@ def read_times(
     if text.lstrip()[:1] in ("{", "["):
         device, found = _from_json(text, path, time_column)
     else:
-        device, found = None, _from_csv(text, path, time_column)
+        with reading("table of times", path, CaseError):
+            device, found = None, _from_csv(text, path, time_column)
     best: dict[tuple[tuple[str, Parameter], ...], float] = {}
     failed = 0
     for at, (values, nanoseconds) in enumerate(found):
@@ -117,16 +118,13 @@ def _from_csv(text: str, path: Path, column: str | None) -> Found:
 
 
 def _from_json(text: str, path: Path, column: str | None) -> tuple[str | None, Found]:
-    try:
+    with reading("JSON file", path, CaseError):
         data = json.loads(text)
+    with reading("table of times", path, CaseError):
         if isinstance(data, dict) and isinstance(data.get("cache"), dict):
             return _from_cache(data, column)
         if isinstance(data, dict) and isinstance(data.get("results"), list):
             return _device(data), [_result(r, column) for r in data["results"]]
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise CaseError(f"not valid JSON: {error}", where=str(path)) from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise CaseError(f"not a table of times: {error!r}", where=str(path)) from error
     raise CaseError(
         "neither a cache of Kernel Tuner nor results in the T4 format",
         where=str(path),

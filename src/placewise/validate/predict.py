@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from placewise.advisor.prepare import prepare
 from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.helper_process import serve_parent
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import CaseFamily, read_case_family
 from placewise.kernel.cases.case_model import Parameter
@@ -74,8 +76,13 @@ class Predictor:
     def __enter__(self) -> Predictor:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # What they still work on is of no use.
+            for process in list((self._pool._processes or {}).values()):
+                process.kill()
+        # Waited for: Python's end would look for pipes that are closed meanwhile.
+        self._pool.shutdown(cancel_futures=True)
 
     def predict(
         self, rows: Sequence[MeasuredTime], progress: Callable[[int, int], None] | None = None
@@ -86,7 +93,13 @@ class Predictor:
             self._pool.submit(_predict, at, row.configuration) for at, row in enumerate(rows)
         ]
         for done, future in enumerate(as_completed(running), start=1):
-            found.append(future.result())
+            try:
+                found.append(future.result())
+            except BrokenProcessPool as error:
+                raise UnsupportedError(
+                    "a process that predicts configurations was ended",
+                    hint="mostly for want of memory: give smaller arrays",
+                ) from error
             if progress is not None:
                 progress(done, len(rows))
         return tuple(sorted(found, key=lambda answers: answers.row))
@@ -104,6 +117,7 @@ _workers: list[_Worker] = []
 
 
 def _begin(task: Task) -> None:
+    serve_parent()
     machine = load_machine(task.machine)
     if task.clock_mhz is not None:
         machine = at_clock(machine, task.clock_mhz)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,31 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, reading
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MAX_BYTES = 2**34
-"""Largest array of a case. The executor takes up to 64 GiB, but a size beyond what a GPU's memory
-mostly holds is more likely a slip."""
+LARGEST_GIB = 1.0
+"""Largest array of a case file. It is there several times while it is made and while a kernel runs,
+and a larger one is more likely a slip."""
+LARGEST_VARIABLE = "PLACEWISE_ARRAY_GIB"
+"""Environment variable that gives another size."""
 
+_SHORT = 100
+"""Characters of a shape in messages."""
 _PIECE = 1 << 15
 """Values drawn at a time."""
 BFLOAT16 = "bfloat16"
 """Name of the type in case files."""
-
-_UNREADABLE = (
-    OSError,
-    EOFError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-    KeyError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy's and SciPy's readers raise on truncated, foreign or lying files."""
 
 
 def load_array(path: Path, member: str | None) -> NDArray[np.generic]:
@@ -44,20 +35,19 @@ def load_array(path: Path, member: str | None) -> NDArray[np.generic]:
     Raises CaseError located at the file.
     """
     require_file(path)
-    try:
+    hint = "write it with np.save or np.savez, without object arrays"
+    with reading("NumPy file", path, CaseError, hint=hint):
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             if member is not None:
                 raise CaseError("holds one array and has no members", where=str(path))
-            return np.ascontiguousarray(loaded)
-        with loaded:
-            return np.ascontiguousarray(loaded[_member(path, loaded.files, member)])
-    except _UNREADABLE as error:
-        raise CaseError(
-            f"not a readable NumPy file: {_one_line(error)}",
-            where=str(path),
-            hint="write it with np.save or np.savez, without object arrays",
-        ) from error
+            found = loaded
+        else:
+            with loaded:
+                found = loaded[_member(path, loaded.files, member)]
+        if not isinstance(found, np.ndarray):
+            raise ValueError("its member is no array")
+        return np.ascontiguousarray(found)
 
 
 def _member(path: Path, members: list[str], member: str | None) -> str:
@@ -76,20 +66,19 @@ def load_matrix(path: Path) -> csr_array:
     located at the file.
     """
     # Here, as few cases need them and every command would take longer to start.
-    from scipy.io import mmread
+    from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array, coo_matrix, csr_array
 
     require_file(path)
-    try:
+    with reading("Matrix Market file", path, CaseError):
+        rows, _, entries, *_ = mminfo(path)
+        # Its rows, columns and values, of which sums and symmetric entries need as much again.
+        check_size((max(rows, entries, 1), 4), np.float64, str(path))
         matrix = mmread(path)
-    except _UNREADABLE as error:
-        raise CaseError(
-            f"not a readable Matrix Market file: {_one_line(error)}", where=str(path)
-        ) from error
-    if not isinstance(matrix, coo_array | coo_matrix):
-        raise CaseError("holds a dense matrix, not coordinates", where=str(path))
-    compressed = csr_array(matrix)
-    compressed.sum_duplicates()
+        if not isinstance(matrix, coo_array | coo_matrix):
+            raise CaseError("holds a dense matrix, not coordinates", where=str(path))
+        compressed = csr_array(matrix)
+        compressed.sum_duplicates()
     if compressed.nnz == 0:
         raise CaseError("the matrix has no entries", where=str(path))
     return compressed
@@ -97,20 +86,11 @@ def load_matrix(path: Path) -> csr_array:
 
 def load_image(path: Path) -> NDArray[np.uint8]:
     """(height, width) grey levels 0 to 255; raises CaseError located at the file."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     require_file(path)
-    try:
-        with Image.open(path) as image:
-            return np.asarray(image.convert("L"))
-    except (
-        OSError,
-        ValueError,
-        SyntaxError,
-        UnidentifiedImageError,
-        Image.DecompressionBombError,
-    ) as error:
-        raise CaseError(f"not a readable image: {_one_line(error)}", where=str(path)) from error
+    with reading("image", path, CaseError), Image.open(path) as image:
+        return np.asarray(image.convert("L"))
 
 
 def require_file(path: Path) -> None:
@@ -126,9 +106,26 @@ def check_size(shape: tuple[int, ...], dtype: DTypeLike, where: str) -> None:
     for extent in shape:
         count *= extent
     if count < 1:
-        raise CaseError(f"shape {shape} holds no elements", where=where)
-    if count * np.dtype(dtype).itemsize > MAX_BYTES:
-        raise CaseError(f"shape {shape} takes more than {MAX_BYTES >> 30} GiB", where=where)
+        raise CaseError(f"shape {_short(shape)} holds no elements", where=where)
+    most = _largest_bytes()
+    if count * np.dtype(dtype).itemsize > most:
+        raise CaseError(
+            f"shape {_short(shape)} takes more than {most / 2**30:g} GiB",
+            where=where,
+            hint=f"give a smaller one; {LARGEST_VARIABLE}=8 allows 8 GiB",
+        )
+
+
+def _largest_bytes() -> float:
+    try:
+        return max(0.0, float(os.environ.get(LARGEST_VARIABLE) or LARGEST_GIB)) * 2**30
+    except ValueError:
+        return LARGEST_GIB * 2**30
+
+
+def _short(shape: tuple[int, ...]) -> str:
+    text = str(shape)
+    return text if len(text) < _SHORT else f"{text[:_SHORT]} …"
 
 
 def stored_type(dtype: DTypeLike) -> np.dtype[Any]:
@@ -187,7 +184,3 @@ def gaussian_taps(radius: int, sigma: float) -> NDArray[np.float64]:
     at = np.arange(-radius, radius + 1)
     taps = np.exp(-0.5 * (at / sigma) ** 2)
     return np.asarray(taps / taps.sum())
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

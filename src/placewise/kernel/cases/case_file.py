@@ -369,6 +369,7 @@ class _Reader:
             case casemodel.UniformArgument(uniform=spec):
                 random = np.random.default_rng(spec.seed)
                 if spec.sorted:
+                    arrays.check_size(shape, np.float64, f"{where}.shape")
                     drawn = np.sort(random.uniform(spec.low, spec.high, shape))
                     return arrays.converted(drawn, model.dtype, where)
                 low, high = spec.low, spec.high
@@ -385,9 +386,11 @@ class _Reader:
                 high = self._size(spec.high, f"{key}.integers.high")
                 if high <= spec.low:
                     self._fail(f"{key}.integers", f"no whole number is in [{spec.low}, {high})")
+                arrays.check_size(shape, np.int64, f"{where}.shape")
                 random = np.random.default_rng(spec.seed)
                 return arrays.converted(random.integers(spec.low, high, shape), model.dtype, where)
             case _:
+                arrays.check_size(shape, np.float64, f"{where}.shape")
                 spec = model.arange
                 count = int(np.prod(shape))
                 values = spec.start + spec.step * np.arange(count)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from placewise.errors import CaseError
+from placewise.errors import CaseError, reading
 from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import case_model as casemodel
 from placewise.kernel.cases.case_model import CaseModel
@@ -26,10 +26,8 @@ def read_model(path: Path) -> CaseModel:
     arrays.require_file(path)
     if path.suffix == ".json":
         return validated(tuning_document(path), path)
-    try:
+    with reading("TOML file", path, CaseError):
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise CaseError(f"not a TOML file: {error}", where=str(path)) from error
     return validated(document, path)
 
 

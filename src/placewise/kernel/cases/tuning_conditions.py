@@ -1,7 +1,9 @@
 """Conditions of a tuning problem: which values of its parameters go together.
 
 They are expressions as Python writes them, ``block_x * block_y >= 64 and tile in (1, 2)``, with C's
-``&&``, ``||`` and ``!`` understood, too. They are read by hand: nothing is evaluated as code.
+``&&``, ``||`` and ``!`` understood, too. They are read by hand: nothing is evaluated as code. They
+consist of numbers up to 64 bits and their arithmetic, of names, of texts and lists to compare with,
+and of comparisons.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ _LONGEST = 2000
 _MOST_TRIED = 200_000
 """Partial choices of values; a problem whose first valid configuration lies beyond needs
 Defaults."""
+_LARGEST = 2**64
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -59,7 +62,7 @@ class Condition:
         condition cannot have, such as calls, and for divisions by 0."""
         try:
             return bool(self._value(self._tree, values))
-        except (ZeroDivisionError, TypeError, OverflowError) as error:
+        except (ZeroDivisionError, TypeError, OverflowError, RecursionError) as error:
             raise ValueError(f"'{self.text}': {error}") from None
 
     def _value(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
@@ -75,13 +78,14 @@ class Condition:
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 return not self._value(part, values)
             case ast.UnaryOp(op=ast.USub(), operand=part):
-                return -self._value(part, values)
+                return -self._number(part, values)
             case ast.BoolOp(op=ast.And(), values=parts):
                 return all(self._value(part, values) for part in parts)
             case ast.BoolOp(values=parts):
                 return any(self._value(part, values) for part in parts)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return _BINARY[type(op)](self._value(left, values), self._value(right, values))
+                result = _BINARY[type(op)](self._number(left, values), self._number(right, values))
+                return _bounded(result)
             case ast.Compare(left=left, ops=ops, comparators=others) if all(
                 type(op) in _COMPARE for op in ops
             ):
@@ -89,6 +93,19 @@ class Condition:
                 pairs = zip(ops, sides, sides[1:], strict=False)
                 return all(_COMPARE[type(op)](one, other) for op, one, other in pairs)
         raise ValueError(f"'{self.text}': {type(node).__name__} is not read in conditions")
+
+    def _number(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
+        """Raises TypeError for what is no number: texts and lists can grow without end."""
+        value = self._value(node, values)
+        if not isinstance(value, int | float):
+            raise TypeError(f"{type(value).__name__} where a number is needed")
+        return _bounded(value)
+
+
+def _bounded(number: Any) -> Any:
+    if isinstance(number, int) and abs(number) > _LARGEST:
+        raise OverflowError("a number of more than 64 bits")
+    return number
 
 
 def first_valid(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from placewise.errors import CaseError, UnsupportedError
+from placewise.errors import CaseError, UnsupportedError, reading
 from placewise.kernel.cases.case_model import SCHEMA
 from placewise.kernel.cases.tuning_conditions import Condition, first_valid
 from placewise.kernel.frontends.nvrtc_options import parse_options
@@ -34,11 +34,10 @@ def tuning_document(path: Path) -> dict[str, Any]:
     Arguments go by their order, as the tuners pass them. Raises CaseError located at the file and
     the key, UnsupportedError for what a case cannot be (OpenCL, data that a script makes).
     """
-    try:
+    with reading("JSON file", path, CaseError):
         read = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise CaseError(f"not a JSON file: {error}", where=str(path)) from error
-    return _File(path).document(read)
+    with reading("tuning problem in the T1 format", path, CaseError):
+        return _File(path).document(read)
 
 
 class _File:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placewise.errors import CompileError
+from placewise.helper_process import end_with_parent
 
 _SECONDS = 300.0
 """Far above what the tools take (0.1 s per 10,000 instructions, or so)."""
@@ -33,6 +34,7 @@ def run_tool(program: Path, arguments: Sequence[str]) -> Finished:
             errors="replace",
             timeout=_SECONDS,
             check=False,
+            preexec_fn=end_with_parent,
         )
     except subprocess.TimeoutExpired as error:
         raise CompileError(f"{program.name} did not end in {_SECONDS:.0f} s") from error

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from placewise.errors import MachineError
+from placewise.errors import MachineError, reading
 from placewise.probe.infer.curve import plateaus, read_latency_curve
 from placewise.probe.recorded.mt4g_raw import LEAST_ARRAY, read_mt4g_raw
 from placewise.probe.recorded.raw import (
@@ -52,7 +52,8 @@ def read_levels(path: Path) -> tuple[Level, ...]:
 
 def _tried(read: Callable[[Path], tuple[Level, ...]], path: Path) -> tuple[Level, ...] | None:
     try:
-        return read(path)
+        with reading("measurement", path, MachineError):
+            return read(path)
     except MachineError:
         return None
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from placewise.execute.codegen.backend import llvm_code
 from placewise.execute.codegen.backend.jit import CODE, OPTIMISED, code_key
 from placewise.execute.codegen.backend.processor import Processor
+from placewise.helper_process import end_with_parent
 
 _running: set[subprocess.Popen[bytes]] = set()
 
@@ -57,6 +58,7 @@ class BetterCode:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
+                preexec_fn=end_with_parent,
             ) as process:
                 _running.add(process)
                 code, _ = process.communicate(json.dumps(self._request).encode())

@@ -1,0 +1,30 @@
+"""What processes need that work for another one: they end with it, and leave Ctrl-C to it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl
+"""Looked up here: a new process of a threaded one must do as little as possible."""
+
+
+def serve_parent() -> None:
+    """Have the kernel end this process when its parent ends; do not answer Ctrl-C.
+
+    Called in the new process, which the parent's main thread must have started: Linux sends the
+    signal when the thread that started a process ends.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Have the kernel end this process when the thread that started it ends; also as
+    ``preexec_fn`` of a program that is started and waited for in one thread."""
+    before = os.getppid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != before:
+        os._exit(1)
