@@ -34,7 +34,6 @@ from placewise.memory.simulate.simd.jit_helpers import (
     prefetch,
     product,
 )
-from placewise.memory.simulate.simd.packing import PACKS
 from placewise.memory.simulate.simd.vector_code import SHORT, WORD, Code, splat, veil
 
 
@@ -61,19 +60,19 @@ def is_plain(g: Shape) -> bool:
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
 
 
-def ways_of(code: Code, place: Any, line: Any) -> Any:
-    """The ways of the set at a place that hold a line, one bit each. Without AVX-512 a mask of
-    sixteen is made from two of eight, as compared; LLVM would pack the vectors first."""
+def _ways_of(code: Code, place: Any, line: Any) -> Any:
+    """LLVM code for the ways of the set at ``place`` that hold a line, one bit each. A mask of
+    sixteen is put together from two of eight: LLVM would otherwise pack the compared vectors
+    first, where the processor has no AVX-512."""
     b = code.b
+    shape = ir.VectorType(SHORT, 8)
+    place = b.bitcast(place, shape.as_pointer())
     found = []
-    shape = place.type.pointee
-    width = shape.count if PACKS else shape.count // 2
-    place = b.bitcast(place, ir.VectorType(SHORT, width).as_pointer())
-    for n in range(shape.count // width):
-        ways = code.load(b.gep(place, [ir.Constant(WORD, n)]))
-        same = b.icmp_signed("==", ways, splat(b, line, ways.type))
-        found.append(b.zext(b.bitcast(same, ir.IntType(width)), SHORT))
-    return found[0] if PACKS else b.or_(found[0], b.shl(found[1], SHORT(width)))
+    for half in range(2):
+        ways = code.load(b.gep(place, [ir.Constant(WORD, half)]))
+        same = b.icmp_signed("==", ways, splat(b, line, shape))
+        found.append(b.zext(b.bitcast(same, ir.IntType(8)), SHORT))
+    return b.or_(found[0], b.shl(found[1], SHORT(8)))
 
 
 @intrinsic
@@ -102,7 +101,7 @@ def use_recent(
         places = code.place(0, first, ways), code.place(1, first, kept)
         lines, sectors = (code.load(p) for p in places)
         wanted = code.alike(arguments[3], ways)
-        same = veil(b, ways_of(code, places[0], b.trunc(arguments[3], SHORT)))
+        same = veil(b, _ways_of(code, places[0], b.trunc(arguments[3], SHORT)))
         taken = b.or_(same, b.trunc(arguments[5], SHORT))
         way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), WORD)
         before = b.zext(b.load(code.place(1, b.add(first, way), known)), WORD)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import (
-    EMPTY,
     FIRST_OUT,
     GOLDEN,
     LRU,
@@ -31,13 +30,6 @@ from placewise.memory.simulate.caches.fast_cache import (
     is_plain,
 )
 from placewise.memory.simulate.caches.miss_queue import Missed, pass_on
-from placewise.memory.simulate.caches.random_replacement_simd import (
-    BATCH_WORDS,
-    MOST,
-    hand_on,
-    lay_out,
-    look_up,
-)
 from placewise.memory.simulate.requests.parts import (
     ASIDE,
     LINE_BIT,
@@ -47,21 +39,15 @@ from placewise.memory.simulate.requests.parts import (
     SECTORS,
 )
 from placewise.memory.simulate.requests.requests import CONSTANT, LEAVES_FIRST, LOAD, STORE, Pairs
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, equal16
+from placewise.memory.simulate.simd.jit_helpers import apart, bits
 
-AT_ONCE = MOST
+AT_ONCE = 1024
 """Parts that are put in order before they go through a cache, at most: room for them is in the
 processor's own first cache, and each of the two loops has few variables."""
 ROUNDS = 256
 """Rounds whose parts are put in order before that, at most."""
 SIDES = 4
 """Places where what each pair asks the cache of the die for is counted."""
-FEWEST = 32
-"""Parts that are looked up eight at a time, at least."""
-PAUSE = 64
-"""Rounds until that is tried again where it was no good."""
-CLOSE = 6
-"""Of so many parts one may have the set of one shortly before it, else that is no good."""
 SLACK = 32
 """Room behind the parts: for words that are copied several at a time, and for looking ahead."""
 
@@ -96,10 +82,6 @@ class Room(NamedTuple):
     """(HINTS,) the way, from the first of an instance on, where a line with the same lowest bits
     was found last, in any instance: whether it is there is seen at once, and no set need be
     compared, which takes its time after a write to it."""
-    full: NDArray[np.bool_]
-    """(SMs,) whether all ways of the first cache are known to hold lines."""
-    batch: NDArray[np.int32]
-    """Room of :mod:`placewise.memory.simulate.caches.random_replacement_simd`."""
     line: NDArray[np.uint32]
     added: NDArray[np.uint32]
     """(AT_ONCE + SLACK,) the line of each part in a share of the cache of the die, and what is to
@@ -111,8 +93,6 @@ class Room(NamedTuple):
     """(pairs,) whether a pair stores."""
     counted: NDArray[np.int64]
     """(SIDES * pairs,) sectors that a wave's parts ask the cache of the die for, and lack."""
-    mode: NDArray[np.int64]
-    """(2,) whether parts are, and how many rounds it is until that is tried again."""
 
 
 def new_room(warps: int, sms: int, pairs: int, shares: int, allocates: Sequence[bool]) -> Room:
@@ -138,14 +118,11 @@ def new_room(warps: int, sms: int, pairs: int, shares: int, allocates: Sequence[
         turn=room(AT_ONCE + SLACK),
         round_end=room(ROUNDS),
         hint=np.zeros(HINTS, np.int32),
-        full=np.zeros(sms, np.bool_),
-        batch=np.zeros(BATCH_WORDS, np.int32),
         line=np.zeros(AT_ONCE + SLACK, np.uint32),
         added=np.zeros(AT_ONCE + SLACK, np.uint32),
         found=np.zeros(2 * (AT_ONCE + SLACK), np.uint32),
         stored=np.zeros(pairs, np.bool_),
         counted=room(SIDES * pairs),
-        mode=room(2),
     )
 
 
@@ -190,18 +167,10 @@ def run_parts(
     begin = np.int64(0)
     shares = np.int64(missed.length.shape[0])
     size = np.int64(missed.part.shape[0] // shares)
-    looked = np.int64(0)
-    if policy == RANDOM and room.mode[0]:
-        looked = _look_up_eights(n, sm, caches, g, room)
     for number in range(rounds):
         end = room.round_end[np.uintp(number)]
-        if begin < looked:
-            upto = min(end, looked)
-            hand_on(room.order, begin, upto, room.batch, shares, missed.part, room.out)
-            begin = upto
         if policy == RANDOM:
-            if begin < end:
-                _run_drawn(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
+            _run_drawn(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
         else:
             _run_others(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
         begin = end
@@ -209,38 +178,6 @@ def run_parts(
         missed.end[np.uintp(at)] = room.out[0] - missed.first[0, np.uintp(sm)]
         if shares > 1:
             missed.end[np.uintp(size + at)] = room.out[1] - missed.first[1, np.uintp(sm)]
-
-
-@apart
-def _is_full(caches: Caches, g: Shape, sm: Int) -> bool:
-    """Whether all ways of an instance hold lines."""
-    own = g.first_way + sm * g.sets * g.lanes
-    for first in range(own, own + g.sets * g.lanes, g.lanes):
-        if equal16(caches.tags, first, np.int32(EMPTY)):
-            return False
-    return True
-
-
-@apart
-def _look_up_eights(count: Int, sm: Int, caches: Caches, g: Shape, room: Room) -> Int:
-    """Look up parts eight at a time where that is faster: lines are often not there, and parts that
-    are close to one another rarely have the same set. How many of the first were."""
-    if count < FEWEST or not g.hashed:
-        return np.int64(0)
-    if not room.full[np.uintp(sm)]:
-        if not _is_full(caches, g, sm):
-            return np.int64(0)
-        room.full[np.uintp(sm)] = True
-    seed = np.uintp(g.first_seed + sm)
-    state = caches.seed[seed]
-    own = g.first_way + sm * g.sets * g.lanes
-    count, close = lay_out(room.order, count, own, g, state, room.batch)
-    if CLOSE * close > count:
-        room.mode[0], room.mode[1] = 0, PAUSE
-        return np.int64(0)
-    caches.seed[seed] = state + np.uint64(count) * GOLDEN
-    look_up(room.order, count, caches.tags, caches.held, room.batch)
-    return count
 
 
 @apart
@@ -264,7 +201,6 @@ def _run_drawn(
     # Every part that is not aside has a random number, which is only worked out where it is used.
     state = caches.seed[seed] - np.uint64(begin - 1) * GOLDEN
     last, last_held = np.int64(-1), np.int64(0)
-    sought = np.int64(0)
     for k in range(begin, end):
         part = order[np.uintp(k)]
         if part & ASIDE:
@@ -279,7 +215,6 @@ def _run_drawn(
         slot = np.uintp(line & (HINTS - 1))
         at = np.uintp(own + np.int64(hint[slot]))
         if tags[at] != line:
-            sought += 1
             way = find_drawn(caches, g, own, line, state + np.uint64(k) * GOLDEN)
             hint[slot] = way
             at = np.uintp(own + way)
@@ -289,11 +224,6 @@ def _run_drawn(
             held[at] = before | sectors
             pass_on(part, before, np.int64(1), missed, out)
     caches.seed[seed] = state + np.uint64(end - 1) * GOLDEN
-    mode = room.mode
-    if mode[1]:
-        mode[1] -= 1
-    elif 2 * sought > end - begin:
-        mode[0] = 1
 
 
 @apart

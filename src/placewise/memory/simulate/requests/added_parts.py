@@ -1,18 +1,16 @@
-"""One access's parts, whatever its lanes' addresses: added behind those that a buffer has."""
+"""The line requests of one warp access, whatever its lanes' addresses."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.requests.forms import JOINS
-from placewise.memory.simulate.requests.gathers import count_gather, gather, lay_lanes
 from placewise.memory.simulate.requests.parts import (
     LAST,
-    OFFSET,
+    LINE_BIT,
+    MARKS,
     SECTOR_BIT,
     SECTORS,
     Buffer,
@@ -20,84 +18,78 @@ from placewise.memory.simulate.requests.parts import (
     lane_parts,
     ranges,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined
+from placewise.memory.simulate.simd.jit_helpers import bits, inlined
 
 
 @inlined
 def add_parts(
     record: Any, start: Int, frame: Int, row: Any, offsets: Any, buffer: Buffer, n: Int, cut: Cut
 ) -> tuple[Int, Int]:
-    """Add the parts of an access without a form; how many there are now, and how many sectors were
-    added. ``frame`` as in :func:`lane_parts`."""
+    """Add the line requests of an access of stream ``row`` (PAIR) to the ``n`` there are. Returns
+    how many there are then, and how many sectors were added. ``start`` is the array's first
+    address; ``frame`` as in :func:`lane_parts`."""
     begun, width = n, np.int64(row.lane_bytes)
-    if frame < 0 and record.row >= 0:
-        lanes = bits(np.int64(record.mask))
-        n, asked = _gather_any(offsets, record, start, lanes, width, row.head, buffer, n, cut)
-        return n, asked
     n = np.int64(-1)
     if frame < 0:
-        n = ranges(record, start, width, buffer.part, begun, row.head, cut)
+        if record.row >= 0:
+            lanes = bits(np.int64(record.mask))
+            n, asked = _gather(offsets, record.row, lanes, width, row.head, buffer, begun, cut)
+            if n >= 0:
+                buffer.part[np.uintp(n - 1)] |= LAST
+                return n, asked
+        else:
+            n = ranges(record, start, width, buffer.part, begun, row.head, cut)
     if n < 0:
         n = lane_parts(record, start, offsets, width, row.head, frame, buffer, begun, cut)
-    return n, _end_parts(buffer.part, begun, n)
-
-
-@inlined
-def _end_parts(part: NDArray[np.int64], begun: Int, n: Int) -> Int:
-    """Mark the last of an access's parts; how many sectors they have."""
     asked = np.int64(0)
     for k in range(begun, n):
-        asked += bits((part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
-    part[np.uintp(n - 1)] |= LAST
-    return asked
+        asked += bits((buffer.part[np.uintp(k)] >> SECTOR_BIT) & SECTORS)
+    buffer.part[np.uintp(n - 1)] |= LAST
+    return n, asked
 
 
 @inlined
-def add_gather(
-    record: Any,
-    offsets: Any,
-    form: Any,
-    pairs: NDArray[Any],
-    buffer: Buffer,
-    n: Int,
-    begun: Int,
-    cut: Cut,
-) -> Int:
-    """:func:`placewise.memory.simulate.requests.gathers.take_gathers` for one access, whatever its
-    lanes' addresses; how many parts there are then."""
-    part = buffer.part
-    if form.far & JOINS and n > begun:
-        part[np.uintp(n - 1)] &= ~LAST
-    lanes, first = bits(np.int64(record.mask)), np.int64(record.row)
-    width, head = np.int64(form.far_width), form.far_head
-    found = lay_lanes(offsets, first, lanes, width, head, part, n, cut)
-    end, asked = n + (found & 0xFFFFFFFF), found >> 32
-    if found < 0:
-        start = form.far & ~np.int64(OFFSET)
-        end, asked = _gather_any(offsets, record, start, lanes, width, head, buffer, n, cut)
-    count_gather(form, pairs, lanes, asked, end - n)
-    return end
-
-
-@apart
-def _gather_any(
-    offsets: Any,
-    record: Any,
-    start: Int,
-    lanes: Int,
-    width: Int,
-    head: Int,
-    buffer: Buffer,
-    begun: Int,
-    cut: Cut,
+def _gather(
+    offsets: Any, row: Int, lanes: Int, width: Int, head: Int, buffer: Buffer, n: Int, cut: Cut
 ) -> tuple[Int, Int]:
-    """The same of any such access."""
-    n, asked = gather(
-        offsets, np.int64(record.row), lanes, width, head, buffer.part, buffer.marks, begun,
-        cut.line_shift, cut.sector_shift,
-    )  # fmt: skip
-    if n >= 0:
-        buffer.part[np.uintp(n - 1)] |= LAST
-        return n, asked
-    n = lane_parts(record, start, offsets, width, head, np.int64(-1), buffer, begun, cut)
-    return n, _end_parts(buffer.part, begun, n)
+    """Add the line requests of a gather, whose ``lanes`` active lanes have the offsets from number
+    ``row`` on, in the order of lanes and without LAST. Returns how many there are then, -1 where a
+    lane's bytes lie in two sectors, and how many sectors were added. ``head`` is a line request
+    for the array's first line without sectors."""
+    part, marks = buffer.part, buffer.marks
+    begun = n
+    serial = marks[MARKS] + 1
+    marks[MARKS] = serial
+    per_shift = cut.line_shift - cut.sector_shift
+    within = (np.int64(1) << per_shift) - 1
+    first_line = head >> LINE_BIT
+    last = np.int64(-1)
+    asked = np.int64(0)
+    for k in range(row, row + lanes):
+        place = np.int64(offsets[np.uintp(k)])
+        sector = place >> cut.sector_shift
+        if (place + width - 1) >> cut.sector_shift != sector:
+            return np.int64(-1), asked
+        line = first_line + (sector >> per_shift)
+        bit = np.int64(1) << (SECTOR_BIT + (sector & within))
+        at = n - 1
+        if line != last:
+            mark = np.uintp(line & (MARKS - 1))
+            found = marks[mark]
+            at = n
+            if found >> 8 == serial:
+                at = begun + (found & 0xFF)
+                if part[np.uintp(at)] >> LINE_BIT != line:
+                    at = begun
+                    while at < n and part[np.uintp(at)] >> LINE_BIT != line:
+                        at += 1
+            else:
+                marks[mark] = (serial << 8) | (n - begun)
+            if at == n:
+                part[np.uintp(n)] = head + ((sector >> per_shift) << LINE_BIT)
+                n += 1
+            last = line if at == n - 1 else np.int64(-1)
+        before = part[np.uintp(at)]
+        part[np.uintp(at)] = before | bit
+        asked += np.int64(before & bit == 0)
+    return n, asked

@@ -28,12 +28,8 @@ FORM = np.dtype(
         ("extents", np.int64),
         ("pair", np.int32),
         ("lanes", np.int32),
-        ("far", np.int64),
-        ("far_head", np.int64),
-        ("far_pair", np.int32),
-        ("far_width", np.int32),
         ("count", np.int64),
-        ("spare", np.int64, 3),
+        ("spare", np.int64, 6),
     ]
 )
 """The form of an instruction's last access whose lanes' addresses lie on a line.
@@ -46,16 +42,13 @@ bit 32 on. ``head`` is a line request for address 0 without sectors, ``pair`` th
 (instruction and array), ``lanes`` the number of active lanes, and ``count`` what was counted of
 accesses of this form: accesses, sectors from SECTORS_BIT on, line requests from PARTS_BIT on.
 
-The fields that begin with ``far`` are the same facts of gathers, accesses whose lanes each have an
-offset of their own: the array's first address with flags (or NO_ARRAY), a line request, the access
-stream, bytes of a lane. ``spare`` fills two lines of the processor's cache."""
+``spare`` fills two lines of the processor's cache."""
 SECTORS_BIT, PARTS_BIT = 20, 42
 JOINS, TWO = 1, 2
 """Flags of a form, in bits of the array's address that are 0: it issues in a burst with the access
 before; it has two ranges."""
 NOBODY = (1 << 32) - 2
 """Row and mask where there is no form; no record has this row."""
-NO_ARRAY = -1
 MOST_COUNTED = 1 << 18
 """Accesses after which what is counted with forms is added to the access streams' counts."""
 
@@ -63,7 +56,7 @@ MOST_COUNTED = 1 << 18
 def new_forms(sites: int) -> NDArray[Any]:
     """(sites,) FORM without any, each on lines of the processor's cache of its own."""
     forms = aligned(sites * FORM.itemsize // 8, np.int64).view(FORM)
-    forms["far"], forms["who"] = NO_ARRAY, NOBODY
+    forms["who"] = NOBODY
     return forms
 
 

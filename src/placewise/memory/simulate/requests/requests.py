@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from placewise.execute.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.requests.added_parts import add_gather, add_parts
+from placewise.memory.simulate.requests.added_parts import add_parts
 from placewise.memory.simulate.requests.filtered_reads import join_parts
 from placewise.memory.simulate.requests.forms import (
-    JOINS,
     MOST_COUNTED,
     new_form,
     new_forms,
@@ -24,7 +23,6 @@ from placewise.memory.simulate.requests.forms import (
     take_formed,
     who_of,
 )
-from placewise.memory.simulate.requests.gathers import take_gathers
 from placewise.memory.simulate.requests.parts import (
     ASIDE,
     LAST,
@@ -262,23 +260,6 @@ def collect(
                 break
             where = record.base if mask & 1 else _first_lane(record, mask)
             start = where & ~OFFSET
-            if record.row >= 0 and form.far & ~OFFSET == start:
-                if fresh:
-                    fresh = False
-                    last_seat, last_phase = seat, phase
-                    n_segment = _new_segment(buffer, n_segment, seat, phase, n)
-                    begun = n
-                else:
-                    begun = np.int64(0)
-                before = at
-                if at + 1 < stop and records[np.uintp(at + 1)].row >= 0:
-                    at, n = take_gathers(
-                        records, at, stop, offsets, pairs.forms, rows, part, n, begun, room, cut
-                    )
-                if at == before:
-                    n = add_gather(record, offsets, form, rows, buffer, n, begun, cut)
-                    at += 1
-                continue
             array = np.int64(sites.windows[np.uintp(where >> WINDOW_SHIFT)])
             p = np.int64(pairs.number[np.uintp(record.site), np.uintp(array + 1)])
             if p < 0:
@@ -294,11 +275,6 @@ def collect(
             filtered = flags >> FILTERED
             alone = flags & (ROUTED | COUNTED | IN_LOCAL) == ROUTED and row.cache != CONSTANT
             alone = alone and not filtered
-            joins = np.int64(JOINS if flags & IN_BURST else 0)
-            if alone and record.row >= 0 and not others:
-                form.far = start | joins
-                form.far_head, form.far_width, form.far_pair = row.head, row.lane_bytes, p
-                continue
             if flags & COUNTED and not _count(
                 record, start, p, mask, offsets, patterns, period_mask, cut
             ):
@@ -325,8 +301,9 @@ def collect(
                         state[LEFT] = np.int64(1) << filtered
                     state[ENDS] = n
                     state[LEFT] -= 1
-                if alone and not others:
-                    new_form(record, form, rows, p, joins != 0, start, cut)
+                if alone and not others and record.row < 0:
+                    joins = flags & IN_BURST != 0
+                    new_form(record, form, rows, p, joins, start, cut)
                 if row.cache != CONSTANT:
                     row.sectors += asked
                     row.parts += n - begun

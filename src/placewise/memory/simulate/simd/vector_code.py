@@ -37,11 +37,6 @@ class Code:
         data = array(self.target, self.b, self.arguments[k]).data
         return self.b.bitcast(self.b.gep(data, [at]), shape.as_pointer())
 
-    def behind(self, k: int, at: Any, further: Any, shape: Any) -> Any:
-        """The same, but so many bytes further on."""
-        start = self.place(k, at, BYTE)
-        return self.b.bitcast(self.b.gep(start, [further]), shape.as_pointer())
-
     def load(self, place: Any) -> Any:
         """What is at a place, which lies as an element does."""
         found = self.b.load(place)
@@ -55,12 +50,6 @@ class Code:
     def alike(self, value: Any, shape: Any) -> Any:
         """A vector of the lowest bits of a word."""
         return splat(self.b, self.b.trunc(value, shape.element), shape)
-
-    def call(self, name: str, result: Any, arguments: list[Any]) -> Any:
-        """What a function of LLVM's own returns."""
-        kind = ir.FunctionType(result, [a.type for a in arguments])
-        known = self.b.module.globals.get(name)
-        return self.b.call(known or ir.Function(self.b.module, kind, name), arguments)
 
 
 def _width(shape: Any) -> int:
