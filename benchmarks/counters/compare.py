@@ -14,7 +14,7 @@ from benchmarks.counters.measured import Row, case_of, sample_of
 from benchmarks.counters.rows import Compared
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics.metrics import NCU_SECTOR, launch_metrics
+from placewise.memory.simulate.metrics.ncu_metrics import NCU_SECTOR, launch_metrics
 
 SHARE = 100
 RECORDS = 3_000_000

@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks.counters.measured import KERNELS, VARIANTS
 from benchmarks.counters.rows import Compared
 from benchmarks.results import Figure
-from placewise.memory.simulate.metrics.metrics import WARPS_ACTIVE
+from placewise.memory.simulate.metrics.ncu_metrics import WARPS_ACTIVE
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from placewise.kernel.launch import Inputs, Launch, ScalarArgument
 from placewise.machine import load_machine
 from placewise.memory.occupancy import occupancy
 from placewise.memory.simulate.compiled import callable_taker
-from placewise.memory.simulate.requests.records import records_of
+from placewise.memory.simulate.requests.trace_records import records_of
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = "A100"

@@ -9,7 +9,7 @@ from benchmarks.counters.measured import POINTS, Row, case_of, sample_of
 from benchmarks.counters.rows import Compared, read_table, write_table
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case
-from placewise.memory.simulate.metrics.metrics import WARPS_ACTIVE
+from placewise.memory.simulate.metrics.ncu_metrics import WARPS_ACTIVE
 
 
 def points_row(threads, tile):

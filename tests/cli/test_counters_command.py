@@ -12,9 +12,9 @@ from placewise.advisor.moved_counters import predict_moved_counters
 from placewise.advisor.predicted_counters import predict_counters
 from placewise.cli.main import main
 from placewise.errors import CaseError
-from placewise.memory.simulate.dram.dram import BankTraffic
-from placewise.memory.simulate.dram.tlb import TlbTraffic
-from placewise.memory.simulate.metrics.metrics import WARPS_ACTIVE
+from placewise.memory.simulate.caches.tlb import TlbTraffic
+from placewise.memory.simulate.dram.banks import BankTraffic
+from placewise.memory.simulate.metrics.ncu_metrics import WARPS_ACTIVE
 from placewise.report import counters_document, render_counters, report_console
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"

@@ -7,7 +7,7 @@ import pytest
 
 from placewise.execute.trace import Site
 from placewise.machine.machine import Dram
-from placewise.memory.simulate.dram.dram import BankTraffic
+from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
 from placewise.model import parallelism as pl
 from placewise.model.huang_li import banks as bk

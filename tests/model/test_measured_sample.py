@@ -7,7 +7,7 @@ import pytest
 from placewise.cases import load_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.machine import load_machine
-from placewise.memory.simulate.metrics.metrics import launch_metrics
+from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics
 from placewise.model.evidence.calibration import (
     CARRIED,
     DRAM_READS,

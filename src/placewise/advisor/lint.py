@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics.metrics import SourceLine, line_of
+from placewise.memory.simulate.metrics.ncu_metrics import SourceLine, line_of
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 WORTH_A_WARNING = 4.0

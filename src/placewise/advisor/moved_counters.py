@@ -17,7 +17,7 @@ from placewise.kernel.launch import ArrayArgument
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
 from placewise.machine.msl.located import nearest
-from placewise.memory.simulate.metrics.metrics import (
+from placewise.memory.simulate.metrics.ncu_metrics import (
     LANES_PER_INSTRUCTION,
     THREAD_INSTRUCTIONS,
     WARP_INSTRUCTIONS,

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.predicted_counters import CounterReport
-from placewise.memory.simulate.caches.sizes import OtherSize
+from placewise.memory.simulate.caches.other_l2_sizes import OtherSize
 from placewise.memory.simulate.caches.slices import SliceTraffic
-from placewise.memory.simulate.dram.dram import BankTraffic
-from placewise.memory.simulate.dram.tlb import added_up
+from placewise.memory.simulate.caches.tlb import added_up
+from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics.metrics import (
+from placewise.memory.simulate.metrics.ncu_metrics import (
     Metric,
     in_order,
     metrics_by_array,

@@ -8,7 +8,7 @@ from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics.metrics import launch_metrics
+from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics
 
 SOURCE = r"""
 #define AT (blockIdx.x * blockDim.x + threadIdx.x)

@@ -18,12 +18,12 @@ from numba import carray, cfunc, from_dtype, njit, types
 from numpy.typing import NDArray
 
 from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate.caches import cache, l2, merging
-from placewise.memory.simulate.dram import arrivals, dram
-from placewise.memory.simulate.requests import requests as rq
-from placewise.memory.simulate.requests.forms import FORM
-from placewise.memory.simulate.requests.parts import Buffer, Cut
-from placewise.memory.simulate.requests.patterns import Patterns
+from placewise.memory.simulate.caches import cache, l2, l2_arrivals, store_merging
+from placewise.memory.simulate.dram import banks
+from placewise.memory.simulate.requests import collect as rq
+from placewise.memory.simulate.requests.bank_patterns import Patterns
+from placewise.memory.simulate.requests.line_requests import Buffer, Cut
+from placewise.memory.simulate.requests.templates import FORM
 from placewise.memory.simulate.schedule import wave as wv
 from placewise.memory.simulate.simd.jit_helpers import pointer
 
@@ -145,12 +145,12 @@ def _entries(version: int) -> tuple[Any, ...]:
     @njit(cache=True, nogil=True, _nrt=False)
     def run_arrivals(*arguments: Any) -> None:
         if version:
-            arrivals.run_arrivals(*arguments)
+            l2_arrivals.run_arrivals(*arguments)
 
     @njit(cache=True, nogil=True, _nrt=False)
     def run_banks(*arguments: Any) -> None:
         if version:
-            dram.run_banks(*arguments)
+            banks.run_banks(*arguments)
 
     @njit(cache=True, nogil=True, _nrt=False)
     def lines_missed(*arguments: Any) -> Any:
@@ -159,7 +159,7 @@ def _entries(version: int) -> tuple[Any, ...]:
     @njit(cache=True, nogil=True, _nrt=False)
     def count_neighbours(*arguments: Any) -> None:
         if version:
-            merging.count_neighbours(*arguments)
+            store_merging.count_neighbours(*arguments)
 
     return sort_segments, run_sms, run_l2, run_arrivals, run_banks, lines_missed, count_neighbours
 

@@ -15,7 +15,7 @@ from placewise.kernel.launch import Inputs, Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.caches.hierarchy import unknown_caches
-from placewise.memory.simulate.caches.instructions import code_traffic, exceeds_cache
+from placewise.memory.simulate.caches.instruction_cache import code_traffic, exceeds_cache
 from placewise.memory.simulate.metrics.traffic import Traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.far_shared import with_far_stores

@@ -23,8 +23,7 @@ from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.caches.levels import Levels
-from placewise.memory.simulate.dram.tlb import TlbTraffic
-from placewise.memory.simulate.metrics.counts import Closed, wave_counts
+from placewise.memory.simulate.caches.tlb import TlbTraffic
 from placewise.memory.simulate.metrics.traffic import (
     Banked,
     CodeTraffic,
@@ -35,9 +34,11 @@ from placewise.memory.simulate.metrics.traffic import (
     Traffic,
     banked_transactions,
 )
-from placewise.memory.simulate.requests import generic as ga
-from placewise.memory.simulate.requests import requests as rq
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.metrics.wave_counts import Closed, wave_counts
+from placewise.memory.simulate.requests import collect as rq
+from placewise.memory.simulate.requests import generic_addresses as ga
+from placewise.memory.simulate.requests.bank_patterns import forget, new_patterns
+from placewise.memory.simulate.requests.line_requests import (
     MOST_PAIRS,
     Cut,
     check_lines,
@@ -45,8 +46,6 @@ from placewise.memory.simulate.requests.parts import (
     new_buffer,
     without_parts,
 )
-from placewise.memory.simulate.requests.patterns import forget, new_patterns
-from placewise.memory.simulate.requests.records import records_of
 from placewise.memory.simulate.requests.routes import (
     KINDS,
     UNKNOWN_BYTES,
@@ -54,6 +53,7 @@ from placewise.memory.simulate.requests.routes import (
     array_lines,
     is_constant_load,
 )
+from placewise.memory.simulate.requests.trace_records import records_of
 from placewise.memory.simulate.schedule.block_to_sm import seats
 from placewise.memory.simulate.schedule.windows import (
     WaveCounts,

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics.metrics import launch_metrics, traffic_metrics
+from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics, traffic_metrics
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
 from placewise.model.base import Evidence
 

@@ -25,7 +25,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.memory.simulate.caches.instructions import code_traffic
+from placewise.memory.simulate.caches.instruction_cache import code_traffic
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.metrics.traffic import Traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Dram
-from placewise.memory.simulate.dram.dram import BankTraffic
+from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.model.queue import Kingman, QueueMoments, mean_wait
 
 HIT, MISS, CONFLICT = range(3)

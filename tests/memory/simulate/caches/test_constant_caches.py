@@ -13,7 +13,7 @@ from placewise.kernel.launch import Launch
 from placewise.machine import load_machine, parse_machine
 from placewise.memory import occupancy
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics.metrics import launch_metrics, traffic_metrics
+from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics, traffic_metrics
 from placewise.memory.simulate.schedule.block_to_sm import seats
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 

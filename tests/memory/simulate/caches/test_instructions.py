@@ -7,7 +7,7 @@ import pytest
 
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine, parse_machine
-from placewise.memory.simulate.caches.instructions import (
+from placewise.memory.simulate.caches.instruction_cache import (
     APART,
     FETCH_CYCLES,
     TOGETHER,

@@ -13,8 +13,13 @@ from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.simulate.compiled import count_neighbours
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics.metrics import launch_metrics
-from placewise.memory.simulate.requests.parts import LINE_BIT, PAIR_BIT, SECTOR_BIT, new_buffer
+from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics
+from placewise.memory.simulate.requests.line_requests import (
+    LINE_BIT,
+    PAIR_BIT,
+    SECTOR_BIT,
+    new_buffer,
+)
 
 STORES = np.array([False, True, True, True])
 WRITES = "lts__t_sectors_op_write.sum"

@@ -18,8 +18,8 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import hierarchy
 from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic, spread
-from placewise.memory.simulate.requests.parts import LINE_BIT, PAIR_BIT, SECTOR_BIT
-from placewise.memory.simulate.requests.requests import Pairs, new_pairs
+from placewise.memory.simulate.requests.collect import Pairs, new_pairs
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, PAIR_BIT, SECTOR_BIT
 
 MACHINE = """
 machine Tiny;

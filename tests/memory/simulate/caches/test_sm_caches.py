@@ -10,7 +10,8 @@ from placewise.memory.simulate.caches.cache import READ, Geometry, new_caches, o
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import new_room
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.collect import LOAD, STORE, new_pairs
+from placewise.memory.simulate.requests.line_requests import (
     ASIDE,
     LAST,
     LINE_BIT,
@@ -18,7 +19,6 @@ from placewise.memory.simulate.requests.parts import (
     SECTOR_BIT,
     new_buffer,
 )
-from placewise.memory.simulate.requests.requests import LOAD, STORE, new_pairs
 from placewise.memory.simulate.schedule.wave import Wave
 
 PER_LINE, WARPS = 4, 2

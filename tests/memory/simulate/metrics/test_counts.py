@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from placewise.memory.simulate.metrics.counts import Closed, Counts, wave_counts
-from placewise.memory.simulate.requests.requests import LOAD, PAIR, STORE
+from placewise.memory.simulate.metrics.wave_counts import Closed, Counts, wave_counts
+from placewise.memory.simulate.requests.collect import LOAD, PAIR, STORE
 
 
 def counts(

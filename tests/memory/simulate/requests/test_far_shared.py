@@ -10,7 +10,7 @@ from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.launch import simulate_launch
-from placewise.memory.simulate.metrics.metrics import launch_metrics
+from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics
 from placewise.memory.simulate.requests.far_shared import far_share
 
 KB = 1024

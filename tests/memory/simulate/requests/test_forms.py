@@ -10,7 +10,7 @@ from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.memory import occupancy
 from placewise.memory.simulate import system
-from placewise.memory.simulate.requests.parts import new_buffer
+from placewise.memory.simulate.requests.line_requests import new_buffer
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 BYTES = 1 << 20

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import MachineError
 from placewise.machine.msl.details import POLICIES
-from placewise.memory.simulate.caches.victims import (
+from placewise.memory.simulate.caches.replacement import (
     drawn_bits,
     drawn_way,
     mark,

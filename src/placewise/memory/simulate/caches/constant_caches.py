@@ -25,7 +25,7 @@ from placewise.memory.simulate.caches.cache import (
 )
 from placewise.memory.simulate.caches.hierarchy import CacheGeometry
 from placewise.memory.simulate.caches.miss_queue import Missed, pass_on
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
     MOST_PAIRS,
     PAIR_BIT,

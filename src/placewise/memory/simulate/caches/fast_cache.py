@@ -25,7 +25,7 @@ from placewise.memory.simulate.caches.cache import (
     mixed_set,
     set_of,
 )
-from placewise.memory.simulate.caches.victims import drawn_bits, drawn_way
+from placewise.memory.simulate.caches.replacement import drawn_bits, drawn_way
 from placewise.memory.simulate.simd.jit_helpers import (
     apart,
     equal16,

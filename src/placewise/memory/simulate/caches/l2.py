@@ -24,21 +24,21 @@ from placewise.memory.simulate.caches.cache import (
 from placewise.memory.simulate.caches.fast_cache import first_ways, is_plain, last_way, use_recent
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import AT_ONCE, SIDES, Room
-from placewise.memory.simulate.dram.dram import Log
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.dram.banks import Log
+from placewise.memory.simulate.requests.collect import (
+    ATOMIC,
+    LEAVES_FIRST,
+    LEAVES_OUT_LAST,
+    LOAD,
+    Pairs,
+)
+from placewise.memory.simulate.requests.line_requests import (
     ASIDE,
     LINE_BIT,
     MOST_PAIRS,
     PAIR_BIT,
     SECTOR_BIT,
     SECTORS,
-)
-from placewise.memory.simulate.requests.requests import (
-    ATOMIC,
-    LEAVES_FIRST,
-    LEAVES_OUT_LAST,
-    LOAD,
-    Pairs,
 )
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, prefetch
 

@@ -14,14 +14,15 @@ from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate.caches.cache import held_sectors, new_caches
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
+from placewise.memory.simulate.caches.l2_arrivals import new_arrived
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.caches.sm_caches import new_room
-from placewise.memory.simulate.dram.arrivals import new_arrived
-from placewise.memory.simulate.dram.dram import BankTraffic, bank_traffic, new_banks, new_log
-from placewise.memory.simulate.dram.tlb import new_tlbs, simulated_tlbs
-from placewise.memory.simulate.metrics.counts import Counts
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.caches.tlb import new_tlbs, simulated_tlbs
+from placewise.memory.simulate.dram.banks import BankTraffic, bank_traffic, new_banks, new_log
+from placewise.memory.simulate.metrics.wave_counts import Counts
+from placewise.memory.simulate.requests.collect import LOAD, Pairs
+from placewise.memory.simulate.requests.line_requests import (
     MOST_PAIRS,
     PAIR_BIT,
     SECTOR_BIT,
@@ -29,7 +30,6 @@ from placewise.memory.simulate.requests.parts import (
     Buffer,
     Cut,
 )
-from placewise.memory.simulate.requests.requests import LOAD, Pairs
 from placewise.memory.simulate.schedule import wave as wv
 
 THREADS = 2

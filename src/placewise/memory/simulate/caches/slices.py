@@ -30,14 +30,14 @@ from placewise.memory.simulate.caches.cache import (
     way_of,
 )
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.collect import LOAD, Pairs
+from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
     MOST_PAIRS,
     PAIR_BIT,
     SECTOR_BIT,
     SECTORS,
 )
-from placewise.memory.simulate.requests.requests import LOAD, Pairs
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined
 
 MIX = np.uint64(0x6A09E667F3BCC909)

@@ -30,7 +30,8 @@ from placewise.memory.simulate.caches.fast_cache import (
     is_plain,
 )
 from placewise.memory.simulate.caches.miss_queue import Missed, pass_on
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.collect import CONSTANT, LEAVES_FIRST, LOAD, STORE, Pairs
+from placewise.memory.simulate.requests.line_requests import (
     ASIDE,
     LINE_BIT,
     MOST_PAIRS,
@@ -38,7 +39,6 @@ from placewise.memory.simulate.requests.parts import (
     SECTOR_BIT,
     SECTORS,
 )
-from placewise.memory.simulate.requests.requests import CONSTANT, LEAVES_FIRST, LOAD, STORE, Pairs
 from placewise.memory.simulate.simd.jit_helpers import apart, bits
 
 AT_ONCE = 1024

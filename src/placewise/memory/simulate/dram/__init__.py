@@ -1,1 +1,1 @@
-"""What lies behind the caches: DRAM banks and address translation."""
+"""DRAM channels, banks and rows behind the caches."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from placewise.execute.trace import Site
 from placewise.machine.machine import Memory
 from placewise.memory.simulate.caches.slices import SliceTraffic
-from placewise.memory.simulate.dram.dram import BankTraffic
-from placewise.memory.simulate.dram.tlb import TlbTraffic, added_up
+from placewise.memory.simulate.caches.tlb import TlbTraffic, added_up
+from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.transactions import evaluate
 
 _SHIFT = 1 << 20

@@ -12,7 +12,7 @@ from placewise.execute.trace import Site
 from placewise.kernel.launch import Inputs
 from placewise.kernel.texture import TextureArgument
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.requests.parts import LAST, LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.requests.line_requests import LAST, LINE_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.simd.jit_helpers import apart, bits
 
 _AXES = {"1d": 1, "layered-1d": 1, "3d": 3}

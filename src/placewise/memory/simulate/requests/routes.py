@@ -12,9 +12,7 @@ from placewise.errors import MachineError
 from placewise.execute.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
-from placewise.memory.simulate.requests.filtered_reads import doublings
-from placewise.memory.simulate.requests.generic import OWN_COLUMNS, seen_in
-from placewise.memory.simulate.requests.requests import (
+from placewise.memory.simulate.requests.collect import (
     ATOMIC,
     CONSTANT,
     DOUBLINGS,
@@ -26,6 +24,8 @@ from placewise.memory.simulate.requests.requests import (
     PAST_LAST,
     STORE,
 )
+from placewise.memory.simulate.requests.filtered_reads import doublings
+from placewise.memory.simulate.requests.generic_addresses import OWN_COLUMNS, seen_in
 from placewise.memory.transactions import address_period
 from placewise.space import Hint, Way, hint_of
 

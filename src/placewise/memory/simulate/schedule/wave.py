@@ -18,8 +18,8 @@ from placewise.memory.simulate.caches.constant_caches import ConstantCaches
 from placewise.memory.simulate.caches.fast_cache import fetch_ahead
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import AT_ONCE, ROUNDS, Room, note_pairs, run_parts
-from placewise.memory.simulate.requests.parts import Buffer
-from placewise.memory.simulate.requests.requests import Pairs
+from placewise.memory.simulate.requests.collect import Pairs
+from placewise.memory.simulate.requests.line_requests import Buffer
 from placewise.memory.simulate.simd.jit_helpers import apart, hand_on4, lowest, prefetch
 
 AHEAD = 32

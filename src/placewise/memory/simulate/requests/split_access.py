@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.line_requests import (
     LAST,
     LINE_BIT,
     MARKS,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.requests.requests import LOAD, STORE
+from placewise.memory.simulate.requests.collect import LOAD, STORE
 from placewise.memory.simulate.schedule.windows import WaveCounts
 
 

@@ -24,7 +24,7 @@ from placewise.memory.simulate.caches.cache import (
     new_caches,
     shape_of,
 )
-from placewise.memory.simulate.requests.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_PAIRS, PAIR_BIT
 from placewise.memory.simulate.simd.jit_helpers import apart
 
 FIRST_SET, SETS, PAGE_SHIFT, SHARED_BY = range(4)

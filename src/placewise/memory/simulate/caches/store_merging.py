@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
     MOST_PAIRS,
     PAIR_BIT,

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 
 from placewise.execute.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int, aligned
-from placewise.memory.simulate.requests.parts import LAST, LINE_BIT, SECTOR_BIT, Cut, follows
+from placewise.memory.simulate.requests.line_requests import (
+    LAST,
+    LINE_BIT,
+    SECTOR_BIT,
+    Cut,
+    follows,
+)
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, highest, inlined, lowest
 
 FORM = np.dtype(

@@ -13,17 +13,9 @@ from numpy.typing import NDArray
 
 from placewise.execute.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.requests.added_parts import add_parts
+from placewise.memory.simulate.requests.bank_patterns import Patterns, count_pattern, keep_odd
 from placewise.memory.simulate.requests.filtered_reads import join_parts
-from placewise.memory.simulate.requests.forms import (
-    MOST_COUNTED,
-    new_form,
-    new_forms,
-    settle_all,
-    take_formed,
-    who_of,
-)
-from placewise.memory.simulate.requests.parts import (
+from placewise.memory.simulate.requests.line_requests import (
     ASIDE,
     LAST,
     LINE_BIT,
@@ -35,7 +27,15 @@ from placewise.memory.simulate.requests.parts import (
     Buffer,
     Cut,
 )
-from placewise.memory.simulate.requests.patterns import Patterns, count_pattern, keep_odd
+from placewise.memory.simulate.requests.split_access import add_parts
+from placewise.memory.simulate.requests.templates import (
+    MOST_COUNTED,
+    new_form,
+    new_forms,
+    settle_all,
+    take_formed,
+    who_of,
+)
 from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined, lowest
 
 LOAD, STORE, ATOMIC = 0, 1, 2

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from placewise.machine.machine import Dram
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.requests.parts import LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.simd.jit_helpers import apart, bits
 
 REQUESTS, HITS, MISSES, CONFLICTS, GAPS, GAP_SQUARES, LAST_ROUND, OPEN_ROW = range(8)

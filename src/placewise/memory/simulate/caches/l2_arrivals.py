@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.slices import Slices, spread
-from placewise.memory.simulate.dram.tlb import Tlbs, translate
-from placewise.memory.simulate.requests.parts import LINE_BIT, MOST_PAIRS, PAIR_BIT
-from placewise.memory.simulate.requests.requests import LEAVES_OUT_LAST, Pairs
+from placewise.memory.simulate.caches.tlb import Tlbs, translate
+from placewise.memory.simulate.requests.collect import LEAVES_OUT_LAST, Pairs
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_PAIRS, PAIR_BIT
 from placewise.memory.simulate.simd.jit_helpers import apart
 
 
