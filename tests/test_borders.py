@@ -59,3 +59,25 @@ def test_modules_stay_readable():
         str(p.relative_to(ROOT)): n for p in MODULES if (n := len(p.read_text().splitlines())) > 440
     }
     assert not long
+
+
+FRONT_ENDS = {"lower_ptx", "lower_sass"}
+FORBIDDEN_IN_EXECUTE = {
+    "ir": {"passes", "lowering", *FRONT_ENDS},
+    "passes": {"lowering", *FRONT_ENDS},
+    "lowering": FRONT_ENDS,
+    "lower_ptx": {"lower_sass"},
+    "lower_sass": {"lower_ptx"},
+}
+"""Folders of ``execute`` that a folder beside them must not import: both front ends stand on one
+lowering library, and nothing below them knows either."""
+
+
+@pytest.mark.parametrize("folder", FORBIDDEN_IN_EXECUTE)
+def test_front_ends_share_a_library_and_not_each_other(folder):
+    for path in (ROOT / "execute" / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                parts = node.module.split(".")
+                if parts[:2] == ["placewise", "execute"] and len(parts) > 2:
+                    assert parts[2] not in FORBIDDEN_IN_EXECUTE[folder], path

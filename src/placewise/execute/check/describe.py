@@ -16,7 +16,7 @@ from placewise.execute.device_memory.address_space import Fault
 from placewise.execute.device_memory.module_memory import plain_name
 from placewise.execute.ir.nodes import Access, Barrier
 from placewise.execute.ir.nodes import Place as CodePlace
-from placewise.execute.lower_ptx.program import shared_variables
+from placewise.execute.lowering.module_variables import shared_variables
 from placewise.execute.runtime.faults import execution_error, shown_file
 from placewise.execute.runtime.worker import FaultReport
 from placewise.execute.translate import parsed

@@ -9,8 +9,8 @@ from placewise.execute.codegen.accesses.texture_reader import Reader
 from placewise.execute.codegen.backend.processor import Processor, this_processor
 from placewise.execute.codegen.text import Values, vector
 from placewise.execute.device_memory.address_space import Slot
+from placewise.execute.ir.matrix_lanes import Mma
 from placewise.execute.ir.nodes import BITS, Access, Barrier, Program, Reg
-from placewise.execute.lowering.matrix_lanes import Mma
 from placewise.execute.passes.uniform import Flow, live_in_any
 
 

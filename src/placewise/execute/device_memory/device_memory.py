@@ -29,7 +29,7 @@ from placewise.execute.device_memory.module_memory import (
     initial_content,
     plain_name,
 )
-from placewise.execute.lower_ptx.program import module_variables
+from placewise.execute.lowering.module_variables import module_variables
 from placewise.execute.result import Execution
 from placewise.execute.runtime.arguments import parameter_bytes
 from placewise.execute.runtime.resolve import DeviceArgument, resolve, written_through

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from placewise.execute.device_memory.address_space import address
 from placewise.execute.device_memory.device import Bytes, Region
 from placewise.execute.device_memory.module_memory import initial_content
-from placewise.execute.lower_ptx.program import (
+from placewise.execute.lowering.module_variables import (
     all_variables,
     function_addresses,
     module_variables,

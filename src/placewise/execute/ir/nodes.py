@@ -42,7 +42,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from placewise.execute.lowering.matrix_lanes import Mma
+from placewise.execute.ir.matrix_lanes import Mma
 
 SPECIAL = frozenset(
     [f"{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -25,7 +24,6 @@ from placewise.kernel.ptx import (
     Sink,
     Special,
     Symbol,
-    Variable,
 )
 
 _WIDTH = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "e4m3": 8, "e5m2": 8}
@@ -49,17 +47,6 @@ class Frame:
     register: Reg
     """Holds the address of the first one in local memory."""
     offsets: dict[str, int]
-
-
-def place_variables(variables: Sequence[Variable]) -> tuple[dict[str, int], int]:
-    """Offsets of variables one after another, and where they end."""
-    offsets: dict[str, int] = {}
-    end = 0
-    for v in variables:
-        at = -(-end // v.align) * v.align
-        offsets[v.name] = at
-        end = at + v.size
-    return offsets, end
 
 
 class Context(Shorthand):

@@ -8,14 +8,14 @@ from placewise.errors import UnsupportedError
 from placewise.execute.device_memory.address_space import address, function_address
 from placewise.execute.ir.builder import Builder
 from placewise.execute.ir.nodes import Program
-from placewise.execute.lower_ptx.memory.stack import STACK_BYTES
-from placewise.execute.lower_ptx.program import module_variables
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.control.control import Control
 from placewise.execute.lower_sass.control.subroutines import Subroutines
 from placewise.execute.lower_sass.control.webs import split_webs
 from placewise.execute.lower_sass.memory.constant_banks import Banks
 from placewise.execute.lower_sass.memory.texture import SAMPLING, Shapes, shapes_of
+from placewise.execute.lowering.module_variables import module_variables
+from placewise.execute.lowering.traps import STACK_BYTES
 from placewise.kernel.binary.cubin import CubinKernel, read_cubin
 from placewise.kernel.binary.machine_code import listing_of
 from placewise.kernel.binary.sass import Listing

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.execute.lower_ptx.program import parameter_offsets
+from placewise.execute.lowering.module_variables import parameter_offsets
 from placewise.execute.texture.texture_words import TexelRead
 from placewise.kernel.ptx.module import Variable
 

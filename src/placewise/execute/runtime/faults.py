@@ -13,8 +13,7 @@ from placewise.execute.device_memory.address_space import (
 )
 from placewise.execute.device_memory.device import Device
 from placewise.execute.ir.nodes import Barrier, Place, Trap
-from placewise.execute.lower_ptx.control.calls import NO_FUNCTION
-from placewise.execute.lower_ptx.memory.stack import OVERFLOW, STACK_BYTES
+from placewise.execute.lowering.traps import NO_FUNCTION, OVERFLOW, STACK_BYTES
 from placewise.execute.runtime.worker import FaultReport
 from placewise.execute.texture import texture_words
 from placewise.execute.translate import Translation

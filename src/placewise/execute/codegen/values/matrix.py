@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from placewise.execute.codegen.state import State
 from placewise.execute.codegen.text import Text, lanes
-from placewise.execute.ir.nodes import Node
-from placewise.execute.lowering.matrix_lanes import (
+from placewise.execute.ir.matrix_lanes import (
     ELEMENT_BITS,
     Mma,
     elements_per_register,
     register_bits,
 )
+from placewise.execute.ir.nodes import Node
 
 _INTS = frozenset({"s8", "u8", "s4", "u4", "b1"})
 

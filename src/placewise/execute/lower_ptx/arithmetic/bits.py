@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
 from placewise.execute.ir.nodes import BITS, Node
-from placewise.execute.lower_ptx.arithmetic.integer import ints, join, shifted, split
+from placewise.execute.lower_ptx.arithmetic.integer import ints
 from placewise.execute.lower_ptx.context import Context, width
-from placewise.execute.lowering.shorthand import Shorthand
+from placewise.execute.lowering.bits import (
+    field_mask,
+    lop3_value,
+    permuted,
+    permuted_constant,
+    shifted,
+)
+from placewise.execute.lowering.integers import join, split
 from placewise.kernel.ptx import Immediate, Instruction, Pair
 
 _MODES = {
@@ -19,11 +26,6 @@ _MODES = {
 }
 """Selectors of prmt's special modes for a control value of 0 to 3 (PTX ISA, prmt); b4e's take
 byte i from the pair {a, b} counted downwards."""
-
-
-def field_mask(c: Shorthand, type_: str, length: Node) -> Node:
-    """``length`` ones in the low bits."""
-    return c.negate(shifted(c, "shl", c.b.const(type_, -1), length))
 
 
 def bfe(c: Context, i: Instruction) -> None:
@@ -100,42 +102,6 @@ def bfind(c: Context, i: Instruction) -> None:
     c.dst(i.operands[0], c.b.select(none, c.b.const("i32", -1), found))
 
 
-def permuted(c: Shorthand, pair: Node, selector: Node) -> Node:
-    """prmt's general mode; ``pair`` is {b, a} as i64."""
-    result: Node | None = None
-    for n in range(4):
-        nibble = c.both("lshr", selector, c.b.const("i32", 4 * n)) if n else selector
-        index = c.b.resize(c.both("and", nibble, c.b.const("i32", 7)), "i64")
-        moved = c.both("lshr", pair, c.both("shl", index, c.b.const("i64", 3)))
-        byte = c.b.resize(moved, "i8")
-        sign = c.both("ashr", byte, c.b.const("i8", 7))
-        replicate = c.b.icmp("ne", c.both("and", nibble, c.b.const("i32", 8)), c.b.const("i32", 0))
-        byte = c.b.resize(c.b.select(replicate, sign, byte), "i32")
-        placed = c.both("shl", byte, c.b.const("i32", 8 * n)) if n else byte
-        result = placed if result is None else c.both("or", result, placed)
-    assert result is not None
-    return result
-
-
-def permuted_constant(c: Shorthand, a: Node, b: Node, selector: int) -> Node:
-    """prmt with a known selector: one shift and mask per byte."""
-    result: Node | None = None
-    for n in range(4):
-        nibble = selector >> (4 * n) & 15
-        word, byte = (b, nibble & 3) if nibble & 4 else (a, nibble & 3)
-        if nibble & 8:
-            up = c.both("shl", word, c.b.const("i32", 24 - 8 * byte)) if byte < 3 else word
-            piece = c.both("ashr", up, c.b.const("i32", 31))
-        elif n >= byte:
-            piece = c.both("shl", word, c.b.const("i32", 8 * (n - byte))) if n > byte else word
-        else:
-            piece = c.both("lshr", word, c.b.const("i32", 8 * (byte - n)))
-        piece = c.both("and", piece, c.b.const("i32", 255 << (8 * n)))
-        result = piece if result is None else c.both("or", result, piece)
-    assert result is not None
-    return result
-
-
 def _nth_one(c: Context, word: Node, rank: Node) -> Node:
     """Position of the set bit with ``rank`` lower set bits, all ones if there is none."""
     position = c.b.const("i32", 0)
@@ -185,47 +151,6 @@ def prmt(c: Context, i: Instruction) -> None:
     else:
         result = permuted(c, join(c, [a, b], "i64"), selector)
     c.dst(i.operands[0], result)
-
-
-def _of_two(c: Shorthand, table: int, x: Node, y: Node) -> Node:
-    """The Boolean function of two words whose value for (x, y) is bit 2x + y of ``table``."""
-    zero, ones = c.b.const(x.type, 0), c.b.const(x.type, -1)
-    simple = {0: zero, 15: ones, 12: x, 10: y}
-    if table in simple:
-        return simple[table]
-    if table in (3, 5):
-        return c.negate(x if table == 3 else y)
-    table_ops = {8: ("and", False), 14: ("or", False), 6: ("xor", False)}
-    if table in table_ops:
-        return c.both(table_ops[table][0], x, y)
-    if 15 - table in table_ops:
-        return c.negate(c.both(table_ops[15 - table][0], x, y))
-    if table == 4:
-        return c.both("and", x, c.negate(y))
-    if table == 2:
-        return c.both("and", c.negate(x), y)
-    if table == 13:
-        return c.both("or", x, c.negate(y))
-    return c.both("or", c.negate(x), y)
-
-
-def lop3_value(c: Shorthand, a: Node, b: Node, d: Node, table: int) -> Node:
-    """Any Boolean function of three words; bit 4a + 2b + c of ``table`` is its value."""
-    low, high = table & 15, table >> 4
-    if low == high:
-        return _of_two(c, low, b, d)
-    if low == 15 - high:
-        return c.both("xor", a, _of_two(c, low, b, d))
-    if low == 0:
-        return c.both("and", a, _of_two(c, high, b, d))
-    if high == 0:
-        return c.both("and", c.negate(a), _of_two(c, low, b, d))
-    if high == 15:
-        return c.both("or", a, _of_two(c, low, b, d))
-    if low == 15:
-        return c.both("or", c.negate(a), _of_two(c, high, b, d))
-    kept = c.both("and", a, _of_two(c, high, b, d))
-    return c.both("or", kept, c.both("and", c.negate(a), _of_two(c, low, b, d)))
 
 
 def lop3(c: Context, i: Instruction) -> None:

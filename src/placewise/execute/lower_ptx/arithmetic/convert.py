@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
 from placewise.execute.ir.nodes import BITS, Node
-from placewise.execute.lower_ptx.arithmetic import rounding
 from placewise.execute.lower_ptx.arithmetic import small_floats as narrow
-from placewise.execute.lower_ptx.arithmetic.floating import flush, saturate, to_bf16, widen_bf16
-from placewise.execute.lower_ptx.arithmetic.integer import join
 from placewise.execute.lower_ptx.context import Context, width
+from placewise.execute.lowering import rounding
+from placewise.execute.lowering.floats import flush, saturate, to_bf16, widen_bf16
+from placewise.execute.lowering.integers import join
 from placewise.kernel.ptx import Instruction, Operand
 
 _INTEGRAL = {"rni": "rint", "rzi": "ftrunc", "rmi": "floor", "rpi": "ceil"}

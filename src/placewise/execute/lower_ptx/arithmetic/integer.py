@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
-from placewise.execute.ir.nodes import BITS, Node
+from placewise.execute.ir.nodes import Node
 from placewise.execute.lower_ptx.context import Context, width
-from placewise.execute.lowering.shorthand import Shorthand
+from placewise.execute.lowering.bits import shifted
+from placewise.execute.lowering.integers import by_halves, join
 from placewise.kernel.ptx import Instruction, Operand
 
 
@@ -19,11 +20,6 @@ def ints(c: Context, i: Instruction, *operands: Operand) -> tuple[str, bool, lis
     name = last_type(i)
     type_ = int_type(width(name))
     return type_, name[0] == "s", [c.src(o, type_) for o in operands or i.operands[1:]]
-
-
-def by_halves(c: Shorthand, op: str, a: Node, b: Node) -> list[Node]:
-    """An operation on the 16-bit halves of two words."""
-    return [c.both(op, x, y) for x, y in zip(split(c, a, 2), split(c, b, 2), strict=True)]
 
 
 def add(c: Context, i: Instruction) -> None:
@@ -166,26 +162,6 @@ def extreme(c: Context, i: Instruction) -> None:
         c.dst(i.operands[0], results[0], signed=last[0] == "s")
 
 
-def join(c: Shorthand, parts: list[Node], type_: str) -> Node:
-    """Concatenate integers, the first in the low bits."""
-    bits = BITS[parts[0].type]
-    total = c.b.resize(c.b.as_int(parts[0]), type_)
-    for number, part in enumerate(parts[1:], 1):
-        wide = c.b.resize(c.b.as_int(part), type_)
-        total = c.both("or", total, c.both("shl", wide, c.b.const(type_, number * bits)))
-    return total
-
-
-def split(c: Shorthand, value: Node, count: int) -> list[Node]:
-    """Cut an integer into ``count`` equal parts, the low bits first."""
-    bits = BITS[value.type] // count
-    type_ = int_type(bits)
-    return [
-        c.b.resize(c.both("lshr", value, c.b.const(value.type, n * bits)) if n else value, type_)
-        for n in range(count)
-    ]
-
-
 def logic(c: Context, i: Instruction) -> None:
     """and, or, xor on integers and predicates."""
     _, _, (a, b) = ints(c, i)
@@ -200,24 +176,6 @@ def invert(c: Context, i: Instruction) -> None:
 def cnot(c: Context, i: Instruction) -> None:
     _, _, (a,) = ints(c, i)
     c.dst(i.operands[0], c.b.resize(c.b.icmp("eq", a, c.b.const(a.type, 0)), a.type))
-
-
-def shifted(c: Shorthand, op: str, value: Node, amount: Node) -> Node:
-    """shl, lshr or ashr with the amount (i32) clamped at the width, as PTX does."""
-    bits = BITS[value.type]
-    if amount.op == "const":
-        assert isinstance(amount.attr, int)
-        if amount.attr >= bits:
-            if op != "ashr":
-                return c.b.const(value.type, 0)
-            return c.both(op, value, c.b.const(value.type, bits - 1))
-        return c.both(op, value, c.b.const(value.type, amount.attr))
-    if op == "ashr":
-        capped = c.both("umin", amount, c.b.const("i32", bits - 1))
-        return c.both(op, value, c.b.resize(capped, value.type))
-    inside = c.b.icmp("ult", amount, c.b.const("i32", bits))
-    safe = c.b.resize(c.both("and", amount, c.b.const("i32", bits - 1)), value.type)
-    return c.b.select(inside, c.both(op, value, safe), c.b.const(value.type, 0))
 
 
 def shift(c: Context, i: Instruction) -> None:

@@ -9,9 +9,10 @@ from placewise.execute.device_memory.address_space import (
 )
 from placewise.execute.ir.builder import int_type
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic.floating import element, flush
-from placewise.execute.lower_ptx.arithmetic.integer import join, split
+from placewise.execute.lower_ptx.arithmetic.floating import element
 from placewise.execute.lower_ptx.context import Context, width
+from placewise.execute.lowering.floats import flush
+from placewise.execute.lowering.integers import join, split
 from placewise.kernel.ptx import Instruction, Operand, Pair, Symbol, Vector
 
 _ORDERED = {"eq": "oeq", "ne": "one", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}

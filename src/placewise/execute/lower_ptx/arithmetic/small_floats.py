@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from placewise.execute.ir.nodes import Node
 from placewise.execute.lower_ptx.arithmetic.floating import element
-from placewise.execute.lower_ptx.arithmetic.integer import join
 from placewise.execute.lower_ptx.context import Context
+from placewise.execute.lowering.integers import join
 from placewise.kernel.ptx import Instruction
 
 _HALF_FRACTION, _HALF_BIAS = 10, 15

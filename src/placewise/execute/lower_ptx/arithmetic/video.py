@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic.integer import shifted
 from placewise.execute.lower_ptx.context import Context
+from placewise.execute.lowering.bits import shifted
 from placewise.kernel.ptx import Instruction, Operand, Register, Selected
 
 _COMPARE = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}

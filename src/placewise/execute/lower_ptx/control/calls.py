@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from placewise.execute.device_memory.address_space import function_address
 from placewise.execute.ir.builder import Builder, int_type
 from placewise.execute.ir.nodes import Block, Branch, Jump, Node, Reg, Switch, Trap
-from placewise.execute.lower_ptx.context import Context, Frame, place_variables
+from placewise.execute.lower_ptx.context import Context, Frame
 from placewise.execute.lower_ptx.control.callgraph import CallGraph, call_graph
+from placewise.execute.lowering.module_variables import place_variables
+from placewise.execute.lowering.traps import NO_FUNCTION
 from placewise.kernel.ptx import Arguments, Instruction, Operand, Register, Symbol
 from placewise.kernel.ptx.module import Function, Module, Prototype, Variable
 
 _FAILURES = frozenset({"__assertfail", "__assert_fail"})
-NO_FUNCTION = "call"
-"""Reason of the trap for a call through a pointer to no function of this type."""
 _HEAP = frozenset({"malloc", "free"})
 
 Lower = Callable[["Calls", Context, Function, Block], None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
 from placewise.execute.ir.nodes import Access, Node
-from placewise.execute.lower_ptx.arithmetic.integer import shifted
 from placewise.execute.lower_ptx.context import Context, width
+from placewise.execute.lowering.bits import shifted
 from placewise.kernel.ptx import (
     Address,
     Immediate,

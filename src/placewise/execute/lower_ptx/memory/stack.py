@@ -23,13 +23,9 @@ from placewise.execute.ir.nodes import (
     Switch,
     Trap,
 )
+from placewise.execute.lowering.traps import OVERFLOW, STACK_BYTES
 from placewise.execute.passes import cfg
 
-STACK_BYTES = 1 << 16
-"""Stack of a thread. A device has 1 KiB unless the host asks for more, and 512 KiB at most (CUDA
-C++ Programming Guide, technical specifications); host code is not seen here."""
-OVERFLOW = "stack"
-"""Reason of the trap for a stack that is full."""
 _ALIGN = 16
 
 

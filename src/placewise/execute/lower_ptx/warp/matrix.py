@@ -8,11 +8,19 @@ then change lanes.
 from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
+from placewise.execute.ir.matrix_lanes import ELEMENT_BITS, Mma, register_bits
 from placewise.execute.ir.nodes import Node
 from placewise.execute.lower_ptx.context import Context
 from placewise.execute.lower_ptx.memory.memory import make_access, place_of
-from placewise.execute.lowering.matrix_lanes import ELEMENT_BITS, Mma, register_bits
-from placewise.execute.lowering.shorthand import Shorthand
+from placewise.execute.lowering.matrices import (
+    from_rows,
+    half_word,
+    lane_field,
+    pack_halves,
+    permute,
+    product,
+    to_rows,
+)
 from placewise.kernel.ptx import Instruction, Operand, Vector
 
 _SHAPES = {
@@ -51,16 +59,6 @@ def write_registers(c: Context, operand: Operand, values: list[Node]) -> None:
         c.dst(target, value)
 
 
-def product(c: Shorthand, mma: Mma, a: list[Node], b: list[Node], acc: list[Node]) -> list[Node]:
-    """The registers of D."""
-    assert len(a) == mma.a_registers
-    assert len(b) == mma.b_registers
-    assert len(acc) == mma.accumulators(mma.c)
-    type_ = int_type(register_bits(mma.d))
-    node = c.b.pure("mma", type_, *a, *b, *acc, attr=mma)
-    return [c.b.part(node, k, type_) for k in range(mma.accumulators(mma.d))]
-
-
 def operation_of(i: Instruction) -> str:
     """xor or and of one-bit matrices, else nothing."""
     if "popc" not in i.parts:
@@ -95,75 +93,6 @@ def _check_matrices(c: Context, i: Instruction) -> None:
         c.unsupported(i, "only matrices of 8 by 8 elements of 16 bits are covered")
 
 
-def _lane_field(c: Shorthand, shift: int, mask: int) -> Node:
-    lane = c.b.pure("special", "i32", attr="laneid")
-    moved = c.both("lshr", lane, c.b.const("i32", shift)) if shift else lane
-    return c.both("and", moved, c.b.const("i32", mask))
-
-
-def _taken(c: Shorthand, value: Node, order: list[int]) -> Node:
-    return c.b.pure("permute", value.type, value, attr=tuple(order))
-
-
-def _one_of(c: Shorthand, index: Node, values: list[Node]) -> Node:
-    """``values[index]`` by lane."""
-    found = values[0]
-    for n, value in enumerate(values[1:], 1):
-        found = c.b.select(c.b.icmp("eq", index, c.b.const("i32", n)), value, found)
-    return found
-
-
-def _half(c: Shorthand, word: Node, upper: Node) -> Node:
-    """The upper or lower 16 bits of a word, by lane."""
-    sixteen, zero = c.b.const("i32", 16), c.b.const("i32", 0)
-    moved = c.both("lshr", word, c.b.select(upper, sixteen, zero))
-    return c.both("and", moved, c.b.const("i32", 0xFFFF))
-
-
-def _pack(c: Shorthand, low: Node, high: Node) -> Node:
-    return c.both("or", low, c.both("shl", high, c.b.const("i32", 16)))
-
-
-def from_rows(c: Shorthand, words: list[Node], first: int, *, transposed: bool) -> Node:
-    """A lane's two elements of the matrix whose row r lies in lane ``first`` + r as four words.
-
-    Lane (g, t) holds elements 2t and 2t + 1 of row g, or of column g.
-    """
-    lanes = range(32)
-    if not transposed:
-        moved = [_taken(c, w, [first + lane // 4 for lane in lanes]) for w in words]
-        return _one_of(c, _lane_field(c, 0, 3), moved)
-    column_word, column_half = _lane_field(c, 3, 3), _lane_field(c, 2, 1)
-    upper = c.b.icmp("ne", column_half, c.b.const("i32", 0))
-    halves = []
-    for e in (0, 1):
-        moved = [_taken(c, w, [first + 2 * (lane % 4) + e for lane in lanes]) for w in words]
-        halves.append(_half(c, _one_of(c, column_word, moved), upper))
-    return _pack(c, *halves)
-
-
-def _to_rows(c: Context, fragments: list[Node], *, transposed: bool) -> list[Node]:
-    """The four words of row l % 8 of matrix l / 8 for lane l, from the fragments."""
-    lanes = range(32)
-    matrix = _lane_field(c, 3, 3)
-    words = []
-    for word in range(4):
-        by_matrix = []
-        for fragment in fragments:
-            if not transposed:
-                by_matrix.append(_taken(c, fragment, [lane % 8 * 4 + word for lane in lanes]))
-                continue
-            # Row r of the transpose is column r: elements of lanes (2 word + e, r / 2).
-            row = c.b.icmp("ne", _lane_field(c, 0, 1), c.b.const("i32", 0))
-            halves = []
-            for e in (0, 1):
-                order = [(2 * word + e) * 4 + lane % 8 // 2 for lane in lanes]
-                halves.append(_half(c, _taken(c, fragment, order), row))
-            by_matrix.append(_pack(c, *halves))
-        words.append(_one_of(c, matrix, by_matrix))
-    return words
-
-
 def _row_guard(c: Context, count: int) -> tuple[Node, ...]:
     """Lanes that hold the address of a row."""
     guards = [c.guard] if c.guard is not None else []
@@ -196,7 +125,7 @@ def stmatrix(c: Context, i: Instruction) -> None:
     _check_matrices(c, i)
     space, address, offset = place_of(c, i, i.operands[0])
     count = _count(i)
-    words = _to_rows(c, registers(c, i.operands[1], "f16"), transposed="trans" in i.parts)
+    words = to_rows(c, registers(c, i.operands[1], "f16"), transposed="trans" in i.parts)
     access = make_access(c, i, "store", space, (32, 4, offset))
     c.b.access("store", "i1", access, address, *words, *_row_guard(c, count))
 
@@ -205,9 +134,9 @@ def movmatrix(c: Context, i: Instruction) -> None:
     """movmatrix.sync.aligned.m8n8.trans.b16: the transpose of one matrix."""
     _check_matrices(c, i)
     value = c.src(i.operands[1], "i32")
-    upper = c.b.icmp("ne", _lane_field(c, 2, 1), c.b.const("i32", 0))
+    upper = c.b.icmp("ne", lane_field(c, 2, 1), c.b.const("i32", 0))
     halves = []
     for e in (0, 1):
         order = [(2 * (lane % 4) + e) * 4 + lane // 8 for lane in range(32)]
-        halves.append(_half(c, _taken(c, value, order), upper))
-    c.dst(i.operands[0], _pack(c, *halves))
+        halves.append(half_word(c, permute(c, value, order), upper))
+    c.dst(i.operands[0], pack_halves(c, *halves))

@@ -1,7 +1,7 @@
 """``wmma``: whole-warp loads, products and stores of matrices.
 
 PTX leaves open which lane holds which element of a fragment;
-:mod:`placewise.execute.lowering.matrix_lanes` says how it is here. A register is loaded at once
+:mod:`placewise.execute.ir.matrix_lanes` says how it is here. A register is loaded at once
 where its elements are neighbours in memory.
 """
 
@@ -10,23 +10,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placewise.execute.ir.builder import int_type
-from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic.integer import join
-from placewise.execute.lower_ptx.context import Context
-from placewise.execute.lower_ptx.memory.memory import make_access, place_of
-from placewise.execute.lower_ptx.warp.matrix import (
-    operation_of,
-    product,
-    registers,
-    shape_of,
-    write_registers,
-)
-from placewise.execute.lowering.matrix_lanes import (
+from placewise.execute.ir.matrix_lanes import (
     ELEMENT_BITS,
     Mma,
     elements_per_register,
     register_bits,
 )
+from placewise.execute.ir.nodes import Node
+from placewise.execute.lower_ptx.context import Context
+from placewise.execute.lower_ptx.memory.memory import make_access, place_of
+from placewise.execute.lower_ptx.warp.matrix import (
+    operation_of,
+    registers,
+    shape_of,
+    write_registers,
+)
+from placewise.execute.lowering.integers import join
+from placewise.execute.lowering.matrices import product
 from placewise.kernel.ptx import Instruction, Vector
 
 _ACCUMULATOR = {"f16": "f32", "bf16": "f32", "tf32": "f32", "f64": "f64"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from placewise.execute.ir.builder import int_type
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic import rounding
-from placewise.execute.lower_ptx.arithmetic.floating import flush
 from placewise.execute.lower_sass.arithmetic import half
 from placewise.execute.lower_sass.arithmetic.floating import rounding_mode
 from placewise.execute.lower_sass.context import Context
+from placewise.execute.lowering import rounding
+from placewise.execute.lowering.floats import flush
 from placewise.kernel.binary.sass import Instruction, Operand, Register
 
 _INTEGRAL = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "ftrunc"}

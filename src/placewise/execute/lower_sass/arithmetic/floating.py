@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic.floating import flush, saturate
 from placewise.execute.lower_sass.arithmetic import half
 from placewise.execute.lower_sass.arithmetic.compare import FLOAT, write_both
 from placewise.execute.lower_sass.context import Context
+from placewise.execute.lowering.floats import flush, saturate
 from placewise.kernel.binary.sass import Instruction, Operand
 
 _ROUNDING = {"RN": None, "RZ": "rz", "RM": "rm", "RP": "rp"}

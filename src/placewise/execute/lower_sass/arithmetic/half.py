@@ -11,12 +11,12 @@ from typing import TypeGuard
 import numpy as np
 
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic import rounding
-from placewise.execute.lower_ptx.arithmetic.floating import saturate, to_bf16, widen_bf16
-from placewise.execute.lower_ptx.arithmetic.integer import join, split
 from placewise.execute.lower_sass.arithmetic.compare import FLOAT
 from placewise.execute.lower_sass.arithmetic.integer import is_zero
 from placewise.execute.lower_sass.context import Context
+from placewise.execute.lowering import rounding
+from placewise.execute.lowering.floats import saturate, to_bf16, widen_bf16
+from placewise.execute.lowering.integers import join, split
 from placewise.kernel.binary.sass import Constant, Immediate, Instruction, Operand, Register
 
 Pair = tuple[Node, Node]

@@ -6,9 +6,9 @@ The uniform datapath has the same instructions with a U before their names.
 from __future__ import annotations
 
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic.integer import by_halves, join, split
 from placewise.execute.lower_sass.arithmetic.register_pairs import Carry
 from placewise.execute.lower_sass.context import Context, is_sink
+from placewise.execute.lowering.integers import by_halves, join, split
 from placewise.kernel.binary.sass import (
     Instruction,
     Operand,

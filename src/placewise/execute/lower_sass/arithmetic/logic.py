@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.arithmetic.bits import (
+from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.execute.lowering.bits import (
     field_mask,
     lop3_value,
     permuted,
     permuted_constant,
+    shifted,
 )
-from placewise.execute.lower_ptx.arithmetic.integer import join, shifted
-from placewise.execute.lower_sass.context import Context, is_predicate
+from placewise.execute.lowering.integers import join
 from placewise.kernel.binary.sass import Immediate, Instruction, Name, Operand, Register
 
 _BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}

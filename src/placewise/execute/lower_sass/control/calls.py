@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placewise.execute.ir.nodes import Block, Branch, Jump, Node, Place, Switch, Trap
-from placewise.execute.lower_ptx.control.calls import NO_FUNCTION
 from placewise.execute.lower_sass.control.subroutines import Calls
 from placewise.execute.lower_sass.memory.constant_banks import FUNCTION_WINDOW
+from placewise.execute.lowering.traps import NO_FUNCTION
 from placewise.kernel.binary.sass import Instruction, Register
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ Fragments are those of PTX's ``mma`` and ``ldmatrix``, register by register.
 
 from __future__ import annotations
 
+from placewise.execute.ir.matrix_lanes import Mma, register_bits
 from placewise.execute.ir.nodes import Node
-from placewise.execute.lower_ptx.warp.matrix import from_rows, product
 from placewise.execute.lower_sass.context import Context
 from placewise.execute.lower_sass.memory.memory import place
-from placewise.execute.lowering.matrix_lanes import Mma, register_bits
+from placewise.execute.lowering.matrices import from_rows, product
 from placewise.kernel.binary.sass import Instruction, Operand, Register
 
 _SHAPES = {
