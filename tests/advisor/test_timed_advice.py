@@ -113,15 +113,15 @@ def test_the_present_form_has_a_time_where_nothing_can_move():
 
 
 def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case, monkeypatch):
-    """A form that cannot be sketched is timed from the whole launch, the present too."""
-    sketched = evidence._sketched
+    """A form that cannot be sliced is timed from the whole launch, the present too."""
+    sliced = evidence._sliced
 
     def refusing(kernel, *rest):
         if "tex." in kernel.ptx:
-            raise UnsupportedError("no sketch")
-        return sketched(kernel, *rest)
+            raise UnsupportedError("no slice")
+        return sliced(kernel, *rest)
 
-    monkeypatch.setattr(evidence, "_sketched", refusing)
+    monkeypatch.setattr(evidence, "_sliced", refusing)
     found = advise(gather_case, "A100")
     whole = [o for o in found.options if o.beside and o.beside is not found.present.timed]
     assert whole

@@ -18,7 +18,7 @@ from placewise.kernel.launch import (
 from placewise.machine import load_machine
 from placewise.model import Evidence, relative_times, timeline_model
 from placewise.model.evidence.evidence import evidence_of
-from placewise.model.evidence.warp_paths import Outline, data_passes, lines
+from placewise.model.evidence.warp_paths import WarpPaths, data_passes, lines
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.pace import dram_bytes_per_cycle
 from placewise.model.timeline.schedule import Row, tag_cycles
@@ -128,9 +128,9 @@ def test_dram_turns_between_reads_and_writes():
         assert own == pytest.approx(measured, rel=0.03)
 
 
-def outline_of_math(warps):
+def paths_of_math(warps):
     zero = np.zeros(1, np.int64)
-    return Outline(
+    return WarpPaths(
         np.zeros(64, np.int64), zero, np.array([64]), np.zeros((1, warps), np.int64), frozenset(),
         {}, 1.0,
     )  # fmt: skip
@@ -138,7 +138,7 @@ def outline_of_math(warps):
 
 def test_a_long_launch_goes_on_as_it_began():
     table, offsets = np.array([MATH], np.float64), np.zeros(1, np.int64)
-    found = course(table, outline_of_math(4), offsets, 2, 1000.0, PACE)
+    found = course(table, paths_of_math(4), offsets, 2, 1000.0, PACE)
     # 4 warps · 64 instructions · 2 cycles of the pipe for each block.
     assert found.per_block == pytest.approx(512, rel=0.02)
     assert found.total == pytest.approx(1000 * 512, rel=0.02)
@@ -146,7 +146,7 @@ def test_a_long_launch_goes_on_as_it_began():
 
 def test_a_short_launch_is_as_long_as_its_busiest_sm():
     table, offsets = np.array([MATH], np.float64), np.zeros(1, np.int64)
-    one = course(table, outline_of_math(4), offsets, 2, 0.3, PACE)
+    one = course(table, paths_of_math(4), offsets, 2, 0.3, PACE)
     assert one.total == pytest.approx(512, rel=0.02)
 
 

@@ -241,7 +241,7 @@ def _time_notes(present: Option, options: list[Option], machine: Machine) -> tup
 
 def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
     """The options, those timed from a run of the whole launch compared with the present form timed
-    so: what a sketch of a few blocks leaves out must not pass for a gain."""
+    so: what a slice of a few blocks leaves out must not pass for a gain."""
     unlike = [
         o
         for o in options

@@ -23,7 +23,7 @@ class Timed:
     prediction: Prediction | None
     why_not: str = ""
     whole: bool = False
-    """From a run of the whole launch, not from a sketch of a few blocks."""
+    """From a run of the whole launch, not from a slice of a few blocks."""
 
     @property
     def ms(self) -> float | None:
@@ -47,7 +47,7 @@ def time_form(
     corrected: Corrections = NONE,
 ) -> Timed:
     """Time of ``kernel``, one form of the case's, by the default model; with ``whole`` never from a
-    sketch of a few blocks. ``corrected`` is what counters of the present form say of its counters.
+    slice of a few blocks. ``corrected`` is what counters of the present form say of its counters.
 
     A machine or a kernel that the model does not cover is no failure: the answer says why.
     """
@@ -59,7 +59,7 @@ def time_form(
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
         evidence = corrected.apply(evidence)
         prediction = MODELS[DEFAULT].make().predict(evidence, machine)
-        return Timed(prediction, whole=evidence.outline is None)
+        return Timed(prediction, whole=evidence.warp_paths is None)
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
         return Timed(None, f"{error.message}{where}")

@@ -14,7 +14,7 @@ from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
 from placewise.memory.reuse.counters import Counters
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.model.evidence.warp_paths import Outline
+from placewise.model.evidence.warp_paths import WarpPaths
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Evidence:
     run: SimulatedLaunch | None = None
     """The launch executed and its memory traffic simulated: instructions with their executions,
     occupancy, sectors and wavefronts of every memory instruction."""
-    outline: Outline | None = None
+    warp_paths: WarpPaths | None = None
     """Paths of the warps of some blocks, in machine code."""
     counters: Counters | None = None
     """Transactions of every array in every memory, as Chen et al. 2017 count them."""

@@ -1,4 +1,4 @@
-"""A sketch against the executor: the same executions, the same accesses, block by block."""
+"""A sliced trace against the executor: the same executions, the same accesses, block by block."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from constructs import CONSTRUCTS
 
 from placewise.errors import UnsupportedError
 from placewise.execute import execute, lane_offsets
-from placewise.execute.slice_interpreter import PathTooLongError, sketch
+from placewise.execute.slice_interpreter import PathTooLongError, slice_launch
 from placewise.execute.slice_interpreter.run import RECORDED
 from placewise.execute.slice_interpreter.trace_chunk import chunk_of
 from placewise.kernel.cases.case import CompileOptions
@@ -50,7 +50,7 @@ def argument(name, value):
 
 
 def compared(kernel, launch, inputs, blocks):
-    seen = sketch(kernel, launch, inputs, blocks)
+    seen = slice_launch(kernel, launch, inputs, blocks)
     records = Records()
     run = execute(kernel, launch, inputs, consumer=records, run_blocks=blocks, threads=1)
     np.testing.assert_array_equal(seen.executions[:, :, 1].sum(axis=0), run.block_executions[:, 1])
@@ -126,7 +126,7 @@ def test_arithmetic_that_decides_nothing_is_left_out():
         tuple(ArrayArgument(name, np.ones(32, np.float32)) for name in ("x", "y")),
     )
     launch = Launch((1, 1, 1), (32, 1, 1))
-    seen = sketch(replace(kernel, machine_code=True), launch, inputs, np.arange(1))
+    seen = slice_launch(replace(kernel, machine_code=True), launch, inputs, np.arange(1))
     assert [seen.sites[a.site].kind for a in seen.accesses] == ["load", "store"]
 
 
@@ -136,7 +136,7 @@ def test_limits():
     inputs = Inputs((ArrayArgument("x", np.ones(1, np.int32)),))
     launch = Launch((1, 1, 1), (32, 1, 1))
     with pytest.raises(UnsupportedError):
-        sketch(kernel, launch, inputs, np.arange(1), work=1000)
+        slice_launch(kernel, launch, inputs, np.arange(1), work=1000)
 
 
 GUARDED = """
@@ -156,15 +156,15 @@ def test_a_long_path_is_followed_where_the_guards_of_arithmetic_are_left_out():
     inputs = Inputs((*arguments, ScalarArgument("n", np.int32(3000))))
     launch = Launch((1, 1, 1), (32, 1, 1))
     with pytest.raises(PathTooLongError):
-        sketch(kernel, launch, inputs, np.arange(1), work=30_000)
-    seen = sketch(kernel, launch, inputs, np.arange(1), work=30_000, guards=False)
+        slice_launch(kernel, launch, inputs, np.arange(1), work=30_000)
+    seen = slice_launch(kernel, launch, inputs, np.arange(1), work=30_000, guards=False)
     assert seen.guards.shape == (1, 0)
     run = execute(kernel, launch, inputs, threads=1)
     np.testing.assert_array_equal(seen.executions[0], run.block_executions)
     np.testing.assert_array_equal(seen.site_executions[0], run.site_executions)
 
 
-def test_what_a_sketch_stores_it_reads_again_and_the_inputs_stay():
+def test_what_a_slice_stores_it_reads_again_and_the_inputs_stay():
     source = """extern "C" __global__ void f(int *next, float *y) {
         next[threadIdx.x] = 31 - threadIdx.x;
         __syncthreads();
@@ -174,7 +174,7 @@ def test_what_a_sketch_stores_it_reads_again_and_the_inputs_stay():
     kernel = replace(kernel, machine_code=True)
     order, y = np.zeros(32, np.int32), np.zeros(32, np.float32)
     inputs = Inputs((ArrayArgument("next", order), ArrayArgument("y", y)))
-    seen = sketch(kernel, Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1))
+    seen = slice_launch(kernel, Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1))
     (stored,) = seen.accesses[-1].offset.tolist()
     assert stored == [4 * (31 - (lane ^ 1)) for lane in range(32)]
     assert not order.any()
@@ -195,7 +195,7 @@ def test_of_an_instruction_executed_often_the_first_addresses_are_kept():
         ScalarArgument("n", np.int32(often)),
     )
     launch = Launch((1, 1, 1), (32, 1, 1))
-    seen = sketch(replace(kernel, machine_code=True), launch, Inputs(arguments), np.arange(1))
+    seen = slice_launch(replace(kernel, machine_code=True), launch, Inputs(arguments), np.arange(1))
     loads = [a for a in seen.accesses if seen.sites[a.site].kind == "load"]
     assert [int(a.offset[0, 0]) for a in loads] == list(range(0, 128 * RECORDED, 128))
     assert seen.site_executions.max() == often
@@ -240,6 +240,6 @@ def test_textures_that_are_sampled_are_refused_rather_than_left_out():
     y = ArrayArgument("y", np.ones(32, np.float32))
     inputs = Inputs((TextureArgument("x", np.ones((4, 32), np.float32), "2d"), y))
     with pytest.raises(UnsupportedError, match="texture"):
-        sketch(
+        slice_launch(
             replace(kernel, machine_code=True), Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1)
         )

@@ -1,4 +1,4 @@
-"""Atomics of a sketch against lanes that update memory one after another."""
+"""Atomics of a sliced trace against lanes that update memory one after another."""
 
 import numpy as np
 import pytest

@@ -1,10 +1,10 @@
-"""A few blocks of a launch in outline: the path of every warp and the addresses of every access.
+"""Interprets a program slice: the path of every warp and every address of a few blocks of a launch.
 
-What decides neither is left out, so that most kernels' arithmetic is never done; nothing is
-compiled, and a first look at a kernel takes a fraction of the time that its translation would.
+Instructions that decide neither a path nor an address are left out, which is most of a kernel's
+arithmetic. Nothing is compiled, so this takes a fraction of the time of compiling the kernel.
 """
 
 from placewise.execute.slice_interpreter.backward_slice import PathTooLongError
-from placewise.execute.slice_interpreter.run import WORK, Accesses, Sketch, sketch
+from placewise.execute.slice_interpreter.run import WORK, Accesses, SlicedTrace, slice_launch
 
-__all__ = ["WORK", "Accesses", "PathTooLongError", "Sketch", "sketch"]
+__all__ = ["WORK", "Accesses", "PathTooLongError", "SlicedTrace", "slice_launch"]

@@ -14,7 +14,7 @@ from placewise.execute.slice_interpreter.operations import Lanes
 from placewise.execute.slice_interpreter.storage import Storage
 
 MOST_LANES = 4096
-"""Updated at a time: beyond, a sketch would be no quick look."""
+"""Largest number of lanes that update one address at a time; more are refused as too slow."""
 
 _Words = NDArray[Any]
 

@@ -48,7 +48,7 @@ def steering(block: Block) -> tuple[Node, ...]:
     return ()
 
 
-class Relevant:
+class BackwardSlice:
     """``nodes``: those whose value is needed; ``contents``: loads and stores whose data is.
 
     A load's data is needed where a needed node uses it. Then so are all stores that may have put

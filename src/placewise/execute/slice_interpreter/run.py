@@ -31,8 +31,8 @@ from placewise.execute.ir.nodes import (
 from placewise.execute.slice_interpreter.atomic_update import update
 from placewise.execute.slice_interpreter.backward_slice import (
     MEMORY,
+    BackwardSlice,
     PathTooLongError,
-    Relevant,
     guard_of,
     steering,
 )
@@ -73,7 +73,7 @@ class Accesses:
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class SlicedTrace:
     """Paths and addresses of some blocks of a launch."""
 
     program: Program
@@ -103,7 +103,7 @@ class Sketch:
         return self.step_block[self.step_warps[:, warp]]
 
 
-def sketch(
+def slice_launch(
     kernel: Kernel,
     launch: Launch,
     inputs: Inputs,
@@ -112,7 +112,7 @@ def sketch(
     trace: NDArray[np.bool_] | None = None,
     guards: bool = True,
     work: int = WORK,
-) -> Sketch:
+) -> SlicedTrace:
     """Paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
     ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
@@ -125,8 +125,8 @@ def sketch(
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs, borrow=True))
-    # Not kept: a sweep sketches each kernel once, and Python's search for cyclic garbage would go
-    # through hundreds of thousands of nodes for nothing.
+    # Not cached: a sweep slices each kernel once, and hundreds of thousands of cached nodes would
+    # slow every pass of Python's garbage collector.
     program = lower(kernel, device.first_window)
     if program.waiting:
         raise UnsupportedError("warps that wait for each other outside of barriers")
@@ -185,7 +185,7 @@ class _Run:
             program.shared_bytes + launch.shared_bytes,
             program.local_bytes,
         )
-        self.relevant = Relevant(program, words, guards=guards)
+        self.slice = BackwardSlice(program, words, guards=guards)
         self.at = np.where(tiled < launch.threads_per_block, 0, _END)
         self.waiting = np.zeros((warps, 32), np.bool_)
         self.phase = np.zeros(len(blocks), np.int64)
@@ -243,7 +243,7 @@ class _Run:
             code = self.code[block.number] = self._prepare(block)
         self.left -= len(code) + 1
         if self.left < 0:
-            raise PathTooLongError("a path too long to be sketched")
+            raise PathTooLongError("a path too long for the slice interpreter")
         took_part = mask.any(axis=1)
         self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
         count = self.executions[:, block.number]
@@ -286,18 +286,18 @@ class _Run:
         return self.values[n]
 
     def _prepare(self, block: Block) -> list[Step]:
-        needed = self.relevant.nodes
+        needed = self.slice.nodes
         own = set(block.nodes)
         steps: list[Step] = []
         for n in block.nodes:
             if n.op in MEMORY:
                 steps += [
-                    Step(made, call_of(made)) for made in made_nodes(self.relevant.address(n), own)
+                    Step(made, call_of(made)) for made in made_nodes(self.slice.address(n), own)
                 ]
             if n.op in MEMORY:
                 access = n.attr
                 assert isinstance(access, Access)
-                if access.space != "param" or n in self.relevant.contents:
+                if access.space != "param" or n in self.slice.contents:
                     steps.append(Step(n, self._memory_call(n, access)))
             elif n.op == "count":
                 steps += [Step(n, count_of(n))] if self.counted else []
@@ -313,15 +313,15 @@ class _Run:
             n = step.node
             used = {n, *n.args}
             if n.op in MEMORY:
-                used.add(self.relevant.address(n))
+                used.add(self.slice.address(n))
             last = tuple([a for a in used if a not in seen])
             seen |= used
             found.append(Step(n, step.call, last))
         return found[::-1]
 
     def _memory_call(self, n: Node, access: Access) -> Call:
-        guard, place = guard_of(n), self.relevant.address(n)
-        with_contents = n in self.relevant.contents
+        guard, place = guard_of(n), self.slice.address(n)
+        with_contents = n in self.slice.contents
 
         def call(_: State, mask: NDArray[np.bool_]) -> None:
             address = self.value(place)
@@ -380,9 +380,9 @@ class _Run:
             given = [self.value(a) for a in n.args[1 : 3 if access.operation == "cas" else 2]]
             self.values[n] = update(self.storage, access, address, mask, given)
 
-    def result(self, sites: tuple[Site, ...]) -> Sketch:
+    def result(self, sites: tuple[Site, ...]) -> SlicedTrace:
         """All that was seen."""
-        return Sketch(
+        return SlicedTrace(
             self.program,
             sites,
             self.device,

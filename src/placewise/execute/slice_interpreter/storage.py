@@ -19,7 +19,8 @@ _INSIDE = (1 << WINDOW_SHIFT) - 1
 class Storage:
     """Windows of device memory, shared memory of each block, local memory of each thread.
 
-    What is out of bounds reads as zero and is not written: a sketch looks for no mistakes.
+    Reads out of bounds give zero and writes out of bounds are dropped: the slice interpreter does
+    not look for mistakes.
     """
 
     def __init__(

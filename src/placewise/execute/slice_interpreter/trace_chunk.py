@@ -1,4 +1,4 @@
-"""What a sketch saw, as a chunk of a trace."""
+"""A sliced trace as a chunk of a trace."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.device_memory.address_space import WINDOWS
-from placewise.execute.slice_interpreter.run import Sketch
+from placewise.execute.slice_interpreter.run import SlicedTrace
 from placewise.execute.trace import TraceChunk
 
 
-def chunk_of(sketch: Sketch) -> TraceChunk:
+def chunk_of(sliced: SlicedTrace) -> TraceChunk:
     """All accesses in the order in which an execution delivers them: by block, phase and warp, in
     program order within a warp. ``TraceChunk.block`` has the launch's block numbers."""
-    accesses = sketch.accesses
+    accesses = sliced.accesses
     sizes = np.array([len(a.warps) for a in accesses], np.int64)
     site: NDArray[Any] = np.repeat(np.array([a.site for a in accesses], np.int32), sizes)
     step: NDArray[Any] = np.repeat(np.array([a.step for a in accesses], np.int64), sizes)
@@ -24,14 +24,14 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     window = _joined([a.window for a in accesses], (0,), np.int64)
     offset = _joined([a.offset for a in accesses], (0, 32), np.int64)
 
-    row = sketch.block_of_warp[warp]
-    phase = sketch.step_phase[step, row] if len(step) else step
+    row = sliced.block_of_warp[warp]
+    phase = sliced.step_phase[step, row] if len(step) else step
     order = np.lexsort((np.arange(len(step)), warp, phase, row))
     base, upper, stride, affine = _affine(offset, mask)
     base, upper, stride, affine = base[order], upper[order], stride[order], affine[order]
     site, warp, row, phase, window = (x[order] for x in (site, warp, row, phase, window))
     bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)[order]
-    per_block = int(np.count_nonzero(sketch.block_of_warp == 0))
+    per_block = int(np.count_nonzero(sliced.block_of_warp == 0))
     odd = order[~affine]
     active = mask[odd]
     offsets = offset[odd][active]
@@ -39,11 +39,11 @@ def chunk_of(sketch: Sketch) -> TraceChunk:
     starts[~affine] = np.cumsum(active.sum(axis=1)) - active.sum(axis=1)
     return TraceChunk(
         site=site,
-        block=sketch.blocks[row].astype(np.int32),
+        block=sliced.blocks[row].astype(np.int32),
         warp=(warp % per_block).astype(np.int32),
         phase=phase.astype(np.int32),
         mask=bits,
-        array=_array_of_window(sketch)[window],
+        array=_array_of_window(sliced)[window],
         base=base,
         upper=upper,
         stride=stride.astype(np.int32),
@@ -56,9 +56,9 @@ def _joined(parts: list[NDArray[Any]], empty: tuple[int, ...], dtype: type) -> N
     return np.concatenate(parts) if parts else np.zeros(empty, dtype)
 
 
-def _array_of_window(sketch: Sketch) -> NDArray[np.int32]:
+def _array_of_window(sliced: SlicedTrace) -> NDArray[np.int32]:
     arrays = np.full(WINDOWS, -1, np.int32)
-    for region in sketch.device.regions:
+    for region in sliced.device.regions:
         arrays[region.window] = region.array
     return arrays
 

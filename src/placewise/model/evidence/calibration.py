@@ -46,10 +46,10 @@ class Corrections:
         corrected ones."""
         if not self.factors or evidence.run is None:
             return evidence
-        outline = evidence.outline
-        if outline is not None:
-            outline = replace(outline, scale=outline.scale * self.factor(INSTRUCTIONS))
-        return replace(evidence, run=self._run(evidence.run), outline=outline)
+        paths = evidence.warp_paths
+        if paths is not None:
+            paths = replace(paths, scale=paths.scale * self.factor(INSTRUCTIONS))
+        return replace(evidence, run=self._run(evidence.run), warp_paths=paths)
 
     def _run(self, run: SimulatedLaunch) -> SimulatedLaunch:
         traffic = run.traffic

@@ -1,4 +1,4 @@
-"""Evidence of one launch, from its kernel and inputs: a sketch of a few blocks, where that can be.
+"""Evidence of one launch, from its kernel and inputs: a sliced trace of a few blocks if possible.
 
 Which blocks: those that one SM holds at a time in the middle of the launch, whose accesses go
 through the SM's caches together, and a stratified sample of all, which tells what the launch's
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from placewise.errors import CaseError, UnsupportedError
 from placewise.execute.result import Execution
 from placewise.execute.runtime.gc_pause import collection_held
-from placewise.execute.slice_interpreter import WORK, PathTooLongError, Sketch, sketch
+from placewise.execute.slice_interpreter import WORK, PathTooLongError, SlicedTrace, slice_launch
 from placewise.execute.slice_interpreter.trace_chunk import chunk_of
 from placewise.execute.stratified_blocks import SampledBlocks, sample_blocks
 from placewise.kernel.binary.cubin import CubinKernel, read_cubin
@@ -35,16 +35,16 @@ from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 from placewise.model.base import Evidence
 from placewise.model.evidence.footprint import sharing, within_arrays
 from placewise.model.evidence.spills import SEED, with_spills_of_all
-from placewise.model.evidence.warp_paths import outline_of
+from placewise.model.evidence.warp_paths import warp_paths_of
 from placewise.model.timeline.schedule import instructions as instructions_of
 
 RECORDS = 2_000_000
-"""Warp accesses traced of a kernel that cannot be sketched, about: a few waves of most launches."""
+"""Warp accesses traced of a kernel that cannot be sliced, about: a few waves of most launches."""
 WARPS = 64
 """Of each of the two samples, about."""
 LEAST_BLOCKS = 2
 LONG_WORK = 4 * WORK
-"""Of a sketch where guards are left out: a whole run of such a launch takes minutes."""
+"""Of a slice where guards are left out: a whole run of such a launch takes minutes."""
 _RARE = 0.05
 """Kinds of blocks that are fewer than this share of the launch stay out of the timeline."""
 
@@ -54,7 +54,7 @@ def evidence_of(
 ) -> Evidence:
     """What ``kernel`` does in ``launch`` on ``machine``.
 
-    From a sketch of its machine code where that is possible, else, or with ``whole``, from a run of
+    From a slice of its machine code where that is possible, else, or with ``whole``, from a run of
     the whole launch.
     Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
     what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
@@ -66,7 +66,7 @@ def evidence_of(
         return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
     try:
         with collection_held():
-            return _sketched(replace(kernel, machine_code=True), facts, launch, inputs, machine)
+            return _sliced(replace(kernel, machine_code=True), facts, launch, inputs, machine)
     except UnsupportedError as error:
         run = simulate_launch(kernel, launch, inputs, machine, records=RECORDS)
         note = f"the whole launch was run: {error.message}"
@@ -113,7 +113,7 @@ def _choose(launch: Launch, machine: Machine, resident: Occupancy) -> _Blocks:
     )
 
 
-def _sketched(
+def _sliced(
     kernel: Kernel, facts: CubinKernel, launch: Launch, inputs: Inputs, machine: Machine
 ) -> Evidence:
     shared = facts.static_shared_bytes + launch.shared_bytes
@@ -164,22 +164,24 @@ def _sketched(
     if not blocks.sample.complete:
         notes = (f"from {len(blocks.numbers)} of {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
-    return Evidence(run=run, outline=outline_of(seen, usual, scale))
+    return Evidence(run=run, warp_paths=warp_paths_of(seen, usual, scale))
 
 
-def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> Sketch:
-    """The sketch; of long paths one that leaves the guards of arithmetic out, which is most of the
-    work of kernels whose arithmetic branches (a square root of small numbers)."""
+def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> SlicedTrace:
+    """The sliced trace. If the paths are long, guards of arithmetic are not counted: they are most
+    of the work in kernels whose arithmetic branches (a square root of small numbers)."""
     try:
-        return sketch(kernel, launch, inputs, blocks.numbers, trace=blocks.resident)
+        return slice_launch(kernel, launch, inputs, blocks.numbers, trace=blocks.resident)
     except PathTooLongError:
-        return sketch(
+        return slice_launch(
             kernel, launch, inputs, blocks.numbers, trace=blocks.resident, guards=False,
             work=LONG_WORK,
         )  # fmt: skip
 
 
-def _traffic(seen: Sketch, facts: LaunchFacts, machine: Machine, execution: Execution) -> Traffic:
+def _traffic(
+    seen: SlicedTrace, facts: LaunchFacts, machine: Machine, execution: Execution
+) -> Traffic:
     """The resident blocks through the memory system, scaled to the launch."""
     system = MemorySystem(facts, machine, seed=SEED)
     system.begin(seen.sites, seen.device.arrays)
@@ -187,14 +189,14 @@ def _traffic(seen: Sketch, facts: LaunchFacts, machine: Machine, execution: Exec
     return system.traffic(execution.site_executions)
 
 
-def _warp_instructions(seen: Sketch) -> NDArray[np.float64]:
-    """(blocks,) warp instructions of each sketched block."""
+def _warp_instructions(seen: SlicedTrace) -> NDArray[np.float64]:
+    """(blocks,) warp instructions of each traced block."""
     of_block = np.array([b.instructions for b in seen.program.blocks], np.float64)
     counted: NDArray[np.float64] = seen.executions[:, :, 0] @ of_block
     return counted
 
 
-def _execution(seen: Sketch, blocks: _Blocks) -> Execution:
+def _execution(seen: SlicedTrace, blocks: _Blocks) -> Execution:
     """Counts of the whole launch, scaled from the sample's."""
 
     def scaled(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """What the warps of some blocks do, instruction by instruction, and what their accesses ask of L1.
 
-It comes from a sketch of the blocks (:mod:`placewise.execute.slice_interpreter`) and belongs to no
-machine but for the target that the code was compiled for.
+It comes from a sliced trace of the blocks (:mod:`placewise.execute.slice_interpreter`) and depends
+on no machine, only on the target that the code was compiled for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.execute.ir.nodes import Barrier
-from placewise.execute.slice_interpreter import Accesses, Sketch
+from placewise.execute.slice_interpreter import Accesses, SlicedTrace
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.evidence.shorten import shortened
@@ -39,7 +39,7 @@ class Passes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Outline:
+class WarpPaths:
     """Paths of the warps of some blocks."""
 
     instructions: NDArray[np.int64]
@@ -61,18 +61,18 @@ class Outline:
     """By offset, of global atomics: share of their lanes that meet at one address."""
 
 
-def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline:
-    """Outline of some of the sketched blocks (``rows``: their rows in the sketch)."""
-    program = sketch.program
+def warp_paths_of(sliced: SlicedTrace, rows: NDArray[np.int64], scale: float) -> WarpPaths:
+    """Paths of the warps of the blocks in rows ``rows`` of a sliced trace."""
+    program = sliced.program
     places = [np.array(block.places, np.int64) for block in program.blocks]
     sizes = np.array([len(own) for own in places], np.int64)
     paths: dict[bytes, int] = {}
     found: list[NDArray[np.int64]] = []
     whole: list[int] = []
-    warps = np.zeros((len(rows), int(np.count_nonzero(sketch.block_of_warp == 0))), np.int64)
+    warps = np.zeros((len(rows), int(np.count_nonzero(sliced.block_of_warp == 0))), np.int64)
     for n, row in enumerate(rows.tolist()):
-        for w, warp in enumerate(np.flatnonzero(sketch.block_of_warp == row).tolist()):
-            path = sketch.path(warp)
+        for w, warp in enumerate(np.flatnonzero(sliced.block_of_warp == row).tolist()):
+            path = sliced.path(warp)
             key = path.tobytes()
             if key not in paths:
                 paths[key] = len(found)
@@ -82,19 +82,19 @@ def outline_of(sketch: Sketch, rows: NDArray[np.int64], scale: float) -> Outline
             warps[n, w] = paths[key]
     length = np.array([len(p) for p in found], np.int64)
     scale *= float(np.array(whole)[warps].sum() / max(1, length[warps].sum()))
-    return Outline(
+    return WarpPaths(
         np.concatenate(found),
         np.cumsum(length) - length,
         length,
         warps,
         frozenset(b.places[-1] for b in program.blocks if _waits(b.terminator) and b.places),
-        _passes(sketch),
+        _passes(sliced),
         scale,
-        _hottest(sketch),
+        _hottest(sliced),
     )
 
 
-def outline_from_counts(run: SimulatedLaunch) -> Outline:
+def warp_paths_from_counts(run: SimulatedLaunch) -> WarpPaths:
     """A single path of the average warp, where no more is known than how often each basic block was
     executed: blocks in the order of the program, neighbours that are executed equally often as one
     loop."""
@@ -116,7 +116,7 @@ def outline_from_counts(run: SimulatedLaunch) -> Outline:
     scale = execution.warp_instructions / warps / max(1, len(path))
     barriers = {i.offset for i in machine_code(run.kernel).instructions if i.parts[0] == "BAR"}
     zero = np.zeros(1, np.int64)
-    return Outline(
+    return WarpPaths(
         path,
         zero,
         np.array([len(path)]),
@@ -131,12 +131,12 @@ def _waits(terminator: object) -> bool:
     return isinstance(terminator, Barrier) and not terminator.arrive_only
 
 
-def _hottest(sketch: Sketch) -> dict[int, float]:
+def _hottest(sliced: SlicedTrace) -> dict[int, float]:
     """Share of each global atomic's lanes at the address that most of them go to, less two standard
     deviations of what chance would bring there."""
     found: dict[int, list[NDArray[np.int64]]] = {}
-    for access in sketch.accesses:
-        site = sketch.sites[access.site]
+    for access in sliced.accesses:
+        site = sliced.sites[access.site]
         if site.kind == "atomic" and site.space in _THROUGH_L1:
             window = np.broadcast_to(access.window[:, None], access.mask.shape)
             where = np.stack([window[access.mask], access.offset[access.mask]])
@@ -151,13 +151,13 @@ def _hottest(sketch: Sketch) -> dict[int, float]:
     return shares
 
 
-def _passes(sketch: Sketch) -> dict[int, Passes]:
+def _passes(sliced: SlicedTrace) -> dict[int, Passes]:
     """Passes of each instruction's accesses, by its offset."""
     counted: dict[int, list[NDArray[np.float64]]] = {}
     seen: dict[int, int] = {}
     kept: dict[int, list[Accesses]] = {}
-    for access in sketch.accesses:
-        site = sketch.sites[access.site]
+    for access in sliced.accesses:
+        site = sliced.sites[access.site]
         place = site.ptx_line
         if site.space not in _THROUGH_L1 or seen.get(place, 0) >= _MOST_COUNTED:
             continue
@@ -176,7 +176,7 @@ def _passes(sketch: Sketch) -> dict[int, Passes]:
         )
         ends = np.cumsum([len(a.mask) for a in accesses])[:-1]
         for access, own in zip(accesses, np.split(each, ends), strict=True):
-            site = sketch.sites[access.site]
+            site = sliced.sites[access.site]
             if site.kind == "store":
                 own[:, 0] = 0.0
             counted.setdefault(site.ptx_line, []).append(own)

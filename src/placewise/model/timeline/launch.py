@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.model.evidence.warp_paths import Outline
+from placewise.model.evidence.warp_paths import WarpPaths
 from placewise.model.timeline.warps import Pace, run
 
 INSTRUCTIONS = 250_000
@@ -26,7 +26,7 @@ class Course(NamedTuple):
 
 def course(
     table: NDArray[np.float64],
-    outline: Outline,
+    paths: WarpPaths,
     offsets: NDArray[np.int64],
     resident: int,
     blocks_per_sm: float,
@@ -39,26 +39,26 @@ def course(
     and with some times as many; further ones take as long as those between the two. Where an SM
     gets no more than it holds, the busiest SM counts.
     """
-    path = np.searchsorted(offsets, outline.instructions)
+    path = np.searchsorted(offsets, paths.instructions)
 
     def cycles(blocks: int, held: int) -> float:
-        o = outline
+        o = paths
         return float(run(table, path, o.start, o.length, o.warps, held, blocks, pace))
 
     most = int(np.ceil(blocks_per_sm))
     if most <= resident:
         first = cycles(most, most)
-        return Course(first, first / most, first * outline.scale)
-    per_block = float(outline.length[outline.warps].sum()) / len(outline.warps)
+        return Course(first, first / most, first * paths.scale)
+    per_block = float(paths.length[paths.warps].sum()) / len(paths.warps)
     more = int(np.clip(INSTRUCTIONS / (per_block * resident), 1, 4)) * resident
     first = cycles(resident, resident)
     if most <= resident + more:
         total = cycles(most, resident)
         rate = (total - first) / (most - resident)
         total -= rate * (most - blocks_per_sm) * _evenness(blocks_per_sm, resident)
-        return Course(first, rate, total * outline.scale)
+        return Course(first, rate, total * paths.scale)
     rate = (cycles(resident + more, resident) - first) / more
-    return Course(first, rate, (first + (blocks_per_sm - resident) * rate) * outline.scale)
+    return Course(first, rate, (first + (blocks_per_sm - resident) * rate) * paths.scale)
 
 
 def _evenness(blocks_per_sm: float, resident: int) -> float:

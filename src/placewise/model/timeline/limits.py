@@ -102,7 +102,7 @@ def written_share(run: SimulatedLaunch) -> float:
 def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list[PathTime]:
     """Global atomics that meet at one address: one after the other, whichever SM they are from.
 
-    ``hottest`` is by offset, as of :class:`placewise.model.evidence.warp_paths.Outline`.
+    ``hottest`` is by offset, as of :class:`placewise.model.evidence.warp_paths.WarpPaths`.
     """
     terms = []
     lines: dict[str, float] = {}

@@ -13,7 +13,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.error import TIME_ERROR
-from placewise.model.evidence.warp_paths import Outline, Passes, outline_from_counts
+from placewise.model.evidence.warp_paths import Passes, WarpPaths, warp_paths_from_counts
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.limits import (
     CONTENTION,
@@ -54,24 +54,24 @@ class TimelineModel:
             )
         if machine.limits.clock_mhz is None:
             raise MachineError("no clock to turn time into cycles", where=machine.name)
-        outline = evidence.outline or outline_from_counts(run)
+        paths = evidence.warp_paths or warp_paths_from_counts(run)
         code = instructions(run.kernel)
         executions = {c.place: c.warps for c in run.execution.instruction_counts()}
-        reach = reach_of(run, outline.passes)
-        executed = frozenset({*executions, *outline.instructions.tolist()})
+        reach = reach_of(run, paths.passes)
+        executed = frozenset({*executions, *paths.instructions.tolist()})
         offsets = np.array([i.offset for i in code], np.int64)
-        matrix = table(code, machine, reach, outline.barriers, executed)
+        matrix = table(code, machine, reach, paths.barriers, executed)
         busy = min(machine.processor.sms, run.launch.blocks)
         resident = max(1, run.occupancy.blocks)
         pace = pace_of(machine, busy, written_share(run))
-        on_sm = course(matrix, outline, offsets, resident, run.launch.blocks / busy, pace)
+        on_sm = course(matrix, paths, offsets, resident, run.launch.blocks / busy, pace)
         rows = {i.offset: row_of(values) for i, values in zip(code, matrix, strict=True)}
         overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * machine.limits.clock_mhz / 1e3
         parts = [
             *issue_limits(code, rows, executions, run, busy),
             *bandwidth_limits(run, machine),
-            *contention_limit(run, outline.hottest),
-            _latency(matrix, outline, offsets, run, busy, pace),
+            *contention_limit(run, paths.hottest),
+            _latency(matrix, paths, offsets, run, busy, pace),
             PathTime("launch", overhead),
         ]
         parts.sort(key=lambda part: -part.cycles)
@@ -97,7 +97,7 @@ def timeline_model() -> TimelineModel:
 
 def _latency(
     matrix: NDArray[np.float64],
-    outline: Outline,
+    paths: WarpPaths,
     offsets: NDArray[np.int64],
     run: SimulatedLaunch,
     busy: int,
@@ -105,7 +105,7 @@ def _latency(
 ) -> PathTime:
     """What the blocks would need if each had an SM's place for itself: nothing waits for a pipe
     that another block uses, and nothing hides its latencies."""
-    alone = course(matrix, outline, offsets, 1, 1.0, pace)
+    alone = course(matrix, paths, offsets, 1, 1.0, pace)
     resident = max(1, run.occupancy.blocks)
     per_sm = run.launch.blocks / busy
     return PathTime("latency", alone.total * max(1.0, per_sm / resident))
