@@ -15,6 +15,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r requirements.lock
 	$(PIP) --editable .
+	$(BIN)/python -m placewise.compile_ahead
 	touch $@
 
 # What tests, benchmarks, linter, type checker and docs need besides: among them the compilers of

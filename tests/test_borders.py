@@ -9,10 +9,30 @@ import placewise
 
 ROOT = Path(placewise.__file__).parent
 LINE = [
-    "errors", "helper_process", "interrupts", "output_file", "progress", "space", "machine",
-    "kernel", "cases", "recorded", "execute", "memory", "probe", "model", "choose", "rewrite",
-    "advisor", "validate", "reproduce", "report", "cli",
-]  # fmt: skip
+    "errors",
+    "helper_process",
+    "interrupts",
+    "output_file",
+    "progress",
+    "disk_cache",
+    "compiled_code",
+    "space",
+    "machine",
+    "kernel",
+    "cases",
+    "recorded",
+    "execute",
+    "memory",
+    "probe",
+    "model",
+    "choose",
+    "rewrite",
+    "advisor",
+    "validate",
+    "reproduce",
+    "report",
+    "cli",
+]
 ASIDE = {"gpu": "advisor"}
 """Folders beside the line, with the last stage that they may know."""
 MODULES = sorted(p for p in ROOT.rglob("*.py") if p.parent != ROOT)

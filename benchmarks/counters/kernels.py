@@ -6,9 +6,9 @@ import base64
 import json
 from dataclasses import asdict
 
+from placewise.disk_cache import DiskCache, key_of
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case
-from placewise.kernel.disk_cache import DiskCache, key_of
 from placewise.kernel.frontends.nvrtc import compiler_version
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.toolchain import Spills

@@ -35,9 +35,9 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch, ScalarArgument
 from placewise.machine import load_machine
 from placewise.memory.occupancy import occupancy
-from placewise.memory.simulate.compiled import callable_taker
 from placewise.memory.simulate.requests.trace_records import records_of
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
+from placewise.memory.simulate.trace_taker import callable_taker
 
 MACHINE = "A100"
 WAVES = 6

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from placewise.compiled_code import told_of_compiling
+
+FIRST_RUN = (
+    "First run on this machine: compiling the simulator for this processor. "
+    "This takes up to a minute; later runs use the result."
+)
 
 
 class StepProgress:
@@ -17,8 +25,10 @@ class StepProgress:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._last = ""
+        self._open = ExitStack()
 
     def __enter__(self) -> StepProgress:
+        self._open.enter_context(told_of_compiling(self._say_first_run))
         if self._console.is_terminal and not self._quiet:
             self._bar = Progress(
                 SpinnerColumn(),
@@ -37,8 +47,13 @@ class StepProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._open.close()
         if self._bar is not None:
             self._bar.stop()
+
+    def _say_first_run(self) -> None:
+        if not self._quiet:
+            self._console.print(FIRST_RUN, highlight=False)
 
     def step(self, what: str, done: int, total: int) -> None:
         """Show that ``what`` is under way, ``done`` of ``total`` (0: unknown)."""

@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
+
 _ALL = np.uint32(0xFFFFFFFF)
 _SLOTS = 64
 """Slots of the hash table of one access's keys: twice as many as keys, so chains stay short."""
@@ -16,7 +18,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio (Knuth's multiplicative hashing)."""
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def distinct_quotients(
     addresses: NDArray[np.int64], mask: NDArray[np.uint32], divisor: int
 ) -> NDArray[np.int64]:
@@ -60,7 +62,7 @@ def distinct_quotients(
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def worst_bank(
     addresses: NDArray[np.int64], mask: NDArray[np.uint32], divisor: int, banks: int
 ) -> NDArray[np.int64]:
@@ -109,7 +111,7 @@ def worst_bank(
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def worst_group(
     keys: NDArray[np.float64], groups: NDArray[np.float64], mask: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
@@ -150,7 +152,7 @@ def worst_group(
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def colours(conflicts: NDArray[np.uint32], mask: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Colours that greedy colouring in lane order uses, per row.
 
@@ -176,7 +178,7 @@ def colours(conflicts: NDArray[np.uint32], mask: NDArray[np.uint32]) -> NDArray[
     return result
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _bits(value: np.uint64) -> np.int64:
     value = value - ((value >> np.uint64(1)) & np.uint64(0x5555555555555555))
     value = (value & np.uint64(0x3333333333333333)) + (
@@ -186,7 +188,7 @@ def _bits(value: np.uint64) -> np.int64:
     return np.int64((value * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _range(addresses: NDArray[np.int64], active: np.uint32) -> tuple[np.int64, np.int64]:
     """Smallest and largest address of the active lanes; the largest is -1 where there is none."""
     low = np.int64(np.iinfo(np.int64).max)
@@ -203,7 +205,7 @@ def _range(addresses: NDArray[np.int64], active: np.uint32) -> tuple[np.int64, n
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _shift(divisor: int) -> int:
     """k where ``divisor`` is 2^k, else -1."""
     for bit in range(62):
@@ -212,6 +214,6 @@ def _shift(divisor: int) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(nogil=True, inline="always")
 def _quotient(address: int, divisor: int, shift: int) -> int:
     return address >> shift if shift >= 0 else address // divisor

@@ -309,8 +309,8 @@ class _Nothing:
 
 
 def test_damaged_code_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from placewise.disk_cache import DiskCache
     from placewise.execute import translate
-    from placewise.kernel.disk_cache import DiskCache
 
     monkeypatch.setattr(DiskCache, "folder", lambda cache: tmp_path / cache.name)
 

@@ -173,7 +173,7 @@ def test_listings_name_the_kernel_and_refuse_what_is_none():
 
 
 def test_listings_are_kept_and_made_again_where_damaged(monkeypatch, tmp_path):
-    from placewise.kernel.disk_cache import DiskCache
+    from placewise.disk_cache import DiskCache
 
     monkeypatch.setattr(DiskCache, "folder", lambda cache: tmp_path / cache.name)
     kernel = compile_kernel(SOURCE, "s.cu", "scale", CompileOptions(arch="sm_89"))

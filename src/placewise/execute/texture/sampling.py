@@ -16,8 +16,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc, njit, types
+from numba import carray, njit, types
 
+from placewise.compiled_code import compiled_callback
 from placewise.execute.texture.texture_request import GATHER, INTEGER_COORDINATES, TEXELS
 from placewise.execute.texture.texture_words import (
     ADDRESS,
@@ -60,7 +61,7 @@ CALL = types.int64(
 """How generated code calls what reads or writes a texture's texels for a warp."""
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _addressed(index: int, extent: int, mode: int) -> int:
     """The texel that stands for ``index``, or -1 where the border does."""
     if 0 <= index < extent:
@@ -75,7 +76,7 @@ def _addressed(index: int, extent: int, mode: int) -> int:
     return 0 if index < 0 else extent - 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _half(bits: int) -> float:
     """The number that 16 bits of half precision stand for."""
     exponent = (bits >> 10) & 31
@@ -88,7 +89,7 @@ def _half(bits: int) -> float:
     return sign * math.ldexp(float(1024 + fraction), exponent - 25)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _integer(words: Any, data: Any, offset: int) -> Any:
     """A channel's bits, extended to 32 as its type says; ``data`` are views of 1, 2 and 4 bytes."""
     size = words[FORMAT] & 15
@@ -103,7 +104,7 @@ def _integer(words: Any, data: Any, offset: int) -> Any:
     return value
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _real(words: Any, data: Any, offset: int) -> Any:
     """A channel as the floating-point number that the texture returns."""
     size = words[FORMAT] & 15
@@ -117,7 +118,7 @@ def _real(words: Any, data: Any, offset: int) -> Any:
     return value / (255.0 if size == 1 else 65535.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _face(at: Any) -> int:
     """The face that a direction meets; replaces the direction by the place on it, 0 to 1.
 
@@ -139,7 +140,7 @@ def _face(at: Any) -> int:
     return face
 
 
-@njit(cache=True, error_model="numpy")
+@njit(error_model="numpy")
 def _texel_place(words: Any, axis: int, coordinate: float, exact: bool, linear: bool) -> float:
     """Texels from the first one's edge (its centre if ``linear``) to the sample, along an axis."""
     if exact:
@@ -153,12 +154,7 @@ def _texel_place(words: Any, axis: int, coordinate: float, exact: bool, linear: 
     return min(coordinate, _FAR)
 
 
-@cfunc(
-    CALL,
-    nopython=True,
-    cache=True,
-    error_model="numpy",
-)
+@compiled_callback(CALL, nopython=True, error_model="numpy")
 def read_texture(
     words_at: Any,
     data_at: Any,

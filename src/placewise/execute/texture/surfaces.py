@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc
+from numba import carray
 
+from placewise.compiled_code import compiled_callback
 from placewise.execute.texture.sampling import CALL
 from placewise.execute.texture.texture_request import (
     BOUNDARY,
@@ -41,11 +42,7 @@ _1D, _2D, _3D, _A1D, _A2D, _CUBE, _ACUBE, _LINEAR = range(len(SHAPES))
 _TRAP, _CLAMP, _ZERO = range(len(BOUNDARY))
 
 
-@cfunc(
-    CALL,
-    nopython=True,
-    cache=True,
-)
+@compiled_callback(CALL, nopython=True)
 def access_surface(
     words_at: Any,
     data_at: Any,

@@ -7,8 +7,8 @@ import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
 
+from placewise.disk_cache import DiskCache, key_of
 from placewise.errors import CompileError
-from placewise.kernel.disk_cache import DiskCache, key_of
 from placewise.kernel.toolchain.tool import run_tool
 
 _DISTRIBUTION = "nvidia-cuda-nvdisasm"

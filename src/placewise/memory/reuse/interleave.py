@@ -9,13 +9,13 @@ latencies do not hold warps back.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
 
-@njit(
+
+@compiled(
     "int64(int64[::1], int64[::1], int64[::1], int64, int64[::1], int32[::1])",
-    cache=True,
     nogil=True,
 )
 def interleave(

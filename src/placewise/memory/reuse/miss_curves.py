@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.reuse.stack_distance import count_distances
-from placewise.memory.simulate.caches.cache import Geometry, new_caches
-from placewise.memory.simulate.compiled import lines_missed
+from placewise.memory.simulate.caches.cache import Geometry, lines_missed, new_caches
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
 from placewise.memory.simulate.simd.jit_helpers import (
     apart,
     bits,
@@ -232,10 +232,9 @@ def _renumber(line: Any, now: Any) -> Any:
     return np.int64(fresh)
 
 
-@njit(
+@compiled(
     "void(int64[::1], int64[::1], int64[::1], int32[::1], uint32[::1], int32[::1], int32[:,::1],"
     "int32[::1], uint8[::1], uint8[::1], int64, int64[:,::1], int64[::1], uint8[::1])",
-    cache=True,
     nogil=True,
 )
 def count_distances(

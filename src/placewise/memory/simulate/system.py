@@ -20,9 +20,9 @@ from placewise.execute.trace import Site, Taker, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.caches.levels import Levels
+from placewise.memory.simulate.caches.store_merging import count_neighbours
 from placewise.memory.simulate.caches.tlb import TlbTraffic
 from placewise.memory.simulate.metrics.traffic import (
     Banked,
@@ -62,6 +62,7 @@ from placewise.memory.simulate.schedule.windows import (
     sampled_waves,
     whole_launch,
 )
+from placewise.memory.simulate.trace_taker import callable_taker, taker, words_of
 
 RECORDS = 48_000_000
 """Warp accesses that are run at most, about: a few seconds' work."""
@@ -210,7 +211,7 @@ class MemorySystem:
 
     def _describe(self) -> None:
         """Tell compiled code where everything is."""
-        words = cp.words_of(
+        words = words_of(
             self._rules, self._pairs, self._patterns, self._buffer, self._state, self._cut
         )
         if self._words is None:
@@ -224,7 +225,7 @@ class MemorySystem:
         """What takes the chunks of a run that :meth:`begin_taking` has started."""
         assert self._words is not None
         large = any(size >= 1 << 31 for _, size in self._facts.array_bytes)
-        take = cp.taker(large=large)
+        take = taker(large=large)
         return Taker(take.address, self._words.ctypes.data, take)
 
     def chunk(self, chunk: TraceChunk) -> None:
@@ -232,7 +233,7 @@ class MemorySystem:
         assert self._words is not None
         records, runs = records_of(chunk)
         offsets = np.ascontiguousarray(chunk.offsets)
-        take = cp.callable_taker(large=offsets.dtype == np.int64)
+        take = callable_taker(large=offsets.dtype == np.int64)
         held = [(a.ctypes.data, len(a)) for a in (records, runs, offsets)]
         if not len(records):
             return
@@ -307,7 +308,7 @@ class MemorySystem:
         if self._merging:
             is_store = self._pairs.rows["kind"] == rq.STORE
             constant = self._pairs.rows["cache"] == rq.CONSTANT
-            cp.count_neighbours(self._buffer, is_store, constant, self._neighbours)
+            count_neighbours(self._buffer, is_store, constant, self._neighbours)
         self._buffer.used[:] = 0
         self._state[rq.SEAT] = -1
         if last and self._buffer.seen.any():

@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
 from placewise.kernel.binary.sass.control import SCOREBOARDS
 from placewise.model.timeline.schedule import COLUMNS
 
@@ -61,7 +61,7 @@ class Pace(NamedTuple):
     """Cycles between two lines of code that partitions receive."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(nogil=True, error_model="numpy")
 def run(
     table: NDArray[np.float64],
     path: NDArray[np.int64],
@@ -222,7 +222,7 @@ def run(
     return float(max(now, drained.max()))
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _begin(
     place: int,
     block: int,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
 from placewise.memory.simulate.caches.cache import Caches, Geometry, access, new_caches
 from placewise.probe.chase import Chase, Timings
 
@@ -193,7 +193,7 @@ def _layout(
     return geometries, table_of, np.concatenate(table), np.concatenate(sets)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _misses(
     caches: Caches,
     row: NDArray[np.int64],
@@ -228,7 +228,7 @@ def _misses(
     return missing != 0
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _walk(
     caches: Caches,
     rows: NDArray[np.int64],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
-from placewise.memory.simulate.compiled import count_neighbours
+from placewise.memory.simulate.caches.store_merging import count_neighbours
 from placewise.memory.simulate.launch import simulate_launch
 from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics
 from placewise.memory.simulate.requests.line_requests import (

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate.caches.cache import READ, Geometry, new_caches, one_access
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.miss_queue import Missed
@@ -19,6 +18,7 @@ from placewise.memory.simulate.requests.line_requests import (
     SECTOR_BIT,
     new_buffer,
 )
+from placewise.memory.simulate.schedule import wave as wv
 from placewise.memory.simulate.schedule.wave import Wave
 
 PER_LINE, WARPS = 4, 2
@@ -91,12 +91,12 @@ def found(of_warps, geometry, shares, line_sectors=16):
         buffer.part, np.zeros(seats + 1, np.int64), np.zeros((segments, 3), np.int64),
         np.zeros(2, np.int64),
     )  # fmt: skip
-    cp.sort_segments(buffer, wave, np.zeros(seats, np.int64))
+    wv.sort_segments(buffer, wave, np.zeros(seats, np.int64))
     missed = Missed(
         np.zeros(shares * n, np.int64), np.zeros(shares * n, np.int32),
         *np.zeros((2, shares, 1), np.int64), *np.zeros((2, 1), np.int64),
     )  # fmt: skip
-    cp.run_sms(
+    wv.run_sms(
         0, 1, wave, pairs(), new_caches([geometry], 1, line_sectors), PER_LINE, WARPS, missed,
         np.zeros(2, np.int64), new_room(seats, 1, 2, shares, [False]),
         new_constant_caches((), 1, 128, 32, 2),

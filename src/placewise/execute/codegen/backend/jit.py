@@ -10,9 +10,9 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from placewise.disk_cache import DiskCache, key_of
 from placewise.execute.codegen.backend.llvm_code import object_code
 from placewise.execute.codegen.backend.processor import Processor
-from placewise.kernel.disk_cache import DiskCache, key_of
 
 CODE = DiskCache("code", files=400)
 """Machine code of this computer, by LLVM IR and computer."""

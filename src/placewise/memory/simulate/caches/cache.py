@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
 from placewise.errors import MachineError
 from placewise.machine.msl.details import POLICIES
 from placewise.memory.simulate.caches.replacement import (
@@ -31,6 +31,7 @@ from placewise.memory.simulate.caches.replacement import (
 from placewise.memory.simulate.simd.jit_helpers import (
     apart,
     bits,
+    entry,
     equal16,
     inlined,
     lowest,
@@ -408,7 +409,7 @@ def access(
     return missing, fetched, lost
 
 
-@apart
+@entry
 def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
     """How many of a sequence of whole lines the first cache lacks."""
     g = shape_of(c.geometry, 0)
@@ -419,7 +420,7 @@ def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
     return lacking
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def one_access(
     c: Caches,
     number: Int,

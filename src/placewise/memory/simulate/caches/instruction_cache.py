@@ -29,9 +29,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled
 from placewise.execute.result import Execution
 from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
 from placewise.kernel.launch import Launch
@@ -221,7 +221,7 @@ def _pass(state: Caches, rounds: list[tuple[NDArray[np.int64], float]]) -> float
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _missed(state: Caches, lines: NDArray[np.int64]) -> Int:
     """Lines of a sequence that are not found in the cache."""
     missed = 0

@@ -40,7 +40,7 @@ from placewise.memory.simulate.requests.line_requests import (
     SECTOR_BIT,
     SECTORS,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, prefetch
+from placewise.memory.simulate.simd.jit_helpers import apart, bits, entry, prefetch
 
 SETS_AHEAD = 32
 """Parts by which sets of L2 are fetched ahead."""
@@ -50,7 +50,7 @@ STRETCHES_AHEAD = 2
 """SMs by which what an SM missed in a round is fetched ahead."""
 
 
-@apart
+@entry
 def run_l2(
     pairs: Pairs,
     missed: Missed,

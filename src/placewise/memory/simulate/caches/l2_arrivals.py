@@ -13,7 +13,7 @@ from placewise.memory.simulate.caches.slices import Slices, spread
 from placewise.memory.simulate.caches.tlb import Tlbs, translate
 from placewise.memory.simulate.requests.collect import LEAVES_OUT_LAST, Pairs
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_PAIRS, PAIR_BIT
-from placewise.memory.simulate.simd.jit_helpers import apart
+from placewise.memory.simulate.simd.jit_helpers import entry
 
 
 class Arrived(NamedTuple):
@@ -30,7 +30,7 @@ def new_arrived(lines: int) -> Arrived:
     return Arrived(np.empty(lines, np.int64), np.zeros(1, np.int64))
 
 
-@apart
+@entry
 def run_arrivals(
     missed: Missed,
     pairs: Pairs,

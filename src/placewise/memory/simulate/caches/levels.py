@@ -10,16 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Machine
-from placewise.memory.simulate import compiled as cp
 from placewise.memory.simulate.caches.cache import held_sectors, new_caches
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
-from placewise.memory.simulate.caches.l2_arrivals import new_arrived
+from placewise.memory.simulate.caches.l2 import run_l2
+from placewise.memory.simulate.caches.l2_arrivals import new_arrived, run_arrivals
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.caches.sm_caches import new_room
 from placewise.memory.simulate.caches.tlb import new_tlbs, simulated_tlbs
-from placewise.memory.simulate.dram.banks import BankTraffic, bank_traffic, new_banks, new_log
+from placewise.memory.simulate.dram.banks import (
+    BankTraffic,
+    bank_traffic,
+    new_banks,
+    new_log,
+    run_banks,
+)
 from placewise.memory.simulate.metrics.wave_counts import Counts
 from placewise.memory.simulate.requests.collect import LOAD, Pairs
 from placewise.memory.simulate.requests.line_requests import (
@@ -112,7 +118,7 @@ class Levels:
             np.empty((segments, 3), np.int64),
             np.empty(cut.sms + 1, np.int64),
         )
-        cp.sort_segments(buffer, wave, np.empty(seats, np.int64))
+        wv.sort_segments(buffer, wave, np.empty(seats, np.int64))
         # A part can have so many lines of requests fetched.
         parts *= self._passed
         wave.sm_part[:] *= self._passed
@@ -126,13 +132,13 @@ class Levels:
         bounds = [cut.sms * n // THREADS for n in range(THREADS + 1)]
 
         def first_caches(t: int) -> None:
-            cp.run_sms(
+            wv.run_sms(
                 bounds[t], bounds[t + 1], wave, self._pairs, self._first, self._per_line,
                 cut.warps, self._missed, self._l1_beyond[t], self._room[t], self._constant,
             )  # fmt: skip
 
         def last_cache(t: int) -> None:
-            cp.run_l2(
+            run_l2(
                 self._pairs, self._missed, self._last[t], self._per_line, t,
                 self._asked[t], self._lacking[t], self._l2_beyond[t], self._written[t],
                 self._room[t], self._write, self._rounds, self._logs[t],
@@ -145,7 +151,7 @@ class Levels:
             self._count_missed()
         self._arrive()
         if self._banks:
-            cp.run_banks(*self._logs, self._banks, cut.line_shift, cut.sector_shift)
+            run_banks(*self._logs, self._banks, cut.line_shift, cut.sector_shift)
         self._rounds += int(self._missed.rounds.max())
 
     def _count_missed(self) -> None:
@@ -173,7 +179,7 @@ class Levels:
         if len(self._tlbs.level) or self._slices.facts.any() or len(self._arrived.line):
             m = self._missed
             room = np.empty(m.length.size, np.int64)
-            cp.run_arrivals(m, self._pairs, self._tlbs, self._slices, self._arrived, room)
+            run_arrivals(m, self._pairs, self._tlbs, self._slices, self._arrived, room)
 
     def close(self) -> None:
         """Nothing more will be run."""

@@ -21,10 +21,10 @@ from placewise.memory.simulate.requests.line_requests import (
     SECTORS,
     Buffer,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart
+from placewise.memory.simulate.simd.jit_helpers import entry
 
 
-@apart
+@entry
 def count_neighbours(
     buffer: Buffer,
     is_store: NDArray[np.bool_],

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from placewise.machine.machine import Dram
 from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, SECTORS
-from placewise.memory.simulate.simd.jit_helpers import apart, bits
+from placewise.memory.simulate.simd.jit_helpers import apart, bits, entry
 
 REQUESTS, HITS, MISSES, CONFLICTS, GAPS, GAP_SQUARES, LAST_ROUND, OPEN_ROW = range(8)
 """Columns of a bank's state."""
@@ -96,7 +96,7 @@ def bank_traffic(banks: Banks, rounds: int) -> BankTraffic:
     )
 
 
-@apart
+@entry
 def run_banks(one: Log, other: Log, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
     """Have the banks serve what left both shares of the cache, round by round."""
     i, j = np.int64(0), np.int64(0)

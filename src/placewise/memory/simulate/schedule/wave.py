@@ -20,7 +20,7 @@ from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import AT_ONCE, ROUNDS, Room, note_pairs, run_parts
 from placewise.memory.simulate.requests.collect import Pairs
 from placewise.memory.simulate.requests.line_requests import Buffer
-from placewise.memory.simulate.simd.jit_helpers import apart, hand_on4, lowest, prefetch
+from placewise.memory.simulate.simd.jit_helpers import apart, entry, hand_on4, lowest, prefetch
 
 AHEAD = 32
 """Parts of its own that a warp has fetched ahead; with those of the next line of the processor's
@@ -41,7 +41,7 @@ class Wave(NamedTuple):
     """(SMs + 1,) room for what each SM misses: parts of the SMs before it."""
 
 
-@apart
+@entry
 def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
     """Fill the last three columns of a wave from a buffer's segments; ``at`` (seats,) is room to
     work in."""
@@ -77,7 +77,7 @@ def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
         sm_part[sm + 1] = total
 
 
-@apart
+@entry
 def run_sms(
     first_sm: int,
     last_sm: int,

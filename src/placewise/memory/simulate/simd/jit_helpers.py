@@ -10,15 +10,19 @@ from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 
+from placewise.compiled_code import compiled
 from placewise.memory.simulate.simd.vector_code import BYTE, SHORT, WORD, Code, splat, veil
 
 _WORDS = ir.VectorType(SHORT, 16)
-apart = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=False)
-"""Compiles a function that others call. It can allocate nothing, so that handing arrays on does not
-count references: that would take longer than all the rest. Unless it says that it is not to be
-inlined, it would be where the function that first calls it is."""
-inlined = njit(nogil=True, error_model="numpy", _nrt=False, forceinline=True)
-"""The same, put into its callers."""
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""Without Numba's runtime a function can allocate nothing, and handing arrays on does not count
+references, which would take longer than all the rest."""
+apart = njit(**_OPTIONS, forceinline=False)
+"""Compiles a function that compiled code calls, and keeps LLVM from inlining it."""
+inlined = njit(**_OPTIONS, forceinline=True)
+"""Compiles a function whose code is put into each function that calls it."""
+entry = compiled(**_OPTIONS, forceinline=False)
+"""Compiles a function that Python calls, and keeps its machine code on disk."""
 
 
 @intrinsic

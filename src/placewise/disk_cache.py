@@ -27,14 +27,18 @@ def key_of(*parts: str | bytes) -> str:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """One folder of results in the user's cache folder."""
+    """A folder of results, by default below the user's cache folder."""
 
     name: str
     files: int
     """Entries kept; the ones longest unused go first."""
+    place: Path | None = None
+    """The folder, where it is another."""
 
     def folder(self) -> Path:
         """Where the results are kept."""
+        if self.place is not None:
+            return self.place
         return Path(platformdirs.user_cache_dir("placewise")) / self.name
 
     def read(self, key: str) -> bytes | None:

@@ -1,36 +1,24 @@
-"""The compiled functions of the simulation as Python and the executor's code call them.
-
-Their machine code is kept from one process to the next, by the text of this package: each function
-holds all that it calls, of which the files of Numba's cache know nothing.
-"""
+"""The compiled function that takes the executor's trace chunks into the simulation."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc, from_dtype, njit, types
+from numba import carray, from_dtype, types
 from numpy.typing import NDArray
 
+from placewise.compiled_code import compiled_callback
 from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate.caches import cache, l2, l2_arrivals, store_merging
-from placewise.memory.simulate.dram import banks
 from placewise.memory.simulate.requests import collect as rq
 from placewise.memory.simulate.requests.bank_patterns import Patterns
 from placewise.memory.simulate.requests.line_requests import Buffer, Cut
 from placewise.memory.simulate.requests.templates import FORM
-from placewise.memory.simulate.schedule import wave as wv
 from placewise.memory.simulate.simd.jit_helpers import pointer
 
-_TEXT = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.rglob("*.py")))
-_VERSION = 1 + int.from_bytes(hashlib.sha256(_TEXT).digest()[:7])
-_ONE, _TWO = 2, 3
-"""Words that describe an array of one or two dimensions: where it is, and its shape."""
 _P = types.CPointer
 
 
@@ -49,19 +37,15 @@ def words_of(
     return np.array([*words, *cut], np.int64)
 
 
-def _taker(version: int, offset: Any) -> Any:
-    """``take`` for offsets of a type; ``version`` is part of what it is kept by."""
+def _taker(offset: Any) -> Any:
+    """``take`` for offsets of a type."""
     records, runs = from_dtype(TRACE_RECORD), from_dtype(TRACE_RUN)
     i64 = types.int64
 
-    @cfunc(
-        i64(_P(i64), _P(records), i64, _P(runs), i64, _P(offset), i64),
-        cache=True,
-        error_model="numpy",
+    @compiled_callback(
+        i64(_P(i64), _P(records), i64, _P(runs), i64, _P(offset), i64), error_model="numpy"
     )
     def take(state: Any, records: Any, n: int, runs: Any, n_runs: int, offsets: Any, m: int) -> Any:
-        if version == 0:
-            return 0
         w = carray(state, (WORDS,))
         return rq.collect(
             carray(records, (n,)),
@@ -114,7 +98,7 @@ WORDS = 67
 @functools.cache
 def taker(*, large: bool) -> Any:
     """The compiled function that takes the executor's chunks; ``large``: offsets have 64 bits."""
-    return _taker(_VERSION, types.int64 if large else types.int32)
+    return _taker(types.int64 if large else types.int32)
 
 
 @functools.cache
@@ -122,48 +106,3 @@ def callable_taker(*, large: bool) -> Callable[..., int]:
     """The same, to be called from Python with addresses and lengths."""
     kinds = [ctypes.c_int64, ctypes.c_void_p, *(ctypes.c_void_p, ctypes.c_int64) * 3]
     return ctypes.CFUNCTYPE(*kinds)(taker(large=large).address)
-
-
-def _entries(version: int) -> tuple[Any, ...]:
-    """The functions that Python calls; ``version`` is part of what they are kept by."""
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def sort_segments(*arguments: Any) -> None:
-        if version:
-            wv.sort_segments(*arguments)
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def run_sms(*arguments: Any) -> None:
-        if version:
-            wv.run_sms(*arguments)
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def run_l2(*arguments: Any) -> None:
-        if version:
-            l2.run_l2(*arguments)
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def run_arrivals(*arguments: Any) -> None:
-        if version:
-            l2_arrivals.run_arrivals(*arguments)
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def run_banks(*arguments: Any) -> None:
-        if version:
-            banks.run_banks(*arguments)
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def lines_missed(*arguments: Any) -> Any:
-        return cache.lines_missed(*arguments) if version else 0
-
-    @njit(cache=True, nogil=True, _nrt=False)
-    def count_neighbours(*arguments: Any) -> None:
-        if version:
-            store_merging.count_neighbours(*arguments)
-
-    return sort_segments, run_sms, run_l2, run_arrivals, run_banks, lines_missed, count_neighbours
-
-
-sort_segments, run_sms, run_l2, run_arrivals, run_banks, lines_missed, count_neighbours = _entries(
-    _VERSION
-)

@@ -1,0 +1,1 @@
+"""Processor time of the first command on a machine, and of the next."""
