@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, random_array
 from scipy.sparse.csgraph import dijkstra
 
 from benchmarks.results import Figure, report
-from placewise.execute import DeviceMemory
+from placewise.executor import DeviceMemory
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel

@@ -22,8 +22,8 @@ from benchmarks.real_kernels.touched import Touched, differences
 from benchmarks.results import Figure, report
 from placewise.cases import case_names, load_case
 from placewise.errors import UnsupportedError
-from placewise.execute import Execution, execute
-from placewise.execute.compare import compare
+from placewise.executor import Execution, execute
+from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel

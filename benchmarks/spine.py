@@ -23,10 +23,10 @@ from benchmarks.results import Figure, report
 from placewise.advisor import legal_placements, prepare, verify
 from placewise.cases import load_case
 from placewise.errors import UnsupportedError
-from placewise.execute.result import Execution
+from placewise.executor.result import Execution
 from placewise.kernel.launch import ArrayArgument, Inputs, ScalarArgument
 from placewise.machine import load_machine
-from placewise.rewrite import rewrite
+from placewise.rewriter import rewrite
 
 ROOT = Path(__file__).parent.parent
 MACHINES = ["K20c", "A100"]

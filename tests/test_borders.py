@@ -21,12 +21,12 @@ LINE = [
     "kernel",
     "cases",
     "recorded",
-    "execute",
+    "executor",
     "memory",
     "probe",
     "model",
     "choose",
-    "rewrite",
+    "rewriter",
     "advisor",
     "validate",
     "reproduce",
@@ -95,9 +95,9 @@ lowering library, and nothing below them knows either."""
 
 @pytest.mark.parametrize("folder", FORBIDDEN_IN_EXECUTE)
 def test_front_ends_share_a_library_and_not_each_other(folder):
-    for path in (ROOT / "execute" / folder).rglob("*.py"):
+    for path in (ROOT / "executor" / folder).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 parts = node.module.split(".")
-                if parts[:2] == ["placewise", "execute"] and len(parts) > 2:
+                if parts[:2] == ["placewise", "executor"] and len(parts) > 2:
                     assert parts[2] not in FORBIDDEN_IN_EXECUTE[folder], path

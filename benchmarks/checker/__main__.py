@@ -17,8 +17,8 @@ from benchmarks.checker.corpus import Planted, Verdict, judge, run
 from benchmarks.checker.planted import planted
 from benchmarks.results import Figure, report
 from placewise.cases import case_names, load_case
-from placewise.execute import execute
-from placewise.execute.check import Checker
+from placewise.executor import execute
+from placewise.executor.check import Checker
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case
 

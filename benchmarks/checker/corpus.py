@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from placewise.errors import ExecutionError
-from placewise.execute import DeviceMemory
-from placewise.execute.check import Checker, Finding
+from placewise.executor import DeviceMemory
+from placewise.executor.check import Checker, Finding
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel

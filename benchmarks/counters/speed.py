@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from benchmarks.executor import kernels
 from benchmarks.results import Figure, report
 from placewise.cases import load_case
-from placewise.execute import TraceChunk, execute
-from placewise.execute.trace import Site
+from placewise.executor import TraceChunk, execute
+from placewise.executor.trace import Site
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch, ScalarArgument

@@ -24,7 +24,7 @@ from benchmarks.executor import kernels
 from benchmarks.executor.apart import speed_jobs
 from benchmarks.executor.speed import once, reference_step, settle, speed
 from benchmarks.results import Figure, report
-from placewise.execute.codegen.backend.processor import this_processor
+from placewise.executor.codegen.backend.processor import this_processor
 
 ASKED = {
     "naive multiply": (12.0, 120.0),

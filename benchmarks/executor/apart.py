@@ -15,9 +15,9 @@ import llvmlite.binding as llvm
 from benchmarks.executor import kernels
 from benchmarks.executor.speed import Folding, once, settle, speed
 from placewise.errors import ExecutionError
-from placewise.execute import translate
-from placewise.execute.codegen.backend.processor import Processor
-from placewise.execute.codegen.state import Options
+from placewise.executor import translate
+from placewise.executor.codegen.backend.processor import Processor
+from placewise.executor.codegen.state import Options
 
 GIGABYTE = 1 << 30
 

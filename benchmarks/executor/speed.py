@@ -17,7 +17,7 @@ from numba import carray, cfunc, njit, types
 from numpy.typing import NDArray
 
 from benchmarks.executor.kernels import Job
-from placewise.execute import Execution, Site, Taker, execute
+from placewise.executor import Execution, Site, Taker, execute
 
 RUNS = 25
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.path_ratio.measured import FILTER, IMAGE, PLAIN, Shape, Variant
-from placewise.execute import execute
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor import execute
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.frontends.nvrtc import compile_kernel

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from benchmarks.real_kernels.touched import Touched
-from placewise.execute import DeviceArray, DeviceMemory, DevicePointer
-from placewise.execute.device_memory.device_texture import DeviceTexture
-from placewise.execute.runtime.resolve import DeviceArgument
+from placewise.executor import DeviceArray, DeviceMemory, DevicePointer
+from placewise.executor.device_memory.device_texture import DeviceTexture
+from placewise.executor.runtime.resolve import DeviceArgument
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
 from placewise.kernel.texture import AddressMode, Geometry, Sampler, TextureArgument

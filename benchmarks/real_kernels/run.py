@@ -16,7 +16,7 @@ from benchmarks.real_kernels.outcome import Check
 from benchmarks.real_kernels.registry import RealProgram
 from benchmarks.real_kernels.touched import Touched, differences
 from placewise.errors import PlacewiseError
-from placewise.execute.compare import compare
+from placewise.executor.compare import compare
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.kernel import Kernel

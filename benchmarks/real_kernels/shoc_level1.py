@@ -12,7 +12,7 @@ from scipy.signal import convolve2d
 from benchmarks.real_kernels.device import Device
 from benchmarks.real_kernels.outcome import Check, exact, rounded
 from benchmarks.real_kernels.registry import Drive, real_program
-from placewise.execute import DeviceArray
+from placewise.executor import DeviceArray
 
 _HEADERS = ("shoc/src/common", "shoc/src/cuda/common")
 _CONFIGURED = (("HAVE_GETTIMEOFDAY", "1"),)

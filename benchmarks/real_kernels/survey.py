@@ -19,8 +19,8 @@ from benchmarks.real_kernels.command import load_drivers
 from benchmarks.real_kernels.registry import SUITES
 from benchmarks.results import RESULTS, Figure, report
 from placewise.errors import PlacewiseError
-from placewise.execute.device_memory.address_space import FIRST_WINDOW
-from placewise.execute.translate import lowered
+from placewise.executor.device_memory.address_space import FIRST_WINDOW
+from placewise.executor.translate import lowered
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.host_code.host_code import HostCode

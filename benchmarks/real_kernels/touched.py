@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute import Site, TraceChunk, lane_offsets
+from placewise.executor import Site, TraceChunk, lane_offsets
 
 _LANES = np.arange(32)
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from benchmarks.results import Figure
 from placewise.errors import PlacewiseError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.target import target_for
 from placewise.machine import load_machine
 from placewise.model.huang_li.addressing import instruction_difference
-from placewise.rewrite import rewrite
+from placewise.rewriter import rewrite
 from placewise.space import Placement
 
 SIZE = 4096

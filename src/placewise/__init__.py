@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from placewise.advisor.advice import Advice
     from placewise.cases import load_case
     from placewise.errors import PlacewiseError
-    from placewise.execute.device_memory.device_memory import DeviceMemory
+    from placewise.executor.device_memory.device_memory import DeviceMemory
     from placewise.kernel.cases.case import Case, CompileOptions
     from placewise.kernel.cases.make_case import make_case
     from placewise.kernel.cases.values import PointerTo, Struct, Uninitialised
@@ -40,7 +40,7 @@ _HOMES = {
     "Advice": "placewise.advisor.advice",
     "Case": "placewise.kernel.cases.case",
     "CompileOptions": "placewise.kernel.cases.case",
-    "DeviceMemory": "placewise.execute.device_memory.device_memory",
+    "DeviceMemory": "placewise.executor.device_memory.device_memory",
     "Launch": "placewise.kernel.launch",
     "Machine": "placewise.machine",
     "PlacewiseError": "placewise.errors",

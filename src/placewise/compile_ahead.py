@@ -42,8 +42,8 @@ def call_each_function() -> None:
     from placewise.advisor import advise
     from placewise.advisor.lint import lint
     from placewise.advisor.predicted_counters import predict_counters
-    from placewise.execute.check import Checker
-    from placewise.execute.run_case import run_case
+    from placewise.executor.check import Checker
+    from placewise.executor.run_case import run_case
 
     case = small_case()
     for machine in MACHINES:

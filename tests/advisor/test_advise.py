@@ -7,7 +7,7 @@ from placewise.advisor import advise, legal_placements, prepare, verify
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
-from placewise.rewrite import rewrite
+from placewise.rewriter import rewrite
 from placewise.space import Placement
 
 

@@ -11,7 +11,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
-from placewise.rewrite import rewrite
+from placewise.rewriter import rewrite
 from placewise.space import Placement
 
 SOURCE = """

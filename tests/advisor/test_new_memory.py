@@ -5,7 +5,7 @@ from pathlib import Path
 import placewise.machine
 from placewise.advisor import advise, prepare, verify
 from placewise.machine import load_machine
-from placewise.rewrite import rewrite
+from placewise.rewriter import rewrite
 from placewise.space import Placement
 
 ENTRIES = """

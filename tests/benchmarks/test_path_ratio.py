@@ -15,7 +15,7 @@ from benchmarks.path_ratio.predict import (
     instructions,
     pitch,
 )
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
 

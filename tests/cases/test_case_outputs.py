@@ -13,7 +13,7 @@ import scipy.ndimage
 import scipy.sparse
 
 from placewise.cases import load_case
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.frontends.nvrtc import compile_kernel
 

@@ -7,7 +7,7 @@ import pytest
 
 from placewise.choose import legal_spaces
 from placewise.choose.legality import in_words
-from placewise.execute.result import Execution
+from placewise.executor.result import Execution
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, Parameter, SourceView, Tile

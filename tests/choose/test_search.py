@@ -12,8 +12,8 @@ from placewise.choose.branch_bound import branch_and_bound
 from placewise.choose.exhaustive import exhaustive, placements
 from placewise.choose.greedy import greedy
 from placewise.choose.table import CostTable
-from placewise.execute.result import Execution
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.result import Execution
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, Parameter, SourceView, Tile
 from placewise.machine.load import load_machine

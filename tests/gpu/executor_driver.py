@@ -11,7 +11,7 @@ import numpy as np
 from cuda.bindings import driver as real
 from fake_driver import OK, FakeDriver
 
-from placewise.execute import DeviceMemory
+from placewise.executor import DeviceMemory
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import Launch

@@ -8,13 +8,13 @@ from cuda.bindings import driver as real
 from fake_driver import FakeDriver
 
 from placewise.errors import CaseError
-from placewise.execute.result import Execution
+from placewise.executor.result import Execution
 from placewise.gpu.device import Device, DeviceError
 from placewise.gpu.measure import Options, measure
 from placewise.gpu.record import read_measurements, write_measurements
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.launch import ArrayArgument, TextureArgument
-from placewise.rewrite.rewritten import Rewritten
+from placewise.rewriter.rewritten import Rewritten
 from placewise.space import Placement
 
 N = 1000

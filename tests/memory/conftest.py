@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, Parameter, SourceView, Tile
 from placewise.machine.load import parse_machine

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from placewise.execute.trace import Site
+from placewise.executor.trace import Site
 from placewise.machine.machine import Dram
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic

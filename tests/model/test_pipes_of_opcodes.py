@@ -2,7 +2,7 @@
 
 import pytest
 
-from placewise.execute.lower_sass.table import OPCODES
+from placewise.executor.lower_sass.table import OPCODES
 from placewise.machine import load_machine
 from placewise.machine.pipes import pipes_of
 

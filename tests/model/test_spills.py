@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy

@@ -10,8 +10,8 @@ from placewise.advisor import advise
 from placewise.advisor.lint import lint
 from placewise.advisor.predicted_counters import predict_counters
 from placewise.errors import PlacewiseError
-from placewise.execute.check import Checker
-from placewise.execute.run_case import run_case
+from placewise.executor.check import Checker
+from placewise.executor.run_case import run_case
 from placewise.kernel.cases.make_case import make_case
 from placewise.report.sarif.findings import check_sarif, lint_sarif, write_lint_sarif
 from placewise.report.sarif.log import write_sarif

@@ -10,7 +10,7 @@ from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.model import Prediction, Ratio
-from placewise.rewrite import Rewritten
+from placewise.rewriter import Rewritten
 from placewise.space import Placement
 
 

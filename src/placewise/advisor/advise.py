@@ -19,7 +19,7 @@ from placewise.advisor.write_form import writable, write_form
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, judged, search
 from placewise.errors import UnsupportedError
-from placewise.execute import DEFAULT_LIMIT
+from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine, load_machine
 from placewise.model import path_model

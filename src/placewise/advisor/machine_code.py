@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from placewise.cases import load_case
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute import execute
-from placewise.execute.compare import OutputCheck, compare
-from placewise.execute.result import InstructionCount
+from placewise.executor import execute
+from placewise.executor.compare import OutputCheck, compare
+from placewise.executor.result import InstructionCount
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, MachineCode, machine_code
 from placewise.kernel.binary.sass.control import is_confirmed
 from placewise.kernel.cases.case import Case

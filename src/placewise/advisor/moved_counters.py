@@ -9,8 +9,8 @@ from placewise.advisor.predicted_counters import CounterReport, predict_counters
 from placewise.cases import load_case
 from placewise.choose import in_words
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute import DEFAULT_LIMIT
-from placewise.execute.compare import compare
+from placewise.executor import DEFAULT_LIMIT
+from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.launch import ArrayArgument
@@ -31,7 +31,7 @@ from placewise.model.huang_li.retarget import (
     seen_in,
 )
 from placewise.progress import Progress, silent
-from placewise.rewrite import rewrite
+from placewise.rewriter import rewrite
 from placewise.space import Placement, Way
 
 

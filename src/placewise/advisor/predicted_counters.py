@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placewise.cases import load_case
 from placewise.errors import UnsupportedError
-from placewise.execute import DEFAULT_LIMIT
+from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case

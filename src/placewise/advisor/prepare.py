@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import CaseError
-from placewise.execute import DEFAULT_LIMIT, Execution, execute
+from placewise.executor import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import read_case

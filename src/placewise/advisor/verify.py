@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from placewise.advisor.advice import Verification
 from placewise.errors import PlacewiseError
-from placewise.execute import Execution, execute
-from placewise.execute.compare import OutputCheck, compare
+from placewise.executor import Execution, execute
+from placewise.executor.compare import OutputCheck, compare
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
-from placewise.rewrite import Rewritten
+from placewise.rewriter import Rewritten
 
 
 def verify(

@@ -10,8 +10,8 @@ from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.kernel.cases.case import Language
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
-from placewise.rewrite import Rewritten, rewrite
-from placewise.rewrite.ptx_loads import is_written_in_ptx, rewrite_loads
+from placewise.rewriter import Rewritten, rewrite
+from placewise.rewriter.ptx_loads import is_written_in_ptx, rewrite_loads
 from placewise.space import Placement, Way
 
 _LOADED_FROM = ("global", "generic")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from placewise.execute.result import Execution
+from placewise.executor.result import Execution
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle

@@ -44,7 +44,7 @@ def lint(
     """
     from placewise.advisor.lint import lint as remarks_on
     from placewise.advisor.predicted_counters import predict_counters
-    from placewise.execute import DEFAULT_LIMIT
+    from placewise.executor import DEFAULT_LIMIT
     from placewise.report import report_console
     from placewise.report.advice.files import check_file
     from placewise.report.lint import lint_document, render_lint

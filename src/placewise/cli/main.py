@@ -85,7 +85,7 @@ def advise(
     from placewise.advisor import FINALISTS
     from placewise.advisor import advise as run_advise
     from placewise.advisor.predicted_counters import predict_counters
-    from placewise.execute import DEFAULT_LIMIT
+    from placewise.executor import DEFAULT_LIMIT
     from placewise.report import check_folder, document, render, report_console, write_files
     from placewise.report.advice.files import check_file
     from placewise.report.sarif.findings import write_lint_sarif

@@ -65,9 +65,9 @@ def run(
 
     Exit status: 0, 1 if the checker found mistakes, 2 if something is wrong with the input.
     """
-    from placewise.execute import DEFAULT_LIMIT
-    from placewise.execute.check import Checker
-    from placewise.execute.run_case import run_case
+    from placewise.executor import DEFAULT_LIMIT
+    from placewise.executor.check import Checker
+    from placewise.executor.run_case import run_case
     from placewise.report import render_findings, render_run, report_console, run_document
     from placewise.report.advice.files import check_file
     from placewise.report.outputs import check_targets, write_outputs

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, PlacewiseError, UnsupportedError
-from placewise.execute import execute
-from placewise.execute.compare import OutputCheck, compare
-from placewise.execute.result import Execution
+from placewise.executor import execute
+from placewise.executor.compare import OutputCheck, compare
+from placewise.executor.result import Execution
 from placewise.gpu.clocks import UNKNOWN, Clocks, read_clocks
 from placewise.gpu.device import Device, DeviceError, Scope
 from placewise.gpu.record import DeviceInfo, L2State, Measurement, PlacementRecord, Timing
@@ -24,7 +24,7 @@ from placewise.kernel.frontends.nvrtc import compile_cubin, compile_kernel, comp
 from placewise.kernel.launch import ArrayArgument, SurfaceArgument, TextureArgument
 from placewise.kernel.texture import Sampler
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
-from placewise.rewrite.rewritten import Rewritten
+from placewise.rewriter.rewritten import Rewritten
 
 _BATCH = 50
 """Launches after which the host waits: few enough to be queued while the GPU is kept busy."""

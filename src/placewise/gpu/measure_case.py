@@ -8,7 +8,7 @@ from typing import Any
 from placewise.advisor.legal_placements import legal_placements
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.gpu.device import Device
 from placewise.gpu.measure import Options, for_target, measure
 from placewise.gpu.record import Measurement, PlacementRecord
@@ -20,8 +20,8 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine
 from placewise.machine.machine_for import machine_for
-from placewise.rewrite.rewrite import rewrite
-from placewise.rewrite.rewritten import Rewritten
+from placewise.rewriter.rewrite import rewrite
+from placewise.rewriter.rewritten import Rewritten
 
 
 def measure_case(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from placewise.errors import PlacewiseError
-from placewise.execute.compare import OutputCheck
+from placewise.executor.compare import OutputCheck
 from placewise.gpu.clocks import Clocks
 from placewise.output_file import write_whole
 

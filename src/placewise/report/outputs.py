@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from placewise.errors import PlacewiseError
-from placewise.execute.run_case import CaseRun
+from placewise.executor.run_case import CaseRun
 from placewise.report.advice.files import check_file, check_folder
 
 

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.why import count
-from placewise.execute.check import Checker, Finding, Place, Severity
-from placewise.execute.run_case import CaseRun, LineCount
+from placewise.executor.check import Checker, Finding, Place, Severity
+from placewise.executor.run_case import CaseRun, LineCount
 from placewise.kernel.cases.case import Case
 from placewise.report.source_lines import SourceLines, short
 

@@ -8,7 +8,7 @@ import pytest
 
 from placewise.advisor import advise
 from placewise.errors import CaseError, CompileError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import read_case_file

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.case_file import case_from
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.launch import SurfaceArgument, TextureArgument

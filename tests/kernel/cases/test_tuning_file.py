@@ -8,7 +8,7 @@ import pytest
 
 from placewise.cases import load_case
 from placewise.errors import PlacewiseError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.case_file import read_case_family
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError, CompileError, UnsupportedError
-from placewise.execute import DeviceMemory
+from placewise.executor import DeviceMemory
 from placewise.kernel.frontends.cupy_kernel import cupy_kernel
 from placewise.kernel.launch import Launch
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CaseError, CompileError, UnsupportedError
-from placewise.execute import DeviceMemory
+from placewise.executor import DeviceMemory
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_module
 from placewise.kernel.frontends.ptx_kernel import ptx_kernel, readable_name

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CompileError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case

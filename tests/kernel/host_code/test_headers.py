@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import CompileError, ExecutionError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placewise.errors import CaseError, CompileError
-from placewise.execute import execute
+from placewise.executor import execute
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case

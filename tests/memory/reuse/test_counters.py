@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import SourceView, Tile
 from placewise.memory import Profiler, Reading, counters, occupancy

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from placewise.execute.result import Execution
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.result import Execution
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import SourceView
 from placewise.machine.load import load_machine

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import UnsupportedError
-from placewise.execute.trace import TraceChunk
+from placewise.executor.trace import TraceChunk
 from placewise.memory.reuse.record import Recorder
 from placewise.memory.reuse.trace_sample import SamplePlan
 

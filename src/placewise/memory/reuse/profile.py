@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.result import Execution
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.result import Execution
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, SurfaceArgument, TextureArgument
 from placewise.kernel.source import SourceView, Tile
 from placewise.machine.machine import Machine, Memory

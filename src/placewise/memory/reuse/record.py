@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
-from placewise.execute.trace import Site, TraceChunk, affine, lane_offsets, some_accesses
+from placewise.executor.trace import Site, TraceChunk, affine, lane_offsets, some_accesses
 from placewise.memory.reuse.trace_sample import BlockSample, SamplePlan
 
 ACCESS_BUDGET = 4_000_000

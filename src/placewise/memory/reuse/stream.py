@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.trace import Site
+from placewise.executor.trace import Site
 from placewise.memory.reuse.record import Accesses
 from placewise.memory.reuse.trace_sample import BlockSample
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute import DEFAULT_LIMIT, execute
-from placewise.execute.result import Execution
+from placewise.executor import DEFAULT_LIMIT, execute
+from placewise.executor.result import Execution
 from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, machine_code
 from placewise.kernel.kernel import Kernel
@@ -65,7 +65,7 @@ def simulate_launch(
     ``slices`` the traffic of L2 is told apart by slice, where the machine's file knows them;
     the numbers of the first ``arrived`` lines that it is asked for are kept.
     ``progress`` is called with blocks finished and blocks in all. Raises CaseError where not even
-    one block fits an SM, and what :func:`placewise.execute.execute` raises.
+    one block fits an SM, and what :func:`placewise.executor.execute` raises.
     """
     facts = read_cubin(kernel.cubin, kernel.entry) if kernel.cubin is not None else None
     static = facts.static_shared_bytes if facts else kernel.static_shared_bytes

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
-from placewise.execute.trace import Site, Taker, TraceChunk
+from placewise.executor.trace import Site, Taker, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
@@ -150,7 +150,7 @@ class MemorySystem:
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:
         """Start of a run whose accesses are taken by compiled code
-        (:class:`placewise.execute.trace.CompiledConsumer`). All of :attr:`trace_blocks` run."""
+        (:class:`placewise.executor.trace.CompiledConsumer`). All of :attr:`trace_blocks` run."""
         self._runs_all = True
         self._begin(sites, arrays, ga.with_own_columns(windows, len(arrays)))
 

@@ -12,7 +12,7 @@ from numba import carray, from_dtype, types
 from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled_callback
-from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN
+from placewise.executor.device_memory.address_space import TRACE_RECORD, TRACE_RUN
 from placewise.memory.simulate.requests import collect as rq
 from placewise.memory.simulate.requests.bank_patterns import Patterns
 from placewise.memory.simulate.requests.line_requests import Buffer, Cut

@@ -3,7 +3,7 @@
 Which blocks: those that one SM holds at a time in the middle of the launch, whose accesses go
 through the SM's caches together, and a stratified sample of all, which tells what the launch's
 average block does and how the edges of the grid differ
-(:mod:`placewise.execute.stratified_blocks`).
+(:mod:`placewise.executor.stratified_blocks`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
-from placewise.execute.result import Execution
-from placewise.execute.runtime.gc_pause import collection_held
-from placewise.execute.slice_interpreter import WORK, PathTooLongError, SlicedTrace, slice_launch
-from placewise.execute.slice_interpreter.trace_chunk import chunk_of
-from placewise.execute.stratified_blocks import SampledBlocks, sample_blocks
+from placewise.executor.result import Execution
+from placewise.executor.runtime.gc_pause import collection_held
+from placewise.executor.slice_interpreter import WORK, PathTooLongError, SlicedTrace, slice_launch
+from placewise.executor.slice_interpreter.trace_chunk import chunk_of
+from placewise.executor.stratified_blocks import SampledBlocks, sample_blocks
 from placewise.kernel.binary.cubin import CubinKernel, read_cubin
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.kernel import Kernel

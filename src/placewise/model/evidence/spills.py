@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic, Traffic
 from placewise.memory.simulate.schedule.block_to_sm import seats

@@ -1,6 +1,6 @@
 """What the warps of some blocks do, instruction by instruction, and what their accesses ask of L1.
 
-It comes from a sliced trace of the blocks (:mod:`placewise.execute.slice_interpreter`) and depends
+It comes from a sliced trace of the blocks (:mod:`placewise.executor.slice_interpreter`) and depends
 on no machine, only on the target that the code was compiled for.
 """
 
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.ir.nodes import Barrier
-from placewise.execute.slice_interpreter import Accesses, SlicedTrace
+from placewise.executor.ir.nodes import Barrier
+from placewise.executor.slice_interpreter import Accesses, SlicedTrace
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.evidence.shorten import shortened

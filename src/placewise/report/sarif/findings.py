@@ -10,8 +10,8 @@ from typing import Any
 from placewise.advisor.advice import Advice
 from placewise.advisor.lint import Remark, Rule, lint
 from placewise.advisor.predicted_counters import CounterReport
-from placewise.execute.check.finding import RULES as MISTAKES
-from placewise.execute.check.finding import Finding, Kind
+from placewise.executor.check.finding import RULES as MISTAKES
+from placewise.executor.check.finding import Finding, Kind
 from placewise.kernel.cases.case import Case
 from placewise.report.sarif.log import SarifResult, SarifRule, sarif_log, write_sarif
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.launch import Launch

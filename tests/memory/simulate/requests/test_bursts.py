@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.execute.trace import Site, TraceChunk
+from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import load_machine
 from placewise.memory import occupancy

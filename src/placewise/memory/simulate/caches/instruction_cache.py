@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled
-from placewise.execute.result import Execution
+from placewise.executor.result import Execution
 from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine, Memory

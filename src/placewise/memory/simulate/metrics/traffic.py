@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.trace import Site
+from placewise.executor.trace import Site
 from placewise.machine.machine import Memory
 from placewise.memory.simulate.caches.slices import SliceTraffic
 from placewise.memory.simulate.caches.tlb import TlbTraffic, added_up

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.device_memory.address_space import WINDOW_SHIFT
+from placewise.executor.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.requests.bank_patterns import Patterns, count_pattern, keep_odd
 from placewise.memory.simulate.requests.filtered_reads import join_parts
@@ -197,7 +197,7 @@ def collect(
     """Add the requests of a trace's records to ``buffer``, from number ``state[AT]`` on.
 
     ``records``, ``runs`` and ``offsets`` are as the executor hands them over
-    (:class:`placewise.execute.trace.Taker`). Returns DONE, or why not all was taken; then the same
+    (:class:`placewise.executor.trace.Taker`). Returns DONE, or why not all was taken; then the same
     records are to come again.
     """
     part, rows = buffer.part, pairs.rows

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.trace import Site
+from placewise.executor.trace import Site
 from placewise.kernel.launch import Inputs
 from placewise.kernel.texture import TextureArgument
 from placewise.memory.simulate.caches.cache import Int

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.device_memory.address_space import WINDOW_OF_SPACE
-from placewise.execute.trace import Site
+from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE
+from placewise.executor.trace import Site
 
 OWN_COLUMNS = ("shared", "local")
 """Memories that the executor's code addresses without an array: they stand after the arrays."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError
-from placewise.execute.device_memory.address_space import WINDOW_SHIFT
+from placewise.executor.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.simd.jit_helpers import apart, equal16, highest, inlined, lowest
 

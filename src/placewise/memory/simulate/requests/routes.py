@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import MachineError
-from placewise.execute.trace import Site
+from placewise.executor.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
 from placewise.memory.simulate.requests.collect import (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.device_memory.address_space import WINDOW_SHIFT
+from placewise.executor.device_memory.address_space import WINDOW_SHIFT
 from placewise.memory.simulate.caches.cache import Int, aligned
 from placewise.memory.simulate.requests.line_requests import (
     LAST,

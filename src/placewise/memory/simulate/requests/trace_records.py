@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.execute.device_memory.address_space import TRACE_RECORD, TRACE_RUN, WINDOW_SHIFT
-from placewise.execute.trace import TraceChunk
+from placewise.executor.device_memory.address_space import TRACE_RECORD, TRACE_RUN, WINDOW_SHIFT
+from placewise.executor.trace import TraceChunk
 
 
 def records_of(chunk: TraceChunk) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from placewise.errors import PlacewiseError
-from placewise.execute import DeviceMemory
-from placewise.execute.device_memory.fill import fill
+from placewise.executor import DeviceMemory
+from placewise.executor.device_memory.fill import fill
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 

@@ -1,5 +1,0 @@
-"""Machine code (SASS) lowered to the warp IR, one file per family of instructions."""
-
-from placewise.execute.lower_sass.program import lower_machine_code
-
-__all__ = ["lower_machine_code"]

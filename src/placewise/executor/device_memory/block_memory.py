@@ -1,0 +1,42 @@
+"""Memory that a worker keeps for the blocks it holds at once: one, where none waits for another."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.executor.device_memory import address_space as layout
+
+RESIDENT_BYTES = 1 << 30
+"""Most memory for blocks held at once; what no block uses is never touched."""
+
+_ALIGN = 64
+
+
+class BlockMemory:
+    """Shared and local memory, waiting warps' registers and barriers of so many blocks."""
+
+    def __init__(
+        self, *, blocks: int, warps: int, shared_bytes: int, local_bytes: int, frame_bytes: int
+    ) -> None:
+        sizes = [
+            -(-size // _ALIGN) * _ALIGN
+            for size in (
+                max(shared_bytes, 1),
+                warps * 32 * local_bytes,
+                warps * frame_bytes,
+                4 * warps,
+                layout.WAIT_ROWS * 4 * warps,
+                layout.BARRIER_ROWS * 8 * layout.BARRIERS,
+            )
+        ]
+        each = sum(sizes)
+        self.places = max(1, min(blocks, layout.RESIDENT_BLOCKS, RESIDENT_BYTES // each))
+        self._room = np.zeros(self.places * each + _ALIGN, np.uint8)
+        start = self._room.ctypes.data
+        start += -start % _ALIGN
+        offsets = np.concatenate([[0], np.cumsum(sizes[:-1])])
+        first = start + each * np.arange(self.places, dtype=np.int64)
+        self.rows: NDArray[np.int64] = np.zeros((self.places, layout.RESIDENT_WORDS), np.int64)
+        """As :data:`layout.RESIDENT_POINTERS` and what follows there describe them."""
+        self.rows[:, : len(layout.RESIDENT_POINTERS)] = first[:, None] + offsets[None, :]

@@ -1,0 +1,93 @@
+"""A launch's inputs in device memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from placewise.errors import CaseError
+from placewise.executor.device_memory.device import Bytes
+from placewise.executor.device_memory.device_array import DeviceArray
+from placewise.executor.device_memory.device_memory import DeviceMemory
+from placewise.executor.runtime.resolve import DeviceArgument
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import (
+    ArrayArgument,
+    Inputs,
+    ScalarArgument,
+    StoredPointer,
+    SurfaceArgument,
+    TextureArgument,
+)
+
+
+def fill(
+    memory: DeviceMemory, kernel: Kernel, inputs: Inputs, *, borrow: bool = False
+) -> list[DeviceArgument]:
+    """Copy arrays, textures and constants to ``memory``, and store the pointers among them. With
+    ``borrow`` arrays without pointers are not copied (:meth:`.DeviceMemory.upload`).
+
+    Returns the arguments of the launch. Raises CaseError, located by argument or constant, for a
+    pointer to nothing that is there, and what does not fit the kernel's variables.
+    """
+    arguments: list[DeviceArgument] = []
+    arrays: dict[str, DeviceArray] = {}
+    for a in inputs.arguments:
+        if isinstance(a, TextureArgument | SurfaceArgument):
+            memory.texture(a)
+        if isinstance(a, ArrayArgument):
+            arrays[a.name] = _array(memory, a, borrow=borrow)
+            arguments.append(arrays[a.name])
+        else:
+            arguments.append(a)
+    arrays |= {b.name: _array(memory, b, borrow=borrow) for b in inputs.buffers}
+    for name, data in inputs.constants:
+        # As bytes: NumPy's copy of structs leaves out what lies between the members.
+        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8).copy()
+        own = [p for holder, p in inputs.constant_pointers if holder == name]
+        _store(content, own, arrays, f"constant '{name}'")
+        memory.constant(kernel, name, content)
+    for n, argument in enumerate(inputs.arguments):
+        if isinstance(argument, ScalarArgument) and argument.pointers:
+            where = f"argument '{argument.name}'"
+            value = np.array([argument.value])
+            _store(value.view(np.uint8), argument.pointers, arrays, where)
+            arguments[n] = replace(argument, value=value[0], pointers=())
+    for holder in (*inputs.arrays, *inputs.buffers):
+        where = f"argument '{holder.name}'"
+        _store(arrays[holder.name].region.data, holder.pointers, arrays, where)
+    return arguments
+
+
+def _array(memory: DeviceMemory, argument: ArrayArgument, *, borrow: bool) -> DeviceArray:
+    if argument.uninitialised:
+        return memory.alloc(argument.name, argument.data.shape, argument.data.dtype)
+    return memory.upload(argument.name, argument.data, borrow=borrow and not argument.pointers)
+
+
+def _store(
+    content: Bytes, pointers: Iterable[StoredPointer], arrays: Mapping[str, DeviceArray], where: str
+) -> None:
+    """Write addresses into the bytes of what holds them."""
+    for pointer in pointers:
+        target = arrays.get(pointer.array)
+        if target is None:
+            raise CaseError(
+                f"a pointer to '{pointer.array}', which is no array of this launch",
+                where=where,
+                hint=f"arrays: {', '.join(arrays)}" if arrays else "it has no arrays",
+            )
+        if not 0 <= pointer.element <= target.size:
+            raise CaseError(
+                f"a pointer to element {pointer.element} of '{pointer.array}', which has "
+                f"{target.size}",
+                where=where,
+            )
+        if not 0 <= pointer.at <= content.size - 8:
+            raise CaseError(
+                f"a pointer at byte {pointer.at} does not fit {content.size} bytes", where=where
+            )
+        address = int(target.address) + pointer.element * target.dtype.itemsize
+        content[pointer.at : pointer.at + 8].view(np.uint64)[0] = address

@@ -1,0 +1,172 @@
+"""Makes IR nodes, one block at a time, and shares equal ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from placewise.executor.ir.nodes import BITS, Access, Attr, Block, Node, Reg, Sync, Terminator
+
+_PURE_FLOAT = {"f16": "i16", "f32": "i32", "f64": "i64"}
+_INT_OF_BITS = {1: "i1", 8: "i8", 16: "i16", 32: "i32", 64: "i64", 128: "i128"}
+
+
+def int_type(bits: int) -> str:
+    """The integer type of that many bits."""
+    return _INT_OF_BITS[bits]
+
+
+class Builder:
+    """Appends nodes to the current block; registers are read and written by value.
+
+    Within a block a register's present value is known, so only the first read makes a ``get`` and
+    only the last write a ``set``.
+    """
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.regs: dict[str, Reg] = {}
+        self.accesses: list[Access] = []
+        self.syncs: list[Sync] = []
+        self.guards: list[list[int]] = []
+        """Places of the instructions that each counter of guards serves."""
+        self.arguments: dict[str, dict[int, int]] = {}
+        """Calls' arguments by unique name: bits stored at each byte offset."""
+        self.block = Block(0)
+        self._count = 0
+        self._calls = 0
+        self._known: dict[tuple[object, ...], Node] = {}
+        self._present: dict[Reg, Node] = {}
+        self._written: set[Reg] = set()
+        self._counted: dict[Node, int] = {}
+
+    def new_block(self) -> Block:
+        """A block with a number of its own, not yet current."""
+        block = Block(len(self.blocks))
+        self.blocks.append(block)
+        return block
+
+    def next_call(self) -> int:
+        """A number for each call that is put in place."""
+        self._calls += 1
+        return self._calls
+
+    def start(self, block: Block) -> None:
+        """Make ``block`` current."""
+        self.block = block
+        self._known = {}
+        self._present = {}
+        self._written = set()
+        self._counted = {}
+
+    def finish(self, terminator: Terminator) -> None:
+        """Write back the registers and end the current block."""
+        for reg in sorted(self._written, key=lambda r: r.number):
+            self._append("set", reg.type, (self._present[reg],), reg)
+        self._written = set()
+        self.block.terminator = terminator
+
+    def reg(self, name: str, type_: str) -> Reg:
+        """The register called ``name``, made on first mention."""
+        found = self.regs.get(name)
+        if found is None:
+            found = self.regs[name] = Reg(name, type_, len(self.regs))
+        return found
+
+    def get(self, reg: Reg) -> Node:
+        found = self._present.get(reg)
+        if found is None:
+            found = self._present[reg] = self._append("get", reg.type, (), reg)
+        return found
+
+    def set(self, reg: Reg, value: Node) -> None:
+        self._present[reg] = value
+        self._written.add(reg)
+
+    def _append(self, op: str, type_: str, args: tuple[Node, ...], attr: Attr) -> Node:
+        self._count += 1
+        node = Node(op, type_, args, attr, self._count)
+        self.block.nodes.append(node)
+        return node
+
+    def pure(self, op: str, type_: str, *args: Node, attr: Attr = None) -> Node:
+        """A node without effects; an equal one of this block is used again."""
+        key = (op, type_, attr, *[a.number for a in args])
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._append(op, type_, args, attr)
+        return found
+
+    def effect(self, op: str, type_: str, *args: Node, attr: Attr = None) -> Node:
+        """A node that stays where it is."""
+        return self._append(op, type_, args, attr)
+
+    @property
+    def next_site(self) -> int:
+        """Number of the next memory node's access."""
+        return len(self.accesses)
+
+    def access(self, op: str, type_: str, access: Access, *args: Node) -> Node:
+        """A memory node; gives the access its site number."""
+        site = self.next_site
+        numbered = access if access.site == site else replace(access, site=site)
+        self.accesses.append(numbered)
+        return self._append(op, type_, args, numbered)
+
+    def sync(self, sync: Sync, *args: Node) -> Node:
+        """A synchronising instruction; gets its number."""
+        numbered = replace(sync, number=len(self.syncs))
+        self.syncs.append(numbered)
+        return self._append("sync", "i1", args, numbered)
+
+    def count_guard(self, guard: Node, place: int) -> None:
+        """Count the lanes where an instruction's guard holds, once a block for equal guards."""
+        number = self._counted.get(guard)
+        if number is None:
+            number = self._counted[guard] = len(self.guards)
+            self.guards.append([])
+            self.effect("count", "i1", guard, attr=number)
+        self.guards[number].append(place)
+
+    def const(self, type_: str, value: int) -> Node:
+        """A constant; for floating types ``value`` is the bits."""
+        return self.pure("const", type_, attr=value & ((1 << BITS[type_]) - 1))
+
+    def icmp(self, condition: str, a: Node, b: Node) -> Node:
+        return self.pure("icmp", "i1", a, b, attr=condition)
+
+    def fcmp(self, condition: str, a: Node, b: Node) -> Node:
+        return self.pure("fcmp", "i1", a, b, attr=condition)
+
+    def select(self, condition: Node, a: Node, b: Node) -> Node:
+        return a if a is b else self.pure("select", a.type, condition, a, b)
+
+    def part(self, node: Node, number: int, type_: str) -> Node:
+        return self.pure("part", type_, node, attr=number)
+
+    def bitcast(self, value: Node, type_: str) -> Node:
+        """Same bits as another type of the same width."""
+        if value.type == type_:
+            return value
+        if value.op == "bitcast":
+            return self.bitcast(value.args[0], type_)
+        if value.op == "const":
+            assert isinstance(value.attr, int)
+            return self.const(type_, value.attr)
+        return self.pure("bitcast", type_, value)
+
+    def as_int(self, value: Node) -> Node:
+        """The bits of a value as an integer."""
+        return self.bitcast(value, _PURE_FLOAT[value.type]) if value.type in _PURE_FLOAT else value
+
+    def resize(self, value: Node, type_: str, *, signed: bool = False) -> Node:
+        """Truncate or extend an integer to another integer type."""
+        have, want = BITS[value.type], BITS[type_]
+        if have == want:
+            return value
+        if value.op == "const":
+            assert isinstance(value.attr, int)
+            negative = signed and value.attr >> (have - 1)
+            return self.const(type_, value.attr - (1 << have) if negative else value.attr)
+        if have > want:
+            return self.pure("trunc", type_, value)
+        return self.pure("sext" if signed else "zext", type_, value)

@@ -1,0 +1,49 @@
+"""Double precision, in pairs of registers."""
+
+from __future__ import annotations
+
+from placewise.executor.lower_sass.arithmetic.compare import FLOAT, write_both
+from placewise.executor.lower_sass.arithmetic.floating import rounding_mode
+from placewise.executor.lower_sass.context import Context
+from placewise.kernel.binary.sass import Instruction
+
+
+def arithmetic(c: Context, i: Instruction) -> None:
+    """DADD, DMUL, DFMA."""
+    op = {"DADD": "fadd", "DMUL": "fmul", "DFMA": "fma"}[i.parts[0]]
+    mode = rounding_mode(c)
+    target, *operands = i.operands
+    if len(operands) != (3 if op == "fma" else 2):
+        c.unsupported(i)
+    c.write_wide(target, c.b.pure(op, "f64", *(c.f64(o) for o in operands), attr=mode))
+
+
+def dsetp(c: Context, i: Instruction) -> None:
+    """A comparison combined with a predicate; .MIN and .MAX say which operand is the extreme."""
+    extreme = c.one_of("MIN", "MAX")
+    if extreme is not None:
+        _takes_first(c, i, "fmin" if extreme == "MIN" else "fmax")
+        return
+    condition = c.one_of(*FLOAT)
+    combine = c.one_of("AND", "OR", "XOR")
+    first, second, a, b, other = i.operands
+    if condition is None or combine is None:
+        c.unsupported(i)
+    holds = c.b.fcmp(FLOAT[condition], c.f64(a), c.f64(b))
+    write_both(c, first, second, holds, combine, other)
+
+
+def _takes_first(c: Context, i: Instruction, op: str) -> None:
+    """First result: the extreme is the first operand; second: both are NaN, as then the result.
+
+    So the code that follows it does fmin and fmax: -0 is below +0, a number is taken before NaN.
+    """
+    if not c.flag("AND"):
+        c.unsupported(i)
+    first, second, a, b, other = i.operands
+    x, y, extra = c.f64(a), c.f64(b), c.predicate(other)
+    same = c.b.icmp("eq", c.b.as_int(c.both(op, x, y)), c.b.as_int(x))
+    number = c.b.fcmp("ord", x, x)
+    nans = c.both("and", c.negate(number), c.b.fcmp("uno", y, y))
+    c.write_predicate(first, c.both("and", c.both("and", number, same), extra))
+    c.write_predicate(second, c.both("and", nans, extra))

@@ -1,0 +1,113 @@
+"""64-bit values in pairs of 32-bit registers.
+
+Machine code adds 64-bit numbers in two steps with a carry between them. Seen as one 64-bit addition
+again, an address keeps the form in which the executor finds that lanes are consecutive, and costs
+one operation instead of six. Whatever is not recognised is computed as the machine does it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from placewise.executor.ir.builder import Builder
+from placewise.executor.ir.nodes import Node
+
+
+class Carry(NamedTuple):
+    """What a carry came from: ``low = a + b``, or ``a - b`` where ``subtract``."""
+
+    a: Node
+    b: Node
+    low: Node
+    subtract: bool
+
+
+class Pairs:
+    """Knows which pairs of nodes of the present block are the halves of a 64-bit node."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.b = builder
+        self._wide: dict[tuple[int, int], Node] = {}
+        self._carries: dict[int, Carry] = {}
+
+    def forget(self) -> None:
+        """A new block starts; its nodes are new ones."""
+        self._wide = {}
+        self._carries = {}
+
+    def note(self, low: Node, high: Node, wide: Node) -> None:
+        """``low`` and ``high`` are the halves of ``wide``."""
+        self._wide[low.number, high.number] = wide
+
+    def note_carry(self, flag: Node, carry: Carry) -> None:
+        self._carries[flag.number] = carry
+
+    def carry(self, flag: Node) -> Carry | None:
+        """Where a carry came from, if this block computed it."""
+        return self._carries.get(flag.number)
+
+    def halves(self, wide: Node) -> tuple[Node, Node]:
+        """Low and high word of a 64-bit integer."""
+        b = self.b
+        low = b.resize(wide, "i32")
+        if wide.op == "const":
+            assert isinstance(wide.attr, int)
+            high = b.const("i32", wide.attr >> 32)
+        else:
+            high = b.resize(b.pure("lshr", "i64", wide, b.const("i64", 32)), "i32")
+        self.note(low, high, wide)
+        return low, high
+
+    def known(self, low: Node, high: Node) -> Node | None:
+        """The 64-bit value of a pair, where it has a shorter form than two halves put together."""
+        found = self._wide.get((low.number, high.number))
+        if found is not None:
+            return found
+        b = self.b
+        if high.op == "const":
+            assert isinstance(high.attr, int)
+            if low.op == "const":
+                assert isinstance(low.attr, int)
+                return b.const("i64", high.attr << 32 | low.attr)
+            if high.attr == 0:
+                return b.pure("zext", "i64", low)
+        if low.op == high.op == "param":
+            assert isinstance(low.attr, int)
+            if high.attr == low.attr + 4:
+                return b.pure("param", "i64", attr=low.attr)
+        if high.op == "ashr" and high.args[0] is low and high.args[1].attr == 31:
+            return b.pure("sext", "i64", low)
+        if low.op == high.op == "select" and low.args[0] is high.args[0]:
+            yes = self.wide(low.args[1], high.args[1])
+            return b.select(low.args[0], yes, self.wide(low.args[2], high.args[2]))
+        return None
+
+    def wide(self, low: Node, high: Node) -> Node:
+        """The 64-bit value of a pair."""
+        value = self.known(low, high)
+        if value is None:
+            b = self.b
+            upper = b.pure("shl", "i64", b.pure("zext", "i64", high), b.const("i64", 32))
+            value = b.pure("or", "i64", b.pure("zext", "i64", low), upper)
+        self.note(low, high, value)
+        return value
+
+    def extended(self, carry: Carry, first: Node, second: Node) -> Node:
+        """The 64-bit sum whose low words gave ``carry``, with the high words of its terms.
+
+        Any pairing of high with low words gives the same sum; known pairs are preferred. For a
+        difference ``first`` is of the minuend.
+        """
+        a, b = carry.a, carry.b
+        if not carry.subtract and self._score(a, first, b, second) < self._score(
+            a, second, b, first
+        ):
+            first, second = second, first
+        op = "sub" if carry.subtract else "add"
+        total = self.b.pure(op, "i64", self.wide(a, first), self.wide(b, second))
+        high = self.b.resize(self.b.pure("lshr", "i64", total, self.b.const("i64", 32)), "i32")
+        self.note(carry.low, high, total)
+        return high
+
+    def _score(self, a: Node, a_high: Node, b: Node, b_high: Node) -> int:
+        return sum(self.known(x, y) is not None for x, y in ((a, a_high), (b, b_high)))

@@ -1,0 +1,87 @@
+"""Matrix products, and the 8 by 8 matrices of 16-bit elements that ldmatrix and LDSM load."""
+
+from __future__ import annotations
+
+from placewise.executor.ir.builder import int_type
+from placewise.executor.ir.matrix_lanes import Mma, register_bits
+from placewise.executor.ir.nodes import Node
+from placewise.executor.lowering.shorthand import Shorthand
+
+
+def product(c: Shorthand, mma: Mma, a: list[Node], b: list[Node], acc: list[Node]) -> list[Node]:
+    """The registers of D."""
+    assert len(a) == mma.a_registers
+    assert len(b) == mma.b_registers
+    assert len(acc) == mma.accumulators(mma.c)
+    type_ = int_type(register_bits(mma.d))
+    node = c.b.pure("mma", type_, *a, *b, *acc, attr=mma)
+    return [c.b.part(node, k, type_) for k in range(mma.accumulators(mma.d))]
+
+
+def from_rows(c: Shorthand, words: list[Node], first: int, *, transposed: bool) -> Node:
+    """A lane's two elements of the matrix whose row r lies in lane ``first`` + r as four words.
+
+    Lane (g, t) holds elements 2t and 2t + 1 of row g, or of column g.
+    """
+    lanes = range(32)
+    if not transposed:
+        moved = [permute(c, w, [first + lane // 4 for lane in lanes]) for w in words]
+        return _one_of(c, lane_field(c, 0, 3), moved)
+    column_word, column_half = lane_field(c, 3, 3), lane_field(c, 2, 1)
+    upper = c.b.icmp("ne", column_half, c.b.const("i32", 0))
+    halves = []
+    for e in (0, 1):
+        moved = [permute(c, w, [first + 2 * (lane % 4) + e for lane in lanes]) for w in words]
+        halves.append(half_word(c, _one_of(c, column_word, moved), upper))
+    return pack_halves(c, *halves)
+
+
+def to_rows(c: Shorthand, fragments: list[Node], *, transposed: bool) -> list[Node]:
+    """The four words of row l % 8 of matrix l / 8 for lane l, from the fragments."""
+    lanes = range(32)
+    matrix = lane_field(c, 3, 3)
+    words = []
+    for word in range(4):
+        by_matrix = []
+        for fragment in fragments:
+            if not transposed:
+                by_matrix.append(permute(c, fragment, [lane % 8 * 4 + word for lane in lanes]))
+                continue
+            # Row r of the transpose is column r: elements of lanes (2 word + e, r / 2).
+            row = c.b.icmp("ne", lane_field(c, 0, 1), c.b.const("i32", 0))
+            halves = []
+            for e in (0, 1):
+                order = [(2 * word + e) * 4 + lane % 8 // 2 for lane in lanes]
+                halves.append(half_word(c, permute(c, fragment, order), row))
+            by_matrix.append(pack_halves(c, *halves))
+        words.append(_one_of(c, matrix, by_matrix))
+    return words
+
+
+def lane_field(c: Shorthand, shift: int, mask: int) -> Node:
+    lane = c.b.pure("special", "i32", attr="laneid")
+    moved = c.both("lshr", lane, c.b.const("i32", shift)) if shift else lane
+    return c.both("and", moved, c.b.const("i32", mask))
+
+
+def permute(c: Shorthand, value: Node, order: list[int]) -> Node:
+    return c.b.pure("permute", value.type, value, attr=tuple(order))
+
+
+def _one_of(c: Shorthand, index: Node, values: list[Node]) -> Node:
+    """``values[index]`` by lane."""
+    found = values[0]
+    for n, value in enumerate(values[1:], 1):
+        found = c.b.select(c.b.icmp("eq", index, c.b.const("i32", n)), value, found)
+    return found
+
+
+def half_word(c: Shorthand, word: Node, upper: Node) -> Node:
+    """The upper or lower 16 bits of a word, by lane."""
+    sixteen, zero = c.b.const("i32", 16), c.b.const("i32", 0)
+    moved = c.both("lshr", word, c.b.select(upper, sixteen, zero))
+    return c.both("and", moved, c.b.const("i32", 0xFFFF))
+
+
+def pack_halves(c: Shorthand, low: Node, high: Node) -> Node:
+    return c.both("or", low, c.both("shl", high, c.b.const("i32", 16)))

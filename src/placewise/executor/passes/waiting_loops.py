@@ -1,0 +1,103 @@
+"""Loops in which a warp waits for what other warps or blocks do.
+
+``while (flag == 0);`` ends only when another warp gets to run, so at the heads of such loops a warp
+gives way. A loop waits if it is left on a value that other threads change: one that is loaded as
+volatile, relaxed or acquired, returned by an atomic, or loaded again and again from the same place
+in a loop that writes nothing. Two kinds of atomics only try again, without waiting for anyone:
+compare-and-swap that compares with what it found last, and additions of a constant.
+"""
+
+from __future__ import annotations
+
+from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Node, Reg, Switch
+from placewise.executor.passes.spin_loops import is_shared_value
+
+_WRITES = frozenset({"store", "atomic", "surface", "host"})
+
+
+def waiting_blocks(blocks: dict[int, Block], around: dict[int, tuple[int, ...]]) -> frozenset[int]:
+    """Blocks whose innermost loop waits for other warps; ``around`` names each block's loops."""
+    members: dict[int, list[Block]] = {}
+    for number, loops in around.items():
+        for loop in loops:
+            members.setdefault(loop, []).append(blocks[number])
+    waiting = {loop for loop, inside in members.items() if _waits(loop, inside, around)}
+    return frozenset(n for n, loops in around.items() if loops and loops[-1] in waiting)
+
+
+def _waits(loop: int, inside: list[Block], around: dict[int, tuple[int, ...]]) -> bool:
+    written = {n.attr for b in inside for n in b.nodes if n.op == "set" and isinstance(n.attr, Reg)}
+    silent = not any(n.op in _WRITES for b in inside for n in b.nodes) and not any(
+        isinstance(b.terminator, Barrier) for b in inside
+    )
+    sources = {
+        n
+        for b in inside
+        for n in b.nodes
+        if _is_foreign(n) or (silent and n.op == "load" and _is_fixed(n.args[0], written))
+    }
+    if not sources:
+        return False
+    tainted = _tainted(inside, sources)
+    sources -= {n for n in sources if _only_tries_again(n, sources, tainted)}
+    tainted = _tainted(inside, sources)
+    for block in inside:
+        t = block.terminator
+        leaves = any(loop not in around.get(s, ()) for s in block.successors())
+        if leaves and isinstance(t, Branch) and _depends(t.condition, sources, tainted):
+            return True
+        if leaves and isinstance(t, Switch) and _depends(t.index, sources, tainted):
+            return True
+    return False
+
+
+def _is_foreign(n: Node) -> bool:
+    if not is_shared_value(n):
+        return False
+    added = n.op == "atomic" and isinstance(n.attr, Access) and n.attr.operation == "add"
+    return not (added and n.args[1].op == "const" and n.args[1].attr != 0)
+
+
+def _is_fixed(address: Node, written: set[Reg]) -> bool:
+    """Whether an address is the same in every round of the loop."""
+    work = [address]
+    while work:
+        n = work.pop()
+        if isinstance(n.attr, Access) or n.op in ("shuffle", "part") or n.attr in written:
+            return False
+        work += n.args
+    return True
+
+
+def _only_tries_again(n: Node, sources: set[Node], tainted: set[Reg]) -> bool:
+    compares = isinstance(n.attr, Access) and n.attr.operation == "cas"
+    return compares and _depends(n.args[1], sources, tainted)
+
+
+def _tainted(inside: list[Block], sources: set[Node]) -> set[Reg]:
+    """Registers that hold values made from ``sources`` in the loop."""
+    tainted: set[Reg] = set()
+    changed = True
+    while changed:
+        changed = False
+        for block in inside:
+            for n in block.nodes:
+                if n.op != "set" or n.attr in tainted or not isinstance(n.attr, Reg):
+                    continue
+                if _depends(n.args[0], sources, tainted):
+                    tainted.add(n.attr)
+                    changed = True
+    return tainted
+
+
+def _depends(n: Node, sources: set[Node], tainted: set[Reg]) -> bool:
+    work, seen = [n], {n}
+    while work:
+        n = work.pop()
+        if n in sources or (n.op == "get" and n.attr in tainted):
+            return True
+        for a in n.args:
+            if a not in seen:
+                seen.add(a)
+                work.append(a)
+    return False

@@ -1,0 +1,145 @@
+"""Which nodes of a program decide where its warps go and what they access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from placewise.errors import UnsupportedError
+from placewise.executor.device_memory.address_space import WINDOW_SHIFT
+from placewise.executor.ir.nodes import Access, Barrier, Block, Branch, Node, Program, Reg, Switch
+from placewise.executor.slice_interpreter.guarded import Guarded
+
+MEMORY = frozenset({"load", "store", "atomic", "texture"})
+_EVERYWHERE = "generic"
+_WORD_BYTES = 4
+
+
+class PathTooLongError(UnsupportedError):
+    """More nodes would have to be computed than are allowed."""
+
+
+def plain_operands(n: Node) -> int:
+    """Operands of a memory node before its guard."""
+    access = n.attr
+    assert isinstance(access, Access)
+    if n.op == "load":
+        return 1
+    if n.op == "texture":
+        return 2
+    if n.op == "store":
+        return 1 + access.count
+    return 1 + (2 if access.operation == "cas" else access.count)
+
+
+def guard_of(n: Node) -> Node | None:
+    """The guard of a memory node, if it has one."""
+    return n.args[-1] if len(n.args) > plain_operands(n) else None
+
+
+def steering(block: Block) -> tuple[Node, ...]:
+    """Nodes that a block's end asks for."""
+    end = block.terminator
+    if isinstance(end, Branch):
+        return (end.condition,)
+    if isinstance(end, Switch):
+        return (end.index,)
+    if isinstance(end, Barrier) and end.reduce is not None:
+        return (end.reduce[1],)
+    return ()
+
+
+class BackwardSlice:
+    """``nodes``: those whose value is needed; ``contents``: loads and stores whose data is.
+
+    A load's data is needed where a needed node uses it. Then so are all stores that may have put
+    it there: those to the same space, or to any where the address is generic. ``words`` are those
+    of a texel for each memory instruction that reads a texture of linear memory. Without ``guards``
+    those of arithmetic are not asked for.
+    """
+
+    def __init__(self, program: Program, words: Sequence[int], *, guards: bool = True) -> None:
+        self._words = words
+        self._counted = guards
+        self.nodes: set[Node] = set()
+        self.contents: set[Node] = set()
+        self._regs: set[Reg] = set()
+        self._spaces: set[str] = set()
+        self._writers: dict[Reg, list[Node]] = {}
+        self._stores: list[Node] = []
+        for block in program.blocks:
+            for n in block.nodes:
+                if n.op == "set" and isinstance(n.attr, Reg):
+                    self._writers.setdefault(n.attr, []).append(n)
+                elif n.op in ("store", "atomic"):
+                    self._stores.append(n)
+        self._guarded = Guarded()
+        self._addresses: dict[Node, Node] = {}
+        self._work = list(self._roots(program))
+        while self._work:
+            self._need(self._work.pop())
+
+    def _need(self, n: Node) -> None:
+        if n in self.nodes:
+            return
+        self.nodes.add(n)
+        if n.op == "get" and isinstance(n.attr, Reg):
+            if n.attr not in self._regs:
+                self._regs.add(n.attr)
+                writers = self._writers.get(n.attr, [])
+                self._work += writers
+        elif n.op in MEMORY:
+            self._need_contents(n)
+        else:
+            self._work += n.args
+
+    def _need_contents(self, n: Node) -> None:
+        """A load's or atomic's value is asked for."""
+        access = n.attr
+        assert isinstance(access, Access)
+        self.contents.add(n)
+        self._work += (self.address(n), *n.args[1:])
+        if access.space in self._spaces:
+            return
+        self._spaces.add(access.space)
+        for store in self._stores:
+            other = store.attr
+            assert isinstance(other, Access)
+            if _EVERYWHERE in (access.space, other.space) or access.space == other.space:
+                self.contents.add(store)
+                self._work += (self.address(store), *store.args[1:])
+
+    def address(self, n: Node) -> Node:
+        """The address of a memory node in the lanes where its guard holds; may be made of nodes
+        that stand in no block (see :class:`.guarded.Guarded`)."""
+        found = self._addresses.get(n)
+        if found is None:
+            guard = guard_of(n)
+            place = n.args[0] if n.op != "texture" else self._texel(n)
+            found = place if guard is None else self._guarded.address(place, guard)
+            self._addresses[n] = found
+        return found
+
+    def _texel(self, n: Node) -> Node:
+        """Where a texel of linear memory lies: its texture's window, and the index times its
+        size."""
+        access, (object_, index) = n.attr, n.args[:2]
+        assert isinstance(access, Access)
+
+        def made(op: str, *args: Node, attr: int | None = None) -> Node:
+            return Node(op, "i64", args, attr, n.number)
+
+        window = made("and", object_, made("const", attr=-1 << WINDOW_SHIFT & (1 << 64) - 1))
+        size = made("const", attr=_WORD_BYTES * self._words[access.site])
+        return made("add", window, made("mul", made("zext", index), size))
+
+    def _roots(self, program: Program) -> Iterator[Node]:
+        for block in program.blocks:
+            yield from steering(block)
+            for n in block.nodes:
+                if n.op in MEMORY:
+                    yield self.address(n)
+                    guard = guard_of(n)
+                    if guard is not None:
+                        yield guard
+                elif n.op == "count" and self._counted:
+                    yield n.args[0]

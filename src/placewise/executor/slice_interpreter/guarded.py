@@ -1,0 +1,121 @@
+"""Addresses as the lanes see them that access memory: with what a guard implies put in.
+
+An instruction that is guarded leaves its register as it was in the other lanes, which may be
+anything: a float loaded long before. Lanes that go on to access memory under the same guard never
+see it, and without it a kernel's arithmetic decides no address.
+"""
+
+from __future__ import annotations
+
+from placewise.executor.ir.nodes import ELEMENTWISE, Node
+
+_DEEPEST = 400
+"""Nodes looked at for one address; a longer way back is taken as it is."""
+_UNKNOWN = frozenset({"get", "load", "atomic", "texture"})
+"""What may be anything in lanes that never use it."""
+
+
+class Guarded:
+    """Address nodes of one program; those that are made here are none of its blocks'."""
+
+    def __init__(self) -> None:
+        self._known: dict[Node, dict[Node, Node]] = {}
+        """By guard: what a node is where that holds."""
+        self._of_unknown: dict[Node, bool] = {}
+        self._implied: dict[Node, dict[Node, bool]] = {}
+
+    def address(self, address: Node, guard: Node) -> Node:
+        """``address`` where ``guard`` holds: each select that the guard decides is the value that
+        it gives. The result has new nodes among its arguments wherever that changes something."""
+        if not self._is_of_unknown(address):
+            return address
+        known = self._known.setdefault(guard, {})
+        holds = self._implications(guard)
+        stack = [address]
+        looked_at = 0
+        while stack:
+            n = stack[-1]
+            if n in known:
+                stack.pop()
+                continue
+            looked_at += 1
+            if looked_at > _DEEPEST:
+                return address
+            needed = self._needed(n, holds)
+            missing = [a for a in needed if a not in known]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            found = tuple([known[a] for a in needed])
+            if n.op == "select" and len(needed) == 1:
+                known[n] = found[0]
+            elif found == needed:
+                known[n] = n
+            else:
+                known[n] = Node(n.op, n.type, found, n.attr, n.number)
+        return known[address]
+
+    def _is_of_unknown(self, address: Node) -> bool:
+        """Whether anything that may be unknown goes into ``address``."""
+        known = self._of_unknown
+        if address in known:
+            return known[address]
+        work = [address]
+        while work:
+            n = work[-1]
+            missing = [a for a in n.args if a not in known] if n.op not in _UNKNOWN else []
+            if missing:
+                work += missing
+                continue
+            work.pop()
+            known[n] = n.op in _UNKNOWN or any(known[a] for a in n.args)
+        return known[address]
+
+    @staticmethod
+    def _needed(n: Node, holds: dict[Node, bool]) -> tuple[Node, ...]:
+        """Arguments that the value of ``n`` comes from."""
+        # Through anything but elementwise nodes other lanes are seen, in which the guard may fail.
+        if n.op not in ELEMENTWISE:
+            return ()
+        if n.op == "select" and n.args[0] in holds:
+            return (n.args[1 if holds[n.args[0]] else 2],)
+        return n.args
+
+    def _implications(self, guard: Node) -> dict[Node, bool]:
+        """What is true or false wherever ``guard`` holds."""
+        found = self._implied.get(guard)
+        if found is None:
+            found = self._implied[guard] = {}
+            work = [(guard, True)]
+            while work:
+                n, value = work.pop()
+                found[n] = value
+                if n.type != "i1":
+                    continue
+                if (n.op == "and" and value) or (n.op == "or" and not value):
+                    work += [(a, value) for a in n.args]
+                elif n.op == "xor":
+                    # The complement: the other operand is a constant.
+                    for a, b in (n.args, n.args[::-1]):
+                        if b.op == "const":
+                            work.append((a, value != bool(b.attr)))
+        return found
+
+
+def made_nodes(address: Node, own: set[Node]) -> list[Node]:
+    """The nodes of an address that its block does not have, arguments first; they are put among
+    ``own``."""
+    found: list[Node] = []
+    work = [address]
+    while work:
+        n = work[-1]
+        missing = [a for a in n.args if a not in own] if n not in own else []
+        if missing:
+            work += missing
+            continue
+        work.pop()
+        if n not in own:
+            own.add(n)
+            found.append(n)
+    return found

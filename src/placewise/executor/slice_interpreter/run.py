@@ -1,0 +1,398 @@
+"""Interprets what is relevant of a program for a few blocks, all their warps in step.
+
+Of all places where lanes wait, the first in the program's order goes next, for every warp that has
+lanes there: the order in which compiled code takes them up. Barriers hold a lane until no other of
+its block can go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import UnsupportedError
+from placewise.executor.device_memory.device import Device
+from placewise.executor.device_memory.device_memory import DeviceMemory
+from placewise.executor.device_memory.fill import fill
+from placewise.executor.ir.nodes import (
+    Access,
+    Barrier,
+    Block,
+    Branch,
+    Jump,
+    Node,
+    Program,
+    Reg,
+    Switch,
+)
+from placewise.executor.slice_interpreter.atomic_update import update
+from placewise.executor.slice_interpreter.backward_slice import (
+    MEMORY,
+    BackwardSlice,
+    PathTooLongError,
+    guard_of,
+    steering,
+)
+from placewise.executor.slice_interpreter.guarded import made_nodes
+from placewise.executor.slice_interpreter.operations import DTYPES, Lanes
+from placewise.executor.slice_interpreter.specials import special_registers
+from placewise.executor.slice_interpreter.steps import Call, State, Step, call_of, count_of
+from placewise.executor.slice_interpreter.storage import Storage
+from placewise.executor.texture.texture_sites import texture_reads, uses_sampler, words_of
+from placewise.executor.trace import Site
+from placewise.executor.translate import lower, parsed, sites_of
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Inputs, Launch
+
+WORK = 600_000
+"""Nodes computed at most: two or three seconds."""
+RECORDED = 1024
+"""Executions of one instruction whose addresses are kept; more are taken to be like these."""
+_END = 1 << 30
+"""Place of lanes that have left."""
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """One memory instruction executed once, by all warps that were there together."""
+
+    site: int
+    step: int
+    warps: NDArray[np.int64]
+    """(n,) rows of the warps."""
+    mask: NDArray[np.bool_]
+    """(n, 32) active lanes."""
+    window: NDArray[np.int64]
+    """(n,) window of the first active lane's address."""
+    offset: NDArray[np.int64]
+    """(n, 32) bytes from the window's start; of shared and local memory from that of the block's
+    or thread's own."""
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedTrace:
+    """Paths and addresses of some blocks of a launch."""
+
+    program: Program
+    sites: tuple[Site, ...]
+    device: Device
+    blocks: NDArray[np.int64]
+    """(b,) linear numbers, ascending."""
+    block_of_warp: NDArray[np.int64]
+    """(w,) row of ``blocks`` of each warp; the warps of a block follow one another."""
+    step_block: NDArray[np.int64]
+    """(s,) basic block executed in each step."""
+    step_warps: NDArray[np.bool_]
+    """(s, w) warps that took part."""
+    step_phase: NDArray[np.int64]
+    """(s, b) barriers that lie behind each block."""
+    executions: NDArray[np.int64]
+    """(b, basic blocks, 2) warp and thread executions."""
+    guards: NDArray[np.int64]
+    """(b, guards) threads in which each counted guard held; (b, 0) where none is counted."""
+    site_executions: NDArray[np.int64]
+    """(b, sites) warps that executed each memory instruction."""
+    accesses: tuple[Accesses, ...]
+    """Of the blocks that were to be traced, the first ``RECORDED`` of each instruction."""
+
+    def path(self, warp: int) -> NDArray[np.int64]:
+        """Basic blocks that a warp executed, in order."""
+        return self.step_block[self.step_warps[:, warp]]
+
+
+def slice_launch(
+    kernel: Kernel,
+    launch: Launch,
+    inputs: Inputs,
+    blocks: NDArray[np.int64],
+    *,
+    trace: NDArray[np.bool_] | None = None,
+    guards: bool = True,
+    work: int = WORK,
+) -> SlicedTrace:
+    """Paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
+
+    ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
+    as it is before the launch, and what they write themselves. Without ``guards`` it is not counted
+    in how many threads the guards of arithmetic hold, which may need all of a kernel's arithmetic.
+    Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
+    surfaces and textures other than linear memory of 32-bit words, and for what is relevant and not
+    covered; PathTooLongError where more than ``work`` nodes would have to be computed; CaseError
+    where inputs or launch do not fit the kernel.
+    """
+    memory = DeviceMemory()
+    device = memory.prepare(kernel, fill(memory, kernel, inputs, borrow=True))
+    # Not cached: a sweep slices each kernel once, and hundreds of thousands of cached nodes would
+    # slow every pass of Python's garbage collector.
+    program = lower(kernel, device.first_window)
+    if program.waiting:
+        raise UnsupportedError("warps that wait for each other outside of barriers")
+    reads = texture_reads(program, dict(device.textures))
+    words = words_of(program, reads)
+    if uses_sampler(program, words):
+        # Where a texel lies is worked out only while the kernel runs.
+        raise UnsupportedError("accesses of textures that are no linear memory, or of surfaces")
+    blocks = np.asarray(blocks, np.int64)
+    traced = np.ones(len(blocks), np.bool_) if trace is None else trace
+    run = _Run(program, words, device, launch, blocks, traced, guards, work)
+    run.go()
+    return run.result(sites_of(program, parsed(kernel), reads))
+
+
+class _Part(NamedTuple):
+    """Who takes part in an access."""
+
+    counts: NDArray[np.int64]
+    """(b,) warps of each block."""
+    warps: NDArray[np.int64]
+    """(n,) rows of those that are traced."""
+    lanes: NDArray[np.bool_]
+    """(n, 32) lanes of these."""
+    first: NDArray[np.int64]
+    """(n,) first lane of each."""
+
+
+class _Run:
+    def __init__(
+        self,
+        program: Program,
+        words: tuple[int, ...],
+        device: Device,
+        launch: Launch,
+        blocks: NDArray[np.int64],
+        traced: NDArray[np.bool_],
+        guards: bool,
+        work: int,
+    ) -> None:
+        self.program, self.device, self.blocks = program, device, blocks
+        self.counted, self.left = guards, work
+        self.words = words
+        self.traced = traced
+        per_block = launch.warps_per_block
+        self.block_of_warp = np.repeat(np.arange(len(blocks)), per_block)
+        warps = len(self.block_of_warp)
+        thread = np.arange(per_block * 32).reshape(per_block, 32)
+        tiled = np.tile(thread, (len(blocks), 1))
+        number = blocks[self.block_of_warp][:, None]
+        self.specials = special_registers(program, launch, tiled, number)
+        self.storage = Storage(
+            {r.window: r.data for r in device.regions},
+            device.parameters,
+            self.block_of_warp,
+            program.shared_bytes + launch.shared_bytes,
+            program.local_bytes,
+        )
+        self.slice = BackwardSlice(program, words, guards=guards)
+        self.at = np.where(tiled < launch.threads_per_block, 0, _END)
+        self.waiting = np.zeros((warps, 32), np.bool_)
+        self.phase = np.zeros(len(blocks), np.int64)
+        self.pending: list[tuple[Barrier, Lanes]] = []
+        self.regs: dict[Reg, Lanes] = {}
+        self.values: dict[Node, Any] = {}
+        self.code: dict[int, list[Step]] = {}
+        self.steps: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
+        self.executions = np.zeros((len(blocks), len(program.blocks), 2), np.int64)
+        self.site_executions = np.zeros((len(blocks), len(program.accesses)), np.int64)
+        self.guards = np.zeros((len(blocks), max(1, len(program.guards))), np.int64)
+        self.accesses: list[Accesses] = []
+        self.recorded = [0] * len(program.accesses)
+        self._last_mask: NDArray[np.bool_] | None = None
+        self._last_part: _Part | None = None
+
+    def go(self) -> None:
+        """Run all lanes to their end."""
+        with np.errstate(all="ignore"):
+            while True:
+                ready = np.where(self.waiting, _END, self.at)
+                number = int(ready.min())
+                if number == _END:
+                    if not self.waiting.any():
+                        return
+                    self._release()
+                    continue
+                self._block(self.program.blocks[number], ready == number)
+
+    def _release(self) -> None:
+        """All lanes that wait go on; each block has a barrier more behind it."""
+        held = self.waiting.any(axis=1)
+        self.phase[np.unique(self.block_of_warp[held])] += 1
+        self.waiting[:] = False
+        for barrier, predicate in self.pending:
+            self._reduce(barrier, predicate)
+        self.pending.clear()
+
+    def _reduce(self, barrier: Barrier, given: Lanes) -> None:
+        """The result of bar.red: over the threads of each block that gave a predicate."""
+        assert barrier.reduce is not None
+        operation_, _, reg = barrier.reduce
+        value, mask = given
+        blocks = len(self.blocks)
+        holds = np.bincount(self.block_of_warp, (value & mask).sum(axis=1), blocks)
+        threads = np.bincount(self.block_of_warp, mask.sum(axis=1), blocks)
+        result = {"or": holds > 0, "and": holds == threads}.get(operation_, holds)
+        spread = result[self.block_of_warp][:, None].astype(DTYPES[reg.type])
+        old = self.regs.get(reg, np.zeros((1, 1), DTYPES[reg.type]))
+        self.regs[reg] = np.where(mask, spread, old)
+
+    def _block(self, block: Block, mask: NDArray[np.bool_]) -> None:
+        code = self.code.get(block.number)
+        if code is None:
+            code = self.code[block.number] = self._prepare(block)
+        self.left -= len(code) + 1
+        if self.left < 0:
+            raise PathTooLongError("a path too long for the slice interpreter")
+        took_part = mask.any(axis=1)
+        self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
+        count = self.executions[:, block.number]
+        blocks = len(count)
+        count[:, 0] += np.bincount(self.block_of_warp, took_part, blocks).astype(np.int64)
+        lanes = mask.sum(axis=1)
+        count[:, 1] += np.bincount(self.block_of_warp, lanes, blocks).astype(np.int64)
+        self.values.clear()
+        values = self.values
+        for step in code:
+            step.call(self, mask)
+            for n in step.last:
+                values.pop(n, None)
+        self._leave(block, mask)
+
+    def _leave(self, block: Block, mask: NDArray[np.bool_]) -> None:
+        end = block.terminator
+        if isinstance(end, Jump):
+            self.at[mask] = end.target
+        elif isinstance(end, Branch):
+            taken = np.broadcast_to(self.value(end.condition), mask.shape)
+            self.at[mask & taken] = end.taken
+            self.at[mask & ~taken] = end.other
+        elif isinstance(end, Switch):
+            index = np.broadcast_to(self.value(end.index), mask.shape).astype(np.int64)
+            targets = np.array(end.targets)
+            self.at[mask] = targets[np.clip(index, 0, len(targets) - 1)][mask]
+        elif isinstance(end, Barrier):
+            self.at[mask] = end.target
+            if not end.arrive_only:
+                self.waiting |= mask
+            if end.reduce is not None:
+                value = np.broadcast_to(self.value(end.reduce[1]), mask.shape)
+                self.pending.append((end, (value, mask)))
+        else:
+            self.at[mask] = _END
+
+    def value(self, n: Node) -> Lanes:
+        """Value of a node of the present block."""
+        return self.values[n]
+
+    def _prepare(self, block: Block) -> list[Step]:
+        needed = self.slice.nodes
+        own = set(block.nodes)
+        steps: list[Step] = []
+        for n in block.nodes:
+            if n.op in MEMORY:
+                steps += [
+                    Step(made, call_of(made)) for made in made_nodes(self.slice.address(n), own)
+                ]
+            if n.op in MEMORY:
+                access = n.attr
+                assert isinstance(access, Access)
+                if access.space != "param" or n in self.slice.contents:
+                    steps.append(Step(n, self._memory_call(n, access)))
+            elif n.op == "count":
+                steps += [Step(n, count_of(n))] if self.counted else []
+            elif n in needed:
+                steps.append(Step(n, call_of(n)))
+        return self._with_last_uses(steps, block)
+
+    def _with_last_uses(self, steps: list[Step], block: Block) -> list[Step]:
+        """The steps with what each one uses last; what the block's end asks for stays."""
+        seen = set(steering(block))
+        found = []
+        for step in reversed(steps):
+            n = step.node
+            used = {n, *n.args}
+            if n.op in MEMORY:
+                used.add(self.slice.address(n))
+            last = tuple([a for a in used if a not in seen])
+            seen |= used
+            found.append(Step(n, step.call, last))
+        return found[::-1]
+
+    def _memory_call(self, n: Node, access: Access) -> Call:
+        guard, place = guard_of(n), self.slice.address(n)
+        with_contents = n in self.slice.contents
+
+        def call(_: State, mask: NDArray[np.bool_]) -> None:
+            address = self.value(place)
+            if access.offset:
+                address = address + address.dtype.type(access.offset % (1 << 8 * address.itemsize))
+            if guard is not None:
+                mask = mask & self.value(guard)
+            if n.op == "texture":
+                mask = mask & self.storage.within(address)
+            if access.space != "param":
+                self._record(access, address, mask)
+            if with_contents:
+                self._contents(n, access, address, mask)
+
+        return call
+
+    def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
+        counted, warps, lanes, first = self._taking_part(mask)
+        self.site_executions[:, access.site] += counted
+        if not len(warps) or self.recorded[access.site] >= RECORDED:
+            return
+        self.recorded[access.site] += 1
+        window, offset = self.storage.seen(access.space, address, warps, first)
+        self.accesses.append(
+            Accesses(access.site, len(self.steps) - 1, warps, lanes, window, offset)
+        )
+
+    def _taking_part(self, mask: NDArray[np.bool_]) -> _Part:
+        """Who takes part in an access by the lanes of ``mask``. One mask serves all of a block's
+        accesses that no guard holds back."""
+        if self._last_part is None or self._last_mask is not mask:
+            took_part = mask.any(axis=1)
+            counts = np.bincount(self.block_of_warp, took_part, len(self.blocks)).astype(np.int64)
+            warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
+            lanes = mask[warps]
+            self._last_mask = mask
+            self._last_part = _Part(counts, warps, lanes, np.argmax(lanes, axis=1))
+        return self._last_part
+
+    def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
+        if n.op == "texture":
+            words = self.words[access.site]
+            texel = self.storage.load(access.space, address, mask, access.bits, words)
+            none = np.zeros((1, 1), np.uint32)
+            self.values[n] = texel + [none] * (access.count - words)
+            return
+        if access.bits > 64:
+            raise UnsupportedError(f"'{access.opcode}' decides what is accessed")
+        if n.op == "load":
+            loaded = self.storage.load(access.space, address, mask, access.bits, access.count)
+            self.values[n] = loaded if access.count > 1 else loaded[0]
+        elif n.op == "store":
+            given = [self.value(a) for a in n.args[1 : 1 + access.count]]
+            self.storage.store(access.space, address, mask, access.bits, given)
+        else:
+            given = [self.value(a) for a in n.args[1 : 3 if access.operation == "cas" else 2]]
+            self.values[n] = update(self.storage, access, address, mask, given)
+
+    def result(self, sites: tuple[Site, ...]) -> SlicedTrace:
+        """All that was seen."""
+        return SlicedTrace(
+            self.program,
+            sites,
+            self.device,
+            self.blocks,
+            self.block_of_warp,
+            np.array([s[0] for s in self.steps], np.int64),
+            np.array([s[1] for s in self.steps]),
+            np.array([s[2] for s in self.steps]),
+            self.executions,
+            self.guards[:, : len(self.program.guards) * self.counted],
+            self.site_executions,
+            tuple(self.accesses),
+        )

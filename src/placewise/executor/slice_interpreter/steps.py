@@ -1,0 +1,128 @@
+"""What computes each node of a basic block, once for all lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import UnsupportedError
+from placewise.executor.device_memory.device import Device
+from placewise.executor.ir.nodes import Node, Reg
+from placewise.executor.slice_interpreter.across_lanes import ACROSS
+from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, constant, operation
+
+
+class State(Protocol):
+    """What steps read and change."""
+
+    device: Device
+    specials: dict[str, Lanes]
+    regs: dict[Reg, Lanes]
+    values: dict[Node, Any]
+    """Of the present block."""
+    guards: NDArray[np.int64]
+    block_of_warp: NDArray[np.int64]
+
+    def value(self, n: Node) -> Lanes:
+        """Value of a node of the present block."""
+
+
+Call = Callable[[State, NDArray[np.bool_]], None]
+"""Computes a node for all lanes; the mask tells which of them are there."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node of a block, ready to be computed."""
+
+    node: Node
+    call: Call
+    last: tuple[Node, ...] = ()
+    """Nodes whose values nothing after it in the block uses. Dropped at once, their memory is still
+    in the caches when the next value takes it."""
+
+
+def count_of(n: Node) -> Call:
+    """What counts the lanes of which a guard holds."""
+    number = n.attr
+    assert isinstance(number, int)
+
+    def call(run: State, mask: NDArray[np.bool_]) -> None:
+        held = (mask & run.value(n.args[0])).sum(axis=1)
+        np.add.at(run.guards[:, number], run.block_of_warp, held)
+
+    return call
+
+
+def call_of(n: Node) -> Call:
+    """What computes a node that is no memory access."""
+    if n.op == "const":
+        assert isinstance(n.attr, int)
+        fixed = constant(n.type, n.attr)
+        return lambda run, _: run.values.__setitem__(n, fixed)
+    if n.op == "get":
+        return _get(n)
+    if n.op == "set":
+        return _set(n)
+    if n.op == "special":
+        dtype, name = DTYPES[n.type], str(n.attr)
+        return lambda run, _: run.values.__setitem__(n, run.specials[name].astype(dtype))
+    if n.op == "param":
+        return _param(n)
+    if n.op == "part":
+        number = n.attr
+        assert isinstance(number, int)
+        return lambda run, _: run.values.__setitem__(n, run.value(n.args[0])[number])
+    across = ACROSS.get(n.op)
+    if across is not None:
+        return lambda run, mask: run.values.__setitem__(
+            n, across(n, mask, *(run.value(a) for a in n.args))
+        )
+    function = operation(n)
+    if function is None:
+        raise UnsupportedError(f"'{n.op}' decides a path or an address")
+    args, wanted = n.args, np.dtype(DTYPES[n.type])
+
+    def compute(run: State, _: NDArray[np.bool_]) -> None:
+        value = function(*[run.values[a] for a in args])
+        run.values[n] = value if value.dtype == wanted else value.astype(wanted)
+
+    return compute
+
+
+def _get(n: Node) -> Call:
+    reg = n.attr
+    assert isinstance(reg, Reg)
+    unset = np.zeros((1, 1), DTYPES[reg.type])
+    return lambda run, _: run.values.__setitem__(n, run.regs.get(reg, unset))
+
+
+def _set(n: Node) -> Call:
+    reg = n.attr
+    assert isinstance(reg, Reg)
+    unset = np.zeros((1, 1), DTYPES[reg.type])
+
+    def call(run: State, mask: NDArray[np.bool_]) -> None:
+        value = run.value(n.args[0])
+        if mask.all():
+            run.regs[reg] = value
+        else:
+            run.regs[reg] = np.where(mask, value, run.regs.get(reg, unset))
+
+    return call
+
+
+def _param(n: Node) -> Call:
+    start = n.attr
+    assert isinstance(start, int)
+    dtype = np.dtype(DTYPES[n.type])
+
+    def call(run: State, _: NDArray[np.bool_]) -> None:
+        raw = run.device.parameters[start : start + dtype.itemsize].tobytes()
+        run.values[n] = np.frombuffer(raw.ljust(dtype.itemsize, b"\0"), dtype).reshape(1, 1)
+
+    return call

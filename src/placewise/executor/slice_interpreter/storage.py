@@ -1,0 +1,155 @@
+"""Memory of the blocks looked at: loads, stores and atomics of many lanes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, WINDOW_SHIFT, WINDOWS
+from placewise.executor.device_memory.device import Bytes
+from placewise.executor.slice_interpreter.operations import Lanes
+
+_SHARED, _LOCAL, _PARAMETERS = (WINDOW_OF_SPACE[s] for s in ("shared", "local", "param"))
+_INSIDE = (1 << WINDOW_SHIFT) - 1
+
+
+class Storage:
+    """Windows of device memory, shared memory of each block, local memory of each thread.
+
+    Reads out of bounds give zero and writes out of bounds are dropped: the slice interpreter does
+    not look for mistakes.
+    """
+
+    def __init__(
+        self,
+        windows: Mapping[int, Bytes],
+        parameters: Bytes,
+        block_of_warp: NDArray[np.int64],
+        shared_bytes: int,
+        local_bytes: int,
+    ) -> None:
+        warps = len(block_of_warp)
+        blocks = int(block_of_warp.max(initial=0)) + 1
+        self._shared_bytes = -(-shared_bytes // 16) * 16
+        self._local_bytes = -(-local_bytes // 16) * 16
+        self._windows = dict(windows)
+        self._windows[_PARAMETERS] = _padded(parameters)
+        self._windows[_SHARED] = np.zeros(blocks * self._shared_bytes, np.uint8)
+        self._windows[_LOCAL] = np.zeros(warps * 32 * self._local_bytes, np.uint8)
+        self._shared_start = (block_of_warp * self._shared_bytes)[:, None]
+        self._local_start = (np.arange(warps * 32) * self._local_bytes).reshape(warps, 32)
+
+    def seen(
+        self, space: str, address: Lanes, warps: NDArray[np.int64], first: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Window (n,) of the first active lane and offsets in their windows (n, 32) of the
+        addresses of some warps, as a trace names them: of shared and local memory from the start of
+        the block's or thread's own. ``first`` (n,) are those lanes."""
+        given = np.asarray(address, np.uint64)
+        if given.shape != self._local_start.shape:
+            given = np.broadcast_to(given, self._local_start.shape)
+        wide = given[warps]
+        if space in ("shared", "local"):
+            return np.full(len(warps), WINDOW_OF_SPACE[space]), wide.view(np.int64)
+        start = wide[np.arange(len(warps)), first]
+        window = (start >> np.uint64(WINDOW_SHIFT)).view(np.int64)
+        return window, (wide & np.uint64(_INSIDE)).view(np.int64)
+
+    def within(self, address: Lanes) -> NDArray[np.bool_]:
+        """Whether each address lies in a window's memory, shared and local memory aside."""
+        wide = np.asarray(address, np.uint64)
+        sizes = np.zeros(WINDOWS, np.int64)
+        for number, data in self._windows.items():
+            sizes[number] = len(data)
+        window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
+        inside: NDArray[np.bool_] = (wide & np.uint64(_INSIDE)).astype(np.int64) < sizes[window]
+        return inside
+
+    def _places(
+        self, space: str, address: Lanes, mask: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, NDArray[np.bool_], NDArray[np.int64]]]:
+        """Of every window that lanes of ``mask`` are in: its number, the lanes (warps, 32) that are
+        in bounds, and their bytes (n,) within the window's own memory."""
+        wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)
+        offset = (wide & np.uint64(_INSIDE)).astype(np.int64)
+        if space in ("shared", "local"):
+            # Spilled registers come here by the thousand: their window is known.
+            found = [(WINDOW_OF_SPACE[space], mask)]
+        else:
+            window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
+            found = [(w, mask & (window == w)) for w in np.unique(window[mask]).tolist()]
+        for number, lanes in found:
+            if number == _SHARED:
+                here = lanes & (offset < self._shared_bytes)
+                yield number, here, (offset + self._shared_start)[here]
+            elif number == _LOCAL:
+                here = lanes & (offset < self._local_bytes)
+                yield number, here, (offset + self._local_start)[here]
+            else:
+                yield number, lanes, offset[lanes]
+
+    def load(
+        self, space: str, address: Lanes, mask: NDArray[np.bool_], bits: int, count: int
+    ) -> list[Lanes]:
+        """``count`` consecutive elements of ``bits`` for each lane of ``mask`` ((warps, 32))."""
+        dtype = np.dtype(f"u{bits // 8}")
+        results = [np.zeros(mask.shape, dtype) for _ in range(count)]
+        for window, here, offset in self._places(space, address, mask):
+            memory = self._elements(window, dtype)
+            index = offset // dtype.itemsize
+            for n, result in enumerate(results):
+                inside = index + n < len(memory)
+                values = np.zeros(len(index), dtype)
+                values[inside] = memory[index[inside] + n]
+                result[here] = values
+        return results
+
+    def store(
+        self,
+        space: str,
+        address: Lanes,
+        mask: NDArray[np.bool_],
+        bits: int,
+        values: Sequence[Lanes],
+    ) -> None:
+        """The reverse; of lanes with the same address the highest one stays."""
+        dtype = np.dtype(f"u{bits // 8}")
+        for window, here, offset in self._places(space, address, mask):
+            self._own(window)
+            memory = self._elements(window, dtype)
+            index = offset // dtype.itemsize
+            for n, value in enumerate(values):
+                inside = index + n < len(memory)
+                given = np.broadcast_to(np.asarray(value).astype(dtype), mask.shape)[here]
+                memory[index[inside] + n] = given[inside]
+
+    def writable(
+        self, space: str, address: Lanes, mask: NDArray[np.bool_], dtype: np.dtype[np.generic]
+    ) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]]:
+        """Of every window that lanes of ``mask`` are in: its elements, to be changed in place,
+        these lanes, and which elements theirs are (n,), perhaps beyond the last."""
+        for window, here, offset in self._places(space, address, mask):
+            self._own(window)
+            yield self._elements(window, dtype), here, offset // dtype.itemsize
+
+    def _own(self, window: int) -> None:
+        """Make a copy, before the first store, of an array that is only borrowed."""
+        data = self._windows.get(window)
+        if data is not None and not data.flags.writeable:
+            self._windows[window] = data.copy()
+
+    def _elements(self, window: int, dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+        data = self._windows.get(window)
+        if data is None:
+            return np.zeros(0, dtype)
+        return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _padded(data: Bytes) -> Bytes:
+    """With room for an aligned access to the last word."""
+    result = np.zeros(-(-data.size // 16) * 16, np.uint8)
+    result[: data.size] = data
+    return result

@@ -1,0 +1,78 @@
+"""A sliced trace as a chunk of a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.executor.device_memory.address_space import WINDOWS
+from placewise.executor.slice_interpreter.run import SlicedTrace
+from placewise.executor.trace import TraceChunk
+
+
+def chunk_of(sliced: SlicedTrace) -> TraceChunk:
+    """All accesses in the order in which an execution delivers them: by block, phase and warp, in
+    program order within a warp. ``TraceChunk.block`` has the launch's block numbers."""
+    accesses = sliced.accesses
+    sizes = np.array([len(a.warps) for a in accesses], np.int64)
+    site: NDArray[Any] = np.repeat(np.array([a.site for a in accesses], np.int32), sizes)
+    step: NDArray[Any] = np.repeat(np.array([a.step for a in accesses], np.int64), sizes)
+    warp = _joined([a.warps for a in accesses], (0,), np.int64)
+    mask = _joined([a.mask for a in accesses], (0, 32), np.bool_)
+    window = _joined([a.window for a in accesses], (0,), np.int64)
+    offset = _joined([a.offset for a in accesses], (0, 32), np.int64)
+
+    row = sliced.block_of_warp[warp]
+    phase = sliced.step_phase[step, row] if len(step) else step
+    order = np.lexsort((np.arange(len(step)), warp, phase, row))
+    base, upper, stride, affine = _affine(offset, mask)
+    base, upper, stride, affine = base[order], upper[order], stride[order], affine[order]
+    site, warp, row, phase, window = (x[order] for x in (site, warp, row, phase, window))
+    bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)[order]
+    per_block = int(np.count_nonzero(sliced.block_of_warp == 0))
+    odd = order[~affine]
+    active = mask[odd]
+    offsets = offset[odd][active]
+    starts = np.full(len(window), -1, np.int64)
+    starts[~affine] = np.cumsum(active.sum(axis=1)) - active.sum(axis=1)
+    return TraceChunk(
+        site=site,
+        block=sliced.blocks[row].astype(np.int32),
+        warp=(warp % per_block).astype(np.int32),
+        phase=phase.astype(np.int32),
+        mask=bits,
+        array=_array_of_window(sliced)[window],
+        base=base,
+        upper=upper,
+        stride=stride.astype(np.int32),
+        row=starts.astype(np.int32),
+        offsets=offsets,
+    )
+
+
+def _joined(parts: list[NDArray[Any]], empty: tuple[int, ...], dtype: type) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(empty, dtype)
+
+
+def _array_of_window(sliced: SlicedTrace) -> NDArray[np.int32]:
+    arrays = np.full(WINDOWS, -1, np.int32)
+    for region in sliced.device.regions:
+        arrays[region.window] = region.array
+    return arrays
+
+
+def _affine(
+    offset: NDArray[np.int64], mask: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """First offsets of both half warps, stride, and where these say it all: full warps whose
+    halves go on in equal steps."""
+    if not len(offset):
+        none = np.zeros(0, np.int64)
+        return none, none, none, np.zeros(0, np.bool_)
+    stride = offset[:, 1] - offset[:, 0]
+    steps = np.diff(offset.reshape(-1, 2, 16), axis=2)
+    affine = (steps == stride[:, None, None]).all(axis=(1, 2)) & mask.all(axis=1)
+    affine &= np.abs(stride) < 1 << 31
+    return offset[:, 0], offset[:, 16], stride, affine

@@ -1,0 +1,39 @@
+"""What a rewrite adds at the start and the end of the kernel's body."""
+
+from __future__ import annotations
+
+from placewise.rewriter.draft import Draft
+
+_INDENT = "    "
+
+
+def edit_body(draft: Draft) -> None:
+    """Insert the draft's statements.
+
+    Where statements follow the body and the body returns early, it becomes a lambda, so that a
+    thread that returns reaches them.
+    """
+    if not draft.entry and not draft.exit:
+        return
+    view = draft.view
+    indent = _indentation(draft)
+    wrapped = bool(draft.exit) and view.returns_early is not None
+    body = draft.unique("body") if wrapped else ""
+    entry = [*draft.entry, *([f"auto {body} = [&]() {{"] if wrapped else [])]
+    leave = [*(["};", f"{body}();"] if wrapped else []), *draft.exit]
+    draft.text.insert(view.body_start + 1, "".join(f"\n{indent}{line}" for line in entry))
+    if leave:
+        closing = draft.text.text.rfind(b"\n", 0, view.body_end - 1) + 1
+        blank = not draft.text.text[closing : view.body_end - 1].strip()
+        at = closing if blank else view.body_end - 1
+        text = "".join(f"{indent}{line}\n" for line in leave)
+        draft.text.insert(at, text if blank else f"\n{text}")
+
+
+def _indentation(draft: Draft) -> str:
+    """Indentation of the body's first statement."""
+    text = draft.text.text[draft.view.body_start + 1 : draft.view.body_end].decode()
+    for line in text.split("\n")[1:]:
+        if line.strip():
+            return line[: len(line) - len(line.lstrip())] or _INDENT
+    return _INDENT

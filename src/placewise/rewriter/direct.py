@@ -1,0 +1,14 @@
+"""Way 1: plain indexing, ``__ldg(&A[i])`` → ``A[i]``."""
+
+from __future__ import annotations
+
+from placewise.kernel.source import ArrayUse
+from placewise.rewriter.draft import Draft, strip_load_functions
+from placewise.space import MemorySpace
+
+
+def place_direct(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
+    """Take away the load functions around the array's loads."""
+    strip_load_functions(draft, use)
+    draft.notes.append(f"{use.name}: {space.name}")
+    draft.edits.append(f"{use.name}: load functions taken away")

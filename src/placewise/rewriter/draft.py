@@ -1,0 +1,155 @@
+"""A rewrite in the making: the edits so far and what the new case and its host will need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.kernel.cases.case import Case
+from placewise.kernel.launch import Argument
+from placewise.kernel.source import AccessPlace, Alias, ArrayUse, SourceView, Term
+from placewise.rewriter.text import EditedText, Render
+
+
+@dataclass
+class Draft:
+    """What the rewrites of the single arrays add up to."""
+
+    case: Case
+    """The case with its arguments under the parameters' names."""
+    view: SourceView
+    text: EditedText
+    taken: set[str]
+    """Identifiers of the source, and those made so far."""
+    declarations: list[str] = field(default_factory=list)
+    """Lines at file scope in front of the kernel."""
+    notes: list[str] = field(default_factory=list)
+    """What was placed where, for the comment at the kernel."""
+    entry: list[str] = field(default_factory=list)
+    """Statements at the start of the body."""
+    exit: list[str] = field(default_factory=list)
+    """Statements at its end."""
+    parameters: dict[str, str | None] = field(default_factory=dict)
+    """New declaration by parameter name; None where the parameter goes."""
+    arguments: dict[str, Argument | None] = field(default_factory=dict)
+    """New argument by parameter name; None where it goes."""
+    constants: list[tuple[str, NDArray[np.generic]]] = field(default_factory=list)
+    shared_bytes: int = 0
+    """Dynamic shared memory of the launch."""
+    host: list[str] = field(default_factory=list)
+    """Host-side lines, in order."""
+    renamed: list[tuple[str, str]] = field(default_factory=list)
+    edits: list[str] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, case: Case, view: SourceView) -> Draft:
+        names = set(re.findall(r"[A-Za-z_]\w*", case.source))
+        return cls(
+            case, view, EditedText(case.source.encode()), names,
+            shared_bytes=case.launch.shared_bytes,
+        )  # fmt: skip
+
+    def unique(self, name: str) -> str:
+        """``name``, with a number behind it if the source uses it already."""
+        candidate, number = name, 2
+        while candidate in self.taken:
+            candidate, number = f"{name}{number}", number + 1
+        self.taken.add(candidate)
+        return candidate
+
+    def replace_access(self, place: AccessPlace, make: Callable[[Render], str]) -> None:
+        """Replace an access by what reads (or is) the element; members and the address that an
+        atomic takes stay as they are."""
+        text = self.text.text
+        if place.kind == "atomic" and place.form == "pointer":
+            self.text.replace(place.start, place.end, lambda render: f"&{make(render)}")
+        elif place.intrinsic is None:
+            self.text.replace(place.start, place.end, make)
+        else:
+            # ``__ldg(&A[i].x)``: what lies between the element and the member stays.
+            members = text[place.end : place.member_end].decode()
+            self.text.replace(
+                place.outer_start, place.outer_end, lambda render: make(render) + members
+            )
+
+
+def strip_load_functions(draft: Draft, use: ArrayUse) -> None:
+    """Turn ``__ldg(&A[i])`` into ``A[i]`` wherever the source has it."""
+    for place in use.accesses:
+        if place.intrinsic is not None:
+            draft.replace_access(place, partial(_element_text, place, draft.text.text))
+
+
+def _element_text(place: AccessPlace, text: bytes, render: Render) -> str:
+    """The accessed element as an expression of the present pointers, without a load function."""
+    if place.form != "pointer":
+        return render(place.start, place.end)
+    if text[place.start : place.start + 1] == b"&":
+        return render(place.start + 1, place.end)
+    pointer = render(place.start, place.end)
+    return f"*{pointer}" if re.fullmatch(r"\w+", pointer) else f"*({pointer})"
+
+
+def term_text(term: Term, render: Render) -> str:
+    """A term behind a plus or minus sign, in parentheses where it needs them."""
+    if term.literal:
+        return f"({term.literal})" if term.literal.startswith("-") else term.literal
+    inside = render(term.start, term.end)
+    loose = term.very_loose or (term.sign < 0 and term.loose)
+    return f"({inside})" if loose else inside
+
+
+def sum_text(pointer: str | None, terms: tuple[Term, ...], render: Render) -> str:
+    """``pointer + term - term …``; a single positive term stands as it is, nothing is 0."""
+    if pointer is None and len(terms) == 1 and terms[0].sign > 0:
+        return terms[0].literal or render(terms[0].start, terms[0].end)
+    pieces = [] if pointer is None else [pointer]
+    for term in terms:
+        piece = term_text(term, render)
+        if term.sign < 0:
+            pieces.append(f"- {piece}" if pieces else f"-{piece}")
+        else:
+            pieces.append(f"+ {piece}" if pieces else piece)
+    return " ".join(pieces) or "0"
+
+
+def pointers_to_offsets(draft: Draft, use: ArrayUse) -> frozenset[str]:
+    """Turn the array's local pointers, and the parameter if it moves, into offsets.
+
+    ``const float *row = A + i * n;`` becomes ``const int row_at = i * n;``, ``row`` becomes
+    ``row_at`` wherever it stands. Returns the pointers that are offsets now.
+    """
+    kind = "int" if use.elements < 1 << 31 else "long long"
+    names = {alias.name: draft.unique(f"{alias.name}_at") for alias in use.aliases}
+    tokens = {alias.name: alias.tokens for alias in use.aliases}
+    if use.reassigned:
+        names[use.name] = draft.unique(f"{use.name}_at")
+        tokens[use.name] = use.tokens
+        draft.entry.append(f"{kind} {names[use.name]} = 0;")
+    for pointer, name in names.items():
+        for token in tokens[pointer]:
+            draft.text.replace(token, token + len(pointer.encode()), name)
+    for alias in use.aliases:
+        const = "const " if alias.fixed else ""
+        declared = f"{const}{kind} {names[alias.name]}"
+        draft.text.replace(
+            alias.start, alias.end, partial(_offset, alias, declared, frozenset(names))
+        )
+    return frozenset(names)
+
+
+def index_text(place: AccessPlace | Alias, offsets: frozenset[str], render: Render) -> str:
+    """The index of an access, or where an alias starts: pointer, as an offset, plus terms."""
+    pointer = None
+    if place.pointer in offsets:
+        pointer = render(place.pointer_start, place.pointer_end)
+    return sum_text(pointer, place.terms, render)
+
+
+def _offset(alias: Alias, declared: str, offsets: frozenset[str], render: Render) -> str:
+    return f"{declared} = {index_text(alias, offsets, render)};"

@@ -1,0 +1,35 @@
+"""The host's side of a rewritten kernel, as CUDA C++ text."""
+
+from __future__ import annotations
+
+from placewise.kernel.launch import Dim3
+from placewise.rewriter.draft import Draft
+
+_SHARED_WITHOUT_OPT_IN = 48 * 1024
+"""Dynamic shared memory that needs no function attribute (CUDA C++ Programming Guide)."""
+
+
+def host_text(draft: Draft) -> str:
+    """Copies, texture objects, function attributes and the launch, in order."""
+    case = draft.case
+    lines = list(draft.host)
+    if draft.shared_bytes > _SHARED_WITHOUT_OPT_IN:
+        lines += [
+            f"cudaFuncSetAttribute({case.kernel}, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+            f"{draft.shared_bytes});"
+        ]
+    renamed = dict(draft.renamed)
+    arguments = ", ".join(
+        renamed.get(p.name, p.name)
+        for p in draft.view.parameters
+        if draft.parameters.get(p.name, "") is not None
+    )
+    shape = f"{_dim3(case.launch.grid)}, {_dim3(case.launch.block)}"
+    if draft.shared_bytes:
+        shape += f", {draft.shared_bytes}"
+    lines.append(f"{case.kernel}<<<{shape}>>>({arguments});")
+    return "\n".join(lines) + "\n"
+
+
+def _dim3(dims: Dim3) -> str:
+    return f"dim3({', '.join(str(d) for d in dims)})"

@@ -1,0 +1,49 @@
+"""Way 2: reads of a pointer parameter through an intrinsic, ``A[i]`` → ``__ldg(&A[i])``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from placewise.kernel.source import AccessPlace, ArrayUse
+from placewise.rewriter.draft import Draft
+from placewise.rewriter.text import Render
+from placewise.space import MemorySpace
+
+_DEFAULT = "__ldg"
+
+
+def place_intrinsic(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
+    """Wrap every load of the array in the space's load function; its stores and updates stay as
+    they are."""
+    function = space.intrinsic or _DEFAULT
+    loads = [place for place in use.accesses if place.kind == "load"]
+    for place in loads:
+        if place.intrinsic is not None:
+            name_end = place.outer_start + len(place.intrinsic)
+            draft.text.replace(place.outer_start, name_end, function)
+            continue
+        draft.text.replace(place.start, place.member_end, _wrapped(place, function))
+    draft.notes.append(f"{use.name}: {space.name} ({function})")
+    draft.edits.append(f"{use.name}: {len(loads)} loads through {function}")
+
+
+def _wrapped(place: AccessPlace, function: str) -> Callable[[Render], str]:
+    def make(render: Render) -> str:
+        inside = render(place.start, place.member_end)
+        if place.form == "dereference" and place.member_end == place.end:
+            return f"{function}({_unparenthesised(inside[1:].strip())})"
+        return f"{function}(&{inside})"
+
+    return make
+
+
+def _unparenthesised(text: str) -> str:
+    """``(A + i)`` → ``A + i``, only where the outer parentheses belong together."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return text[1:-1]

@@ -1,0 +1,125 @@
+"""A placement written out: the user's source with its arrays reached in other ways.
+
+The five ways of access and the shape of the code follow Chen et al. 2017, section 4 and Figs. 5
+and 6, in today's CUDA C++ (texture objects instead of texture references).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
+from placewise.machine import Machine
+from placewise.rewriter.binding import place_binding
+from placewise.rewriter.body import edit_body
+from placewise.rewriter.capacity import check_host_buffers, check_kernel_buffers
+from placewise.rewriter.direct import place_direct
+from placewise.rewriter.draft import Draft
+from placewise.rewriter.host import host_text
+from placewise.rewriter.host_buffer import place_host_buffer
+from placewise.rewriter.intrinsic import place_intrinsic
+from placewise.rewriter.kernel_buffer import place_kernel_buffers
+from placewise.rewriter.rewritten import Rewritten
+from placewise.rewriter.signature import edit_signature, insert_above
+from placewise.space import MemorySpace, Placement, Way
+
+_PLACE: dict[Way, Callable[[Draft, ArrayUse, MemorySpace], None]] = {
+    Way.DIRECT: place_direct,
+    Way.INTRINSIC: place_intrinsic,
+    Way.BINDING: place_binding,
+    Way.HOST_BUFFER: place_host_buffer,
+}
+
+
+def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView) -> Rewritten:
+    """The case with its arrays where ``placement`` says.
+
+    Arrays that the placement does not name, or that are reached that way already, stay as they
+    are. Raises UnsupportedError naming array and reason where the source cannot be rewritten.
+    """
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
+        )
+    case = bind_names(case, view)
+    draft = Draft.start(case, view)
+    tiled = []
+    for array, space_name in placement:
+        space = machine.space(space_name)
+        use = _use(view, array, case)
+        if _is_there(use, space):
+            continue
+        obstacle = source_obstacle(view, array, space.way, writable=space.writable)
+        if obstacle is not None:
+            raise UnsupportedError(
+                f"array '{array}' cannot be placed in {space_name}: {obstacle}",
+                where=case.filename,
+            )
+        if space.way == Way.KERNEL_BUFFER:
+            tiled.append((use, space))
+        else:
+            _PLACE[space.way](draft, use, space)
+        if space.way == Way.HOST_BUFFER:
+            check_host_buffers(draft, space, machine)
+    place_kernel_buffers(draft, tiled)
+    check_kernel_buffers(draft, machine)
+    edit_signature(draft)
+    edit_body(draft)
+    insert_above(draft)
+    return Rewritten(
+        placement=placement,
+        case=_new_case(draft),
+        host=host_text(draft),
+        edits=tuple(draft.edits),
+        renamed=tuple(draft.renamed),
+    )
+
+
+def _use(view: SourceView, array: str, case: Case) -> ArrayUse:
+    try:
+        return view.array(array)
+    except KeyError:
+        known = ", ".join(a.name for a in view.arrays)
+        raise UnsupportedError(
+            f"kernel '{case.kernel}' has no array '{array}'",
+            where=case.filename,
+            hint=f"its arrays: {known}",
+        ) from None
+
+
+def _is_there(use: ArrayUse, space: MemorySpace) -> bool:
+    """Whether the source reaches the array in this way already."""
+    if space.way != use.present:
+        return False
+    functions = {p.intrinsic for p in use.accesses if p.kind == "load"}
+    return space.way != Way.INTRINSIC or functions == {space.intrinsic}
+
+
+def _new_case(draft: Draft) -> Case:
+    case = draft.case
+    arguments = tuple(
+        made
+        for argument in case.inputs.arguments
+        if (made := draft.arguments.get(argument.name, argument)) is not None
+    )
+    return replace(
+        case,
+        source=_with_line_ends_of(case.source, draft.text.finish()),
+        launch=replace(case.launch, shared_bytes=draft.shared_bytes),
+        inputs=replace(
+            case.inputs,
+            arguments=arguments,
+            constants=(*case.inputs.constants, *draft.constants),
+        ),
+    )
+
+
+def _with_line_ends_of(original: str, text: str) -> str:
+    """``text`` with CRLF line ends where all of ``original`` has them."""
+    if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
+        return text
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")

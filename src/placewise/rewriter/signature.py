@@ -1,0 +1,76 @@
+"""The kernel's parameter list and what stands in front of its definition."""
+
+from __future__ import annotations
+
+import re
+
+from placewise.kernel.launch import ScalarArgument
+from placewise.rewriter.draft import Draft
+
+_COMMENT_LINES = re.compile(
+    rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
+)
+
+
+def edit_signature(draft: Draft) -> None:
+    """Replace and remove parameters as the draft says."""
+    parameters = draft.view.parameters
+    for parameter in parameters:
+        new = draft.parameters.get(parameter.name)
+        if new is not None:
+            draft.text.replace(parameter.start, parameter.end, new)
+    removed = [draft.parameters.get(p.name, "") is None for p in parameters]
+    at = 0
+    while at < len(parameters):
+        if not removed[at]:
+            at += 1
+            continue
+        behind = at
+        while behind < len(parameters) and removed[behind]:
+            behind += 1
+        # A run of removed parameters takes one comma along: the one behind it, else the one before.
+        if behind < len(parameters):
+            start, end = parameters[at].start, parameters[behind].start
+        else:
+            start = parameters[at - 1].end if at else parameters[at].start
+            end = parameters[behind - 1].end
+        draft.text.replace(start, end, "")
+        at = behind
+
+
+def insert_above(draft: Draft) -> None:
+    """Put the comment on the placement and the declarations in front of the kernel, above the
+    comment that belongs to it."""
+    if not draft.notes:
+        return
+    text = draft.text.text
+    start = draft.view.signature_start
+    line_start = text.rfind(b"\n", 0, start) + 1
+    indent = text[line_start:start].decode()
+    at = start
+    if not indent.strip():
+        at = line_start
+        comment = _COMMENT_LINES.search(text[:line_start])
+        if comment:
+            at = comment.start()
+    else:
+        indent = ""
+    notes = ["// Placed by Placewise:", *(f"//   {note}" for note in draft.notes)]
+    if draft.entry or draft.constants:
+        notes.append(f"// Sizes hold for {_this_launch(draft)}.")
+    lines = [indent + line for line in (*notes, *draft.declarations)]
+    gap = "\n" if draft.declarations else ""
+    draft.text.insert(at, "\n".join(lines) + "\n" + gap)
+
+
+def _this_launch(draft: Draft) -> str:
+    """The launch and the whole-number arguments that sizes in the rewritten source follow from."""
+    launch = draft.case.launch
+    shapes = [f"{what} {'x'.join(map(str, dims))}" for what, dims in
+              (("grid", launch.grid), ("block", launch.block))]  # fmt: skip
+    numbers = [
+        f"{a.name} = {a.value}"
+        for a in draft.case.inputs.arguments
+        if isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
+    ]
+    return ", ".join((*shapes, *numbers))

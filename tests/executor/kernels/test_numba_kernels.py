@@ -1,0 +1,176 @@
+"""Numba functions: compiled without a GPU, launched with the arguments that Numba takes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from placewise.errors import CaseError, CompileError, UnsupportedError
+from placewise.executor import DeviceMemory, execute
+from placewise.kernel.frontends.numba_kernel import numba_kernel
+from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
+
+cuda = pytest.importorskip("numba.cuda")
+pytest.importorskip("numba_cuda")
+
+TILE = 8
+PADDED = TILE + 1
+
+
+@cuda.jit
+def saxpy(a, x, y, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a * x[i] + y[i]
+
+
+@cuda.jit(fastmath=True)
+def transposed(a, b):
+    tile = cuda.shared.array((TILE, PADDED), dtype=np.float32)
+    x, y = cuda.grid(2)
+    tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+    if y < a.shape[0] and x < a.shape[1]:
+        tile[ty, tx] = a[y, x]
+    cuda.syncthreads()
+    x, y = cuda.blockIdx.y * TILE + tx, cuda.blockIdx.x * TILE + ty
+    if y < b.shape[0] and x < b.shape[1]:
+        b[y, x] = tile[tx, ty]
+
+
+@cuda.jit
+def kinds(flag, small, c, total, out):
+    i = cuda.grid(1)
+    if flag and i < out.shape[0]:
+        out[i] = c * small + out[i]
+        cuda.atomic.add(total, 0, i)
+
+
+@cuda.jit
+def dynamic(x):
+    shared = cuda.shared.array(0, dtype=np.int32)
+    i = cuda.threadIdx.x
+    shared[i] = x[i]
+    cuda.syncthreads()
+    x[i] = shared[cuda.blockDim.x - 1 - i]
+
+
+def plain(x):
+    x[cuda.grid(1)] = math.sqrt(x[cuda.grid(1)])
+
+
+LINE = Launch((4, 1, 1), (32, 1, 1))
+
+
+def test_arrays_and_numbers_as_numba_takes_them() -> None:
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(2, 100)).astype(np.float32)
+    memory = DeviceMemory()
+    dx, dy = memory.upload("x", x), memory.upload("y", y)
+    out = memory.alloc("out", 100, np.float32)
+    kernel = numba_kernel(saxpy, [np.float32(1.5), dx, dy, out])
+    assert (kernel.name, kernel.arch) == ("saxpy", "sm_80")
+    result = memory.launch(kernel, LINE, [np.float32(1.5), dx, dy, out])
+    # Numba contracts to a fused multiply-add: one rounding.
+    exact = 1.5 * x.astype(np.float64) + y
+    assert np.array_equal(out.download(), exact.astype(np.float32))
+    assert result.written == {"out"}
+    assert {site.source_file for site in result.sites} == {__file__}
+    start = saxpy.py_func.__code__.co_firstlineno
+    assert {site.source_line for site in result.sites} == {start + 4}
+
+
+def test_matrices_have_their_shape() -> None:
+    a = np.arange(13 * 21, dtype=np.float32).reshape(13, 21)
+    kernel = numba_kernel(transposed, [a, a.T.copy()])
+    inputs = Inputs((ArrayArgument("a", a), ArrayArgument("b", np.zeros((21, 13), np.float32))))
+    result = execute(kernel, Launch((3, 2, 1), (TILE, TILE, 1)), inputs)
+    assert np.array_equal(result.output("b"), a.T)
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_booleans_small_integers_and_complex_numbers(flag: bool) -> None:
+    memory = DeviceMemory()
+    out = memory.upload("out", np.arange(50) * np.complex64(1j))
+    total = memory.upload("total", np.zeros(1, np.int64))
+    given = [flag, np.int8(-3), np.complex64(2 + 5j), total, out]
+    kernel = numba_kernel(kinds, given)
+    memory.launch(kernel, LINE, given)
+    expected = np.arange(50) * 1j + (np.complex64(2 + 5j) * -3 if flag else 0)
+    assert np.array_equal(out.download(), expected.astype(np.complex64))
+    assert total.download()[0] == (49 * 50 // 2 if flag else 0)
+
+
+def test_dynamic_shared_memory_and_plain_functions() -> None:
+    memory = DeviceMemory()
+    x = memory.upload("x", np.arange(32, dtype=np.int32))
+    memory.launch(numba_kernel(dynamic, [x]), Launch((1, 1, 1), (32, 1, 1), 128), [x])
+    assert np.array_equal(x.download(), np.arange(32)[::-1])
+    y = memory.upload("y", np.arange(128, dtype=np.float64))
+    memory.launch(numba_kernel(plain, [y], arch="sm_90"), LINE, [y])
+    assert np.array_equal(y.download(), np.sqrt(np.arange(128)))
+
+
+def test_types_in_place_of_arguments() -> None:
+    from numba import types
+
+    kernel = numba_kernel(saxpy, [types.float32, *[types.float32[::1]] * 3], arch="sm_75")
+    values = np.arange(4, dtype=np.float32)
+    arguments = (
+        ScalarArgument("a", np.int32(2)),
+        *(ArrayArgument(name, values) for name in ("x", "y", "out")),
+    )
+    result = execute(kernel, LINE, Inputs(arguments))
+    assert np.array_equal(result.output("out"), 3 * values)
+
+
+def test_arguments_that_the_kernel_was_not_compiled_for() -> None:
+    memory = DeviceMemory()
+    x = memory.upload("x", np.zeros(4, np.float32))
+    table = memory.upload("table", np.zeros((2, 2), np.float32))
+    double = memory.upload("double", np.zeros(4))
+    kernel = numba_kernel(saxpy, [np.float32(1), x, x, x])
+    for arguments, message in (
+        ([1.0, x, x], "takes 4 arguments, but 3 are given"),
+        ([1.0, x, x, table], r"argument 4: array 'table' has 2 dimensions of float32, but .* 1 of"),
+        ([1.0, x, double, x], r"argument 3: array 'double' has 1 dimensions of float64.*\n  hint"),
+        ([1.0, x, 3.0, x], "argument 3: the kernel was compiled for an array of float32, not a fl"),
+        ([x, x, x, x], "argument 1: the kernel was compiled for a float32, not an array"),
+        ([1j, x, x, x], "argument 1: .*float32, 1j does not fit"),
+        ([1.0, x, x.at(1), x], "argument 3: .* an array of float32, not a pointer"),
+    ):
+        with pytest.raises(CaseError, match=message):
+            memory.launch(kernel, LINE, arguments)
+    small = numba_kernel(kinds, [True, np.int8(1), np.complex64(0), x, np.zeros(1, np.complex64)])
+    out = memory.upload("out", np.zeros(1, np.complex64))
+    with pytest.raises(CaseError, match="argument 2: 200 does not fit the int8"):
+        memory.launch(small, LINE, [True, 200, np.complex64(0), x, out])
+
+
+@cuda.jit
+def unknown_name(x):
+    x[0] = nowhere  # noqa: F821
+
+
+@cuda.jit(link=["other.ptx"])
+def linked(x):
+    x[0] = 1
+
+
+def test_functions_that_cannot_be_compiled() -> None:
+    x = np.zeros(4, np.float32)
+    with pytest.raises(CompileError, match=r"Numba refuses it: .*nowhere") as caught:
+        numba_kernel(unknown_name, [x])
+    line = unknown_name.py_func.__code__.co_firstlineno
+    assert caught.value.where in (f"{__file__}:{line}", f"{__file__}:{line + 2}")
+    with pytest.raises(UnsupportedError, match=r"option link of @cuda.jit"):
+        numba_kernel(linked, [x])
+    with pytest.raises(CaseError, match="is no Numba kernel"):
+        numba_kernel(3, [x])
+    with pytest.raises(CaseError, match=r"argument 1: the array of shape .* not contiguous"):
+        numba_kernel(plain, [x[::2]])
+    with pytest.raises(CaseError, match=r"argument 1: Numba cannot pass a dict"):
+        numba_kernel(plain, [{}])
+    with pytest.raises(UnsupportedError, match=r"argument 1: values of Numba's type .*Tuple"):
+        numba_kernel(plain, [(1, 2)])
+    with pytest.raises(UnsupportedError, match="only with a driver"):
+        numba_kernel(plain, [np.zeros(4, np.float16)])
