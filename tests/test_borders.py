@@ -16,6 +16,7 @@ LINE = [
     "progress",
     "disk_cache",
     "compiled_code",
+    "dataframe",
     "space",
     "machine",
     "kernel",

@@ -6,57 +6,114 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from placewise.advisor.advice import Advice
-    from placewise.cases import load_case
+    from placewise.advisor.advice import Advice, Option, Verification
+    from placewise.advisor.lint import Remark
+    from placewise.advisor.predicted_counters import CounterReport
+    from placewise.api import (
+        LintReport,
+        TimePrediction,
+        advise,
+        execute,
+        lint,
+        predict_counters,
+        predict_time,
+        rewrite,
+        verify,
+    )
+    from placewise.cases import case_names, load_case
     from placewise.errors import PlacewiseError
     from placewise.executor.device_memory.device_memory import DeviceMemory
+    from placewise.executor.run_case import CaseRun
     from placewise.kernel.cases.case import Case, CompileOptions
     from placewise.kernel.cases.make_case import make_case
     from placewise.kernel.cases.values import PointerTo, Struct, Uninitialised
     from placewise.kernel.frontends.kernel_from import kernel_from
     from placewise.kernel.frontends.nvrtc import compile_module
     from placewise.kernel.launch import Launch
-    from placewise.machine import Machine, load_machine
+    from placewise.machine import Machine, load_machine, machine_names
+    from placewise.rewriter.rewritten import Rewritten
+    from placewise.space import Placement
+
+_HOMES = {
+    "Advice": "advisor.advice",
+    "Case": "kernel.cases.case",
+    "CaseRun": "executor.run_case",
+    "CompileOptions": "kernel.cases.case",
+    "CounterReport": "advisor.predicted_counters",
+    "DeviceMemory": "executor.device_memory.device_memory",
+    "Launch": "kernel.launch",
+    "LintReport": "api",
+    "Machine": "machine",
+    "Option": "advisor.advice",
+    "Placement": "space",
+    "PlacewiseError": "errors",
+    "PointerTo": "kernel.cases.values",
+    "Remark": "advisor.lint",
+    "Rewritten": "rewriter.rewritten",
+    "Struct": "kernel.cases.values",
+    "TimePrediction": "api",
+    "Uninitialised": "kernel.cases.values",
+    "Verification": "advisor.advice",
+    "advise": "api",
+    "case_names": "cases",
+    "compile_module": "kernel.frontends.nvrtc",
+    "execute": "api",
+    "kernel_from": "kernel.frontends.kernel_from",
+    "lint": "api",
+    "load_case": "cases",
+    "load_machine": "machine",
+    "machine_names": "machine",
+    "make_case": "kernel.cases.make_case",
+    "predict_counters": "api",
+    "predict_time": "api",
+    "rewrite": "api",
+    "verify": "api",
+}
+"""The module of every public name, below ``placewise``."""
 
 __all__ = [
     "Advice",
     "Case",
+    "CaseRun",
     "CompileOptions",
+    "CounterReport",
     "DeviceMemory",
     "Launch",
+    "LintReport",
     "Machine",
+    "Option",
+    "Placement",
     "PlacewiseError",
     "PointerTo",
+    "Remark",
+    "Rewritten",
     "Struct",
+    "TimePrediction",
     "Uninitialised",
+    "Verification",
+    "advise",
+    "case_names",
     "compile_module",
+    "execute",
     "kernel_from",
+    "lint",
     "load_case",
     "load_machine",
+    "machine_names",
     "make_case",
+    "predict_counters",
+    "predict_time",
+    "rewrite",
+    "verify",
 ]
-
-_HOMES = {
-    "Advice": "placewise.advisor.advice",
-    "Case": "placewise.kernel.cases.case",
-    "CompileOptions": "placewise.kernel.cases.case",
-    "DeviceMemory": "placewise.executor.device_memory.device_memory",
-    "Launch": "placewise.kernel.launch",
-    "Machine": "placewise.machine",
-    "PlacewiseError": "placewise.errors",
-    "PointerTo": "placewise.kernel.cases.values",
-    "Struct": "placewise.kernel.cases.values",
-    "Uninitialised": "placewise.kernel.cases.values",
-    "compile_module": "placewise.kernel.frontends.nvrtc",
-    "kernel_from": "placewise.kernel.frontends.kernel_from",
-    "load_case": "placewise.cases",
-    "load_machine": "placewise.machine",
-    "make_case": "placewise.kernel.cases.make_case",
-}
 
 
 def __getattr__(name: str) -> Any:
     # Loaded when first asked for: importing one stage must not load the whole pipeline.
     if name not in _HOMES:
         raise AttributeError(f"module 'placewise' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"placewise.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,7 +13,7 @@ from placewise.kernel.cases.prepare_case import named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.model.evidence import evidence
-from placewise.report import as_text, document
+from placewise.report import as_text
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_the_report_says_what_limits(timed_advice):
     text = as_text(timed_advice)
     for words in ("limited by", "What each part of the machine alone would take", "all together"):
         assert words in text
-    data = json.loads(json.dumps(document(timed_advice), allow_nan=False))
+    data = json.loads(json.dumps(timed_advice.to_dict(), allow_nan=False))
     assert data["options"][0]["timed"]["prediction"]["absolute"] is True
     assert data["options"][0]["timed"]["ms"] == data["options"][0]["predicted_ms"]
     assert data["options"][-1]["timed"] is None

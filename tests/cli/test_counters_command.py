@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
+from placewise.advisor.documents.counters import counters_document
 from placewise.advisor.moved_counters import predict_moved_counters
 from placewise.advisor.predicted_counters import predict_counters
 from placewise.cli.main import main
@@ -15,7 +16,7 @@ from placewise.errors import CaseError
 from placewise.memory.simulate.caches.tlb import TlbTraffic
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.ncu_metrics import WARPS_ACTIVE
-from placewise.report import counters_document, render_counters, report_console
+from placewise.report import render_counters, report_console
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"

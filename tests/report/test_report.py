@@ -3,12 +3,13 @@ from dataclasses import replace
 
 import pytest
 
+from placewise.advisor.documents.advice import SCHEMA_VERSION
 from placewise.errors import PlacewiseError
-from placewise.report import SCHEMA_VERSION, as_text, check_folder, document, write_files
+from placewise.report import as_text, check_folder, write_files
 
 
 def test_the_document_is_json_and_carries_the_ranking(gather_advice):
-    data = json.loads(json.dumps(document(gather_advice), allow_nan=False))
+    data = json.loads(json.dumps(gather_advice.to_dict(), allow_nan=False))
     assert data["schema_version"] == SCHEMA_VERSION
     assert len(data["options"]) == len(gather_advice.options)
     first = data["options"][0]

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from placewise.advisor.documents.advice import advice_document
 from placewise.advisor.timing import Timed
 from placewise.choose import Choice
+from placewise.dataframe import dataframe
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.model import Prediction, Ratio
 from placewise.rewriter import Rewritten
 from placewise.space import Placement
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,14 @@ class Verification:
     detail: str
     arrays: tuple[str, ...]
     """Arrays that were compared bit for bit."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "identical": self.identical,
+            "detail": self.detail,
+            "arrays": list(self.arrays),
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,3 +200,24 @@ class Advice:
     """Accesses of the present form that scatter: what no move of the array cures."""
     notes: tuple[str, ...]
     seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return advice_document(self)
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each placement, the best first and the present one last: ``moves``, ``ratio``
+        to the present time with ``ratio_low`` and ``ratio_high``, ``predicted_ms``, ``proven``."""
+        rows = [
+            {
+                "moves": ", ".join(f"{a} → {to}" for a, _, to in moved) or "(present)",
+                "ratio": option.ratio,
+                "ratio_low": option.low,
+                "ratio_high": option.high,
+                "predicted_ms": option.predicted_ms,
+                "proven": option.proven,
+            }
+            for option in (*self.options, self.present)
+            for moved in [option.placement.moved(self.present.placement)]
+        ]
+        return dataframe(rows)

@@ -58,8 +58,7 @@ def advise(
     subclasses for bad input.
     """
     start = time.perf_counter()
-    case = case if isinstance(case, Case) else load_case(str(case))
-    machine = machine if isinstance(machine, Machine) else load_machine(str(machine))
+    case, machine = load_case(case), load_machine(machine)
     if nvrtc is not None:
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))
     prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from placewise.cases import load_case
 from placewise.errors import CaseError, UnsupportedError
@@ -49,8 +50,8 @@ class CodeReport:
 
 
 def inspect_machine_code(
-    case: str | Case,
-    machine: str | None = None,
+    case: Case | str | Path,
+    machine: Machine | str | Path | None = None,
     *,
     arch: str | None = None,
     nvrtc: str | None = None,
@@ -63,7 +64,7 @@ def inspect_machine_code(
     With ``run`` it is executed too, and its outputs compared with the PTX's. Raises CaseError
     where neither is given or they do not fit, CompileError, ExecutionError.
     """
-    loaded = load_case(case) if isinstance(case, str) else case
+    loaded = load_case(case)
     chosen = load_machine(machine) if machine is not None else None
     notes: list[str] = []
     nvrtc = nvrtc or loaded.options.nvrtc

@@ -62,7 +62,7 @@ def predict_moved_counters(
     as is possible for PTX and Numba functions, too. Raises PlacewiseError for bad input,
     UnsupportedError where the source cannot be rewritten so.
     """
-    loaded = load_case(case) if isinstance(case, str) else case
+    loaded = load_case(case)
     known = load_machine(machine)
     _check_spaces(moves, known)
     nvrtc = nvrtc or loaded.options.nvrtc

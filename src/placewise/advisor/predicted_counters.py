@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from placewise.advisor.documents.counters import counters_document
 from placewise.cases import load_case
+from placewise.dataframe import dataframe
 from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
@@ -24,6 +27,9 @@ from placewise.model.registry import DEFAULT, MODELS
 from placewise.progress import Progress, silent
 from placewise.recorded.recorded_counters import choose_launch, read_measured
 from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +51,29 @@ class CounterReport:
     moves: tuple[tuple[str, str], ...] = ()
     """(array, space) of arrays that are elsewhere than the case has them."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return counters_document(self)
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each counter: ``counter``, ``value``, ``standard_error``, ``measured`` (None
+        where nothing was recorded)."""
+        recorded = {} if self.measured is None else self.measured.values
+        rows = [
+            {
+                "counter": m.name,
+                "value": m.value,
+                "standard_error": m.error,
+                "measured": recorded.get(m.name),
+            }
+            for m in self.metrics
+        ]
+        return dataframe(rows)
+
 
 def predict_counters(
-    case: str | Case,
-    machine: str,
+    case: Case | str | Path,
+    machine: Machine | str | Path,
     *,
     nvrtc: str | None = None,
     measured: Path | None = None,
@@ -70,7 +95,7 @@ def predict_counters(
     much of it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad
     input.
     """
-    loaded = load_case(case) if isinstance(case, str) else case
+    loaded = load_case(case)
     chosen = load_machine(machine)
     check_case(loaded, chosen.limits)
     nvrtc = nvrtc or loaded.options.nvrtc

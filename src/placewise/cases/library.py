@@ -19,12 +19,14 @@ def case_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
-def load_case(name_or_path: str | Path) -> Case:
+def load_case(name_or_path: Case | str | Path) -> Case:
     """A bundled case by name (``convolution`` is its pass along the rows), or that of a file:
-    ``.toml``, or ``.json`` in the T1 format.
+    ``.toml``, or ``.json`` in the T1 format. A case is given back as it is.
 
     Raises CaseError, with the nearest names where there is no such case.
     """
+    if isinstance(name_or_path, Case):
+        return name_or_path
     name = str(name_or_path)
     name = _ALIASES.get(name, name)
     if name in case_names():

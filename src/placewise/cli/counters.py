@@ -81,10 +81,11 @@ def counters(
     quiet: Quiet = False,
 ) -> None:
     """Predict hardware counters, under Nsight Compute's names, without a GPU."""
+    from placewise.advisor.documents.counters import counters_document
     from placewise.advisor.moved_counters import predict_moved_counters
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
-    from placewise.report import counters_document, render_counters, report_console
+    from placewise.report import render_counters, report_console
     from placewise.report.advice.files import check_file
     from placewise.report.sarif.findings import write_lint_sarif
 

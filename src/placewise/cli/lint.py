@@ -42,12 +42,13 @@ def lint(
 
     Exit status: 0, 1 if there are warnings, 2 if something is wrong with the input.
     """
+    from placewise.advisor.documents.lint import lint_document
     from placewise.advisor.lint import lint as remarks_on
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report import report_console
     from placewise.report.advice.files import check_file
-    from placewise.report.lint import lint_document, render_lint
+    from placewise.report.lint import render_lint
     from placewise.report.sarif.findings import write_lint_sarif
 
     if sarif is not None:

@@ -86,7 +86,7 @@ def advise(
     from placewise.advisor import advise as run_advise
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
-    from placewise.report import check_folder, document, render, report_console, write_files
+    from placewise.report import check_folder, render, report_console, write_files
     from placewise.report.advice.files import check_file
     from placewise.report.sarif.findings import write_lint_sarif
 
@@ -116,7 +116,7 @@ def advise(
     if sarif is not None:
         write_lint_sarif(sarif, counted, advice)
     if as_json or format_ is Format.json:
-        print(json.dumps(document(advice), indent=2))
+        print(json.dumps(advice.to_dict(), indent=2))
         return
     console = report_console()
     console.print(render(advice))

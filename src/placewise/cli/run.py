@@ -68,7 +68,7 @@ def run(
     from placewise.executor import DEFAULT_LIMIT
     from placewise.executor.check import Checker
     from placewise.executor.run_case import run_case
-    from placewise.report import render_findings, render_run, report_console, run_document
+    from placewise.report import render_findings, render_run, report_console
     from placewise.report.advice.files import check_file
     from placewise.report.outputs import check_targets, write_outputs
     from placewise.report.sarif.findings import check_sarif
@@ -102,7 +102,7 @@ def run(
     if sarif is not None and checker is not None:
         write_sarif(sarif, check_sarif(done.case, checker.findings))
     if as_json or format_ is Format.json:
-        print(json.dumps(run_document(done), indent=2, allow_nan=False))
+        print(json.dumps(done.to_dict(), indent=2, allow_nan=False))
     else:
         if done.execution.printed.text:
             print(done.execution.printed.text, end="", flush=True)

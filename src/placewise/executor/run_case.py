@@ -6,15 +6,17 @@ import hashlib
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.cases import load_case
+from placewise.dataframe import dataframe
 from placewise.executor.check import Checker
 from placewise.executor.one_launch import execute
 from placewise.executor.result import Execution
+from placewise.executor.run_document import run_document
 from placewise.executor.runtime.run import DEFAULT_LIMIT
 from placewise.executor.translate import parsed
 from placewise.kernel.cases.case import Case
@@ -22,8 +24,11 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Instruction, Module
 from placewise.kernel.target import target_for
-from placewise.machine import load_machine
+from placewise.machine import Machine, load_machine
 from placewise.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -69,11 +74,34 @@ class CaseRun:
     compile_seconds: float
     notes: tuple[str, ...]
 
+    def output(self, array: str) -> NDArray[np.generic]:
+        """An array argument after the run; raises KeyError for an unknown name."""
+        return self.execution.output(array)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types, the contents of arrays excepted."""
+        return run_document(self)
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each source line: ``file``, ``line``, ``warp_instructions``,
+        ``thread_instructions``, and warp accesses of each kind, such as ``load global``."""
+        rows = [
+            {
+                "file": line.file,
+                "line": line.line,
+                "warp_instructions": line.warp_instructions,
+                "thread_instructions": line.thread_instructions,
+                **dict(line.accesses),
+            }
+            for line in self.lines
+        ]
+        return dataframe(rows)
+
 
 def run_case(
     name: str | Path | Case,
     *,
-    machine: str | None = None,
+    machine: Machine | str | Path | None = None,
     arch: str | None = None,
     nvrtc: str | None = None,
     checker: Checker | None = None,
@@ -89,7 +117,7 @@ def run_case(
 
     Raises CaseError, CompileError, UnsupportedError, MachineError and ExecutionError.
     """
-    case = name if isinstance(name, Case) else load_case(name)
+    case = load_case(name)
     notes: list[str] = []
     if nvrtc is not None:
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))

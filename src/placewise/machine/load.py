@@ -15,12 +15,16 @@ from placewise.machine.msl.resolve import resolve
 _SUFFIX = ".msl"
 
 
-def load_machine(name_or_path: str) -> Machine:
+def load_machine(name_or_path: Machine | str | Path) -> Machine:
     """A bundled machine by name (in any case), or the machine of an ``.msl`` file.
 
-    What ends in ``.msl`` or contains a path separator is a file. Raises MachineError for an
-    unknown name, a file that cannot be read, and whatever is wrong in it.
+    A machine is given back as it is. What ends in ``.msl`` or contains a path separator is a file.
+    Raises MachineError for an unknown name, a file that cannot be read, and whatever is wrong in
+    it.
     """
+    if isinstance(name_or_path, Machine):
+        return name_or_path
+    name_or_path = str(name_or_path)
     known = {name.lower(): name for name in machine_names()}
     if name_or_path.lower() in known:
         return _bundled(known[name_or_path.lower()])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -13,8 +11,6 @@ from rich.text import Text
 from placewise.advisor.lint import Remark
 from placewise.advisor.predicted_counters import CounterReport
 from placewise.report.source_lines import SourceLines, short
-
-LINT_SCHEMA_VERSION = 1
 
 
 def render_lint(report: CounterReport, remarks: Sequence[Remark]) -> RenderableType:
@@ -45,27 +41,3 @@ def render_lint(report: CounterReport, remarks: Sequence[Remark]) -> RenderableT
         )
     )
     return Group(*parts)
-
-
-def lint_document(report: CounterReport, remarks: Sequence[Remark]) -> dict[str, Any]:
-    """The same as JSON types."""
-    return {
-        "schema": "placewise-lint",
-        "schema_version": LINT_SCHEMA_VERSION,
-        "case": report.case.name,
-        "kernel": report.run.kernel.name,
-        "machine": report.run.machine.name,
-        "remarks": [
-            {
-                "rule": remark.rule,
-                "level": "warning" if remark.warning else "note",
-                "message": remark.message,
-                "file": remark.line.file if remark.line else None,
-                "line": remark.line.line if remark.line else None,
-                "array": remark.array,
-                "times_what_would_do": remark.times if math.isfinite(remark.times) else None,
-                "share": remark.share,
-            }
-            for remark in remarks
-        ],
-    }

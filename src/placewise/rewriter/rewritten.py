@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from placewise.kernel.cases.case import Case
 from placewise.space import Placement
@@ -21,3 +22,15 @@ class Rewritten:
     """One line per change, for the report."""
     renamed: tuple[tuple[str, str], ...] = ()
     """(array, its name in the new case) for arrays that are another argument or a constant now."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Source, host code and edits as JSON types."""
+        return {
+            "schema": "placewise-rewritten",
+            "schema_version": 1,
+            "placement": dict(self.placement.spaces),
+            "source": self.case.source,
+            "host": self.host,
+            "edits": list(self.edits),
+            "renamed": dict(self.renamed),
+        }

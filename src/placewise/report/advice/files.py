@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from placewise.advisor.advice import Advice
+from placewise.advisor.documents.advice import advice_document
 from placewise.errors import PlacewiseError
-from placewise.report.advice.document import document
 from placewise.report.advice.text import render
 
 REPORT_WIDTH = 110
@@ -42,7 +42,7 @@ def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     if the folder cannot be written.
     """
     contents = {
-        "advice.json": json.dumps(document(advice), indent=2) + "\n",
+        "advice.json": json.dumps(advice_document(advice), indent=2) + "\n",
         "advice.txt": as_text(advice),
     }
     option = advice.recommended

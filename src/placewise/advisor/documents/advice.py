@@ -1,18 +1,20 @@
-"""Advice as data: the JSON document, with a schema version."""
+"""Advice and time predictions as JSON-able data."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from placewise.advisor.advice import Advice, Option
 from placewise.model import Prediction
 from placewise.space import Placement
+
+if TYPE_CHECKING:
+    from placewise.advisor.advice import Advice, Option
 
 SCHEMA_VERSION = 1
 
 
-def document(advice: Advice) -> dict[str, Any]:
+def advice_document(advice: Advice) -> dict[str, Any]:
     """Everything the text report says, and what it shortens; only JSON types."""
     case, run = advice.case, advice.run
     return {
@@ -74,16 +76,10 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
         "predicted_ms": option.predicted_ms,
         "memory_ratio": option.traffic.ratio,
         "timed": _timed(option),
-        "prediction": _prediction(option.prediction),
+        "prediction": prediction_document(option.prediction),
         "reasons": [{"text": r.text, **asdict(r)} for r in option.reasons],
         "costs": [asdict(c) for c in option.costs],
-        "verification": None
-        if verification is None
-        else {
-            "identical": verification.identical,
-            "detail": verification.detail,
-            "arrays": list(verification.arrays),
-        },
+        "verification": None if verification is None else verification.to_dict(),
         "source": None if option.rewritten is None else option.rewritten.case.source,
         "host": None if option.rewritten is None else option.rewritten.host,
     }
@@ -98,11 +94,12 @@ def _timed(option: Option) -> dict[str, Any] | None:
         "ms": option.timed.ms,
         "range_ms": option.timed.range_ms,
         "why_not": option.timed.why_not or None,
-        "prediction": None if found is None else _prediction(found),
+        "prediction": None if found is None else prediction_document(found),
     }
 
 
-def _prediction(prediction: Prediction) -> dict[str, Any]:
+def prediction_document(prediction: Prediction) -> dict[str, Any]:
+    """A model's prediction with all its parts; only JSON types."""
     return {
         "model": prediction.model,
         "cycles": prediction.total,

@@ -1,0 +1,1 @@
+"""Results as JSON-able data: what ``to_dict()`` and ``--json`` give."""

@@ -1,0 +1,211 @@
+"""The functions of :mod:`placewise`: a case and a machine in, a result out.
+
+Wherever a case is asked for, a :class:`placewise.Case`, the name of a bundled case, or the path of
+a case file will do; for a machine, a :class:`placewise.Machine`, the name of a known GPU, or the
+path of an MSL file. Results are frozen dataclasses: ``to_dict()`` gives what the command's
+``--json`` prints, ``to_dataframe()`` a table (it needs pandas). Every error that a user can mend is
+a :class:`placewise.PlacewiseError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placewise.advisor import advise
+from placewise.advisor.advice import Verification
+from placewise.advisor.documents.advice import prediction_document
+from placewise.advisor.documents.lint import lint_document
+from placewise.advisor.lint import Remark
+from placewise.advisor.lint import lint as remarks_on
+from placewise.advisor.predicted_counters import CounterReport, predict_counters
+from placewise.advisor.timing import time_form
+from placewise.advisor.verify import verify as compare_with
+from placewise.cases import load_case
+from placewise.dataframe import dataframe
+from placewise.errors import UnsupportedError
+from placewise.executor import DEFAULT_LIMIT
+from placewise.executor import execute as execute_launch
+from placewise.executor.check import Checker
+from placewise.executor.run_case import CaseRun, run_case
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.check_launch import check_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
+from placewise.kernel.target import target_for
+from placewise.machine import Machine, load_machine
+from placewise.model import Prediction
+from placewise.rewriter import Rewritten
+from placewise.rewriter import rewrite as write_placement
+from placewise.space import Placement
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "LintReport",
+    "TimePrediction",
+    "advise",
+    "execute",
+    "lint",
+    "predict_counters",
+    "predict_time",
+    "rewrite",
+    "verify",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class TimePrediction:
+    """Predicted time of one launch on one machine."""
+
+    case: Case
+    machine: Machine
+    milliseconds: float
+    range_ms: tuple[float, float]
+    """Lowest and highest time that the model leaves open, in milliseconds."""
+    prediction: Prediction
+    """The model's answer with every part of the machine, in cycles."""
+
+    @property
+    def limited_by(self) -> str:
+        """The part of the machine that takes longest, such as ``"DRAM bandwidth"``."""
+        return self.prediction.binding
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "schema": "placewise-time",
+            "schema_version": 1,
+            "case": self.case.name,
+            "machine": self.machine.name,
+            "milliseconds": self.milliseconds,
+            "range_ms": list(self.range_ms),
+            "limited_by": self.limited_by,
+            "prediction": prediction_document(self.prediction),
+        }
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each part of the machine: ``part``, ``cycles``, the longest first."""
+        return dataframe([{"part": p.path, "cycles": p.cycles} for p in self.prediction.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class LintReport:
+    """What a launch does badly with its memories."""
+
+    remarks: tuple[Remark, ...]
+    """The one that costs most first."""
+    counters: CounterReport
+    """The simulated launch that the remarks are read from."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return lint_document(self.counters, self.remarks)
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each remark: ``rule``, ``level``, ``message``, ``file``, ``line`` …"""
+        return dataframe(self.to_dict()["remarks"])
+
+
+def execute(
+    case: Case | str | Path,
+    *,
+    machine: Machine | str | Path | None = None,
+    arch: str | None = None,
+    check: bool = False,
+    nvrtc: str | None = None,
+    threads: int | None = None,
+    instruction_limit: int = DEFAULT_LIMIT,
+) -> CaseRun:
+    """Run ``case`` on the CPU: its outputs, and counts by source line.
+
+    It is compiled for ``arch`` (such as ``"sm_86"``), else for ``machine``, else as the case says.
+    With ``check`` the run looks for accesses out of bounds, uninitialised reads, races and barrier
+    mistakes and collects them; without it the first access out of bounds is raised. ``nvrtc``
+    replaces the case's compiler version, ``threads`` limits the cores, and a warp that executes
+    more than ``instruction_limit`` instructions is taken to be endless.
+
+    Raises CaseError, CompileError, UnsupportedError, MachineError and ExecutionError.
+    """
+    return run_case(
+        case,
+        machine=machine,
+        arch=arch,
+        nvrtc=nvrtc,
+        checker=Checker() if check else None,
+        threads=threads,
+        instruction_limit=instruction_limit,
+    )
+
+
+def predict_time(
+    case: Case | str | Path, machine: Machine | str | Path, *, nvrtc: str | None = None
+) -> TimePrediction:
+    """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
+
+    The time comes from the kernel's machine code, warp by warp. ``nvrtc`` replaces the case's
+    compiler version. Raises UnsupportedError where the machine or an instruction is not covered,
+    and CaseError, CompileError, MachineError or ExecutionError for bad input.
+    """
+    case, machine = _for_machine(load_case(case), load_machine(machine), nvrtc)
+    kernel = compile_case(case)
+    check_case(case, machine.limits, kernel.static_shared_bytes)
+    case = named_case(case)
+    timed = time_form(kernel, case, machine)
+    if timed.prediction is None or timed.ms is None or timed.range_ms is None:
+        reason = timed.why_not or "the machine file has no clock"
+        raise UnsupportedError(f"no time is predicted: {reason}", where=machine.name)
+    return TimePrediction(case, machine, timed.ms, timed.range_ms, timed.prediction)
+
+
+def lint(
+    case: Case | str | Path, machine: Machine | str | Path, *, nvrtc: str | None = None
+) -> LintReport:
+    """Find uncoalesced accesses, bank conflicts, divergent constant loads and register spills.
+
+    Raises PlacewiseError subclasses for bad input, as :func:`predict_counters` does.
+    """
+    counters = predict_counters(case, machine, nvrtc=nvrtc)
+    return LintReport(remarks_on(counters.run), counters)
+
+
+def rewrite(
+    case: Case | str | Path,
+    placement: Placement | Mapping[str, str],
+    machine: Machine | str | Path,
+) -> Rewritten:
+    """Write ``case``'s CUDA C++ with arrays elsewhere, such as ``{"x": "texture"}``.
+
+    ``placement`` maps arrays to names of the machine's memory spaces; other arrays stay where they
+    are. The result holds the new source, its launch and inputs, and the host code that it needs.
+    Raises UnsupportedError, naming array and reason, where the source cannot be written so.
+    """
+    case, machine = _for_machine(load_case(case), load_machine(machine), None)
+    read = read_case(case)
+    chosen = placement if isinstance(placement, Placement) else Placement.of(placement)
+    for _, space in chosen:
+        machine.space(space)
+    return write_placement(read.case, chosen, machine, read.view)
+
+
+def verify(rewritten: Rewritten, case: Case | str | Path) -> Verification:
+    """Whether ``rewritten`` computes the same bits as ``case`` on the case's inputs.
+
+    Both are compiled for the target of the rewritten kernel and executed on the CPU. Differences
+    and errors of the rewritten kernel are told in the result, not raised.
+    """
+    case = load_case(case)
+    options = replace(case.options, arch=rewritten.case.options.arch)
+    original = named_case(replace(case, options=options))
+    truth = execute_launch(compile_case(original), original.launch, original.inputs)
+    return compare_with(rewritten, original, truth)
+
+
+def _for_machine(case: Case, machine: Machine, nvrtc: str | None) -> tuple[Case, Machine]:
+    """``case`` with the compiler target of ``machine``; raises CaseError where it cannot run."""
+    check_case(case, machine.limits)
+    nvrtc = nvrtc or case.options.nvrtc
+    arch, _ = target_for(machine.limits.compute_capability, nvrtc)
+    return replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc)), machine
