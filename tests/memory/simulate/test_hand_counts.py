@@ -30,7 +30,7 @@ __global__ void transposed(const float *a, float *b) {
         b[(blockIdx.x * 32 + r) * 256 + y + threadIdx.x] = tile[threadIdx.x][r];
 }
 """
-SPREAD = """
+LANES_SEEN = """
 __global__ void spread(const float4 *a, float *b) {
     int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;
     float4 v = a[y * 64 + x];
@@ -84,7 +84,7 @@ def test_a_staged_transposition(machine, pad, ways):
 @pytest.mark.parametrize("machine", BOTH)
 def test_wide_loads_and_a_sector_for_each_lanes_store(machine):
     found = counters(
-        SPREAD, "spread", machine, {"a": square(), "b": np.zeros((N, N), np.float32)},
+        LANES_SEEN, "spread", machine, {"a": square(), "b": np.zeros((N, N), np.float32)},
         grid=(2, 32), block=(32, 8),
     )  # fmt: skip
     warps = 2 * 32 * 8

@@ -11,7 +11,7 @@ from placewise.executor.trace import Site, TraceChunk
 from placewise.kernel.launch import Launch
 from placewise.machine import parse_machine
 from placewise.memory import occupancy
-from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.schedule.block_to_sm import block_slots
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = """
@@ -134,11 +134,11 @@ def reference(accesses, blocks, resident, first_line):
     l2 = [Sectored(4, 4), Sectored(4, 4)]  # sets by parity of the line
     translation, rows, turn = Translation(), Rows(), 0
     for wave in range(-(-blocks // (2 * resident))):
-        queues, place = {}, seats(wave, 2, resident, SEED)
+        queues, place = {}, block_slots(wave, 2, resident, SEED)
         for site, block, warp, phase, lanes in accesses:
             if block // (2 * resident) == wave:
-                seat = place[block % (2 * resident)]
-                queues.setdefault((seat // resident, seat, warp), []).append((phase, site, lanes))
+                slot = place[block % (2 * resident)]
+                queues.setdefault((slot // resident, slot, warp), []).append((phase, site, lanes))
         while queues:
             requests = []
             for sm in range(2):
@@ -273,13 +273,13 @@ def test_random_traces(blocks):
 
 
 def test_blocks_go_to_sms_in_turn_at_first_and_anywhere_later():
-    first = seats(0, 3, 2, SEED)
+    first = block_slots(0, 3, 2, SEED)
     assert (first // 2).tolist() == [0, 1, 2, 0, 1, 2]
     assert sorted(first) == list(range(6))
     # Of a later wave's blocks, as many as on average meet the block before on their SM.
     met = 0
     for wave in range(1, 201):
-        later = seats(wave, 20, 5, SEED)
+        later = block_slots(wave, 20, 5, SEED)
         assert sorted(later) == list(range(100))
         met += np.count_nonzero(np.diff(later // 5) == 0)
     assert met / (200 * 99) == pytest.approx(4 / 99, rel=0.1)

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled
 from placewise.memory.simulate.simd.jit_helpers import (
-    apart,
     bits,
     highest,
     inlined,
     lowest,
+    noinline,
     prefetch,
 )
 from placewise.memory.simulate.simd.vector_code import SHORT, WORD, Code
@@ -110,7 +110,7 @@ def _above(words: Any) -> Any:
     return levels
 
 
-@apart
+@noinline
 def _touch(
     stream: Any, k: Any, end: Any, block_bytes: Any, shift: Any, touches: Any, last: Any, seen: Any
 ) -> Any:
@@ -157,7 +157,7 @@ def _touch(
     return k, n
 
 
-@apart
+@noinline
 def _measure(
     line: Any, levels: Any, touches: Any, n: Any, now: Any, live: Any, counts: Any, columns: Any,
     cold: Any, seen: Any, found: Any,
@@ -202,7 +202,7 @@ def _measure(
     return measured, now, live
 
 
-@apart
+@noinline
 def _clear(line: Any, words: Any) -> None:
     """No holes in so many words."""
     for w in range(words):
@@ -215,7 +215,7 @@ def _clear(line: Any, words: Any) -> None:
                 line.before[node, child] = 0
 
 
-@apart
+@noinline
 def _renumber(line: Any, now: Any) -> Any:
     """Number the places that are no holes from 0, in their order: how many they are."""
     fresh = np.uint64(0)

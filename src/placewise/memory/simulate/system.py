@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,30 +20,26 @@ from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
-from placewise.memory.simulate.caches.levels import Levels
+from placewise.memory.simulate.caches.levels import Levels, Wanted
 from placewise.memory.simulate.caches.store_merging import count_neighbours
-from placewise.memory.simulate.caches.tlb import TlbTraffic
+from placewise.memory.simulate.metrics.launch_traffic import TracedLaunch, launch_traffic
 from placewise.memory.simulate.metrics.traffic import (
     Banked,
-    CodeTraffic,
-    ConstantFill,
-    ConstantTraffic,
-    Estimate,
-    SiteTraffic,
     Traffic,
     banked_transactions,
 )
-from placewise.memory.simulate.metrics.wave_counts import Closed, wave_counts
+from placewise.memory.simulate.metrics.wave_counts import Closed
 from placewise.memory.simulate.requests import collect as rq
 from placewise.memory.simulate.requests import generic_addresses as ga
+from placewise.memory.simulate.requests import streams as st
 from placewise.memory.simulate.requests.bank_patterns import forget, new_patterns
 from placewise.memory.simulate.requests.line_requests import (
-    MOST_PAIRS,
-    Cut,
+    MOST_STREAMS,
+    Sizes,
     check_lines,
     larger,
     new_buffer,
-    without_parts,
+    without_requests,
 )
 from placewise.memory.simulate.requests.routes import (
     KINDS,
@@ -54,13 +49,10 @@ from placewise.memory.simulate.requests.routes import (
     is_constant_load,
 )
 from placewise.memory.simulate.requests.trace_records import records_of
-from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.schedule.block_to_sm import block_slots
 from placewise.memory.simulate.schedule.windows import (
-    WaveCounts,
-    counted_waves,
     filling_waves,
     sampled_waves,
-    whole_launch,
 )
 from placewise.memory.simulate.trace_taker import callable_taker, taker, words_of
 
@@ -89,7 +81,7 @@ class LaunchFacts:
     """Blocks of an SM that run at the same time, as far as its caches see; None: all it holds."""
 
     @property
-    def seats(self) -> int:
+    def block_slots(self) -> int:
         """Places of an SM for blocks of a wave."""
         return self.at_once or max(1, self.occupancy.blocks)
 
@@ -128,7 +120,7 @@ class MemorySystem:
         self._wave = -1
         self._words: NDArray[np.int64] | None = None
         blocks = facts.launch.blocks
-        self._per_wave = machine.processor.sms * facts.seats
+        self._per_wave = machine.processor.sms * facts.block_slots
         self._chosen = np.ones(-(-blocks // self._per_wave), np.bool_)
         self._trace_blocks = np.ones(blocks, np.bool_)
         self._runs_all = False
@@ -164,7 +156,7 @@ class MemorySystem:
         room = [sizes.get(a, UNKNOWN_BYTES) for a in arrays] + [0] * len(ga.OWN_COLUMNS)
         lines, local_line = array_lines(room, h.line_bytes, routes.period)
         self.array_lines = lines
-        self._rules = rq.Sites(
+        self._rules = st.Sites(
             *routes.table(sites, arrays, facts.filtered),
             lines,
             np.array([s.lane_bytes for s in sites] or [4], np.int32),
@@ -172,36 +164,36 @@ class MemorySystem:
             np.array([self._waits(s) for s in sites] or [True]),
             windows,
         )
-        self._cut = Cut(
+        self._sizes = Sizes(
             h.line_bytes.bit_length() - 1,
             h.sector_bytes.bit_length() - 1,
             routes.period,
             self._machine.processor.sms,
-            facts.seats,
+            facts.block_slots,
             facts.launch.warps_per_block,
             routes.local_cache,
             local_line,
             -(-facts.local_bytes // 4),
         )
-        check_lines(self._cut)
-        self._pairs = rq.new_pairs(len(sites), len(room))
+        check_lines(self._sizes)
+        self._streams = st.new_streams(len(sites), len(room))
         self._patterns = new_patterns(PATTERN_SLOTS)
-        self._banked = np.zeros(len(self._pairs.rows))
-        self._neighbours = np.zeros(len(self._pairs.rows), np.int64)
+        self._banked = np.zeros(len(self._streams.rows))
+        self._neighbours = np.zeros(len(self._streams.rows), np.int64)
         shares = (g.memory.detail.merged_stores for g in self._caches.first)
         several = sum(site.kind == "store" for site in sites) > 1
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
-        constant = bool((self._rules.route == rq.CONSTANT).any())
+        constant = bool((self._rules.route == st.CONSTANT).any())
         route = self._rules.route
-        hinted = (route > 0) & (route & rq.EVICT_FIRST > 0) | (route == rq.LOCAL_LAST)
+        hinted = (route > 0) & (route & st.ROUTE_EVICTS_FIRST > 0) | (route == st.LOCAL_LAST)
         self._levels = Levels(
-            self._machine, h, self._cut, self._pairs, self._seed, constant=constant,
-            evicts_first=bool(hinted.any()), slices=self._slices, arrived=self._arrived,
+            self._machine, h, self._sizes, self._streams, self._seed,
+            Wanted(constant, bool(hinted.any()), self._slices, self._arrived),
         )  # fmt: skip
         self._buffer = new_buffer(self._per_wave)
-        self._seat_blocks(0)
+        self._assign_slots(0)
         self._state = np.zeros(rq.STATE_WORDS, np.int64)
-        self._state[[rq.FIRST_BLOCK, rq.SEAT]] = -self._per_wave, -1
+        self._state[[rq.FIRST_BLOCK, rq.SLOT]] = -self._per_wave, -1
         self._describe()
 
     def _waits(self, site: Site) -> bool:
@@ -212,14 +204,16 @@ class MemorySystem:
     def _describe(self) -> None:
         """Tell compiled code where everything is."""
         words = words_of(
-            self._rules, self._pairs, self._patterns, self._buffer, self._state, self._cut
+            rq.Collector(
+                self._rules, self._streams, self._patterns, self._buffer, self._state, self._sizes
+            )
         )
         if self._words is None:
             self._words = words
         self._words[:] = words
 
-    def _seat_blocks(self, wave: int) -> None:
-        self._buffer.place[:] = seats(wave, self._cut.sms, self._cut.resident, self._seed)
+    def _assign_slots(self, wave: int) -> None:
+        self._buffer.place[:] = block_slots(wave, self._sizes.sms, self._sizes.resident, self._seed)
 
     def taker(self, worker: int) -> Taker:  # noqa: ARG002  (there is one worker)
         """What takes the chunks of a run that :meth:`begin_taking` has started."""
@@ -237,31 +231,33 @@ class MemorySystem:
         held = [(a.ctypes.data, len(a)) for a in (records, runs, offsets)]
         if not len(records):
             return
-        while take(self._words.ctypes.data, *(word for pair in held for word in pair)):
+        while take(self._words.ctypes.data, *(word for stream in held for word in stream)):
             self.refused(0)
 
     def refused(self, worker: int) -> None:  # noqa: ARG002
         """Make room for what could not be taken."""
-        why = self._state[rq.WHY]
+        why = self._state[rq.REASON]
         if why == rq.WAVE_ENDS:
             self._run_wave()
             self._wave = int(self._state[rq.NEXT_BLOCK]) // self._per_wave
             self._state[rq.FIRST_BLOCK] = self._wave * self._per_wave
-            self._state[rq.LEFT_OUT] = not self._chosen[self._wave]
-            self._seat_blocks(self._wave)
+            self._state[rq.SKIPPED] = not self._chosen[self._wave]
+            self._assign_slots(self._wave)
         elif why == rq.NO_PATTERN:
             self._count_patterns()
-        elif why == rq.NO_PAIR:
-            raise UnsupportedError(f"more than {MOST_PAIRS} pairs of memory instruction and array")
+        elif why == rq.NO_STREAM:
+            raise UnsupportedError(
+                f"more than {MOST_STREAMS} pairs of memory instruction and array"
+            )
         elif self._buffer.used[1] == len(self._buffer.segment):
             self._buffer = larger(self._buffer)
             self._describe()
         else:
             self._run_wave(last=False)
 
-    def _banked_by(self, pair: int) -> Banked | None:
+    def _banked_by(self, stream: int) -> Banked | None:
         """What a memory without lines must know of a pair's accesses; None for other memories."""
-        row = self._pairs.rows[pair]
+        row = self._streams.rows[stream]
         array, arrays = int(row["array"]), len(self._arrays)
         site = ga.seen_in(self._sites[row["site"]], array, arrays)
         name = self._arrays[array] if 0 <= array < arrays else None
@@ -278,39 +274,39 @@ class MemorySystem:
         self._count_banked(keys[:, 0], addresses, mask[:, 0].astype(np.uint32), found.seen[slots])
         odd = slice(0, int(found.used[1]))
         once = np.ones(odd.stop, np.int64)
-        self._count_banked(found.odd_pair[odd], found.odd[odd], found.odd_mask[odd], once)
+        self._count_banked(found.odd_stream[odd], found.odd[odd], found.odd_mask[odd], once)
         forget(found)
 
     def _count_banked(
         self,
-        pairs: NDArray[np.int64],
+        streams: NDArray[np.int64],
         addresses: NDArray[np.int64],
         mask: NDArray[np.uint32],
         count: NDArray[np.int64],
     ) -> None:
         alike: dict[tuple[str, int, bool], list[int]] = {}
-        for pair in np.unique(pairs).tolist():
-            if pair not in self._what:
-                self._what[pair] = self._banked_by(pair)
-            what = self._what[pair]
+        for stream in np.unique(streams).tolist():
+            if stream not in self._what:
+                self._what[stream] = self._banked_by(stream)
+            what = self._what[stream]
             if what is not None:
-                alike.setdefault((what.memory.name, *what[1:]), []).append(pair)
+                alike.setdefault((what.memory.name, *what[1:]), []).append(stream)
         for members in alike.values():
             what = self._what[members[0]]
             assert what is not None
-            mine = np.isin(pairs, members)
+            mine = np.isin(streams, members)
             each = banked_transactions(what, addresses[mine], mask[mine])
-            np.add.at(self._banked, pairs[mine], each * count[mine])
+            np.add.at(self._banked, streams[mine], each * count[mine])
 
     def _run_wave(self, *, last: bool = True) -> None:
         """Run what was collected; ``last``: nothing more of this wave will come."""
         self._levels.run(self._buffer)
         if self._merging:
-            is_store = self._pairs.rows["kind"] == rq.STORE
-            constant = self._pairs.rows["cache"] == rq.CONSTANT
+            is_store = self._streams.rows["kind"] == st.STORE
+            constant = self._streams.rows["cache"] == st.CONSTANT
             count_neighbours(self._buffer, is_store, constant, self._neighbours)
         self._buffer.used[:] = 0
-        self._state[rq.SEAT] = -1
+        self._state[rq.SLOT] = -1
         if last and self._buffer.seen.any():
             self._close_wave()
 
@@ -319,121 +315,37 @@ class MemorySystem:
         self._closed.append(Closed(self._wave, blocks, self._levels.counts()))
         self._buffer.seen[:] = False
         if len(self._closed) == 1 and len(self._chosen) > 1:
-            requests = int(self._closed[0].counts.requests.sum())
+            requests = int(self._closed[0].counts.accesses.sum())
             affordable = self._budget // max(1, requests)
             facts = self._facts
             # No fewer blocks than the SMs hold, of which a wave may be a part.
-            least = -(-facts.occupancy.blocks // facts.seats)
+            least = -(-facts.occupancy.blocks // facts.block_slots)
             self._filling = filling_waves(facts.launch.grid, self._per_wave, affordable, least)
             self._chosen = sampled_waves(len(self._chosen), affordable, self._filling)
             self._trace_blocks &= np.repeat(self._chosen, self._per_wave)[: self._trace_blocks.size]
 
-    def _by_site(self, of_pairs: NDArray[Any]) -> NDArray[np.int64]:
-        """(sites,) sums of a count by pair."""
-        used = int(self._pairs.used[0])
-        sums = np.zeros(max(1, len(self._sites)), np.int64)
-        np.add.at(sums, self._pairs.rows["site"][:used], of_pairs[:used])
-        return sums
-
     def traffic(self, executions: NDArray[np.int64] | None = None) -> Traffic:
-        """What the launch did. Call it once, after the run.
-
-        ``executions`` (sites,) is how often each instruction was executed in the whole launch,
-        where that is known; else what was traced is scaled by blocks.
-        """
+        """Traffic of the whole launch; to be called once, after the run. ``executions`` (sites,) is
+        how often each instruction was executed in the whole launch, where that is known; else what
+        was traced is scaled by blocks."""
         self._run_wave()
-        self._buffer = without_parts(self._buffer)
+        self._buffer = without_requests(self._buffer)
         self._count_patterns()
         self._levels.close()
-        blocks = self._facts.launch.blocks
-        rows = self._pairs.rows
-        self._sites, origin = ga.told_apart(self._sites, self._pairs.number, rows)
-        counted, lanes, sectors, lines = (
-            self._by_site(rows[name]) for name in ("requests", "lanes", "sectors", "parts")
-        )
         # Blocks without an access were traced as well, where it is known that they ran.
         seen = int(self._trace_blocks.sum()) if self._runs_all else 0
-        traced = seen or max(1, sum(c.blocks for c in self._closed))
-        scale = np.full(len(counted), blocks / traced)
-        if executions is not None and len(executions):
-            together = np.bincount(origin, counted)[origin]
-            np.divide(executions[origin], together, out=scale, where=together > 0)
-        merged = self._by_site(self._neighbours) * self._merging
-        banked = np.zeros(len(counted))
-        used = int(self._pairs.used[0])
-        np.add.at(banked, rows["site"][:used], self._banked[:used])
-        no_constant = np.zeros((2, self._levels.constant_levels, len(counted)), np.int64)
-        none = [WaveCounts(0, blocks, True, *(np.zeros_like(counted),) * 5, 0, 0, no_constant)]
-        counting = counted_waves(self._chosen, self._filling)
-        waves = wave_counts(self._closed, rows[:used], len(counted), counting) or none
-
-        requests = np.array([w.requests for w in waves])
-        total = counted * scale
-
-        def whole(name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            return whole_launch(waves, np.array([getattr(w, name) for w in waves]), requests, total)
-
-        writing = (self._rules.kind[origin] != rq.LOAD) & (sectors > 0)
-        l1, l1_error = whole("l1_hits")
-        asked, asked_error = whole("l2_asked")
-        l2, l2_error = whole("l2_hits")
-        dram, dram_error = whole("dram")
-        out, out_error = whole_launch(
-            waves,
-            np.array([[w.written, w.dirtied] for w in waves]),
-            np.repeat(requests[:, writing].sum(1, keepdims=True), 2, axis=1),
-            np.repeat(total[writing].sum(), 2),
+        traced = TracedLaunch(
+            self._sites,
+            self._arrays,
+            self._streams,
+            self._rules.kind,
+            self._banked,
+            self._neighbours,
+            self._merging,
+            self._closed,
+            self._chosen,
+            self._filling,
+            self._facts.launch.blocks,
+            seen or max(1, sum(c.blocks for c in self._closed)),
         )
-        constant = [
-            [whole_launch(waves, found, requests, total) for found in np.moveaxis(of_level, 1, 0)]
-            for of_level in np.moveaxis(np.array([w.constant for w in waves]), 2, 0)
-        ]
-        loads = np.zeros(len(counted), np.bool_)
-        loads[rows["site"][:used][rows["cache"][:used] == rq.CONSTANT]] = True
-        first = waves[0]
-        fill = (float(n[loads].sum()) for n in (first.l2_asked, first.l2_hits, first.dram))
-        levels = self._levels
-        tlb_asked, tlb_hits = (
-            [self._by_site(level) for level in counts]
-            for counts in (levels.tlb_asked, levels.tlb_hits)
-        )
-        sites = tuple(
-            SiteTraffic(
-                site=site,
-                array=ga.first_array(site, self._pairs.number[origin[n]], self._arrays),
-                requests=float(total[n]),
-                lanes=float(lanes[n] * scale[n]),
-                sectors=float(sectors[n] * scale[n]),
-                lines=float(lines[n] * scale[n]),
-                wavefronts=float(banked[n] * scale[n]),
-                l1_hits=Estimate(l1[n], l1_error[n]),
-                l2_hits=Estimate(l2[n], l2_error[n]),
-                l2_asked=Estimate(asked[n], asked_error[n]) if self._caches.last else None,
-                dram_sectors=Estimate(dram[n], dram_error[n]),
-                merged=float(merged[n] * scale[n]),
-                constant=tuple(
-                    ConstantTraffic(g.memory.name, *(Estimate(v[n], e[n]) for v, e in found))
-                    for g, found in zip(self._caches.constant, constant, strict=False)
-                    if loads[n]
-                ),
-                tlbs=tuple(
-                    TlbTraffic(name, int(asked[n]), int(hits[n]))
-                    for name, asked, hits in zip(levels.tlb_names, tlb_asked, tlb_hits, strict=True)
-                ),
-            )
-            for n, site in enumerate(self._sites)
-        )
-        return Traffic(
-            sites,
-            written_back=Estimate(out[0], out_error[0]),
-            dirtied=Estimate(out[1], out_error[1]),
-            instructions=CodeTraffic(),
-            held=self._levels.held,
-            traced=traced / blocks,
-            sector_bytes=self._caches.sector_bytes,
-            line_bytes=self._caches.line_bytes,
-            banks=self._levels.banks,
-            slices=self._levels.slices,
-            arrived=self._levels.arrived,
-            constant_fill=ConstantFill(*fill),
-        )
+        return launch_traffic(traced, self._levels, self._caches, executions)

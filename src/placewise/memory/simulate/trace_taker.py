@@ -13,28 +13,23 @@ from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled_callback
 from placewise.executor.device_memory.address_space import TRACE_RECORD, TRACE_RUN
-from placewise.memory.simulate.requests import collect as rq
 from placewise.memory.simulate.requests.bank_patterns import Patterns
-from placewise.memory.simulate.requests.line_requests import Buffer, Cut
-from placewise.memory.simulate.requests.templates import FORM
+from placewise.memory.simulate.requests.collect import Collector, Trace, collect
+from placewise.memory.simulate.requests.line_requests import Buffer, Sizes
+from placewise.memory.simulate.requests.streams import STREAM, Sites, Streams
+from placewise.memory.simulate.requests.templates import TEMPLATE
 from placewise.memory.simulate.simd.jit_helpers import pointer
 
 _P = types.CPointer
 
 
-def words_of(
-    sites: rq.Sites,
-    pairs: rq.Pairs,
-    patterns: Patterns,
-    buffer: Buffer,
-    state: NDArray[np.int64],
-    cut: Cut,
-) -> NDArray[np.int64]:
-    """What the taker's state points to."""
+def words_of(to: Collector) -> NDArray[np.int64]:
+    """(WORDS,) the taker's state: address and shape of each array of a collector, then
+    its sizes."""
     words: list[int] = []
-    for array in (*sites, *pairs, *patterns, *buffer, state):
+    for array in (*to.sites, *to.streams, *to.patterns, *to.buffer, to.state):
         words += [array.ctypes.data, *array.shape]
-    return np.array([*words, *cut], np.int64)
+    return np.array([*words, *to.sizes], np.int64)
 
 
 def _taker(offset: Any) -> Any:
@@ -47,11 +42,9 @@ def _taker(offset: Any) -> Any:
     )
     def take(state: Any, records: Any, n: int, runs: Any, n_runs: int, offsets: Any, m: int) -> Any:
         w = carray(state, (WORDS,))
-        return rq.collect(
-            carray(records, (n,)),
-            carray(runs, (n_runs,)),
-            carray(offsets, (m,)),
-            rq.Sites(
+        trace = Trace(carray(records, (n,)), carray(runs, (n_runs,)), carray(offsets, (m,)))
+        to = Collector(
+            Sites(
                 carray(pointer(w[0]), (w[1], w[2]), np.int16),
                 carray(pointer(w[3]), (w[4], w[5]), np.bool_),
                 carray(pointer(w[6]), (w[7],), np.int64),
@@ -60,13 +53,12 @@ def _taker(offset: Any) -> Any:
                 carray(pointer(w[12]), (w[13],), np.bool_),
                 carray(pointer(w[14]), (w[15],), np.int32),
             ),
-            rq.Pairs(
+            Streams(
                 carray(pointer(w[16]), (w[17], w[18]), np.int32),
-                carray(pointer(w[19]), (w[20],), rq.PAIR),
+                carray(pointer(w[19]), (w[20],), STREAM),
                 carray(pointer(w[21]), (w[22],), np.int64),
-                carray(pointer(w[23]), (w[24],), FORM),
+                carray(pointer(w[23]), (w[24],), TEMPLATE),
             ),
-            Cut(w[58], w[59], w[60], w[61], w[62], w[63], w[64], w[65], w[66]),
             Patterns(
                 carray(pointer(w[25]), (w[26], w[27]), np.int64),
                 carray(pointer(w[28]), (w[29],), np.int64),
@@ -86,13 +78,15 @@ def _taker(offset: Any) -> Any:
                 carray(pointer(w[54]), (w[55],), np.int64),
             ),
             carray(pointer(w[56]), (w[57],), np.int64),
+            Sizes(w[58], w[59], w[60], w[61], w[62], w[63], w[64], w[65], w[66]),
         )
+        return collect(trace, to)
 
     return take
 
 
 WORDS = 67
-"""Of :func:`words_of`."""
+"""Length of what :func:`words_of` returns."""
 
 
 @functools.cache
@@ -103,6 +97,6 @@ def taker(*, large: bool) -> Any:
 
 @functools.cache
 def callable_taker(*, large: bool) -> Callable[..., int]:
-    """The same, to be called from Python with addresses and lengths."""
+    """The function of :func:`taker` for calls from Python, with addresses and lengths."""
     kinds = [ctypes.c_int64, ctypes.c_void_p, *(ctypes.c_void_p, ctypes.c_int64) * 3]
     return ctypes.CFUNCTYPE(*kinds)(taker(large=large).address)

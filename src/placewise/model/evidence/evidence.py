@@ -30,7 +30,7 @@ from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.metrics.traffic import Traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.filtered_reads import filtered_axes
-from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.schedule.block_to_sm import block_slots
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 from placewise.model.base import Evidence
 from placewise.model.evidence.footprint import sharing, within_arrays
@@ -102,7 +102,7 @@ def _choose(launch: Launch, machine: Machine, resident: Occupancy) -> _Blocks:
     middle = -(-launch.blocks // wave) // 2
     held = max(1, min(resident.blocks, WARPS // launch.warps_per_block))
     # As the memory system seats them: all on one SM, whose L1 they share.
-    on_first = seats(middle, sms, resident.blocks, SEED) < resident.blocks
+    on_first = block_slots(middle, sms, resident.blocks, SEED) < resident.blocks
     together = middle * wave + np.flatnonzero(on_first)[:held]
     together = together[together < launch.blocks]
     if not len(together):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from placewise.executor.trace import Site, TraceChunk
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic, Traffic
-from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.schedule.block_to_sm import block_slots
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 from placewise.model.evidence.footprint import stored_in_arrays
 
@@ -115,8 +115,8 @@ def _simulated(
     for wave in range(min(WAVES, waves)):
         moved = _moved(chunk, wave * each[chunk.array])
         own = [_rows(moved, np.arange(a, b)) for a, b in zip(first, ends, strict=True)]
-        for place, seat in enumerate(seats(wave, sms, held, SEED).tolist()):
-            block = own[seat % held]
+        for place, slot in enumerate(block_slots(wave, sms, held, SEED).tolist()):
+            block = own[slot % held]
             number = np.full(len(block), wave * sms * held + place, np.int32)
             system.chunk(replace(block, block=number))
     return system.traffic()

@@ -14,7 +14,7 @@ from placewise.machine import load_machine, parse_machine
 from placewise.memory import occupancy
 from placewise.memory.simulate.launch import simulate_launch
 from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics, traffic_metrics
-from placewise.memory.simulate.schedule.block_to_sm import seats
+from placewise.memory.simulate.schedule.block_to_sm import block_slots
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 
 MACHINE = """
@@ -82,11 +82,11 @@ def reference(accesses, arrays_at, l2_sets, fetching):
     halves = 2 if l2_sets % 2 == 0 else 1
     l2 = [Cache(l2_sets // halves, 4) for _ in range(halves)]
     for wave in range(-(-BLOCKS // 4)):
-        queues, place = {}, seats(wave, 2, 2, SEED)
+        queues, place = {}, block_slots(wave, 2, 2, SEED)
         for site, block, warp, lanes in accesses:
             if block // 4 == wave:
-                seat = place[block % 4]
-                queues.setdefault((seat // 2, seat, warp), []).append((site, lanes))
+                slot = place[block % 4]
+                queues.setdefault((slot // 2, slot, warp), []).append((site, lanes))
         while queues:
             requests = []
             for (sm, *_), queue in sorted(queues.items()):

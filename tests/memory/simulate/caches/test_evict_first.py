@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from placewise.errors import MachineError
 from placewise.memory.simulate.caches.cache import (
-    FIRST_OUT,
+    EVICT_FIRST,
     READ,
     Geometry,
     new_caches,
@@ -24,7 +24,7 @@ def held(cache, ways):
 
 
 def read(cache, line, *, first_out):
-    kind = READ | (FIRST_OUT if first_out else 0)
+    kind = READ | (EVICT_FIRST if first_out else 0)
     return one_access(cache, 0, 0, line, 1, 1, kind)[0]
 
 

@@ -16,8 +16,8 @@ from placewise.memory.simulate.launch import simulate_launch
 from placewise.memory.simulate.metrics.ncu_metrics import launch_metrics
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
-    PAIR_BIT,
     SECTOR_BIT,
+    STREAM_BIT,
     new_buffer,
 )
 
@@ -30,10 +30,12 @@ def buffer_of(segments):
     words, rows = [], []
     for n, accesses in enumerate(segments):
         rows.append((n, 0, len(words)))
-        for pair, parts in accesses:
-            words += [(a << LINE_BIT) | (s << SECTOR_BIT) | (pair << PAIR_BIT) for a, s in parts]
+        for stream, requests in accesses:
+            words += [
+                (a << LINE_BIT) | (s << SECTOR_BIT) | (stream << STREAM_BIT) for a, s in requests
+            ]
     return new_buffer(1)._replace(
-        part=np.array([*words, 0], np.int64),
+        request=np.array([*words, 0], np.int64),
         segment=np.array([*rows, (0, 0, 0)], np.int64),
         used=np.array([len(words), len(segments)], np.int64),
     )
@@ -73,10 +75,12 @@ def test_against_sets_of_sectors(segments):
                 del s[k]
     wanted = [0] * 4
     for s in segments:
-        sets = [(p, {(a, n) for a, m in parts for n in range(4) if m >> n & 1}) for p, parts in s]
-        for (before, first), (pair, second) in pairwise(sets):
-            if STORES[pair] and STORES[before]:
-                wanted[pair] += len(first & second)
+        sets = [
+            (p, {(a, n) for a, m in requests for n in range(4) if m >> n & 1}) for p, requests in s
+        ]
+        for (before, first), (stream, second) in pairwise(sets):
+            if STORES[stream] and STORES[before]:
+                wanted[stream] += len(first & second)
     assert count(segments) == wanted
 
 

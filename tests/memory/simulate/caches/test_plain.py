@@ -16,10 +16,10 @@ from placewise.memory.simulate.caches.cache import (
     shape_of,
 )
 from placewise.memory.simulate.caches.fast_cache import (
-    access_recent,
-    find_drawn,
+    access_lru,
+    find_random,
     first_ways,
-    is_plain,
+    is_fast,
 )
 
 accesses = st.lists(
@@ -36,7 +36,7 @@ def in_detail(caches, instance, line, wanted, kind):
 def recent(caches, instance, line, wanted, dirty, first):
     g = shape_of(caches.geometry, 1)
     first_ways(g, instance, np.full(1, line), 1, 0, first)
-    missing, lost, turned = access_recent(caches, g, first[0], line, wanted, dirty)
+    missing, lost, turned = access_lru(caches, g, first[0], line, wanted, dirty)
     return missing, lost, turned
 
 
@@ -46,7 +46,7 @@ def drawn(caches, instance, line, wanted):
     own = g.first_way + instance * g.sets * g.lanes
     seed = g.first_seed + instance
     caches.seed[seed] += GOLDEN
-    at = own + find_drawn(caches, g, own, line, caches.seed[seed])
+    at = own + find_random(caches, g, own, line, caches.seed[seed])
     held = caches.held[at]
     caches.held[at] = held | wanted
     return wanted & ~np.int64(held)
@@ -54,7 +54,7 @@ def drawn(caches, instance, line, wanted):
 
 @njit
 def known(caches):
-    return is_plain(shape_of(caches.geometry, 1))
+    return is_fast(shape_of(caches.geometry, 1))
 
 
 def two_of(sets, ways, line_sectors=4, **more):

@@ -18,8 +18,8 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import hierarchy
 from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic, spread
-from placewise.memory.simulate.requests.collect import Pairs, new_pairs
-from placewise.memory.simulate.requests.line_requests import LINE_BIT, PAIR_BIT, SECTOR_BIT
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, STREAM_BIT
+from placewise.memory.simulate.requests.streams import Streams, new_streams
 
 MACHINE = """
 machine Tiny;
@@ -51,9 +51,9 @@ requests = st.lists(
 
 
 @njit
-def _spread_all(slices: Any, sms: Any, parts: Any, pairs: Any) -> None:
+def _spread_all(slices: Any, sms: Any, requests: Any, streams: Any) -> None:
     for k in range(len(sms)):
-        spread(slices, sms[k], parts[k], pairs)
+        spread(slices, sms[k], requests[k], streams)
 
 
 def machine(more: str) -> Machine:
@@ -64,12 +64,12 @@ def asked(more: str, drawn: list[tuple[int, int, int, int]]) -> SliceTraffic:
     """What is counted of (SM, line, sectors, kind)."""
     tiny = machine(more)
     slices = new_slices(tiny, hierarchy(tiny, OCCUPANCY, 0), 1)
-    pairs: Pairs = new_pairs(3, 1)
-    pairs.rows["kind"][:3] = (0, 1, 2)
+    streams: Streams = new_streams(3, 1)
+    streams.rows["kind"][:3] = (0, 1, 2)
     table = np.array(drawn, np.int64).reshape(-1, 4)
     sms, lines, sectors, kinds = table.T
-    parts = lines << LINE_BIT | sectors << SECTOR_BIT | kinds << PAIR_BIT
-    _spread_all(slices, sms.copy(), parts, pairs)
+    requests = lines << LINE_BIT | sectors << SECTOR_BIT | kinds << STREAM_BIT
+    _spread_all(slices, sms.copy(), requests, streams)
     found = slice_traffic(slices)
     assert found is not None
     return found

@@ -8,27 +8,26 @@ from hypothesis import strategies as st
 from placewise.memory.simulate.caches.cache import READ, Geometry, new_caches, one_access
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.miss_queue import Missed
-from placewise.memory.simulate.caches.sm_caches import new_room
-from placewise.memory.simulate.requests.collect import LOAD, STORE, new_pairs
+from placewise.memory.simulate.caches.sm_caches import SmCaches, new_workspace
 from placewise.memory.simulate.requests.line_requests import (
-    ASIDE,
     LAST,
     LINE_BIT,
-    PAIR_BIT,
     SECTOR_BIT,
+    SLOW_PATH,
+    STREAM_BIT,
     new_buffer,
 )
-from placewise.memory.simulate.schedule import wave as wv
-from placewise.memory.simulate.schedule.wave import Wave
+from placewise.memory.simulate.requests.streams import LOAD, STORE, new_streams
+from placewise.memory.simulate.schedule.wave import Wave, run_sms, sort_segments
 
 PER_LINE, WARPS = 4, 2
 LOADS, STORES = 0, 1
 
 
-def part(line, sectors, stores, last):
-    pair = STORES if stores else LOADS
-    flags = (ASIDE if stores else 0) | (LAST if last else 0)
-    return (line << LINE_BIT) | (sectors << SECTOR_BIT) | (pair << PAIR_BIT) | flags
+def request(line, sectors, stores, last):
+    stream = STORES if stores else LOADS
+    flags = (SLOW_PATH if stores else 0) | (LAST if last else 0)
+    return (line << LINE_BIT) | (sectors << SECTOR_BIT) | (stream << STREAM_BIT) | flags
 
 
 bursts = st.lists(
@@ -39,8 +38,8 @@ bursts = st.lists(
 warps = st.lists(st.lists(bursts, min_size=1, max_size=2), min_size=4, max_size=4)
 
 
-def pairs():
-    found = new_pairs(2, 1)
+def streams():
+    found = new_streams(2, 1)
     for row, kind in zip(found.rows, (LOAD, STORE), strict=False):
         row["kind"] = kind
     found.used[0] = 2
@@ -71,43 +70,45 @@ def expected(of_warps, geometry):
     return rounds
 
 
-def found(of_warps, geometry, shares, line_sectors=16):
+def found(of_warps, geometry, shards, line_sectors=16):
     """The same by the simulation."""
     buffer = new_buffer(2)
     n = 0
-    for seat, warp in enumerate(of_warps):
+    for slot, warp in enumerate(of_warps):
         for phase, many in enumerate(warp):
             if not many:
                 continue
-            buffer.segment[buffer.used[1]] = seat, phase, n
+            buffer.segment[buffer.used[1]] = slot, phase, n
             buffer.used[1] += 1
             for burst in many:
                 for k, (line, sectors, stores) in enumerate(burst):
-                    buffer.part[n] = part(line, sectors, stores, k == len(burst) - 1)
+                    buffer.request[n] = request(line, sectors, stores, k == len(burst) - 1)
                     n += 1
     buffer.used[0] = n
-    seats, segments = len(of_warps), int(buffer.used[1])
+    slots, segments = len(of_warps), int(buffer.used[1])
     wave = Wave(
-        buffer.part, np.zeros(seats + 1, np.int64), np.zeros((segments, 3), np.int64),
+        buffer.request, np.zeros(slots + 1, np.int64), np.zeros((segments, 3), np.int64),
         np.zeros(2, np.int64),
     )  # fmt: skip
-    wv.sort_segments(buffer, wave, np.zeros(seats, np.int64))
+    sort_segments(buffer, wave, np.zeros(slots, np.int64))
     missed = Missed(
-        np.zeros(shares * n, np.int64), np.zeros(shares * n, np.int32),
-        *np.zeros((2, shares, 1), np.int64), *np.zeros((2, 1), np.int64),
+        np.zeros(shards * n, np.int64), np.zeros(shards * n, np.int32),
+        *np.zeros((2, shards, 1), np.int64), *np.zeros((2, 1), np.int64),
     )  # fmt: skip
-    wv.run_sms(
-        0, 1, wave, pairs(), new_caches([geometry], 1, line_sectors), PER_LINE, WARPS, missed,
-        np.zeros(2, np.int64), new_room(seats, 1, 2, shares, [False]),
-        new_constant_caches((), 1, 128, 32, 2),
+    caches = SmCaches(
+        new_caches([geometry], 1, line_sectors), new_constant_caches((), 1, 128, 32, 2), PER_LINE,
+        missed, np.zeros(2, np.int64), new_workspace(slots, 1, 2, shards, [False]),
     )  # fmt: skip
+    run_sms(0, 1, wave, streams(), WARPS, caches)
     rounds = []
     for number in range(int(missed.rounds[0])):
         passed = []
-        for share in range(shares):
-            ends = missed.end[share * n :]
-            for word in missed.part[share * n :][ends[number - 1] if number else 0 : ends[number]]:
-                stores = bool((int(word) >> PAIR_BIT) & 1)
+        for shard in range(shards):
+            ends = missed.end[shard * n :]
+            for word in missed.request[shard * n :][
+                ends[number - 1] if number else 0 : ends[number]
+            ]:
+                stores = bool((int(word) >> STREAM_BIT) & 1)
                 passed.append((int(word) >> LINE_BIT, (int(word) >> SECTOR_BIT) & 15, stores))
         rounds.append(passed)
     return rounds
@@ -115,21 +116,21 @@ def found(of_warps, geometry, shares, line_sectors=16):
 
 @settings(max_examples=60, deadline=None)
 @given(warps, st.sampled_from(["lru", "random", "fifo"]), st.booleans(), st.sampled_from([1, 2]))
-def test_what_each_round_passes_on(of_warps, policy, hashed, shares):
+def test_what_each_round_passes_on(of_warps, policy, hashed, shards):
     if not any(many for warp in of_warps for many in warp):
         return
     geometry = Geometry(1, 2, 4, policy=policy, hashed=hashed)
     rounds = expected(of_warps, geometry)
-    shared = [[p for s in range(shares) for p in r if p[0] % shares == s] for r in rounds]
-    assert found(of_warps, geometry, shares) == shared
+    shared = [[p for s in range(shards) for p in r if p[0] % shards == s] for r in rounds]
+    assert found(of_warps, geometry, shards) == shared
 
 
-@pytest.mark.parametrize("parts", [1, 700, 5000])
-def test_long_bursts_and_rounds(parts):
+@pytest.mark.parametrize("requests", [1, 700, 5000])
+def test_long_bursts_and_rounds(requests):
     """More parts of a burst, and of a round, than are put in order at once."""
-    rng = np.random.default_rng(parts)
+    rng = np.random.default_rng(requests)
     of_warps = [
-        [[[(int(line), 1, False) for line in rng.integers(0, 600, parts)]]] for _ in range(WARPS)
+        [[[(int(line), 1, False) for line in rng.integers(0, 600, requests)]]] for _ in range(WARPS)
     ]
     geometry = Geometry(1, 16, 16, policy="random", hashed=True)
     assert found(of_warps, geometry, 1) == expected(of_warps, geometry)
@@ -140,7 +141,7 @@ def test_long_bursts_and_rounds(parts):
     st.integers(0, 1 << 30), st.sampled_from([300, 5000]), st.sampled_from([3, 5]),
     st.sampled_from([1, 2]), st.sampled_from([0, 0.001]), st.sampled_from([4, 16]),
 )  # fmt: skip
-def test_gathers_in_no_order(seed, lines, ways, shares, stores, line_sectors):
+def test_gathers_in_no_order(seed, lines, ways, shards, stores, line_sectors):
     """Lines that come in no order, often not there: some share a set with one shortly before, or
     are the one before, and some parts go past the cache."""
     rng = np.random.default_rng(seed)
@@ -154,5 +155,5 @@ def test_gathers_in_no_order(seed, lines, ways, shares, stores, line_sectors):
                           for n in size]])  # fmt: skip
     geometry = Geometry(1, 128, ways, policy="random", hashed=True)
     rounds = expected(of_warps, geometry)
-    shared = [[p for s in range(shares) for p in r if p[0] % shares == s] for r in rounds]
-    assert found(of_warps, geometry, shares, line_sectors) == shared
+    shared = [[p for s in range(shards) for p in r if p[0] % shards == s] for r in rounds]
+    assert found(of_warps, geometry, shards, line_sectors) == shared

@@ -3,22 +3,22 @@
 import numpy as np
 
 from placewise.memory.simulate.metrics.wave_counts import Closed, Counts, wave_counts
-from placewise.memory.simulate.requests.collect import LOAD, PAIR, STORE
+from placewise.memory.simulate.requests.streams import LOAD, STORE, STREAM
 
 
 def counts(
-    requests: list[int], asked: list[int], lacking: list[int], written: int, lines: int
+    requests: list[int], asked: list[int], misses: list[int], written: int, lines: int
 ) -> Counts:
     """Of two threads that counted half each, sectors asked of the first cache being ten times the
     warp accesses, and one level of constant memory."""
     half = np.zeros((2, len(requests)), np.int64)
     return Counts(
-        requests=np.array(requests),
+        accesses=np.array(requests),
         sectors=np.array(requests) * 10,
-        l1_beyond=half + 1,
+        l1_overfetch=half + 1,
         asked=half + np.array(asked) // 2,
-        lacking=half + np.array(lacking) // 2,
-        l2_beyond=half + 2,
+        misses=half + np.array(misses) // 2,
+        l2_overfetch=half + 2,
         constant=np.full((2, 1, len(requests)), lines),
         written=written,
         dirtied=2 * written,
@@ -27,7 +27,7 @@ def counts(
 
 def test_a_wave_did_what_came_on_top_of_the_one_before() -> None:
     # A third pair, of the second instruction, is first seen in the second wave.
-    rows = np.zeros(3, PAIR)
+    rows = np.zeros(3, STREAM)
     rows["site"] = 0, 1, 1
     rows["kind"] = LOAD, STORE, LOAD
     closed = [
@@ -53,4 +53,4 @@ def test_a_wave_did_what_came_on_top_of_the_one_before() -> None:
 
 
 def test_no_wave_no_counts() -> None:
-    assert wave_counts([], np.zeros(0, PAIR), 1, np.ones(1, np.bool_)) == []
+    assert wave_counts([], np.zeros(0, STREAM), 1, np.ones(1, np.bool_)) == []

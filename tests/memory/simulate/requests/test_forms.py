@@ -150,23 +150,23 @@ def test_bursts_of_instructions_in_turn(turns, joining, warps, odd, piece):
             first = False
             expected.append([site, lines, True])
     for start in range(0, number, piece):
-        part = slice(start, start + piece)
+        request = slice(start, start + piece)
         memory.chunk(TraceChunk(
-            **{n: np.array(v[part], TYPES.get(n, np.int32)) for n, v in columns.items()},
+            **{n: np.array(v[request], TYPES.get(n, np.int32)) for n, v in columns.items()},
             offsets=np.array([*offsets, *[0] * 32], np.int32),
         ))  # fmt: skip
-    parts = memory._buffer.part[: memory._buffer.used[0]].tolist()
-    rows = memory._pairs.rows
+    requests = memory._buffer.request[: memory._buffer.used[0]].tolist()
+    rows = memory._streams.rows
     for site, lines, ends in expected:
-        mine, parts = parts[: len(lines)], parts[len(lines) :]
+        mine, requests = requests[: len(lines)], requests[len(lines) :]
         array = int(memory._rules.array_line[site % 2 + 1])
         found = {(p >> 32) - array: {s for s in range(4) if p >> 16 + s & 1} for p in mine}
         assert found == lines
         assert all(rows[p >> 2 & 0x3FFF]["site"] == site for p in mine)
         assert [p & 1 for p in mine] == [0] * (len(mine) - 1) + [ends]
-    assert not parts
-    for row in rows[: int(memory._pairs.used[0])]:
-        of_site = [row[name] for name in ("requests", "lanes", "sectors", "parts")]
+    assert not requests
+    for row in rows[: int(memory._streams.used[0])]:
+        of_site = [row[name] for name in ("accesses", "lanes", "sectors", "lines")]
         assert of_site == counts[row["site"]].tolist()
 
 

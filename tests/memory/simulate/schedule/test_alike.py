@@ -13,7 +13,7 @@ extern "C" __global__ void scale(float *a, int width) {
     if (x < width) a[blockIdx.y * width + x] *= 2.0f;
 }
 """
-ROUNDS = """
+BATCH_ROUNDS = """
 extern "C" __global__ void rounds(float *a) {
     const int x = blockIdx.x * blockDim.x + threadIdx.x;
     float sum = 0.0f;
@@ -56,7 +56,7 @@ def test_the_end_of_a_single_row_does_not_count(tmp_path):
 
 
 def test_blocks_that_execute_less_and_write_as_much(tmp_path):
-    made = case(tmp_path, "rounds", ROUNDS, {"a": np.ones(64, np.float32)}, (2, 8))
+    made = case(tmp_path, "rounds", BATCH_ROUNDS, {"a": np.ones(64, np.float32)}, (2, 8))
     assert 0.5 < blocks_lack(compile_case(made), made.launch, made.inputs) < 1.0
 
 

@@ -20,21 +20,21 @@ from placewise.compiled_code import compiled
 from placewise.errors import MachineError
 from placewise.machine.msl.details import POLICIES
 from placewise.memory.simulate.caches.replacement import (
-    drawn_bits,
-    drawn_way,
     mark,
     marked_way,
     point,
     pointed_at,
+    random_bits,
+    random_way,
     way_by_share,
 )
 from placewise.memory.simulate.simd.jit_helpers import (
-    apart,
     bits,
     entry,
     equal16,
     inlined,
     lowest,
+    noinline,
     product,
     push16,
 )
@@ -56,7 +56,7 @@ WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
 fetched, or a write that is handed on at once. Writes are of whole sectors and fetch nothing."""
 BYPASS = 4
 """Added to a write that makes no room for a line that is missing."""
-FIRST_OUT = 8
+EVICT_FIRST = 8
 """Added to a read: a line that it brings in is driven out before the set's others. Where the order
 decides, it is put last in it; a pseudo-LRU tree points to it, until other hits turn it away; where
 chance decides, bits of :attr:`Caches.tree` mark such ways."""
@@ -181,7 +181,7 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int 
         aligned(way + SPARE, np.uint8 if line_sectors <= NARROW else np.uint32),
         np.zeros(1, np.int64),
         np.zeros(row, np.uint64),
-        drawn_bits.py_func(numbers * GOLDEN),
+        random_bits.py_func(numbers * GOLDEN),
         np.concatenate(shares),
         np.array(rows, np.int64).reshape(-1, COLUMNS),
     )
@@ -256,7 +256,7 @@ def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
     return at + lowest(found) if found else np.int64(-1)
 
 
-@apart
+@noinline
 def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
     """Way of a set that a new line gets."""
     if g.policy <= FIFO:
@@ -266,13 +266,13 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
         return way
     if g.policy == PLRU:
         return np.int64(pointed_at(c.tree[np.uintp(row)], g.ways))
-    random = drawn_bits(c.seed[np.uintp(g.first_seed + instance)])
+    random = random_bits(c.seed[np.uintp(g.first_seed + instance)])
     if g.marks:
         marked = np.int64(c.tree[np.uintp(row)])
         if marked:
-            return np.int64(marked_way(marked, drawn_way(random, bits(marked))))
+            return np.int64(marked_way(marked, random_way(random, bits(marked))))
     if g.policy == RANDOM:
-        return drawn_way(random, g.ways)
+        return random_way(random, g.ways)
     return np.int64(way_by_share(c.share, g.first_share, g.ways, random))
 
 
@@ -333,7 +333,7 @@ def access_line(
         if kind & BYPASS:
             return wanted, np.int64(0), out, victim
         way = _replaced(c, g, instance, row, first)
-        if kind & FIRST_OUT and g.policy <= FIFO:
+        if kind & EVICT_FIRST and g.policy <= FIFO:
             empty = way_of(c.tags, first, g.lanes, EMPTY)
             way = empty if empty >= 0 else way
         at = np.uintp(first + way)
@@ -352,23 +352,23 @@ def access_line(
     else:
         c.dirty[0] += bits(wanted & ~(held >> dirty_bit(c)))
         held |= wanted | (wanted << dirty_bit(c))
-    if (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & FIRST_OUT:
+    if (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & EVICT_FIRST:
         _push(c.tags, first, line, way)
         _push(c.held, first, held, way)
     else:
         at = np.uintp(first + way)
         c.tags[at] = line
         c.held[at] = held
-        if g.policy == PLRU and not kind & FIRST_OUT:
+        if g.policy == PLRU and not kind & EVICT_FIRST:
             point(c.tree, np.uintp(row), way, g.ways, 0)
         elif g.policy == PLRU and not found:
             point(c.tree, np.uintp(row), way, g.ways, 1)
         elif g.marks and g.policy > FIFO:
-            mark(c.tree, np.uintp(row), way, kind & FIRST_OUT, found)
+            mark(c.tree, np.uintp(row), way, kind & EVICT_FIRST, found)
     return missing, fetched, out, victim
 
 
-@apart
+@noinline
 def _access_split(
     c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int
 ) -> tuple[Int, Int, Int]:
@@ -385,7 +385,7 @@ def _access_split(
     return missing, fetched, lost
 
 
-@apart
+@noinline
 def access(
     c: Caches,
     number: Int,

@@ -24,15 +24,15 @@ from placewise.memory.simulate.caches.cache import (
     shape_of,
 )
 from placewise.memory.simulate.caches.hierarchy import CacheGeometry
-from placewise.memory.simulate.caches.miss_queue import Missed, pass_on
+from placewise.memory.simulate.caches.miss_queue import Missed, emit_miss
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
-    MOST_PAIRS,
-    PAIR_BIT,
+    MOST_STREAMS,
     SECTOR_BIT,
     SECTORS,
+    STREAM_BIT,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits
+from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 
 class ConstantCaches(NamedTuple):
@@ -51,12 +51,12 @@ class ConstantCaches(NamedTuple):
 
 
 def new_constant_caches(
-    levels: Sequence[CacheGeometry], sms: int, line_bytes: int, sector_bytes: int, pairs: int
+    levels: Sequence[CacheGeometry], sms: int, line_bytes: int, sector_bytes: int, streams: int
 ) -> ConstantCaches:
     """Empty caches, for requests of ``line_bytes`` in sectors of ``sector_bytes``."""
     longest = max((level.line_bytes for level in levels), default=line_bytes)
     sharing = -(-sms // (levels[-1].memory.detail.partitions or sms)) if levels else 1
-    counts = np.zeros((2, sms, len(levels), pairs if levels else 0), np.int64)
+    counts = np.zeros((2, sms, len(levels), streams if levels else 0), np.int64)
     return ConstantCaches(
         new_caches([g.geometry(sms, g.line_bytes, g.sector_bytes) for g in levels]),
         np.array([g.line_bytes // sector_bytes for g in levels], np.int64),
@@ -65,8 +65,8 @@ def new_constant_caches(
     )
 
 
-@apart
-def _misses(c: ConstantCaches, sm: Int, pair: Int, line: Int, sectors: Int, per_line: Int) -> Int:
+@noinline
+def _misses(c: ConstantCaches, sm: Int, stream: Int, line: Int, sectors: Int, per_line: Int) -> Int:
     """Ask an SM's caches for sectors of a request's line, which has ``per_line``.
 
     Returns the sectors to ask L2 for, as bits of the window that the line lies in: the longest
@@ -84,21 +84,21 @@ def _misses(c: ConstantCaches, sm: Int, pair: Int, line: Int, sectors: Int, per_
         while at < window:
             if (wanted >> at) & whole:
                 absent, _, _, _ = access_line(c.caches, g, sm, (first + at) // own, 1, READ)
-                c.asked[sm, level, pair] += 1
-                c.missed[sm, level, pair] += absent
+                c.asked[sm, level, stream] += 1
+                c.missed[sm, level, stream] += absent
                 missing |= (whole & -absent) << at
             at += own
         wanted = missing
     return wanted if sm % c.window[1] == 0 else np.int64(0)
 
 
-@apart
+@noinline
 def read_constant(
     c: ConstantCaches,
     sm: Int,
-    part: Int,
+    request: Int,
     per_line: Int,
-    beyond: NDArray[np.int64],
+    overfetch: NDArray[np.int64],
     missed: Missed,
     out: NDArray[np.int64],
 ) -> None:
@@ -107,15 +107,15 @@ def read_constant(
     None of its sectors counts as asked of the SM's other caches, so all that are passed on come on
     top of those (``beyond``, by pair).
     """
-    p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
-    line = part >> LINE_BIT
-    missing = _misses(c, sm, p, line, (part >> SECTOR_BIT) & SECTORS, per_line)
-    beyond[p] += bits(missing)
+    p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
+    line = request >> LINE_BIT
+    missing = _misses(c, sm, p, line, (request >> SECTOR_BIT) & SECTORS, per_line)
+    overfetch[p] += bits(missing)
     line &= ~(c.window[0] // per_line - 1)
-    rest = part & ((np.int64(1) << SECTOR_BIT) - 1)
+    rest = request & ((np.int64(1) << SECTOR_BIT) - 1)
     while missing:
         sectors = missing & ((np.int64(1) << per_line) - 1)
         whole = rest | (line << LINE_BIT) | (sectors << SECTOR_BIT)
-        pass_on(whole, np.int64(0), sectors, missed, out)
+        emit_miss(whole, np.int64(0), sectors, missed, out)
         missing >>= per_line
         line += 1

@@ -25,36 +25,41 @@ from placewise.memory.simulate.caches.cache import (
     mixed_set,
     set_of,
 )
-from placewise.memory.simulate.caches.replacement import drawn_bits, drawn_way
+from placewise.memory.simulate.caches.replacement import random_bits, random_way
 from placewise.memory.simulate.simd.jit_helpers import (
-    apart,
     equal16,
     inlined,
     lowest,
+    noinline,
     prefetch,
     product,
 )
-from placewise.memory.simulate.simd.vector_code import SHORT, WORD, Code, splat, veil
+from placewise.memory.simulate.simd.vector_code import SHORT, WORD, Code, opaque, splat
 
 
-@apart
+@noinline
 def first_ways(
-    g: Shape, instance: Int, part: NDArray[np.int64], n: Int, shift: Int, first: NDArray[np.int64]
+    g: Shape,
+    instance: Int,
+    request: NDArray[np.int64],
+    n: Int,
+    shift: Int,
+    first: NDArray[np.int64],
 ) -> None:
     """The first way of the set of each of ``n`` words that hold line numbers from bit ``shift``
     on."""
     begin = g.first_way + instance * g.sets * g.lanes
     if g.hashed:
         for k in range(n):
-            own = product(mixed_set(part[k] >> shift, np.uint64(g.sets)), g.lanes)
+            own = product(mixed_set(request[k] >> shift, np.uint64(g.sets)), g.lanes)
             first[k] = begin + np.int64(own)
         return
     for k in range(n):
-        first[k] = begin + set_of(g, part[k] >> shift) * g.lanes
+        first[k] = begin + set_of(g, request[k] >> shift) * g.lanes
 
 
 @inlined
-def is_plain(g: Shape) -> bool:
+def is_fast(g: Shape) -> bool:
     """Whether :func:`access_recent` or :func:`find_drawn` knows a cache of this shape."""
     alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
@@ -76,7 +81,7 @@ def _ways_of(code: Code, place: Any, line: Any) -> Any:
 
 
 @intrinsic
-def use_recent(
+def use_lru(
     _context: Any,
     tags: Any,
     held: Any,
@@ -93,7 +98,7 @@ def use_recent(
     known = ir.IntType(held.dtype.bitwidth)
     ways, kept = ir.VectorType(SHORT, 16), ir.VectorType(known, 16)
     mask = ir.VectorType(ir.IntType(1), 16)
-    pair = UniTuple(types.int64, 2)
+    stream = UniTuple(types.int64, 2)
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
         code = Code(context, b, signature, arguments)
@@ -101,7 +106,7 @@ def use_recent(
         places = code.place(0, first, ways), code.place(1, first, kept)
         lines, sectors = (code.load(p) for p in places)
         wanted = code.alike(arguments[3], ways)
-        same = veil(b, _ways_of(code, places[0], b.trunc(arguments[3], SHORT)))
+        same = opaque(b, _ways_of(code, places[0], b.trunc(arguments[3], SHORT)))
         taken = b.or_(same, b.trunc(arguments[5], SHORT))
         way = b.zext(b.cttz(taken, ir.Constant(ir.IntType(1), 1)), WORD)
         before = b.zext(b.load(code.place(1, b.add(first, way), known)), WORD)
@@ -113,11 +118,11 @@ def use_recent(
         held = places[1], sectors, code.alike(now, kept)
         for place, old, new in ((places[0], lines, wanted), held):
             after = b.select(upto, b.shuffle_vector(old, new, picks), old)
-            code.store(after, veil(b, place))
-        return context.make_tuple(b, pair, (before, b.zext(same, WORD)))
+            code.store(after, opaque(b, place))
+        return context.make_tuple(b, stream, (before, b.zext(same, WORD)))
 
     given = (types.int64,) * 4
-    return pair(tags, held, *given), generate
+    return stream(tags, held, *given), generate
 
 
 @inlined
@@ -127,7 +132,7 @@ def last_way(g: Shape) -> Int:
 
 
 @inlined
-def access_recent(
+def access_lru(
     c: Caches, g: Shape, first: Int, line: Int, wanted: Int, dirty: Int
 ) -> tuple[Int, Int, Int]:
     """:func:`access_line` of a plain cache whose policy is LRU.
@@ -138,7 +143,7 @@ def access_recent(
     """
     above = dirty_bit(c)
     added = wanted | (dirty << above)
-    before, found = use_recent(c.tags, c.held, first, line, added, last_way(g))
+    before, found = use_lru(c.tags, c.held, first, line, added, last_way(g))
     hit = -np.int64(found != 0)
     held = before & hit
     return wanted & ~held, (before & ~hit) >> above, dirty & ~(held >> above)
@@ -158,7 +163,7 @@ HINTS = 4096
 
 
 @inlined
-def find_drawn(c: Caches, g: Shape, own: Int, line: Int, state: Any) -> Int:
+def find_random(c: Caches, g: Shape, own: Int, line: Int, state: Any) -> Int:
     """Way of a line, counted from ``own``, the first of its instance, where the policy is random. A
     line that is not there is brought in, without sectors, where the random number of ``state``
     says."""
@@ -168,7 +173,7 @@ def find_drawn(c: Caches, g: Shape, own: Int, line: Int, state: Any) -> Int:
         return first + lowest(found) - own
     empty = equal16(c.tags, first, np.int32(EMPTY))
     if not empty:
-        empty = np.int64(1) << drawn_way(drawn_bits(state), g.ways)
+        empty = np.int64(1) << random_way(random_bits(state), g.ways)
     at = np.uintp(first + lowest(empty))
     c.tags[at] = line
     c.held[at] = 0

@@ -46,14 +46,14 @@ class CacheGeometry:
         return self.memory.detail.write_miss == "allocate"
 
     def geometry(
-        self, instances: int, line_bytes: int, sector_bytes: int, *, shares: int = 1
+        self, instances: int, line_bytes: int, sector_bytes: int, *, shards: int = 1
     ) -> Geometry:
         """For requests of ``line_bytes`` in sectors of ``sector_bytes``; one of ``shares`` parts of
         the sets."""
         detail = self.memory.detail
         return Geometry(
             instances,
-            self.sets // shares,
+            self.sets // shards,
             self.ways,
             policy=detail.policy or "lru",
             probabilities=detail.way_probabilities,

@@ -1,13 +1,15 @@
-"""What all SMs miss, in the cache of the die: round by round, within a round by SM."""
+"""What all SMs miss, run through L2: round by round, within a round by SM."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import (
     BYPASS,
-    FIRST_OUT,
+    EVICT_FIRST,
     LRU,
     READ,
     SPARE,
@@ -21,198 +23,204 @@ from placewise.memory.simulate.caches.cache import (
     is_held,
     shape_of,
 )
-from placewise.memory.simulate.caches.fast_cache import first_ways, is_plain, last_way, use_recent
+from placewise.memory.simulate.caches.fast_cache import first_ways, is_fast, last_way, use_lru
 from placewise.memory.simulate.caches.miss_queue import Missed
-from placewise.memory.simulate.caches.sm_caches import AT_ONCE, SIDES, Room
+from placewise.memory.simulate.caches.sm_caches import BATCH_REQUESTS, COUNT_COPIES, Workspace
 from placewise.memory.simulate.dram.banks import Log
-from placewise.memory.simulate.requests.collect import (
-    ATOMIC,
-    LEAVES_FIRST,
-    LEAVES_OUT_LAST,
-    LOAD,
-    Pairs,
-)
 from placewise.memory.simulate.requests.line_requests import (
-    ASIDE,
     LINE_BIT,
-    MOST_PAIRS,
-    PAIR_BIT,
+    MOST_STREAMS,
     SECTOR_BIT,
     SECTORS,
+    SLOW_PATH,
+    STREAM_BIT,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, entry, prefetch
+from placewise.memory.simulate.requests.streams import ATOMIC, EVICTED_FIRST, LOAD, PAST_L2, Streams
+from placewise.memory.simulate.simd.jit_helpers import bits, entry, inlined, noinline, prefetch
 
 SETS_AHEAD = 32
-"""Parts by which sets of L2 are fetched ahead."""
+"""Line requests by which L2's sets are prefetched ahead."""
 ASKED_BIT = 32
-"""Of a word of :attr:`Room.counted`: sectors asked for, below it those not found."""
-STRETCHES_AHEAD = 2
-"""SMs by which what an SM missed in a round is fetched ahead."""
+"""In a word of :attr:`Workspace.counted`: sectors asked for from this bit on, below it misses."""
+SMS_AHEAD = 2
+"""SMs by which what an SM missed in a round is prefetched ahead."""
+
+
+class L2Counts(NamedTuple):
+    """Counts of one L2 shard, by access stream where not stated otherwise."""
+
+    asked: NDArray[np.int64]
+    misses: NDArray[np.int64]
+    overfetch: NDArray[np.int64]
+    """(streams,) sectors asked for, those not found, and those fetched together with them; of no
+    meaning for stores."""
+    written: NDArray[np.int64]
+    """(1,) sectors written to DRAM."""
+
+
+class L2Shard(NamedTuple):
+    """The part of L2's sets that one thread simulates: lines whose numbers are ``number`` modulo
+    the number of shards."""
+
+    number: int
+    cache: Caches
+    per_line: int
+    """Sectors of a line request's line."""
+    write: int
+    """What a store does: WRITE_BACK or WRITE_THROUGH, with or without BYPASS."""
+    streams: Streams
+    missed: Missed
+    counts: L2Counts
+    log: Log
+    """What leaves the cache, if it has room."""
+    work: Workspace
 
 
 @entry
-def run_l2(
-    pairs: Pairs,
-    missed: Missed,
-    cache: Caches,
-    per_line: int,
-    share: int,
-    asked: NDArray[np.int64],
-    lacking: NDArray[np.int64],
-    beyond: NDArray[np.int64],
-    written: NDArray[np.int64],
-    room: Room,
-    write: int,
-    first_round: int,
-    log: Log,
-) -> None:
-    """Run what all SMs missed of one share of the lines through that share of L2, in the order of
-    rounds, within a round by SM.
-
-    ``asked``, ``lacking`` and ``beyond`` (pairs,) count sectors, those not found and those fetched
-    with them, all of no meaning for stores; ``written`` (1,) sectors written to DRAM. ``write`` is
-    what a store does; what leaves the cache is added to ``log`` if that has room, rounds counted
-    from ``first_round`` on.
-    """
-    g = shape_of(cache.geometry, 0)
-    usual = is_plain(g) and g.policy == LRU and write == WRITE_BACK and not log.part.shape[0]
-    for p in range(pairs.used[0]):
-        room.stored[np.uintp(p)] = pairs.rows[p].kind != LOAD
-        if pairs.rows[p].flags & LEAVES_OUT_LAST:
-            usual = False
-    sms = missed.length.shape[1]
-    at, end, busy = room.at, room.end, room.ready
-    order, parts, ends = room.order, missed.part, missed.end
-    first, ended = missed.first[share], share * (parts.shape[0] // missed.length.shape[0])
-    count = 0
-    for sm in range(sms):
-        at[sm] = first[sm]
-        end[sm] = at[sm] + missed.length[share, sm]
-        if at[sm] < end[sm]:
-            busy[count] = sm
-            count += 1
+def run_l2(l2: L2Shard, first_round: int) -> None:
+    """Run what all SMs missed in a wave through a shard of L2. ``first_round`` is the wave's first
+    round in :attr:`L2Shard.log`."""
+    fast = _is_fast(l2)
+    count = _begin_queues(l2)
     turn = 0
     n = np.int64(0)
     while count:
-        left = 0
-        for k in range(count):
-            ahead = np.uintp(busy[min(k + STRETCHES_AHEAD, count - 1)])
-            prefetch(ends, ended + missed.first_round[ahead] + turn)
-            source = np.uintp(busy[k])
-            i = at[source]
-            stop = ended + missed.first_round[source] + turn
-            stop = first[source] + np.int64(ends[np.uintp(stop)])
-            # What another SM missed in the round is about as long.
-            for number in range(0, stop - i + SPARE, SPARE // 2):
-                prefetch(parts, at[ahead] + number)
-            while i < stop:
-                some = min(stop - i, AT_ONCE - n)
-                for number in range(some):
-                    order[np.uintp(n + number)] = parts[np.uintp(i + number)]
-                if log.part.shape[0]:
-                    for number in range(n, n + some):
-                        room.turn[np.uintp(number)] = first_round + turn
-                i += some
-                n += some
-                if n == AT_ONCE:
-                    _last_cache(
-                        n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond,
-                        written, write, log, usual,
-                    )  # fmt: skip
-                    n = np.int64(0)
-            at[source] = i
-            if i < end[source]:
-                busy[left] = source
-                left += 1
-        count = left
+        n, count = _run_round(l2, fast, turn, first_round + turn, n, count)
         turn += 1
-    _last_cache(
-        n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write, log,
-        usual,
-    )  # fmt: skip
-    counted = room.counted
-    for p in range(pairs.used[0]):
-        for side in range(SIDES):
-            word = np.uintp(SIDES * p + side)
-            asked[np.uintp(p)] += counted[word] >> ASKED_BIT
-            lacking[np.uintp(p)] += counted[word] & ((1 << ASKED_BIT) - 1)
+    _run_batch(l2, fast, n)
+    counted, counts = l2.work.counted, l2.counts
+    for p in range(l2.streams.used[0]):
+        for copy in range(COUNT_COPIES):
+            word = np.uintp(COUNT_COPIES * p + copy)
+            counts.asked[np.uintp(p)] += counted[word] >> ASKED_BIT
+            counts.misses[np.uintp(p)] += counted[word] & ((1 << ASKED_BIT) - 1)
             counted[word] = 0
 
 
-@apart
-def _last_cache(
-    n: Int,
-    share: Int,
-    pairs: Pairs,
-    cache: Caches,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    asked: NDArray[np.int64],
-    lacking: NDArray[np.int64],
-    beyond: NDArray[np.int64],
-    written: NDArray[np.int64],
-    write: int,
-    log: Log,
-    usual: bool,
-) -> None:
-    """Run ``n`` parts in their order through a share of L2. ``usual``: its policy is LRU, it is
-    plain, keeps what is written, is asked by all pairs, and what leaves it is not noted."""
-    shift = LINE_BIT + missed.length.shape[0] - 1
-    g = shape_of(cache.geometry, 0)
-    if not usual:
-        _last_in_detail(
-            n, share, pairs, cache, per_line, room, missed, asked, lacking, beyond, written, write,
-            log,
-        )  # fmt: skip
+@inlined
+def _is_fast(l2: L2Shard) -> bool:
+    """Whether all requests can take the fast path: LRU replacement, write-back, no stream that
+    bypasses L2, and no log of what leaves it. Also notes which streams store."""
+    g = shape_of(l2.cache.geometry, 0)
+    fast = is_fast(g) and g.policy == LRU and l2.write == WRITE_BACK and not l2.log.request.shape[0]
+    for p in range(l2.streams.used[0]):
+        l2.work.stored[np.uintp(p)] = l2.streams.rows[p].kind != LOAD
+        if l2.streams.rows[p].flags & PAST_L2:
+            fast = False
+    return bool(fast)
+
+
+@inlined
+def _begin_queues(l2: L2Shard) -> Int:
+    """Go to the start of each SM's queue; how many SMs have something in it."""
+    work, missed = l2.work, l2.missed
+    count = 0
+    for sm in range(missed.length.shape[1]):
+        work.at[sm] = missed.first[l2.number, sm]
+        work.end[sm] = work.at[sm] + missed.length[l2.number, sm]
+        if work.at[sm] < work.end[sm]:
+            work.ready[count] = sm
+            count += 1
+    return count
+
+
+@inlined
+def _run_round(
+    l2: L2Shard, fast: bool, turn: Int, logged_round: Int, n: Int, count: Int
+) -> tuple[Int, Int]:
+    """Put a round's line requests of the first ``count`` SMs in ``ready`` behind the ``n`` of the
+    batch, and run each full batch. Returns how many line requests the batch has then, and how many
+    SMs have more."""
+    work, missed = l2.work, l2.missed
+    at, end, busy, order = work.at, work.end, work.ready, work.order
+    requests, ends, first = missed.request, missed.end, missed.first[l2.number]
+    ended = l2.number * (requests.shape[0] // missed.length.shape[0])
+    left = 0
+    for k in range(count):
+        ahead = np.uintp(busy[min(k + SMS_AHEAD, count - 1)])
+        prefetch(ends, ended + missed.first_round[ahead] + turn)
+        source = np.uintp(busy[k])
+        i = at[source]
+        stop = ended + missed.first_round[source] + turn
+        stop = first[source] + np.int64(ends[np.uintp(stop)])
+        # What another SM missed in the round is about as long.
+        for number in range(0, stop - i + SPARE, SPARE // 2):
+            prefetch(requests, at[ahead] + number)
+        while i < stop:
+            some = min(stop - i, BATCH_REQUESTS - n)
+            for number in range(some):
+                order[np.uintp(n + number)] = requests[np.uintp(i + number)]
+            if l2.log.request.shape[0]:
+                for number in range(n, n + some):
+                    work.turn[np.uintp(number)] = logged_round
+            i += some
+            n += some
+            if n == BATCH_REQUESTS:
+                _run_batch(l2, fast, n)
+                n = np.int64(0)
+        at[source] = i
+        if i < end[source]:
+            busy[left] = source
+            left += 1
+    return n, left
+
+
+@noinline
+def _run_batch(l2: L2Shard, fast: bool, n: Int) -> None:
+    """Run the ``n`` line requests of the batch, in order."""
+    if not fast:
+        _run_slow_path(l2, n)
         return
-    first_way, line, added, found = room.first_way, room.line, room.added, room.found
-    first_ways(g, 0, room.order, n, shift, first_way)
+    work, cache = l2.work, l2.cache
+    first_way, line, added, found = work.first_way, work.line, work.added, work.found
+    shift = LINE_BIT + l2.missed.length.shape[0] - 1
+    g = shape_of(cache.geometry, 0)
+    first_ways(g, 0, work.order, n, shift, first_way)
     above, end = dirty_bit(cache), last_way(g)
-    writes = _unpack(n, shift, above, room)
+    writes = _unpack(n, shift, above, work)
     for k in range(n):
         at = np.uintp(k)
         ahead = first_way[np.uintp(k + SETS_AHEAD)]
         prefetch(cache.tags, ahead)
         prefetch(cache.held, ahead)
-        before, hit = use_recent(cache.tags, cache.held, first_way[at], line[at], added[at], end)
+        before, hit = use_lru(cache.tags, cache.held, first_way[at], line[at], added[at], end)
         found[np.uintp(2 * k)], found[np.uintp(2 * k + 1)] = before, hit
-    _count(n, above, writes, room, written, cache.dirty)
+    written = _count(n, above, work)
+    turned = np.int64(0)
+    if writes:
+        for k in range(n):
+            before = np.int64(found[np.uintp(2 * k)])
+            hit = np.int64(found[np.uintp(2 * k + 1)] != 0)
+            turned += bits((np.int64(added[np.uintp(k)]) & ~(before & -hit)) >> above)
+    l2.counts.written[0] += written
+    cache.dirty[0] += turned - written
 
 
-@apart
-def _unpack(n: Int, shift: Int, above: Int, room: Room) -> bool:
-    """Unpack ``n`` parts; whether some are stores."""
-    order, line, added = room.order, room.line, room.added
+@inlined
+def _unpack(n: Int, shift: Int, above: Int, work: Workspace) -> bool:
+    """Fill ``line`` and ``added`` from the batch; whether it has stores."""
+    order, line, added = work.order, work.line, work.added
     some = np.int64(0)
     for k in range(n):
-        part = order[np.uintp(k)]
-        some |= part
-        line[np.uintp(k)] = part >> shift
-        added[np.uintp(k)] = (part >> SECTOR_BIT) & SECTORS
-    if not some & ASIDE:
+        request = order[np.uintp(k)]
+        some |= request
+        line[np.uintp(k)] = request >> shift
+        added[np.uintp(k)] = (request >> SECTOR_BIT) & SECTORS
+    if not some & SLOW_PATH:
         return False
     writes = False
     for k in range(n):
-        if room.stored[np.uintp((order[np.uintp(k)] >> PAIR_BIT) & MOST_PAIRS)]:
+        if work.stored[np.uintp((order[np.uintp(k)] >> STREAM_BIT) & MOST_STREAMS)]:
             writes = True
             added[np.uintp(k)] |= added[np.uintp(k)] << above
     return writes
 
 
-@apart
-def _count(
-    n: Int,
-    above: Int,
-    writes: bool,
-    room: Room,
-    written: NDArray[np.int64],
-    dirty_sectors: NDArray[np.int64],
-) -> None:
-    """Count what ``n`` parts found in a share of L2 and drove out of it. ``writes``: whether some
-    are stores."""
-    order, added, found = room.order, room.added, room.found
-    word, counted = room.turn, room.counted
+@inlined
+def _count(n: Int, above: Int, work: Workspace) -> Int:
+    """Count by stream what the batch asked for and missed; the dirty sectors that it evicted."""
+    order, added, found = work.order, work.added, work.found
+    word, counted = work.turn, work.counted
     out = np.int64(0)
     for k in range(n):
         sectors = np.int64(added[np.uintp(k)]) & ((np.int64(1) << above) - 1)
@@ -221,102 +229,93 @@ def _count(
         missing = sectors & ~(before & -hit)
         word[np.uintp(k)] = (bits(sectors) << ASKED_BIT) + bits(missing)
         out += bits((before & (hit - 1)) >> above)
-    for k in range(n, n + SIDES):
+    for k in range(n, n + COUNT_COPIES):
         order[np.uintp(k)] = word[np.uintp(k)] = 0
-    # Side by side, as each addition to one word waits for that before it.
-    for k in range(0, n, SIDES):
-        for side in range(SIDES):
-            p = np.uintp((order[np.uintp(k + side)] >> PAIR_BIT) & MOST_PAIRS)
-            counted[p * np.uintp(SIDES) + np.uintp(side)] += word[np.uintp(k + side)]
-    fresh = np.int64(0)
-    if writes:
-        for k in range(n):
-            before = np.int64(found[np.uintp(2 * k)])
-            hit = np.int64(found[np.uintp(2 * k + 1)] != 0)
-            fresh += bits((np.int64(added[np.uintp(k)]) & ~(before & -hit)) >> above)
-    written[0] += out
-    dirty_sectors[0] += fresh - out
+    for k in range(0, n, COUNT_COPIES):
+        for copy in range(COUNT_COPIES):
+            p = np.uintp((order[np.uintp(k + copy)] >> STREAM_BIT) & MOST_STREAMS)
+            counted[p * np.uintp(COUNT_COPIES) + np.uintp(copy)] += word[np.uintp(k + copy)]
+    return out
 
 
-@apart
-def _last_in_detail(
-    n: Int,
-    share: Int,
-    pairs: Pairs,
-    cache: Caches,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    asked: NDArray[np.int64],
-    lacking: NDArray[np.int64],
-    beyond: NDArray[np.int64],
-    written: NDArray[np.int64],
-    write: int,
-    log: Log,
-) -> None:
-    """The same for a cache of any kind, and with what leaves it noted."""
-    order = room.order
-    share_shift = missed.length.shape[0] - 1
-    g = shape_of(cache.geometry, 0)
-    own = per_line // g.split
-    whole = (np.int64(1) << own) - 1
+@noinline
+def _run_slow_path(l2: L2Shard, n: Int) -> None:
+    """Run the batch through a cache of any kind, and log what leaves it."""
+    order, log = l2.work.order, l2.log
+    shard_shift = l2.missed.length.shape[0] - 1
+    g = shape_of(l2.cache.geometry, 0)
     out = np.int64(0)
     for k in range(n):
-        part = order[k]
-        p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
-        sectors = (part >> SECTOR_BIT) & SECTORS
-        line = (part >> (LINE_BIT + share_shift)) * g.split
-        if pairs.rows[p].flags & LEAVES_OUT_LAST:
-            count = bits(sectors)
-            asked[p] += count
-            lacking[p] += count
-            if pairs.rows[p].kind != LOAD:
+        request = order[k]
+        row = l2.streams.rows[np.uintp((request >> STREAM_BIT) & MOST_STREAMS)]
+        sectors = (request >> SECTOR_BIT) & SECTORS
+        line = (request >> (LINE_BIT + shard_shift)) * g.split
+        if row.flags & PAST_L2:
+            p, count = np.uintp((request >> STREAM_BIT) & MOST_STREAMS), bits(sectors)
+            l2.counts.asked[p] += count
+            l2.counts.misses[p] += count
+            if row.kind != LOAD:
                 out += count
-            if log.part.shape[0]:
-                _note(log, g, line, sectors, share, share_shift, room.turn[k])
-            continue
-        how = np.int64(READ if pairs.rows[p].kind == LOAD else write)
-        if pairs.rows[p].flags & LEAVES_FIRST:
-            how |= FIRST_OUT
-        shift = np.int64(0)
-        while sectors:
-            wanted = sectors & whole
-            if wanted:
-                present = True
-                if how & BYPASS:
-                    present = is_held(cache, g, line)
-                missing, taken, lost, victim = access_line(cache, g, 0, line, wanted, how)
-                if pairs.rows[p].kind == ATOMIC:
-                    # Unlike a store's, what is there before is read.
-                    taken = missing
-                passed = np.int64(0)
-                if how & WRITE_THROUGH or (how & BYPASS and not present):
-                    passed = wanted
-                out += bits(lost) + bits(passed)
-                asked[p] += bits(wanted)
-                lacking[p] += bits(missing)
-                beyond[p] += bits(taken) - bits(missing)
-                if log.part.shape[0]:
-                    number = room.turn[k]
-                    if taken | passed:
-                        _note(log, g, line, (taken | passed) << shift, share, share_shift, number)
-                    if lost:
-                        above = (victim % g.split) * own
-                        _note(log, g, victim, lost << above, share, share_shift, number)
-            sectors >>= own
-            shift += own
-            line += 1
-    written[0] += out
+            if log.request.shape[0]:
+                _note(log, g, line, sectors, l2.number, shard_shift, l2.work.turn[k])
+        else:
+            kind = np.int64(READ if row.kind == LOAD else l2.write)
+            if row.flags & EVICTED_FIRST:
+                kind |= EVICT_FIRST
+            out += _access_lines(l2, g, request, line, sectors, kind, l2.work.turn[k])
+    l2.counts.written[0] += out
 
 
-@apart
+@inlined
+def _access_lines(
+    l2: L2Shard, g: Shape, request: Int, line: Int, sectors: Int, kind: Int, number: Int
+) -> Int:
+    """Access the lines of the cache, from ``line`` on, that the request's line consists of; the
+    dirty sectors that leave it. ``number`` is the round for the log."""
+    counts, log = l2.counts, l2.log
+    p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
+    own = l2.per_line // g.split
+    whole = (np.int64(1) << own) - 1
+    shards = l2.missed.length.shape[0] - 1
+    shift, out = np.int64(0), np.int64(0)
+    while sectors:
+        wanted = sectors & whole
+        if wanted:
+            present = True
+            if kind & BYPASS:
+                present = is_held(l2.cache, g, line)
+            missing, taken, lost, victim = access_line(l2.cache, g, 0, line, wanted, kind)
+            if l2.streams.rows[p].kind == ATOMIC:
+                # Unlike a store, an atomic reads what was there before.
+                taken = missing
+            passed = np.int64(0)
+            if kind & WRITE_THROUGH or (kind & BYPASS and not present):
+                passed = wanted
+            out += bits(lost) + bits(passed)
+            counts.asked[p] += bits(wanted)
+            counts.misses[p] += bits(missing)
+            counts.overfetch[p] += bits(taken) - bits(missing)
+            if log.request.shape[0]:
+                if taken | passed:
+                    kept = (taken | passed) << shift
+                    _note(log, g, line, kept, l2.number, shards, number)
+                if lost:
+                    above = (victim % g.split) * own
+                    _note(log, g, victim, lost << above, l2.number, shards, number)
+        sectors >>= own
+        shift += own
+        line += 1
+    return out
+
+
+@noinline
 def _note(
-    log: Log, g: Shape, line: Int, sectors: Int, share: Int, share_shift: Int, number: Int
+    log: Log, g: Shape, line: Int, sectors: Int, shard: Int, shard_shift: Int, number: Int
 ) -> None:
-    """Add sectors of the request's line that a line of the cache's own belongs to."""
+    """Log sectors of the request's line that line ``line`` of the cache belongs to."""
     at = log.length[0]
-    if at < log.part.shape[0]:
-        whole = (line // g.split << share_shift) | share
-        log.part[at] = (whole << LINE_BIT) | (sectors << SECTOR_BIT)
+    if at < log.request.shape[0]:
+        whole = (line // g.split << shard_shift) | shard
+        log.request[at] = (whole << LINE_BIT) | (sectors << SECTOR_BIT)
         log.round[at] = number
         log.length[0] = at + 1

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.slices import Slices, spread
 from placewise.memory.simulate.caches.tlb import Tlbs, translate
-from placewise.memory.simulate.requests.collect import LEAVES_OUT_LAST, Pairs
-from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_PAIRS, PAIR_BIT
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_STREAMS, STREAM_BIT
+from placewise.memory.simulate.requests.streams import PAST_L2, Streams
 from placewise.memory.simulate.simd.jit_helpers import entry
 
 
@@ -33,7 +33,7 @@ def new_arrived(lines: int) -> Arrived:
 @entry
 def run_arrivals(
     missed: Missed,
-    pairs: Pairs,
+    streams: Streams,
     tlbs: Tlbs,
     slices: Slices,
     arrived: Arrived,
@@ -43,31 +43,31 @@ def run_arrivals(
 
     ``at`` (shares * SMs,) is room to work in.
     """
-    part, end, length = missed.part, missed.end, missed.length
-    shares, sms = length.shape
-    size = part.shape[0] // shares
+    request, end, length = missed.request, missed.end, missed.length
+    shards, sms = length.shape
+    size = request.shape[0] // shards
     left = np.int64(0)
-    for share in range(shares):
+    for shard in range(shards):
         for sm in range(sms):
-            at[share * sms + sm] = missed.first[share, sm]
-            left += length[share, sm]
+            at[shard * sms + sm] = missed.first[shard, sm]
+            left += length[shard, sm]
     round_ = np.int64(0)
     while left:
         for sm in range(sms):
-            for share in range(shares):
-                k = share * sms + sm
+            for shard in range(shards):
+                k = shard * sms + sm
                 i = at[k]
-                first = missed.first[share, sm]
-                if i == first + length[share, sm]:
+                first = missed.first[shard, sm]
+                if i == first + length[shard, sm]:
                     continue
-                stop = first + end[share * size + missed.first_round[sm] + round_]
+                stop = first + end[shard * size + missed.first_round[sm] + round_]
                 while i < stop:
-                    translate(tlbs, sm, part[i])
-                    spread(slices, sm, part[i], pairs)
-                    p = np.uintp((part[i] >> PAIR_BIT) & MOST_PAIRS)
-                    asks = not pairs.rows[p].flags & LEAVES_OUT_LAST
+                    translate(tlbs, sm, request[i])
+                    spread(slices, sm, request[i], streams)
+                    p = np.uintp((request[i] >> STREAM_BIT) & MOST_STREAMS)
+                    asks = not streams.rows[p].flags & PAST_L2
                     if asks and arrived.used[0] < arrived.line.shape[0]:
-                        arrived.line[arrived.used[0]] = part[i] >> LINE_BIT
+                        arrived.line[arrived.used[0]] = request[i] >> LINE_BIT
                         arrived.used[0] += 1
                     i += 1
                 left -= i - at[k]

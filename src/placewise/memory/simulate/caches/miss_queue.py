@@ -1,4 +1,4 @@
-"""What an SM's caches lack, handed on to the cache of the die."""
+"""What the SMs' caches miss, queued for L2."""
 
 from __future__ import annotations
 
@@ -13,26 +13,29 @@ from placewise.memory.simulate.simd.jit_helpers import inlined
 
 
 class Missed(NamedTuple):
-    """What L1s pass on, by share of L2 and SM, in the order of rounds. Of SMs that one thread runs
-    it lies close together, so that little memory is touched where caches find most."""
+    """Line requests that the SMs' caches send to L2, by L2 shard and SM, in the order of rounds.
 
-    part: NDArray[np.int64]
-    """(shares * parts,)"""
+    The requests of SMs that one thread simulates lie next to one another, which keeps the memory
+    in use small where caches find most lines. A shard is the part of L2's sets that one thread
+    simulates."""
+
+    request: NDArray[np.int64]
+    """(shards * requests,)"""
     end: NDArray[np.int32]
-    """(shares * parts,) how many parts of an SM are of each round and those before it."""
+    """(shards * requests,) how many of an SM's requests belong to each round and those before."""
     first: NDArray[np.int64]
     length: NDArray[np.int64]
-    """(shares, SMs) where an SM's parts start, and how many they are."""
+    """(shards, SMs) where an SM's requests start, and how many they are."""
     first_round: NDArray[np.int64]
     rounds: NDArray[np.int64]
-    """(SMs,) where an SM's rounds start in a share of ``end``, and how many they are."""
+    """(SMs,) where an SM's rounds start in a shard of ``end``, and how many they are."""
 
 
 @inlined
-def pass_on(part: Int, held: Int, some: Int, missed: Missed, out: NDArray[np.int64]) -> None:
-    """Pass a part on, but for sectors ``held``, if there are ``some``, to the share that the lowest
-    bit of its line number says; ``out`` (shares,) is where the next parts of each go."""
-    share = np.uintp((part >> LINE_BIT) & np.int64(missed.length.shape[0] - 1))
-    to = out[share]
-    missed.part[np.uintp(to)] = part & ~(held << SECTOR_BIT)
-    out[share] = to + np.int64(some != 0)
+def emit_miss(request: Int, held: Int, wanted: Int, missed: Missed, out: NDArray[np.int64]) -> None:
+    """Queue a line request without its sectors ``held``, if ``wanted`` is not 0. The lowest bit of
+    its line number chooses the shard; ``out`` (shards,) is where each shard's next request goes."""
+    shard = np.uintp((request >> LINE_BIT) & np.int64(missed.length.shape[0] - 1))
+    to = out[shard]
+    missed.request[np.uintp(to)] = request & ~(held << SECTOR_BIT)
+    out[shard] = to + np.int64(wanted != 0)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.simd.jit_helpers import apart, inlined, lowest, product
+from placewise.memory.simulate.simd.jit_helpers import inlined, lowest, noinline, product
 
 Int = Any
 """An integer of compiled code, where Python's and NumPy's mix."""
 
 
 @inlined
-def drawn_bits(state: Any) -> Any:
+def random_bits(state: Any) -> Any:
     """64 random bits of a state: SplitMix64 (Steele, Lea and Flood 2014), whose states follow one
     another at a fixed distance, so that those of many accesses can be worked out at once."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -23,12 +23,12 @@ def drawn_bits(state: Any) -> Any:
 
 
 @inlined
-def drawn_way(bits_: Any, ways: Int) -> Int:
+def random_way(bits_: Any, ways: Int) -> Int:
     """One of the ways, all alike."""
     return np.int64(product(bits_ >> np.uint64(32), ways) >> np.uint64(32))
 
 
-@apart
+@noinline
 def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int) -> None:
     """Make each node on the way to a leaf point to it (1), or to its other side (0)."""
     node = way + ways
@@ -43,7 +43,7 @@ def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int)
     tree[row] = found
 
 
-@apart
+@noinline
 def pointed_at(tree: Any, ways: Int) -> Int:
     """Way that a pseudo-LRU tree points to."""
     node = np.int64(1)
@@ -52,7 +52,7 @@ def pointed_at(tree: Any, ways: Int) -> Int:
     return node - ways
 
 
-@apart
+@noinline
 def way_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) -> Int:
     """Way whose share of the unit interval holds a random number."""
     place = np.float64(bits_ >> np.uint64(11)) * (1.0 / (1 << 53))
@@ -62,7 +62,7 @@ def way_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) 
     return way
 
 
-@apart
+@noinline
 def marked_way(marked: Int, nth: Int) -> Int:
     """The ``nth`` of the marked ways, from 0."""
     while nth:
@@ -71,7 +71,7 @@ def marked_way(marked: Int, nth: Int) -> Int:
     return np.int64(lowest(marked))
 
 
-@apart
+@noinline
 def mark(marks: NDArray[np.uint64], row: Int, way: Int, first_out: Int, found: Int) -> None:
     """Note of a way of a set whether it is to be driven out first. A line stays as it was brought
     in until an access of the other kind finds it."""

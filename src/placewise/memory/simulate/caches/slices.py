@@ -30,15 +30,15 @@ from placewise.memory.simulate.caches.cache import (
     way_of,
 )
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
-from placewise.memory.simulate.requests.collect import LOAD, Pairs
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
-    MOST_PAIRS,
-    PAIR_BIT,
+    MOST_STREAMS,
     SECTOR_BIT,
     SECTORS,
+    STREAM_BIT,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, inlined
+from placewise.memory.simulate.requests.streams import LOAD, Streams
+from placewise.memory.simulate.simd.jit_helpers import bits, inlined, noinline
 
 MIX = np.uint64(0x6A09E667F3BCC909)
 """Fraction of the square root of 2: its multiples fill the unit interval evenly. Not the number
@@ -128,14 +128,14 @@ def slice_of(slices: Slices, line: Int) -> Int:
     return np.int64((mixed * np.uint64(slices.facts[SLICES])) >> np.uint64(32))
 
 
-@apart
-def spread(slices: Slices, sm: Int, part: Int, pairs: Pairs) -> None:
+@noinline
+def spread(slices: Slices, sm: Int, request: Int, streams: Streams) -> None:
     """Count a part that an SM asks of the cache of the die; none where slices are not known."""
     if not slices.facts[SLICES]:
         return
-    line = part >> LINE_BIT
-    sectors = (part >> SECTOR_BIT) & SECTORS
-    kind = np.int64(pairs.rows[np.uintp((part >> PAIR_BIT) & MOST_PAIRS)].kind)
+    line = request >> LINE_BIT
+    sectors = (request >> SECTOR_BIT) & SECTORS
+    kind = np.int64(streams.rows[np.uintp((request >> STREAM_BIT) & MOST_STREAMS)].kind)
     number = slice_of(slices, line)
     slices.sectors[number, kind] += bits(sectors)
     if slices.facts[PARTITIONS] > 1:
@@ -147,7 +147,7 @@ def spread(slices: Slices, sm: Int, part: Int, pairs: Pairs) -> None:
         slices.crossed[kind] += bits(asked)
 
 
-@apart
+@noinline
 def _kept(slices: Slices, home: Int, near: Int, line: Int, sectors: Int, kind: Int) -> Int:
     """Sectors that cross over where each partition keeps what its SMs load. Stores and atomics are
     for the line's own partition, and others' copies of these sectors are given up."""

@@ -1,4 +1,4 @@
-"""Parts of one SM, in the order in which its warps issue them, through the SM's caches."""
+"""Line requests of one SM, in the order in which its warps issue them, through the SM's caches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import (
-    FIRST_OUT,
+    EVICT_FIRST,
     GOLDEN,
     LRU,
     RANDOM,
@@ -24,265 +24,245 @@ from placewise.memory.simulate.caches.cache import (
 from placewise.memory.simulate.caches.constant_caches import ConstantCaches, read_constant
 from placewise.memory.simulate.caches.fast_cache import (
     HINTS,
-    access_recent,
-    find_drawn,
+    access_lru,
+    find_random,
     first_ways,
-    is_plain,
+    is_fast,
 )
-from placewise.memory.simulate.caches.miss_queue import Missed, pass_on
-from placewise.memory.simulate.requests.collect import CONSTANT, LEAVES_FIRST, LOAD, STORE, Pairs
+from placewise.memory.simulate.caches.miss_queue import Missed, emit_miss
 from placewise.memory.simulate.requests.line_requests import (
-    ASIDE,
     LINE_BIT,
-    MOST_PAIRS,
-    PAIR_BIT,
+    MOST_STREAMS,
     SECTOR_BIT,
     SECTORS,
+    SLOW_PATH,
+    STREAM_BIT,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits
+from placewise.memory.simulate.requests.streams import CONSTANT, EVICTED_FIRST, LOAD, STORE, Streams
+from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
-AT_ONCE = 1024
-"""Parts that are put in order before they go through a cache, at most: room for them is in the
-processor's own first cache, and each of the two loops has few variables."""
-ROUNDS = 256
-"""Rounds whose parts are put in order before that, at most."""
-SIDES = 4
-"""Places where what each pair asks the cache of the die for is counted."""
+BATCH_REQUESTS = 1024
+"""Line requests put in order before they go through a cache, at most: they fit the L1 cache of the
+processor, and each of the two loops keeps its few variables in registers."""
+BATCH_ROUNDS = 256
+"""Rounds of a batch, at most."""
+COUNT_COPIES = 4
+"""Copies of each stream's L2 counters, summed at the end: additions to one word would wait for one
+another."""
 SLACK = 32
-"""Room behind the parts: for words that are copied several at a time, and for looking ahead."""
+"""Elements behind a batch: words are copied several at a time, and prefetching looks ahead."""
 
 NO_SHAPE = Shape(*(np.int64(0),) * len(Shape._fields))
 
 
-class Room(NamedTuple):
-    """What one thread works in."""
+class Workspace(NamedTuple):
+    """Scratch arrays of one thread."""
 
     ready: NDArray[np.int64]
     segment: NDArray[np.int64]
     at: NDArray[np.int64]
     end: NDArray[np.int64]
     own_phase: NDArray[np.int64]
-    """(warps of an SM or SMs, the more,) each: those that go on in the next round, and of each the
-    segment it is in, its next part, the end of its parts, and its phase."""
+    """(max(warps of an SM, SMs),) each: the warps that issue in the next round, and of each warp
+    its segment, its next line request, the end of the segment, and its phase."""
     first_of: NDArray[np.int64]
-    how: NDArray[np.int64]
-    """(pairs,) each: first cache of each pair, and what it is asked to do."""
+    kind_of: NDArray[np.int64]
+    """(streams,) each: first cache of each stream, and the kind of its accesses (READ, …)."""
     allocates: NDArray[np.bool_]
-    """(first caches,) whether stores bring lines in."""
+    """(first caches + 1,) whether a store brings its line in."""
     out: NDArray[np.int64]
-    """(shares,)"""
+    """(shards,) where the next miss of each L2 shard goes."""
     order: NDArray[np.int64]
     first_way: NDArray[np.int64]
     turn: NDArray[np.int64]
-    """(AT_ONCE + SLACK,) parts in the order in which they reach a cache, the first way of the set
-    of each, and its round."""
+    """(BATCH_REQUESTS + SLACK,) a batch's line requests, the first way of the set of each, and the
+    round of each (while L2 counts, the word that is added to its stream's counters)."""
     round_end: NDArray[np.int64]
-    """(ROUNDS,) where the parts of each round end in ``order``."""
+    """(BATCH_ROUNDS,) where the line requests of each round end in ``order``."""
     hint: NDArray[np.int32]
-    """(HINTS,) the way, from the first of an instance on, where a line with the same lowest bits
-    was found last, in any instance: whether it is there is seen at once, and no set need be
-    compared, which takes its time after a write to it."""
+    """(HINTS,) by the lowest bits of a line number: the way, counted from the instance's first,
+    where such a line was found last. Checking it first avoids comparing a set just written."""
     line: NDArray[np.uint32]
     added: NDArray[np.uint32]
-    """(AT_ONCE + SLACK,) the line of each part in a share of the cache of the die, and what is to
-    be known of its sectors there, as in :attr:`Caches.held`."""
+    """(BATCH_REQUESTS + SLACK,) line number within an L2 shard, and its sectors as in
+    :attr:`Caches.held`."""
     found: NDArray[np.uint32]
-    """(2 (AT_ONCE + SLACK),) of each part what was known of the way that its line took there, and 0
-    if that did not hold it."""
+    """(2 (BATCH_REQUESTS + SLACK),) for each line request the state of the way it took in L2, and
+    0 if that way did not hold its line."""
     stored: NDArray[np.bool_]
-    """(pairs,) whether a pair stores."""
+    """(streams,) whether a stream stores."""
     counted: NDArray[np.int64]
-    """(SIDES * pairs,) sectors that a wave's parts ask the cache of the die for, and lack."""
+    """(COUNT_COPIES * streams,) sectors that a wave asks of L2, and misses there."""
 
 
-def new_room(warps: int, sms: int, pairs: int, shares: int, allocates: Sequence[bool]) -> Room:
-    """For so many warps of an SM."""
+def new_workspace(
+    warps: int, sms: int, streams: int, shards: int, allocates: Sequence[bool]
+) -> Workspace:
+    """Scratch arrays for ``warps`` of an SM; ``allocates`` says of each first cache whether stores
+    bring lines in."""
 
-    def room(size: int) -> NDArray[np.int64]:
+    def words(size: int) -> NDArray[np.int64]:
         return np.zeros(size, np.int64)
 
-    most = max(warps, sms)
-    return Room(
-        ready=room(most + 1),
-        segment=room(most),
-        at=room(most),
-        end=room(most),
-        own_phase=room(most),
-        first_of=room(pairs),
-        how=room(pairs),
+    most, batch = max(warps, sms), BATCH_REQUESTS + SLACK
+    return Workspace(
+        ready=words(most + 1),
+        segment=words(most),
+        at=words(most),
+        end=words(most),
+        own_phase=words(most),
+        first_of=words(streams),
+        kind_of=words(streams),
         # One more, as there may be no cache of the SM at all.
         allocates=np.array([*allocates, False], np.bool_),
-        out=room(shares),
-        order=room(AT_ONCE + SLACK),
-        first_way=room(AT_ONCE + SLACK),
-        turn=room(AT_ONCE + SLACK),
-        round_end=room(ROUNDS),
+        out=words(shards),
+        order=words(batch),
+        first_way=words(batch),
+        turn=words(batch),
+        round_end=words(BATCH_ROUNDS),
         hint=np.zeros(HINTS, np.int32),
-        line=np.zeros(AT_ONCE + SLACK, np.uint32),
-        added=np.zeros(AT_ONCE + SLACK, np.uint32),
-        found=np.zeros(2 * (AT_ONCE + SLACK), np.uint32),
-        stored=np.zeros(pairs, np.bool_),
-        counted=room(SIDES * pairs),
+        line=np.zeros(batch, np.uint32),
+        added=np.zeros(batch, np.uint32),
+        found=np.zeros(2 * batch, np.uint32),
+        stored=np.zeros(streams, np.bool_),
+        counted=words(COUNT_COPIES * streams),
     )
 
 
-@apart
-def note_pairs(pairs: Pairs, caches: Caches, room: Room) -> None:
-    """Note where the parts of each pair go: stores and atomics go past the SM's caches, but for
-    stores to one that allocates."""
+class SmCaches(NamedTuple):
+    """The caches of the SMs that one thread simulates, and what they report."""
+
+    caches: Caches
+    """The first caches; instance n is that of SM n."""
+    constant: ConstantCaches
+    per_line: int
+    """Sectors of a line request's line."""
+    missed: Missed
+    overfetch: NDArray[np.int64]
+    """(streams,) sectors that loads fetched together with those they missed."""
+    work: Workspace
+
+
+@noinline
+def route_streams(streams: Streams, caches: Caches, work: Workspace) -> None:
+    """Note the first cache of each stream. Stores and atomics bypass the SM's caches, except
+    stores to a cache that allocates on a write miss."""
     first_caches = np.int64(caches.geometry.shape[0])
-    for p in range(pairs.used[0]):
-        row = pairs.rows[p]
-        room.first_of[p] = first_caches
-        room.how[p] = READ if row.kind == LOAD else WRITE_THROUGH
-        if row.flags & LEAVES_FIRST:
-            room.how[p] |= FIRST_OUT
-        if row.kind == LOAD or (row.kind == STORE and room.allocates[row.cache]):
-            room.first_of[p] = row.cache
+    for p in range(streams.used[0]):
+        row = streams.rows[p]
+        work.first_of[p] = first_caches
+        work.kind_of[p] = READ if row.kind == LOAD else WRITE_THROUGH
+        if row.flags & EVICTED_FIRST:
+            work.kind_of[p] |= EVICT_FIRST
+        if row.kind == LOAD or (row.kind == STORE and work.allocates[row.cache]):
+            work.first_of[p] = row.cache
 
 
-@apart
-def run_parts(
-    sm: Int,
-    first_round: Int,
-    rounds: Int,
-    caches: Caches,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    beyond: NDArray[np.int64],
-    constant: ConstantCaches,
-) -> None:
-    """Run the parts of an SM's rounds from ``first_round`` on, in their order, through its
-    caches."""
+@noinline
+def run_requests(sm: Int, first_round: Int, rounds: Int, run: SmCaches) -> None:
+    """Run the batch of line requests in the workspace, which are those of an SM's ``rounds`` rounds
+    from ``first_round`` on, through the SM's caches."""
+    work, missed = run.work, run.missed
     g = NO_SHAPE
     policy = np.int64(-1)
-    n = room.round_end[np.uintp(rounds - 1)]
-    if caches.geometry.shape[0]:
-        g = shape_of(caches.geometry, 0)
-        if is_plain(g):
+    if run.caches.geometry.shape[0]:
+        g = shape_of(run.caches.geometry, 0)
+        if is_fast(g):
             policy = g.policy
     if policy == LRU:
-        first_ways(g, sm, room.order, n, LINE_BIT, room.first_way)
+        n = work.round_end[np.uintp(rounds - 1)]
+        first_ways(g, sm, work.order, n, LINE_BIT, work.first_way)
     begin = np.int64(0)
-    shares = np.int64(missed.length.shape[0])
-    size = np.int64(missed.part.shape[0] // shares)
+    shards = np.int64(missed.length.shape[0])
+    size = np.int64(missed.request.shape[0] // shards)
     for number in range(rounds):
-        end = room.round_end[np.uintp(number)]
+        end = work.round_end[np.uintp(number)]
         if policy == RANDOM:
-            _run_drawn(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
+            _run_random(begin, end, sm, g, run)
         else:
-            _run_others(begin, end, sm, caches, g, per_line, room, missed, beyond, constant)
+            _run_lru_or_other(begin, end, sm, g, run)
         begin = end
         at = missed.first_round[np.uintp(sm)] + first_round + number
-        missed.end[np.uintp(at)] = room.out[0] - missed.first[0, np.uintp(sm)]
-        if shares > 1:
-            missed.end[np.uintp(size + at)] = room.out[1] - missed.first[1, np.uintp(sm)]
+        missed.end[np.uintp(at)] = work.out[0] - missed.first[0, np.uintp(sm)]
+        if shards > 1:
+            missed.end[np.uintp(size + at)] = work.out[1] - missed.first[1, np.uintp(sm)]
 
 
-@apart
-def _run_drawn(
-    begin: Int,
-    end: Int,
-    sm: Int,
-    caches: Caches,
-    g: Shape,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    beyond: NDArray[np.int64],
-    constant: ConstantCaches,
-) -> None:
-    """Run parts of a round where the first cache is plain and its policy random."""
-    order, hint, out = room.order, room.hint, room.out
-    tags, held = caches.tags, caches.held
+@noinline
+def _run_random(begin: Int, end: Int, sm: Int, g: Shape, run: SmCaches) -> None:
+    """Run ``order[begin:end]`` through a fast cache with random replacement."""
+    order, hint, out = run.work.order, run.work.hint, run.work.out
+    tags, held = run.caches.tags, run.caches.held
     own = g.first_way + sm * g.sets * g.lanes
     seed = np.uintp(g.first_seed + sm)
-    # Every part that is not aside has a random number, which is only worked out where it is used.
-    state = caches.seed[seed] - np.uint64(begin - 1) * GOLDEN
+    # Each line request on this path has a random number of its own, which is worked out only where
+    # it is used.
+    state = run.caches.seed[seed] - np.uint64(begin - 1) * GOLDEN
     last, last_held = np.int64(-1), np.int64(0)
     for k in range(begin, end):
-        part = order[np.uintp(k)]
-        if part & ASIDE:
-            state -= GOLDEN + caches.seed[seed]
-            _run_aside(sm, part, caches, per_line, room, missed, beyond, constant)
-            state += caches.seed[seed]
+        request = order[np.uintp(k)]
+        if request & SLOW_PATH:
+            state -= GOLDEN + run.caches.seed[seed]
+            _run_slow_path(sm, request, run)
+            state += run.caches.seed[seed]
             last = np.int64(-1)
             continue
-        line, sectors = part >> LINE_BIT, (part >> SECTOR_BIT) & SECTORS
+        line, sectors = request >> LINE_BIT, (request >> SECTOR_BIT) & SECTORS
         if line == last and not sectors & ~last_held:
             continue
-        slot = np.uintp(line & (HINTS - 1))
-        at = np.uintp(own + np.int64(hint[slot]))
+        place = np.uintp(line & (HINTS - 1))
+        at = np.uintp(own + np.int64(hint[place]))
         if tags[at] != line:
-            way = find_drawn(caches, g, own, line, state + np.uint64(k) * GOLDEN)
-            hint[slot] = way
+            way = find_random(run.caches, g, own, line, state + np.uint64(k) * GOLDEN)
+            hint[place] = way
             at = np.uintp(own + way)
         before = np.int64(held[at])
         last, last_held = line, before | sectors
         if sectors & ~before:
             held[at] = before | sectors
-            pass_on(part, before, np.int64(1), missed, out)
-    caches.seed[seed] = state + np.uint64(end - 1) * GOLDEN
+            emit_miss(request, before, np.int64(1), run.missed, out)
+    run.caches.seed[seed] = state + np.uint64(end - 1) * GOLDEN
 
 
-@apart
-def _run_others(
-    begin: Int,
-    end: Int,
-    sm: Int,
-    caches: Caches,
-    g: Shape,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    beyond: NDArray[np.int64],
-    constant: ConstantCaches,
-) -> None:
-    """The same for other caches."""
+@noinline
+def _run_lru_or_other(begin: Int, end: Int, sm: Int, g: Shape, run: SmCaches) -> None:
+    """Run ``order[begin:end]`` through a fast cache with LRU replacement, or any other cache."""
+    work = run.work
     last, last_held = np.int64(-1), np.int64(0)
-    plain = g.policy == LRU and is_plain(g)
+    fast = g.policy == LRU and is_fast(g)
     for k in range(begin, end):
-        part = room.order[np.uintp(k)]
-        if part & ASIDE or not plain:
-            _run_aside(sm, part, caches, per_line, room, missed, beyond, constant)
+        request = work.order[np.uintp(k)]
+        if request & SLOW_PATH or not fast:
+            _run_slow_path(sm, request, run)
             last = np.int64(-1)
             continue
-        line = part >> LINE_BIT
-        sectors = (part >> SECTOR_BIT) & SECTORS
+        line = request >> LINE_BIT
+        sectors = (request >> SECTOR_BIT) & SECTORS
         if line == last and not sectors & ~last_held:
             continue
         last_held = sectors if line != last else last_held | sectors
         last = line
-        first_way = room.first_way[np.uintp(k)]
-        missing, _, _ = access_recent(caches, g, first_way, line, sectors, 0)
-        pass_on(part, sectors & ~missing, missing, missed, room.out)
+        first_way = work.first_way[np.uintp(k)]
+        missing, _, _ = access_lru(run.caches, g, first_way, line, sectors, 0)
+        emit_miss(request, sectors & ~missing, missing, run.missed, work.out)
 
 
-@apart
-def _run_aside(
-    sm: Int,
-    part: Int,
-    caches: Caches,
-    per_line: int,
-    room: Room,
-    missed: Missed,
-    beyond: NDArray[np.int64],
-    constant: ConstantCaches,
-) -> None:
-    """Run a part through a cache of any kind, or none."""
-    p = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
-    cache = room.first_of[p]
-    if cache == caches.geometry.shape[0]:
-        pass_on(part, np.int64(0), np.int64(1), missed, room.out)
+@noinline
+def _run_slow_path(sm: Int, request: Int, run: SmCaches) -> None:
+    """Run a line request through a cache of any kind, or past the SM's caches."""
+    work, missed = run.work, run.missed
+    p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
+    cache = work.first_of[p]
+    if cache == run.caches.geometry.shape[0]:
+        emit_miss(request, np.int64(0), np.int64(1), missed, work.out)
         return
     if cache == CONSTANT:
-        read_constant(constant, sm, part, per_line, beyond, missed, room.out)
+        read_constant(run.constant, sm, request, run.per_line, run.overfetch, missed, work.out)
         return
-    sectors, how = (part >> SECTOR_BIT) & SECTORS, room.how[p]
-    missing, fetched, _ = access(caches, cache, sm, part >> LINE_BIT, sectors, per_line, how)
-    if how & READ:
+    line, sectors, kind = request >> LINE_BIT, (request >> SECTOR_BIT) & SECTORS, work.kind_of[p]
+    missing, fetched, _ = access(run.caches, cache, sm, line, sectors, run.per_line, kind)
+    if kind & READ:
         sectors = fetched
-        beyond[p] += bits(fetched & ~missing)
-    rest = part & ~np.int64(SECTORS << SECTOR_BIT)
-    pass_on(rest | (sectors << SECTOR_BIT), np.int64(0), sectors, missed, room.out)
+        run.overfetch[p] += bits(fetched & ~missing)
+    rest = request & ~np.int64(SECTORS << SECTOR_BIT)
+    emit_miss(rest | (sectors << SECTOR_BIT), np.int64(0), sectors, missed, work.out)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
-    MOST_PAIRS,
-    PAIR_BIT,
+    MOST_STREAMS,
     SECTOR_BIT,
     SECTORS,
+    STREAM_BIT,
     Buffer,
 )
 from placewise.memory.simulate.simd.jit_helpers import entry
@@ -34,7 +34,7 @@ def count_neighbours(
     """Add to ``shared`` (pairs,) the sectors of stores that the access just before, a store of
     the same warp by another instruction, wrote to as well. ``is_store`` (pairs,); ``left_out``
     (pairs,): accesses that take another way, as those of constant memory do."""
-    part, segments = buffer.part, buffer.used[1]
+    request, segments = buffer.request, buffer.used[1]
     begin = np.int64(0)
     for segment in range(segments):
         end = buffer.segment[segment + 1, 2] if segment + 1 < segments else buffer.used[0]
@@ -42,19 +42,19 @@ def count_neighbours(
         before = -1
         at = begin
         while at < end:
-            pair = (part[at] >> PAIR_BIT) & MOST_PAIRS
+            stream = (request[at] >> STREAM_BIT) & MOST_STREAMS
             start = at
-            while at < end and (part[at] >> PAIR_BIT) & MOST_PAIRS == pair:
+            while at < end and (request[at] >> STREAM_BIT) & MOST_STREAMS == stream:
                 at += 1
-            if left_out[pair]:
+            if left_out[stream]:
                 continue
-            if before >= 0 and before != pair and is_store[pair] and is_store[before]:
+            if before >= 0 and before != stream and is_store[stream] and is_store[before]:
                 for k in range(start, at):
                     for j in range(first, last):
-                        if part[k] >> LINE_BIT == part[j] >> LINE_BIT:
-                            both = (part[k] & part[j]) >> SECTOR_BIT & SECTORS
+                        if request[k] >> LINE_BIT == request[j] >> LINE_BIT:
+                            both = (request[k] & request[j]) >> SECTOR_BIT & SECTORS
                             while both:
                                 both &= both - 1
-                                shared[pair] += 1
-            first, last, before = start, at, pair
+                                shared[stream] += 1
+            first, last, before = start, at, stream
         begin = end

@@ -24,8 +24,8 @@ from placewise.memory.simulate.caches.cache import (
     new_caches,
     shape_of,
 )
-from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_PAIRS, PAIR_BIT
-from placewise.memory.simulate.simd.jit_helpers import apart
+from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_STREAMS, STREAM_BIT
+from placewise.memory.simulate.simd.jit_helpers import noinline
 
 FIRST_SET, SETS, PAGE_SHIFT, SHARED_BY = range(4)
 """Columns of :attr:`Tlbs.level`."""
@@ -61,7 +61,7 @@ def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
     )
 
 
-def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs:
+def new_tlbs(machine: Machine, line_bytes: int, streams: int, seed: int) -> Tlbs:
     """Empty levels, as many as are known of the machine."""
     levels = simulated_tlbs(machine)
     shared = {"sm": 1, "tpc": machine.processor.sms_per_tpc, "die": machine.processor.sms}
@@ -74,7 +74,7 @@ def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs:
         rows.append([len(geometries), len(ways), (page // line_bytes).bit_length() - 1, by])
         instances = -(-machine.processor.sms // by)
         geometries += [Geometry(instances, 1, n, t.policy or "lru") for n in ways]
-    counts = np.zeros((len(levels), pairs), np.int64)
+    counts = np.zeros((len(levels), streams), np.int64)
     return Tlbs(
         new_caches(geometries, seed),
         np.array(rows, np.int64).reshape(-1, 4),
@@ -83,23 +83,23 @@ def new_tlbs(machine: Machine, line_bytes: int, pairs: int, seed: int) -> Tlbs:
     )
 
 
-def added_up(parts: Iterable[tuple[TlbTraffic, ...]]) -> tuple[TlbTraffic, ...]:
+def added_up(requests: Iterable[tuple[TlbTraffic, ...]]) -> tuple[TlbTraffic, ...]:
     """What several parts of a launch asked of each level, together."""
     return tuple(
         TlbTraffic(same[0].name, sum(t.requests for t in same), sum(t.hits for t in same))
-        for same in zip(*(levels for levels in parts if levels), strict=True)
+        for same in zip(*(levels for levels in requests if levels), strict=True)
     )
 
 
-@apart
-def translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
+@noinline
+def translate(tlbs: Tlbs, sm: Int, request: Int) -> None:
     """Ask for the page of a part that an SM passes on, level after level; none where there is
     none."""
     level, levels = np.int64(0), tlbs.level.shape[0]
     if not levels:
         return
-    line = part >> LINE_BIT
-    pair = np.uintp((part >> PAIR_BIT) & MOST_PAIRS)
+    line = request >> LINE_BIT
+    stream = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
     missing = np.int64(1)
     while missing and level < levels:
         page = line >> tlbs.level[level, PAGE_SHIFT]
@@ -107,6 +107,6 @@ def translate(tlbs: Tlbs, sm: Int, part: Int) -> None:
         g = shape_of(tlbs.caches.geometry, number)
         instance = sm // tlbs.level[level, SHARED_BY]
         missing, _, _, _ = access_line(tlbs.caches, g, instance, page, 1, READ)
-        tlbs.requests[level, pair] += 1
-        tlbs.hits[level, pair] += 1 - missing
+        tlbs.requests[level, stream] += 1
+        tlbs.hits[level, stream] += 1 - missing
         level += 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from placewise.machine.machine import Dram
 from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, SECTORS
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, entry
+from placewise.memory.simulate.simd.jit_helpers import bits, entry, noinline
 
 REQUESTS, HITS, MISSES, CONFLICTS, GAPS, GAP_SQUARES, LAST_ROUND, OPEN_ROW = range(8)
 """Columns of a bank's state."""
@@ -59,7 +59,7 @@ class Banks(NamedTuple):
 class Log(NamedTuple):
     """What leaves one share of the cache of the die, in order."""
 
-    part: NDArray[np.int64]
+    request: NDArray[np.int64]
     """A line's sectors, as parts are; empty where nobody wants to know."""
     round: NDArray[np.int64]
     length: NDArray[np.int64]
@@ -102,19 +102,19 @@ def run_banks(one: Log, other: Log, banks: Banks, line_shift: Int, sector_shift:
     i, j = np.int64(0), np.int64(0)
     while i < one.length[0] or j < other.length[0]:
         if j == other.length[0] or (i < one.length[0] and one.round[i] <= other.round[j]):
-            _serve(one.part[i], one.round[i], banks, line_shift, sector_shift)
+            _serve(one.request[i], one.round[i], banks, line_shift, sector_shift)
             i += 1
         else:
-            _serve(other.part[j], other.round[j], banks, line_shift, sector_shift)
+            _serve(other.request[j], other.round[j], banks, line_shift, sector_shift)
             j += 1
     one.length[0] = 0
     other.length[0] = 0
 
 
-@apart
-def _serve(part: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
-    start = (part >> LINE_BIT) << line_shift
-    sectors = (part >> SECTOR_BIT) & SECTORS
+@noinline
+def _serve(request: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
+    start = (request >> LINE_BIT) << line_shift
+    sectors = (request >> SECTOR_BIT) & SECTORS
     last_bank, last_row = np.int64(-1), np.int64(-1)
     number = np.int64(0)
     while sectors >> number:
@@ -130,7 +130,7 @@ def _serve(part: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: Int
         number += 1
 
 
-@apart
+@noinline
 def _ask(state: NDArray[np.int64], bank: Int, row: Int, now: Int) -> None:
     if state[bank, REQUESTS]:
         gap = now - state[bank, LAST_ROUND]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.requests.collect import LOAD, STORE
+from placewise.memory.simulate.requests.streams import LOAD, STORE
 from placewise.memory.simulate.schedule.windows import WaveCounts
 
 
@@ -16,13 +16,13 @@ class Counts(NamedTuple):
     """Counts from the launch's start on, by pair of instruction and array, of the pairs seen so
     far: copies as they are, to be made sense of when all are there, as there are many waves."""
 
-    requests: NDArray[np.int64]
+    accesses: NDArray[np.int64]
     sectors: NDArray[np.int64]
     """(pairs,) warp accesses, and sectors that they asked the first cache for."""
-    l1_beyond: NDArray[np.int64]
+    l1_overfetch: NDArray[np.int64]
     asked: NDArray[np.int64]
-    lacking: NDArray[np.int64]
-    l2_beyond: NDArray[np.int64]
+    misses: NDArray[np.int64]
+    l2_overfetch: NDArray[np.int64]
     """(threads, pairs) sectors that the SMs' caches fetched together with those they lacked; those
     that the cache of the die was asked for, those of them that it lacked, and those it fetched
     together with these. The last three are of no meaning for stores."""
@@ -65,14 +65,14 @@ def wave_counts(
         return np.moveaxis(sums, 0, -1)
 
     reads = rows["kind"] != STORE
-    asked, lacking = of("asked").sum(1) * reads, of("lacking").sum(1) * reads
-    missed = asked - of("l1_beyond").sum(1)
+    asked, misses = of("asked").sum(1) * reads, of("misses").sum(1) * reads
+    missed = asked - of("l1_overfetch").sum(1)
     figures = (
-        by_site(of("requests")),
+        by_site(of("accesses")),
         by_site((of("sectors") - missed) * (rows["kind"] == LOAD)),
         by_site(asked),
-        by_site(asked - lacking),
-        by_site(lacking + of("l2_beyond").sum(1) * reads),
+        by_site(asked - misses),
+        by_site(misses + of("l2_overfetch").sum(1) * reads),
         np.diff([0, *(c.counts.written for c in closed)]).tolist(),
         np.diff([0, *(c.counts.dirtied for c in closed)]).tolist(),
         by_site(of("constant")),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import Int
-from placewise.memory.simulate.simd.jit_helpers import apart, lowest
+from placewise.memory.simulate.simd.jit_helpers import lowest, noinline
 
 KEY = 5
 """Words of a key: instruction, lane 0's place in the period, lane 16 from lane 0, stride, mask."""
@@ -34,7 +34,7 @@ class Patterns(NamedTuple):
     """(2,) patterns, and accesses without."""
     odd: NDArray[np.int64]
     """(ODD_ROOM, 32) offsets of all lanes, those of lanes that are not active being anything."""
-    odd_pair: NDArray[np.int64]
+    odd_stream: NDArray[np.int64]
     """(ODD_ROOM,)"""
     odd_mask: NDArray[np.uint32]
     """(ODD_ROOM,)"""
@@ -58,22 +58,22 @@ def forget(patterns: Patterns) -> None:
     patterns.used[:] = 0
 
 
-@apart
+@noinline
 def count_pattern(
-    patterns: Patterns, pair: Int, place: Int, upper: Int, stride: Int, mask: Int
+    patterns: Patterns, stream: Int, place: Int, upper: Int, stride: Int, mask: Int
 ) -> bool:
     """Count an access; False where it has a new pattern and the table is full."""
     keys, seen = patterns.keys, patterns.seen
     size = keys.shape[0]
     mixed = np.uint64(place) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(mask)
     mixed ^= np.uint64(upper) * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed ^= (np.uint64(stride) << np.uint64(20)) ^ (np.uint64(pair) << np.uint64(7))
+    mixed ^= (np.uint64(stride) << np.uint64(20)) ^ (np.uint64(stream) << np.uint64(7))
     mixed *= np.uint64(0xFF51AFD7ED558CCD)
     at = np.int64(mixed >> np.uint64(40)) & (size - 1)
     while seen[at]:
         if (
             keys[at, 1] == place
-            and keys[at, 0] == pair
+            and keys[at, 0] == stream
             and keys[at, 2] == upper
             and keys[at, 3] == stride
             and keys[at, 4] == mask
@@ -83,7 +83,7 @@ def count_pattern(
         at = (at + 1) & (size - 1)
     if patterns.used[0] * 4 >= size * 3:
         return False
-    keys[at, 0] = pair
+    keys[at, 0] = stream
     keys[at, 1] = place
     keys[at, 2] = upper
     keys[at, 3] = stride
@@ -93,14 +93,14 @@ def count_pattern(
     return True
 
 
-@apart
-def keep_odd(patterns: Patterns, pair: Int, mask: Int, row: Int, offsets: Any) -> bool:
+@noinline
+def keep_odd(patterns: Patterns, stream: Int, mask: Int, row: Int, offsets: Any) -> bool:
     """Keep an access whose active lanes' offsets start at ``row``; False where there is no room."""
     n = patterns.used[1]
     if n == patterns.odd_mask.shape[0]:
         return False
     patterns.used[1] = n + 1
-    patterns.odd_pair[n] = pair
+    patterns.odd_stream[n] = stream
     patterns.odd_mask[n] = mask
     left = mask
     while left:

@@ -13,7 +13,7 @@ from placewise.kernel.launch import Inputs
 from placewise.kernel.texture import TextureArgument
 from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.requests.line_requests import LAST, LINE_BIT, SECTOR_BIT, SECTORS
-from placewise.memory.simulate.simd.jit_helpers import apart, bits
+from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 _AXES = {"1d": 1, "layered-1d": 1, "3d": 3}
 """Along which texels are filtered, where there are not two."""
@@ -44,20 +44,20 @@ def doublings(site: Site, array: str, axes: Mapping[str, int]) -> int:
     return 0 if opcode.startswith("TLD") or opcode.endswith(".S32") else axes[array]
 
 
-@apart
-def join_parts(part: NDArray[np.int64], first: Int, begun: Int, n: Int) -> tuple[Int, Int]:
+@noinline
+def join_requests(request: NDArray[np.int64], first: Int, begun: Int, n: Int) -> tuple[Int, Int]:
     """Add parts ``begun`` to ``n`` to those of the same read, from ``first`` on. How many parts
     there are now, and how many sectors the read asks for that it did not before."""
     end, asked = begun, np.int64(0)
-    part[np.uintp(begun - 1)] &= ~LAST
+    request[np.uintp(begun - 1)] &= ~LAST
     for k in range(begun, n):
-        word = part[np.uintp(k)] & ~LAST
+        word = request[np.uintp(k)] & ~LAST
         at = first
-        while at < end and part[np.uintp(at)] >> LINE_BIT != word >> LINE_BIT:
+        while at < end and request[np.uintp(at)] >> LINE_BIT != word >> LINE_BIT:
             at += 1
-        known = part[np.uintp(at)] if at < end else np.int64(0)
+        known = request[np.uintp(at)] if at < end else np.int64(0)
         asked += bits(((word & ~known) >> SECTOR_BIT) & SECTORS)
-        part[np.uintp(at)] = word | known
+        request[np.uintp(at)] = word | known
         end += np.int64(at == end)
-    part[np.uintp(end - 1)] |= LAST
+    request[np.uintp(end - 1)] |= LAST
     return end, asked

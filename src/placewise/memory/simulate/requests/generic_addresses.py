@@ -59,12 +59,12 @@ def told_apart(
             continue
         taken = bool((number[n, : arrays + 1] >= 0).any())
         for array in range(arrays, arrays + len(OWN_COLUMNS)):
-            pair = number[n, array + 1]
-            if pair < 0:
+            stream = number[n, array + 1]
+            if stream < 0:
                 continue
             of_memory = seen_in(site, array, arrays)
             if taken:
-                rows["site"][pair] = len(found)
+                rows["site"][stream] = len(found)
                 found.append(of_memory)
                 origin.append(n)
             else:

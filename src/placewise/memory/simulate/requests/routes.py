@@ -12,20 +12,20 @@ from placewise.errors import MachineError
 from placewise.executor.trace import Site
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
-from placewise.memory.simulate.requests.collect import (
+from placewise.memory.simulate.requests.filtered_reads import doublings
+from placewise.memory.simulate.requests.generic_addresses import OWN_COLUMNS, seen_in
+from placewise.memory.simulate.requests.streams import (
     ATOMIC,
     CONSTANT,
     DOUBLINGS,
-    EVICT_FIRST,
     LOAD,
     LOCAL,
     LOCAL_LAST,
-    NOWHERE,
-    PAST_LAST,
+    ROUTE_EVICTS_FIRST,
+    ROUTE_PAST_L2,
     STORE,
+    UNCACHED,
 )
-from placewise.memory.simulate.requests.filtered_reads import doublings
-from placewise.memory.simulate.requests.generic_addresses import OWN_COLUMNS, seen_in
 from placewise.memory.transactions import address_period
 from placewise.space import Hint, Way, hint_of
 
@@ -70,7 +70,7 @@ class Routes:
         and whether a serialization condition says what an access takes. ``filtered``: axes of
         filtered textures."""
         columns = 1 + len(arrays) + len(OWN_COLUMNS)
-        routes = np.full((max(1, len(sites)), columns), NOWHERE, np.int16)
+        routes = np.full((max(1, len(sites)), columns), UNCACHED, np.int16)
         counted = np.zeros(routes.shape, np.bool_)
         # All that is asked of a site below; thousands of an unrolled loop are alike.
         like: dict[tuple[str, str, str], int] = {}
@@ -123,16 +123,16 @@ class Routes:
         if self._caches.constant and is_constant_load(site) and through == Way.HOST_BUFFER:
             return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
-            return NOWHERE
+            return UNCACHED
         space = self._space(site, array)
         first, past = self._caches.first_cache(space), self._past_last(space)
         hint = self._hint(site, array)
         if hint is Hint.PAST_L1:
             return len(self._caches.first) | past
-        return first | past | (EVICT_FIRST if hint is Hint.EVICT_FIRST else 0)
+        return first | past | (ROUTE_EVICTS_FIRST if hint is Hint.EVICT_FIRST else 0)
 
     def _past_last(self, space: str) -> int:
-        return PAST_LAST if space in self._caches.past_last else 0
+        return ROUTE_PAST_L2 if space in self._caches.past_last else 0
 
     def _hint(self, site: Site, array: str) -> Hint | None:
         """What an access asks of caches: as its opcode says. Loads of an array that is seen

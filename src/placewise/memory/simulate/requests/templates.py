@@ -1,7 +1,8 @@
-"""Forms of accesses: what is alike in all accesses of an instruction that lie on a line.
+"""A fast path for accesses that repeat: most accesses of an instruction have the active lanes, the
+stride and the array of its access before, and only start elsewhere.
 
-Nearly all accesses of most kernels have the lanes, the stride and the array of the one before by
-the same instruction, and only start elsewhere. Their ranges of bytes are worked out once.
+The template of an instruction keeps the ranges of bytes of its last access, relative to where that
+access starts, so that they are worked out once.
 """
 
 from __future__ import annotations
@@ -17,166 +18,166 @@ from placewise.memory.simulate.requests.line_requests import (
     LAST,
     LINE_BIT,
     SECTOR_BIT,
-    Cut,
-    follows,
+    Buffer,
+    Sizes,
 )
-from placewise.memory.simulate.simd.jit_helpers import apart, bits, highest, inlined, lowest
+from placewise.memory.simulate.requests.split_access import follows
+from placewise.memory.simulate.simd.jit_helpers import bits, highest, inlined, lowest, noinline
 
-FORM = np.dtype(
+TEMPLATE = np.dtype(
     [
         ("start", np.int64),
         ("delta", np.int64),
-        ("how", np.int64),
-        ("who", np.int64),
+        ("site_stride", np.int64),
+        ("row_mask", np.int64),
         ("low", np.int64),
         ("low2", np.int64),
         ("head", np.int64),
         ("extents", np.int64),
-        ("pair", np.int32),
+        ("stream", np.int32),
         ("lanes", np.int32),
         ("count", np.int64),
         ("spare", np.int64, 6),
     ]
 )
-"""The form of an instruction's last access whose lanes' addresses lie on a line.
-
-``start`` is the array's first address with the flags JOINS and TWO, ``delta`` lane 16's address
-from lane 0's, ``how`` the record's words of site and stride, ``who`` those of row and mask (NOBODY
-where there is no form). ``low`` and ``low2`` are where one or two ranges of bytes start, from lane
-0's address on; ``extents`` the bytes from the first to the last of each range, the second's from
-bit 32 on. ``head`` is a line request for address 0 without sectors, ``pair`` the access stream
-(instruction and array), ``lanes`` the number of active lanes, and ``count`` what was counted of
-accesses of this form: accesses, sectors from SECTORS_BIT on, line requests from PARTS_BIT on.
-
-``spare`` fills two lines of the processor's cache."""
-SECTORS_BIT, PARTS_BIT = 20, 42
-JOINS, TWO = 1, 2
-"""Flags of a form, in bits of the array's address that are 0: it issues in a burst with the access
-before; it has two ranges."""
-NOBODY = (1 << 32) - 2
-"""Row and mask where there is no form; no record has this row."""
+"""``start`` is the array's first address with the flags JOINS_BURST and TWO, ``delta`` lane 16's
+address minus lane 0's; ``site_stride`` and ``row_mask`` are the record's fields (NO_TEMPLATE where
+there is no template). ``low`` and ``low2`` are where one or two ranges of bytes start, relative to
+lane 0's address; ``extents`` the bytes from the first to the last of each range, the second's from
+bit 32 on. ``head`` is a line request for address 0 without sectors, ``stream`` the access stream,
+``lanes`` the number of active lanes. ``count`` counts accesses by the template: accesses, sectors
+from SECTORS_BIT on, line requests from REQUESTS_BIT on. ``spare`` fills two cache lines."""
+SECTORS_BIT, REQUESTS_BIT = 20, 42
+JOINS_BURST, TWO = 1, 2
+"""Flags of a template: the access issues in a burst with the one before; it has two ranges."""
+NO_TEMPLATE = (1 << 32) - 2
+"""Row and mask where there is no template; no record has this row."""
 MOST_COUNTED = 1 << 18
-"""Accesses after which what is counted with forms is added to the access streams' counts."""
+"""Accesses after which templates' counts must be moved to their streams, before they overflow."""
 
 
-def new_forms(sites: int) -> NDArray[Any]:
-    """(sites,) FORM without any, each on lines of the processor's cache of its own."""
-    forms = aligned(sites * FORM.itemsize // 8, np.int64).view(FORM)
-    forms["who"] = NOBODY
-    return forms
+def new_templates(sites: int) -> NDArray[Any]:
+    """(sites,) TEMPLATE, all without one."""
+    templates = aligned(sites * TEMPLATE.itemsize // 8, np.int64).view(TEMPLATE)
+    templates["row_mask"] = NO_TEMPLATE
+    return templates
 
 
 @inlined
-def how_of(record: Any) -> Int:
+def site_and_stride(record: Any) -> Int:
     """A record's site and stride as one word."""
     return np.int64(record.site) | (np.int64(record.stride) << 32)
 
 
 @inlined
-def who_of(record: Any) -> Int:
+def row_and_mask(record: Any) -> Int:
     """A record's row and mask as one word."""
     return (np.int64(record.row) & 0xFFFFFFFF) | (np.int64(record.mask) << 32)
 
 
 @inlined
-def _settle_one(form: Any, pairs: NDArray[Any]) -> None:
-    """Move a form's counts to its access stream."""
-    row = pairs[np.uintp(form.pair)]
-    count = form.count & ((1 << SECTORS_BIT) - 1)
-    row.requests += count
-    row.lanes += count * form.lanes
-    row.sectors += (form.count >> SECTORS_BIT) & ((1 << (PARTS_BIT - SECTORS_BIT)) - 1)
-    row.parts += form.count >> PARTS_BIT
-    form.count = 0
+def _flush_one(template: Any, streams: NDArray[Any]) -> None:
+    """Move a template's counts to its access stream."""
+    row = streams[np.uintp(template.stream)]
+    count = template.count & ((1 << SECTORS_BIT) - 1)
+    row.accesses += count
+    row.lanes += count * template.lanes
+    row.sectors += (template.count >> SECTORS_BIT) & ((1 << (REQUESTS_BIT - SECTORS_BIT)) - 1)
+    row.lines += template.count >> REQUESTS_BIT
+    template.count = 0
 
 
-@apart
-def settle_all(forms: NDArray[Any], pairs: NDArray[Any]) -> None:
-    """Move all forms' counts to their access streams; ``pairs`` are PAIR rows."""
-    for site in range(forms.shape[0]):
-        form = forms[np.uintp(site)]
-        if form.count:
-            _settle_one(form, pairs)
+@noinline
+def flush_counts(templates: NDArray[Any], streams: NDArray[Any]) -> None:
+    """Move all templates' counts to their access streams; ``streams`` are STREAM rows."""
+    for site in range(templates.shape[0]):
+        template = templates[np.uintp(site)]
+        if template.count:
+            _flush_one(template, streams)
 
 
 @inlined
 def _place_range(
-    low: Int, extent: Int, head: Int, last: Int, part: NDArray[np.int64], n: Int, cut: Cut
+    low: Int, extent: Int, head: Int, last: Int, request: NDArray[np.int64], n: Int, sizes: Sizes
 ) -> tuple[Int, Int]:
-    """Put the parts of a range of bytes from address ``low`` on to ``part[n:]``, with ``last`` in
-    the last of them. How many parts there are then, and how many sectors they have."""
-    per_line = cut.line_shift - cut.sector_shift
-    first = low & ((np.int64(1) << cut.line_shift) - 1)
+    """Write the one or two line requests of the range of bytes from address ``low`` on to
+    ``request[n:]``, the last with ``last``. Returns how many line requests there are then, and how
+    many sectors were added."""
+    per_line = sizes.line_shift - sizes.sector_shift
+    first = low & ((np.int64(1) << sizes.line_shift) - 1)
     end = first + extent
-    crosses = end >> cut.line_shift
-    first, end = first >> cut.sector_shift, end >> cut.sector_shift
+    crosses = end >> sizes.line_shift
+    first, end = first >> sizes.sector_shift, end >> sizes.sector_shift
     sectors = (np.int64(2) << end) - (np.int64(1) << first)
     own = sectors & ((np.int64(1) << (np.int64(1) << per_line)) - 1)
-    beyond = sectors >> (np.int64(1) << per_line)
-    head += (low >> cut.line_shift) << LINE_BIT
-    part[np.uintp(n)] = head + (own << SECTOR_BIT) + (last & ~crosses)
-    part[np.uintp(n + 1)] = head + (beyond << SECTOR_BIT) + ((1 << LINE_BIT) + last)
+    next_line = sectors >> (np.int64(1) << per_line)
+    head += (low >> sizes.line_shift) << LINE_BIT
+    # Without a branch: the second is overwritten where the range does not cross into a second line.
+    request[np.uintp(n)] = head + (own << SECTOR_BIT) + (last & ~crosses)
+    request[np.uintp(n + 1)] = head + (next_line << SECTOR_BIT) + ((1 << LINE_BIT) + last)
     return n + 1 + crosses, end - first + 1
 
 
 @inlined
-def take_formed(
+def take_templated(
     records: Any,
     at: Int,
     stop: Int,
-    forms: NDArray[Any],
-    part: NDArray[np.int64],
+    templates: NDArray[Any],
+    buffer: Buffer,
     n: Int,
-    begun: Int,
-    room: Int,
-    cut: Cut,
+    limit: Int,
+    sizes: Sizes,
 ) -> tuple[Int, Int]:
-    """Add the line requests of records ``at`` to ``stop``, up to the first that has not the form
-    of its instruction, to the ``n`` in ``part``, while these are no more than ``room``. The warp's
-    line requests start at ``begun``. Returns the first record not taken, and how many line
-    requests there are then."""
-    while at < stop and n <= room:
+    """Add the line requests of records ``at`` to ``stop``, up to the first that differs from the
+    template of its instruction, to the ``n`` of the buffer, while these are at most ``limit``.
+
+    Returns the first record not taken, and how many line requests there are then. A record at
+    ``at`` may join the burst before it; the caller ends a burst that belongs to another warp."""
+    request = buffer.request
+    while at < stop and n <= limit:
         record = records[np.uintp(at)]
-        form = forms[np.uintp(record.site)]
-        start, low = form.start, record.base + form.low
-        if form.who != who_of(record) or form.how != how_of(record):
+        template = templates[np.uintp(record.site)]
+        start, low = template.start, record.base + template.low
+        if template.row_mask != row_and_mask(record):
             break
-        if record.upper - record.base != form.delta or (low ^ start) >> WINDOW_SHIFT:
+        if template.site_stride != site_and_stride(record):
             break
-        if start & JOINS and n > begun:
-            part[np.uintp(n - 1)] &= ~LAST
-        before, extent = n, form.extents & 0xFFFFFFFF
+        if record.upper - record.base != template.delta or (low ^ start) >> WINDOW_SHIFT:
+            break
+        if start & JOINS_BURST and n:
+            request[np.uintp(n - 1)] &= ~LAST
+        before, extent, asked = n, template.extents & 0xFFFFFFFF, np.int64(0)
+        last = np.int64(0 if start & TWO else LAST)
+        n, asked = _place_range(low, extent, template.head, last, request, n, sizes)
         if start & TWO:
-            n, asked = _place_range(low, extent, form.head, np.int64(0), part, n, cut)
-            low = record.base + form.low2
-            n, more = _place_range(low, form.extents >> 32, form.head, np.int64(LAST), part, n, cut)
+            low, extent, last = record.base + template.low2, template.extents >> 32, np.int64(LAST)
+            n, more = _place_range(low, extent, template.head, last, request, n, sizes)
             asked += more
-        else:
-            n, asked = _place_range(low, extent, form.head, np.int64(LAST), part, n, cut)
-        form.count += (asked << SECTORS_BIT) + ((n - before) << PARTS_BIT) + 1
+        template.count += (asked << SECTORS_BIT) + ((n - before) << REQUESTS_BIT) + 1
         at += 1
     return at, n
 
 
-@apart
-def new_form(
+@noinline
+def new_template(
     record: Any,
-    form: Any,
-    pairs: NDArray[Any],
-    pair: Int,
+    template: Any,
+    streams: NDArray[Any],
+    stream: Int,
     joins: bool,
     start: Int,
-    cut: Cut,
+    sizes: Sizes,
 ) -> None:
-    """Make an access to the array at ``start`` the form of its instruction, if it is one or two
-    ranges of bytes, each shorter than a line, that have no line in common. ``pairs`` are PAIR
-    rows, ``pair`` is the access's; ``joins``: it issues in a burst with the access before."""
-    _settle_one(form, pairs)
-    width, head = np.int64(pairs[np.uintp(pair)].lane_bytes), pairs[np.uintp(pair)].head
+    """Make an access to the array at ``start`` the template of its instruction, if it is one or two
+    ranges of bytes, each shorter than a line, that have no line in common. ``streams`` are STREAM
+    rows, ``stream`` is the access's; ``joins``: it issues in a burst with the access before."""
+    _flush_one(template, streams)
+    width, head = np.int64(streams[np.uintp(stream)].lane_bytes), streams[np.uintp(stream)].head
     mask, stride = np.int64(record.mask), np.int64(record.stride)
-    line_bytes = np.int64(1) << cut.line_shift
-    form.who = NOBODY
-    if stride < 0 or stride > (1 << cut.sector_shift):
+    line_bytes = np.int64(1) << sizes.line_shift
+    template.row_mask = NO_TEMPLATE
+    if stride < 0 or stride > (1 << sizes.sector_shift):
         return
     delta = record.upper - record.base
     lower, higher = mask & 0xFFFF, mask >> 16
@@ -192,17 +193,17 @@ def new_form(
     elif lower and higher:
         low2 = delta + stride * lowest(higher)
         high2 = delta + stride * highest(higher) + extent
-        apart_ = low2 - high >= line_bytes or low - high2 >= line_bytes
+        separate = low2 - high >= line_bytes or low - high2 >= line_bytes
         inside = low2 >= low and high2 <= high
-        if not apart_ and not inside:
+        if not separate and not inside:
             return
-        two = np.int64(TWO if apart_ else 0)
+        two = np.int64(TWO if separate else 0)
     if high - low >= line_bytes or high2 - low2 >= line_bytes:
         return
-    form.start = start | two | (JOINS if joins else 0)
-    form.delta = delta
-    form.how, form.who = how_of(record), who_of(record)
-    form.low, form.low2 = low, low2
-    form.head = head - ((start >> cut.line_shift) << LINE_BIT)
-    form.extents = (high - low) | ((high2 - low2) << 32)
-    form.pair, form.lanes = pair, bits(mask)
+    template.start = start | two | (JOINS_BURST if joins else 0)
+    template.delta = delta
+    template.site_stride, template.row_mask = site_and_stride(record), row_and_mask(record)
+    template.low, template.low2 = low, low2
+    template.head = head - ((start >> sizes.line_shift) << LINE_BIT)
+    template.extents = (high - low) | ((high2 - low2) << 32)
+    template.stream, template.lanes = stream, bits(mask)

@@ -11,13 +11,13 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from placewise.compiled_code import compiled
-from placewise.memory.simulate.simd.vector_code import BYTE, SHORT, WORD, Code, splat, veil
+from placewise.memory.simulate.simd.vector_code import BYTE, SHORT, WORD, Code, opaque, splat
 
 _WORDS = ir.VectorType(SHORT, 16)
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 """Without Numba's runtime a function can allocate nothing, and handing arrays on does not count
 references, which would take longer than all the rest."""
-apart = njit(**_OPTIONS, forceinline=False)
+noinline = njit(**_OPTIONS, forceinline=False)
 """Compiles a function that compiled code calls, and keeps LLVM from inlining it."""
 inlined = njit(**_OPTIONS, forceinline=True)
 """Compiles a function whose code is put into each function that calls it."""
@@ -54,7 +54,7 @@ def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  #
         moved = builder.shuffle_vector(before, code.alike(arguments[2], words), picks)
         number = ir.Constant(words, list(range(16)))
         kept = builder.icmp_signed("<=", number, code.alike(arguments[3], words))
-        code.store(builder.select(kept, moved, before), veil(builder, place))
+        code.store(builder.select(kept, moved, before), opaque(builder, place))
         return target.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, types.int64), generate
@@ -125,7 +125,7 @@ def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
-def hand_on4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
+def copy4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
     """Copy four words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
     bit of the n-th word is."""
     shape = ir.VectorType(WORD, 4)

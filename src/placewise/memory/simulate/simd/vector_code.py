@@ -17,7 +17,7 @@ def splat(builder: Any, value: Any, shape: Any) -> Any:
     return builder.shuffle_vector(one, undefined, ir.Constant(picks, [0] * shape.count))
 
 
-def veil(builder: Any, value: Any) -> Any:
+def opaque(builder: Any, value: Any) -> Any:
     """A word or pointer that the compiler cannot reason about. It would make branches of masks; and
     of what is chosen between new words and those that lie there, stored where they lie, masked
     stores, for which loads that follow wait."""

@@ -1,0 +1,145 @@
+"""Access streams: the accesses of one memory instruction to one array, and how they are routed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.requests.line_requests import (
+    LINE_BIT,
+    MOST_STREAMS,
+    SLOW_PATH,
+    STREAM_BIT,
+    Sizes,
+)
+from placewise.memory.simulate.requests.templates import new_templates
+from placewise.memory.simulate.simd.jit_helpers import noinline
+
+LOAD, STORE, ATOMIC = 0, 1, 2
+
+UNCACHED, LOCAL, CONSTANT, LOCAL_LAST = -1, -2, -3, -4
+"""Routes that are not the number of a first cache: accesses that go through no cache simulated
+here (shared memory, kernel parameters), local memory, loads through the caches of constant memory,
+and the last load of a word of local memory, whose line is evicted first."""
+ROUTE_EVICTS_FIRST = 32
+"""Added to a first cache's number: lines that the access brings in are evicted first."""
+ROUTE_PAST_L2 = 64
+"""Added to a first cache's number: the access bypasses L2."""
+DOUBLINGS = 8
+"""From this bit of a route on: base-two logarithm of the records of one access. A filtered texture
+read has a record for each texel."""
+
+CACHED, IN_LOCAL, COUNTED, IN_BURST, EVICTED_FIRST, PAST_L2 = 1, 2, 4, 8, 16, 32
+"""Flags of a stream: it goes through a cache; it accesses local memory; a serialization condition
+gives its transactions; it issues in a burst with the access before; its lines are evicted first; it
+bypasses L2."""
+FILTERED = 6
+"""From this bit of a stream's flags on: what the route has from DOUBLINGS on."""
+
+STREAM = np.dtype(
+    [
+        ("head", np.int64),
+        ("accesses", np.int64),
+        ("lanes", np.int64),
+        ("sectors", np.int64),
+        ("lines", np.int64),
+        ("lane_bytes", np.int32),
+        ("flags", np.int32),
+        ("site", np.int32),
+        ("array", np.int32),
+        ("cache", np.int32),
+        ("kind", np.int32),
+    ]
+)
+"""``head`` is a line request for the array's first line without sectors. ``accesses`` (of warps),
+``lanes`` (active), ``sectors`` and ``lines`` (asked of the first cache) are counts so far.
+``lane_bytes`` are the bytes that a lane accesses; ``site`` and ``array`` number the instruction and
+the array; ``cache`` is the first cache, or CONSTANT; ``kind`` is LOAD, STORE or ATOMIC."""
+
+
+class Streams(NamedTuple):
+    """Access streams, numbered in the order in which they are first seen."""
+
+    number: NDArray[np.int32]
+    """(sites, arrays + 1) by array number + 1; -1 before the stream is seen."""
+    rows: NDArray[Any]
+    """(streams,) STREAM."""
+    used: NDArray[np.int64]
+    """(1,) streams seen."""
+    templates: NDArray[Any]
+    """(sites,) TEMPLATE of each instruction."""
+
+
+def new_streams(sites: int, arrays: int) -> Streams:
+    """No streams yet, with space for those of so many instructions and arrays."""
+    most = min(MOST_STREAMS, max(1, sites) * (arrays + 1))
+    return Streams(
+        np.full((max(1, sites), arrays + 1), -1, np.int32),
+        np.zeros(most, STREAM),
+        np.zeros(1, np.int64),
+        new_templates(max(1, sites)),
+    )
+
+
+class Sites(NamedTuple):
+    """What is fixed for each memory instruction."""
+
+    route: NDArray[np.int16]
+    """(sites, arrays + 1) by array number + 1: first cache with ROUTE_EVICTS_FIRST, ROUTE_PAST_L2
+    and DOUBLINGS; or UNCACHED, LOCAL, LOCAL_LAST or CONSTANT."""
+    counted: NDArray[np.bool_]
+    """(sites, arrays + 1) whether a serialization condition gives the transactions."""
+    array_line: NDArray[np.int64]
+    """(arrays + 1,) first line of each array, by array number + 1."""
+    lane_bytes: NDArray[np.int32]
+    kind: NDArray[np.int32]
+    """(sites,) LOAD, STORE or ATOMIC."""
+    waits: NDArray[np.bool_]
+    """(sites,) whether the warp waits before it; else it issues in a burst with the one before."""
+    windows: NDArray[np.int32]
+    """Array number of each window of addresses, or -1."""
+
+
+@noinline
+def new_stream(streams: Streams, sites: Sites, sizes: Sizes, site: Int, array: Int) -> Int:
+    """Number a new stream; -1 where there is no space for one."""
+    p = streams.used[0]
+    if p == streams.rows.shape[0]:
+        return np.int64(-1)
+    streams.used[0] = p + 1
+    streams.number[site, array + 1] = p
+    route = sites.route[site, array + 1]
+    flags = 0 if route == UNCACHED else CACHED
+    line = sites.array_line[array + 1]
+    cache = np.int64(route if route == CONSTANT else max(route, 0) & (ROUTE_EVICTS_FIRST - 1))
+    if route > 0:
+        flags |= (route >> DOUBLINGS) << FILTERED
+        if route & ROUTE_EVICTS_FIRST:
+            flags |= EVICTED_FIRST
+        if route & ROUTE_PAST_L2:
+            flags |= PAST_L2
+    if route == LOCAL_LAST:
+        flags |= EVICTED_FIRST
+    if route in (LOCAL, LOCAL_LAST):
+        flags |= IN_LOCAL
+        line = np.int64(sizes.local_line)
+        cache = np.int64(sizes.local_cache & (ROUTE_EVICTS_FIRST - 1))
+        if sizes.local_cache & ROUTE_PAST_L2:
+            flags |= PAST_L2
+    if sites.counted[site, array + 1]:
+        flags |= COUNTED
+    if not sites.waits[site]:
+        flags |= IN_BURST
+    row = streams.rows[p]
+    slow = cache != 0 or sites.kind[site] != LOAD
+    row.head = (line << LINE_BIT) | (p << STREAM_BIT) | (SLOW_PATH if slow else 0)
+    row.lane_bytes = sites.lane_bytes[site]
+    row.flags = flags
+    row.site = site
+    row.array = array
+    row.cache = cache
+    row.kind = sites.kind[site]
+    return p
