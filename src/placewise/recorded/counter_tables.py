@@ -112,7 +112,7 @@ def _launch(row: Row, values: Mapping[str, float]) -> MeasuredLaunch:
 
 
 def _dimensions(text: str) -> Dimensions | None:
-    """Of ``(256, 1, 1)``."""
+    """Dimensions from text like ``(256, 1, 1)``."""
     numbers = re.findall(r"\d+", text)
     return (int(numbers[0]), int(numbers[1]), int(numbers[2])) if len(numbers) == 3 else None
 

@@ -1,4 +1,4 @@
-"""A machine file from the JSON that mt4g writes, the topology benchmark of caps-tum."""
+"""A machine file from the JSON output of mt4g, the GPU topology benchmark of caps-tum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from placewise.machine.machine_for import machine_for
 _GIB = 2**30 / 1e9
 """Gigabytes per GiB."""
 _LEAST_CONFIDENCE = 0.5
-"""Below it a size that mt4g gives is not one (0 where nothing was found)."""
+"""Sizes that mt4g gives with less confidence are taken as unknown (0: nothing was found)."""
 _KEYS = "warp{floor(address1/blockSize) != floor(address2/blockSize)}"
 _DISTINCT = "warp{address1 != address2}"
 _BANKS = "block{word1 != word2 && word1 % banks == word2 % banks}"
@@ -210,4 +210,4 @@ space streaming E intrinsic    <L1 L2 globalMem>      global   RW intrinsic "__l
 space texture  T binding       <L1 L2 textureMem>     global   R  declaration "cudaTextureObject_t" intrinsic "tex1Dfetch";
 space constant C host_buffer   <cL1 cL2 constantMem>  constant R  declaration "__constant__";
 space shared   S kernel_buffer <sharedMem>            global   RW declaration "__shared__";"""  # noqa: E501
-"""As of Volta and later: one unified L1, constant memory apart."""
+"""Spaces of Volta and later: one unified L1, separate caches of constant memory."""

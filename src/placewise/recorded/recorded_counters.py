@@ -34,11 +34,11 @@ from placewise.recorded.recorded_launch import (
 
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
 _MOST_BYTES = 1 << 28
-"""Of a file, unpacked."""
+"""Most bytes of a file, unpacked."""
 _NAMED = 6
-"""Kernels that a message names at most."""
+"""Most kernels that a message names."""
 _TOLD = 3
-"""Differences that a message tells at most."""
+"""Most differences that a message names."""
 _SECTOR = 32
 _OF_BYTES = {
     "dram__sectors_read.sum": "dram__bytes_read.sum",
@@ -68,7 +68,7 @@ def read_recorded(path: Path, what: str) -> bytes:
 
 
 def decoded(data: bytes, path: Path, what: str) -> str:
-    """Their text; raises CaseError for what is none."""
+    """The text of a file's bytes; raises CaseError where they are none."""
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # a Windows shell's ">"
     try:
         return data.decode("utf-16" if wide else "utf-8-sig")
@@ -105,7 +105,7 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
 
 
 def _completed(launch: MeasuredLaunch) -> MeasuredLaunch:
-    """With the counters that follow from others."""
+    """The launch with the counters that follow from others."""
     values = dict(launch.values)
     for sectors, of_bytes in _OF_BYTES.items():
         if of_bytes in values:
@@ -151,7 +151,7 @@ def choose_launch(
         )
         raise CaseError(f"{len(alike)} {what}", where=where, hint=hint)
     if not alike:
-        # Of the one that differs least.
+        # Name the differences of the launch that differs least.
         told = min(differing.values(), key=len)
         which = "this is another launch" if len(named) == 1 else "all launches are others"
         raise CaseError(
@@ -199,7 +199,7 @@ def _launches(data: Any, around: MeasuredLaunch) -> Iterator[MeasuredLaunch]:
 
 
 def _dimensions(data: Any) -> Dimensions | None:
-    """As KTT writes them."""
+    """Grid or block dimensions as KTT writes them."""
     x, y, z = (data.get(axis) for axis in "XYZ") if isinstance(data, dict) else (None, None, None)
     if isinstance(x, int) and isinstance(y, int) and isinstance(z, int):
         return x, y, z
@@ -207,7 +207,7 @@ def _dimensions(data: Any) -> Dimensions | None:
 
 
 def _compiled(data: Any) -> dict[str, float]:
-    """What KTT knows from the compiler."""
+    """Registers and memory sizes that KTT takes from the compiler."""
     registers = data.get("RegistersCount") if isinstance(data, dict) else None
     return {REGISTERS: float(registers)} if isinstance(registers, int) and registers > 0 else {}
 

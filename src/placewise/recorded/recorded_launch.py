@@ -26,7 +26,7 @@ REGISTERS = "launch__registers_per_thread"
 
 
 def in_base_units(number: float, unit: str) -> float:
-    """In bytes and nanoseconds; numbers of anything else as they are."""
+    """A number in bytes or nanoseconds; numbers in other units are returned as they are."""
     if unit.endswith("byte"):
         return number * _PREFIX.get(unit[0], 1.0)
     return number * _NANOSECONDS.get(unit, 1.0)
@@ -45,7 +45,7 @@ class MeasuredLaunch:
     """In blocks."""
     block: Dimensions | None = None
     capability: tuple[int, int] | None = None
-    """Of the GPU."""
+    """Compute capability of the GPU."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """A tuner's parameters, and other columns of a table."""
 
@@ -56,7 +56,7 @@ class MeasuredLaunch:
         return self.values.get("duration_us") if recorded is None else recorded * 1e-3
 
     def dimensions(self, what: str) -> Dimensions | None:
-        """Of the ``grid`` or the ``block``, wherever the file has them."""
+        """Dimensions of the ``grid`` or the ``block``, wherever the file has them."""
         known: Dimensions | None = getattr(self, what)
         x, y, z = (self.values.get(f"launch__{what}_dim_{axis}") for axis in _AXES)
         if known is None and x is not None and y is not None and z is not None:
@@ -66,13 +66,13 @@ class MeasuredLaunch:
 
 @dataclass(frozen=True)
 class Executed:
-    """What recorded counters are to be of."""
+    """The launch that recorded counters are compared with."""
 
     kernel: str
     grid: Dimensions
     block: Dimensions
     defines: Mapping[str, str]
-    """Of the compiler; those of a tuner's parameters among them."""
+    """Macros that the kernel was compiled with, a tuner's parameters among them."""
     registers: int | None
     """Per thread, of the machine code compiled here."""
     capability: tuple[int, int]
@@ -102,8 +102,8 @@ def base_name(name: str) -> str:
 
 
 def _template_arguments(name: str) -> str:
-    """Of an instance, without blanks and the casts that a profiler writes; empty where it has
-    none."""
+    """Template arguments in a kernel's name, without blanks and the casts that a profiler writes;
+    empty where it has none."""
     bare = re.sub(r"\((unsigned |signed )?(int|long|char|short|bool)\)", "", name)
     return re.sub(r"\s", "", bare.partition("<")[2].rpartition(">")[0])
 
@@ -159,7 +159,7 @@ def _times(dimensions: Dimensions) -> str:
 
 
 def _plain(text: str) -> str:
-    """The same for all ways of writing a number."""
+    """A number's canonical text, so that different spellings compare equal."""
     try:
         return repr(float(text))
     except ValueError:

@@ -20,7 +20,7 @@ from placewise.memory.reuse.stream import LOAD, STORE, TAGS
 from placewise.space import MemorySpace, Placement, Way
 
 WHOLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
-"""Parts of the block sample that counters can rest on."""
+"""Which of the sampled blocks counters are taken from."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Counters:
     arrays: tuple[ArrayCounters, ...]
     """The placed arrays in order, then those that the source itself has placed."""
     halves: tuple[Counters, ...] = ()
-    """The same from either half of the block sample; empty where a half saw nothing."""
+    """Counters from each half of the block sample; empty where a half saw nothing."""
 
     def array(self, name: str) -> ArrayCounters:
         """Counters of array ``name``; raises KeyError for an unknown one."""

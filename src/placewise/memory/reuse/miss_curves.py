@@ -1,9 +1,9 @@
-"""Misses of one cache on a stream of lines, at two speeds.
+"""Misses of one cache on a stream of lines: simulated, or from reuse distances.
 
-Exactly, by a simulation of its sets, ways and policy; or from reuse distances, worked out once for
-caches of all sizes (Chen et al. 2017, section 3.1.1): an access misses where as many other lines
-were used since its line's last use as the cache holds. The two agree for a fully associative cache
-that replaces the least recently used line; for others the second is an estimate.
+The simulation has the cache's sets, ways and policy. Reuse distances are found once for caches of
+all sizes (Chen et al. 2017, section 3.1.1): an access misses where, since its line's last use, at
+least as many other lines were used as the cache holds. The two agree for a fully associative cache
+with LRU replacement; for others reuse distances give an estimate.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ class MissCurve:
     """(lines + 1,) accesses at reuse distance d or more, first uses among them."""
 
     def misses(self, capacity: int) -> int:
-        """Of a fully associative LRU cache of so many lines."""
+        """Misses of a fully associative LRU cache of ``capacity`` lines."""
         return int(self.beyond[min(max(0, capacity), len(self.beyond) - 1)])
 
     def rates(self, capacities: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(n,) miss rates of caches of so many lines each; 0 for an empty stream."""
+        """(n,) miss rates of LRU caches of ``capacities`` (n,) lines; 0 for an empty stream."""
         at = np.clip(capacities, 0, len(self.beyond) - 1)
         rates: NDArray[np.float64] = self.beyond[at] / max(1, int(self.beyond[0]))
         return rates
 
 
 def miss_curve(lines: NDArray[np.int64]) -> MissCurve:
-    """From the (n,) line numbers of a stream's accesses, in order."""
+    """Miss curve of a stream, from the (n,) line numbers of its accesses, in order."""
     known, number = np.unique(lines, return_inverse=True)
     n, distinct = len(lines), max(1, len(known))
     counts, cold = np.zeros((1, distinct + 1), np.int64), np.zeros(1, np.int64)

@@ -38,12 +38,12 @@ _TOUCH = np.dtype(
 )
 """A block that an access touches. ``part`` is a bit; ``begins``: it is the access's first."""
 _BATCH = 128
-"""Touches after which a batch ends, so that what was asked for is still in the first cache."""
+"""Touches after which a batch ends, so that prefetched words are still in the L1 cache."""
 _CHILDREN_BITS = 4
 _CHILDREN = 1 << _CHILDREN_BITS
-"""Of a node: their sums are two vectors of 256 bits or one of 512."""
+"""Children of a tree node: their sums are two vectors of 256 bits or one of 512."""
 _LEVELS = 7
-"""The most: of a tree over as many words as 31-bit numbers of places make."""
+"""Most levels of the tree: it has as many leaves as 31-bit numbers of places fill words."""
 _ONE = np.uint64(1)
 
 
@@ -96,13 +96,14 @@ def _add_behind(_context: Any, sums: Any, node: Any, child: Any) -> Any:  # noqa
 
 @inlined
 def _block_of(byte: Any, block_bytes: Any, shift: Any) -> Any:
-    """``shift``: of a byte to its block; negative where blocks are no power of two."""
+    """Block of a byte; ``shift`` is log2 of a block's bytes, negative where these are no power of
+    two."""
     return byte >> shift if shift >= 0 else byte // block_bytes
 
 
 @inlined
 def _above(words: Any) -> Any:
-    """Levels of the tree over so many words."""
+    """Levels of the tree over ``words`` words."""
     levels = 0
     while words > 1:
         words = (words + _CHILDREN - 1) >> _CHILDREN_BITS
@@ -204,7 +205,7 @@ def _measure(
 
 @noinline
 def _clear(line: Any, words: Any) -> None:
-    """No holes in so many words."""
+    """Remove all holes from the first ``words`` words."""
     for w in range(words):
         line.holes[w] = 0
     nodes = words

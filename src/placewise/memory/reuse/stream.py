@@ -39,7 +39,7 @@ class ArrayStream:
     tag: NDArray[np.uint8]
     """(n,) half of the sample and kind of access; atomics count as stores."""
     late: NDArray[np.uint8]
-    """(n,) 1 where the block belongs to the later part of the launch, else 0."""
+    """(n,) 1 where the block belongs to the later half of the launch, else 0."""
 
     def __len__(self) -> int:
         return len(self.base)

@@ -40,7 +40,7 @@ class BlockSample:
     sms: NDArray[np.bool_]
     """(SMs,) True where an SM's blocks are traced."""
     middle: int
-    """First block of the wave in the launch's middle: what parts early blocks from late ones."""
+    """First block of the wave in the launch's middle: it separates early from late blocks."""
     smallest: bool
     """No smaller sample exists."""
 

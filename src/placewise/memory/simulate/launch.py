@@ -20,7 +20,7 @@ from placewise.memory.simulate.metrics.traffic import Traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.far_shared import with_far_stores
 from placewise.memory.simulate.requests.filtered_reads import filtered_axes
-from placewise.memory.simulate.schedule.block_divergence import blocks_lack
+from placewise.memory.simulate.schedule.block_divergence import block_divergence
 from placewise.memory.simulate.schedule.concurrent_loads import loading_blocks
 from placewise.memory.simulate.system import RECORDS, LaunchFacts, MemorySystem
 
@@ -127,7 +127,7 @@ def simulate_launch(
                 traffic.sector_bytes,
                 shared_wavefronts=traffic.shared_wavefronts,
                 dram_sectors=moved,
-                lacking=blocks_lack(chosen, launch, inputs) if again else 0.0,
+                divergence=block_divergence(chosen, launch, inputs) if again else 0.0,
             )
             traffic = replace(traffic, instructions=fetched)
         return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))

@@ -122,8 +122,8 @@ def test_blocks_of_fewer_warps_than_schedulers_lose_their_rhythm_sooner():
 
 
 def test_blocks_that_lack_work_bring_others_out_of_step():
-    assert share(1, 1, 0, lacking=0.25) == pytest.approx(TOGETHER + VARIED / 2)
-    assert share(1, 1, 0, lacking=1.0) == pytest.approx(TOGETHER + VARIED)
+    assert share(1, 1, 0, divergence=0.25) == pytest.approx(TOGETHER + VARIED / 2)
+    assert share(1, 1, 0, divergence=1.0) == pytest.approx(TOGETHER + VARIED)
 
 
 def test_no_block_fetches_less_than_its_part_of_what_all_need_once():

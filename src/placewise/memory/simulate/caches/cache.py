@@ -42,24 +42,24 @@ from placewise.memory.simulate.simd.jit_helpers import (
 LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
 _NUMBERS = dict(zip(POLICIES, range(5), strict=True))
 EMPTY, NO_WAY = -1, -2
-"""Tags of a way that holds nothing, and of the room behind a set's last way."""
+"""Tags of an empty way, and of the padding behind a set's last way."""
 NARROW = 4
-"""Sectors of a line at most for a byte to hold what is known of a way: the less memory the state of
-all caches takes, the more of it the processor has at hand."""
+"""Most sectors of a line for which one byte holds a way's state: the smaller the state, the more of
+it fits the processor's caches."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SPARE = 16
-"""Words behind the last set, and of a line of the processor's caches."""
+"""Padding words behind the last set; 32-bit words of a line of the processor's caches."""
 MOST_TREE_WAYS = 64
 
 WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
-"""What an access is: a write that is kept until driven out, a read, whose missing sectors are
-fetched, or a write that is handed on at once. Writes are of whole sectors and fetch nothing."""
+"""Kinds of access: a write that stays in the cache until evicted, a read, which fetches missing
+sectors, and a write that also goes on at once. Writes are of whole sectors and fetch nothing."""
 BYPASS = 4
-"""Added to a write that makes no room for a line that is missing."""
+"""Added to a write that does not allocate a line on a miss."""
 EVICT_FIRST = 8
-"""Added to a read: a line that it brings in is driven out before the set's others. Where the order
-decides, it is put last in it; a pseudo-LRU tree points to it, until other hits turn it away; where
-chance decides, bits of :attr:`Caches.tree` mark such ways."""
+"""Added to a read: a line that it brings in is evicted before the set's others. With LRU and FIFO
+it goes to the end of the order; a pseudo-LRU tree points to it until other hits turn it away; with
+random replacement bits of :attr:`Caches.tree` mark such ways."""
 
 COLUMNS = 12
 (
@@ -79,27 +79,27 @@ COLUMNS = 12
 """Columns of :attr:`Caches.geometry`."""
 
 Int = Any
-"""An integer of compiled code, where Python's and NumPy's mix."""
+"""An integer in compiled code, of Python or of NumPy."""
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """``instances`` caches alike."""
+    """Organisation of ``instances`` equal caches."""
 
     instances: int
     sets: int
     ways: int
     policy: str = "lru"
     probabilities: tuple[float, ...] = ()
-    """Of the ways, for ``weighted``."""
+    """Probability of each way, for policy ``weighted``."""
     hashed: bool = False
     """Upper bits of the line number are mixed into the set number; else line modulo sets."""
     split: int = 1
-    """Lines of these caches in a line of the requests."""
+    """Lines of this cache in a line of a line request."""
     grain: int = 1
     """Sectors fetched together."""
     evicts_first: bool = False
-    """Some reads are FIRST_OUT."""
+    """Some reads are EVICT_FIRST."""
 
     @property
     def lanes(self) -> int:
@@ -111,25 +111,24 @@ class Caches(NamedTuple):
     """The state of caches of several geometries. Ways lie by cache, instance, set and way."""
 
     tags: NDArray[np.int32]
-    """Line number of each way, EMPTY where there is none. Behind the last set is one more, which
-    belongs to no cache."""
+    """Line number of each way, EMPTY where there is none; padding behind the last set."""
     held: NDArray[np.uint8] | NDArray[np.uint32]
-    """Sectors of each way: valid, and in the upper half written and not yet written back."""
+    """State of each way: valid sectors, in the upper half dirty sectors."""
     dirty: NDArray[np.int64]
-    """(1,) sectors that are newer than what lies below, of all caches."""
+    """(1,) dirty sectors of all caches."""
     tree: NDArray[np.uint64]
-    """Of each set: bits of its pseudo-LRU tree, node 1 the root; of policies that draw, the ways
-    that are driven out first."""
+    """(sets,) bits of the pseudo-LRU tree, node 1 the root; with random replacement, the ways
+    marked to be evicted first."""
     seed: NDArray[np.uint64]
-    """State of each instance's random numbers. Every access has one, whether it needs it or not."""
+    """Random state of each instance; it advances with every access, needed or not."""
     share: NDArray[np.float64]
-    """Upper ends of the ways' shares of the unit interval, by cache."""
+    """Cumulative probabilities of the ways, by cache (policy ``weighted``)."""
     geometry: NDArray[np.int64]
     """(caches, COLUMNS)"""
 
 
 class Shape(NamedTuple):
-    """A row of :attr:`Caches.geometry` as scalars, which a loop can keep at hand."""
+    """A row of :attr:`Caches.geometry` as scalars, which a loop can keep in registers."""
 
     first_way: Int
     sets: Int
@@ -148,7 +147,7 @@ class Shape(NamedTuple):
 def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int = 16) -> Caches:
     """Empty caches, whose lines have ``line_sectors`` sectors at most, up to 16. Raises
     MachineError for pseudo-LRU of ways that are no power of two or more than 64, or of more than 64
-    ways some of which are to be driven out first."""
+    ways where some reads are EVICT_FIRST."""
     rows, shares = [], [np.zeros(0)]
     sets: list[tuple[slice, NDArray[np.int32]]] = []
     way = row = instance = share = 0
@@ -195,7 +194,7 @@ def aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
 
 
 def held_sectors(c: Caches) -> float:
-    """Sectors that fit, if every line holds as many as the lines present do on average."""
+    """Sectors in a full cache, if each line holds as many as the present ones do on average."""
     lines = int(np.count_nonzero(c.tags >= 0))
     valid = int(np.bitwise_count(c.held & c.held.dtype.type((1 << 4 * c.held.itemsize) - 1)).sum())
     return int(np.count_nonzero(c.tags != NO_WAY)) * valid / lines if lines else 0.0
@@ -203,13 +202,13 @@ def held_sectors(c: Caches) -> float:
 
 @inlined
 def dirty_bit(c: Caches) -> Int:
-    """Bit of what is known of a way where the dirty sectors start."""
+    """Bit of a way's state from which on the dirty sectors are."""
     return 4 * c.held.itemsize
 
 
 @inlined
 def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
-    """Cache ``number`` as scalars."""
+    """Shape of cache ``number``."""
     g = geometry[np.uintp(number)]
     return Shape(
         g[FIRST_WAY],
@@ -258,7 +257,7 @@ def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
 
 @noinline
 def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
-    """Way of a set that a new line gets."""
+    """Way of a set that a new line takes."""
     if g.policy <= FIFO:
         return np.int64(g.ways - 1)
     way = way_of(c.tags, first, g.lanes, EMPTY)
@@ -278,7 +277,8 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
 
 @inlined
 def _push(words: Any, first: Int, value: Int, way: Int) -> None:
-    """Put a value before the words of a set; those up to ``way`` move on, that of ``way`` out."""
+    """Insert a value before the words of a set; those before ``way`` move on by one, ``way`` drops
+    out."""
     at = np.int64(0)
     while at <= way:
         last = np.int64(words[np.uintp(first + at + 15)])
@@ -295,7 +295,7 @@ def is_held(c: Caches, g: Shape, line: Int) -> bool:
 
 @inlined
 def _grown(missing: Int, grain: Int) -> Int:
-    """Sectors that are fetched with those missing, ``grain`` together."""
+    """Sectors that are fetched for those missing, in groups of ``grain``."""
     group = (np.int64(1) << grain) - 1
     shift = np.int64(0)
     fetched = np.int64(0)
@@ -315,7 +315,7 @@ def access_line(
     ``kind`` is READ, with or without FIRST_OUT, or WRITE_BACK or WRITE_THROUGH, with or without
     BYPASS.
     Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
-    driven out, and that line (EMPTY where there was none).
+    evicted, and that line (EMPTY where there was none).
     """
     place = set_of(g, line) + instance * g.sets
     row = g.first_set + place
@@ -372,7 +372,7 @@ def access_line(
 def _access_split(
     c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int
 ) -> tuple[Int, Int, Int]:
-    """A request whose line is several of the cache's own."""
+    """Access the sectors of a line request whose line is several lines of the cache."""
     missing, fetched, lost = np.int64(0), np.int64(0), np.int64(0)
     own = per_line // g.split
     for k in range(g.split):
@@ -399,7 +399,7 @@ def access(
 
     ``per_line`` sectors make a line of the requests; the rest is as of :func:`access_line`.
     Returns the sectors that were missing, the sectors fetched, and the number of dirty sectors that
-    were driven out.
+    were evicted.
     """
     g = shape_of(c.geometry, number)
     if g.split == 1:
@@ -411,13 +411,13 @@ def access(
 
 @entry
 def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
-    """How many of a sequence of whole lines the first cache lacks."""
+    """Misses of a sequence of reads of whole lines in the first cache."""
     g = shape_of(c.geometry, 0)
-    lacking = np.int64(0)
+    missed = np.int64(0)
     for k in range(lines.shape[0]):
         missing, _, _, _ = access_line(c, g, 0, lines[k], 1, READ)
-        lacking += missing
-    return lacking
+        missed += missing
+    return missed
 
 
 @compiled(nogil=True)

@@ -2,8 +2,8 @@
 
 A warp's load asks for its lines one after the other, and for each of them as often as it has
 different addresses in it (requests, which are counted elsewhere): the first request decides
-whether the line is found. A line that is missing is fetched whole from the next level, and what the
-last one lacks from L2. Where several SMs share the last level (a cluster's L1.5), they are taken to
+whether the line is found. A missing line is fetched whole from the next level, and what the last
+level misses from L2. Where several SMs share the last level (a cluster's L1.5), they are taken to
 run in step, as for machine code: one of them fetches for all.
 """
 
@@ -47,7 +47,7 @@ class ConstantCaches(NamedTuple):
     last level."""
     asked: NDArray[np.int64]
     missed: NDArray[np.int64]
-    """(SMs, levels, pairs) lines asked for, and those of them that were missing."""
+    """(SMs, levels, streams) lines asked for, and those missed."""
 
 
 def new_constant_caches(
@@ -102,11 +102,9 @@ def read_constant(
     missed: Missed,
     out: NDArray[np.int64],
 ) -> None:
-    """Run a part through an SM's caches of constant memory; ``out`` is as for :func:`pass_on`.
-
-    None of its sectors counts as asked of the SM's other caches, so all that are passed on come on
-    top of those (``beyond``, by pair).
-    """
+    """Run a line request through an SM's caches of constant memory; ``out`` is as for
+    :func:`emit_miss`. All sectors that they miss are added to ``overfetch`` (streams,), because the
+    request asks the SM's other caches for none."""
     p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
     line = request >> LINE_BIT
     missing = _misses(c, sm, p, line, (request >> SECTOR_BIT) & SECTORS, per_line)

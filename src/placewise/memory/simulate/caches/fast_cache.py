@@ -1,6 +1,8 @@
-"""One access to a cache of the usual kinds, fast: what
-:mod:`placewise.memory.simulate.caches.cache` does for all, for those whose sets are compared at
-once and whose sectors are fetched one by one."""
+"""A fast path for common caches: up to 16 ways, LRU or random replacement, sectors fetched one by
+one.
+
+It gives the results of :func:`placewise.memory.simulate.caches.cache.access_line`, which takes
+caches of any kind."""
 
 from __future__ import annotations
 
@@ -46,8 +48,8 @@ def first_ways(
     shift: Int,
     first: NDArray[np.int64],
 ) -> None:
-    """The first way of the set of each of ``n`` words that hold line numbers from bit ``shift``
-    on."""
+    """Write to ``first`` the first way of the set of each of ``n`` ``words``, which hold line
+    numbers from bit ``shift`` on."""
     begin = g.first_way + instance * g.sets * g.lanes
     if g.hashed:
         for k in range(n):
@@ -60,7 +62,7 @@ def first_ways(
 
 @inlined
 def is_fast(g: Shape) -> bool:
-    """Whether :func:`access_recent` or :func:`find_drawn` knows a cache of this shape."""
+    """Whether :func:`access_lru` or :func:`find_random` can take a cache of this shape."""
     alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
 
@@ -90,15 +92,15 @@ def use_lru(
     added: Any,  # noqa: ARG001
     end: Any,  # noqa: ARG001
 ) -> Any:
-    """Make a line the most recent of the set whose ways start at ``first``, with the sectors
-    ``added`` besides those that are there. ``end`` is the bit of the set's last way, where a line
-    that is not found goes. What was known of the way that it took, and 0 if it was not there. There
-    is no branch, as hits and misses follow one another without an order that a processor could
-    foresee."""
+    """Make a line the most recent of the set whose ways start at ``first``, and add the sectors
+    ``added`` to it. ``end`` is :func:`last_way`, the way that a missing line takes.
+
+    Returns the state of the way that the line took, and 0 if that did not hold the line. There is
+    no branch: hits and misses alternate in an order that no branch predictor can learn."""
     known = ir.IntType(held.dtype.bitwidth)
     ways, kept = ir.VectorType(SHORT, 16), ir.VectorType(known, 16)
     mask = ir.VectorType(ir.IntType(1), 16)
-    stream = UniTuple(types.int64, 2)
+    result = UniTuple(types.int64, 2)
 
     def generate(context: Any, b: Any, signature: Any, arguments: Any) -> Any:
         code = Code(context, b, signature, arguments)
@@ -119,15 +121,15 @@ def use_lru(
         for place, old, new in ((places[0], lines, wanted), held):
             after = b.select(upto, b.shuffle_vector(old, new, picks), old)
             code.store(after, opaque(b, place))
-        return context.make_tuple(b, stream, (before, b.zext(same, WORD)))
+        return context.make_tuple(b, result, (before, b.zext(same, WORD)))
 
     given = (types.int64,) * 4
-    return stream(tags, held, *given), generate
+    return result(tags, held, *given), generate
 
 
 @inlined
 def last_way(g: Shape) -> Int:
-    """The bit of a set's last way, as :func:`use_recent` takes it."""
+    """A word with the bit of a set's last way set, as :func:`use_lru` takes it."""
     return np.int64(1) << (g.ways - 1)
 
 
@@ -135,11 +137,11 @@ def last_way(g: Shape) -> Int:
 def access_lru(
     c: Caches, g: Shape, first: Int, line: Int, wanted: Int, dirty: Int
 ) -> tuple[Int, Int, Int]:
-    """:func:`access_line` of a plain cache whose policy is LRU.
+    """Access sectors of a line in a fast cache with LRU replacement.
 
-    ``first`` is the first way of the line's set; ``dirty`` the sectors that are to be written back,
-    the others of those wanted are read. Returns the sectors missing, the dirty sectors driven out,
-    and those that have become dirty, which :attr:`Caches.dirty` is to be told.
+    ``first`` is the first way of the line's set; of the sectors ``wanted``, those in ``dirty`` are
+    written, the others read. Returns the sectors missing, the dirty sectors evicted, and those that
+    have become dirty; the caller adds these to :attr:`Caches.dirty`.
     """
     above = dirty_bit(c)
     added = wanted | (dirty << above)
@@ -151,7 +153,7 @@ def access_lru(
 
 @inlined
 def fetch_ahead(c: Caches, g: Shape, instance: Int) -> None:
-    """Bring the state of an instance into the processor's caches."""
+    """Prefetch the state of an instance into the processor's caches."""
     begin = g.first_way + instance * g.sets * g.lanes
     for at in range(begin, begin + g.sets * g.lanes, SPARE):
         prefetch(c.tags, at)
@@ -159,14 +161,14 @@ def fetch_ahead(c: Caches, g: Shape, instance: Int) -> None:
 
 
 HINTS = 4096
-"""A few times the lines that a cache of an SM holds; a power of two."""
+"""Entries of :attr:`Workspace.hint`: a few times the lines of an SM's cache; a power of two."""
 
 
 @inlined
 def find_random(c: Caches, g: Shape, own: Int, line: Int, state: Any) -> Int:
-    """Way of a line, counted from ``own``, the first of its instance, where the policy is random. A
-    line that is not there is brought in, without sectors, where the random number of ``state``
-    says."""
+    """Way of a line in a cache with random replacement, counted from ``own``, the first way of its
+    instance. A missing line is brought in, without sectors; the random number of ``state`` chooses
+    its way if none is empty."""
     first = own + set_of(g, line) * g.lanes
     found = equal16(c.tags, first, np.int32(line))
     if found:

@@ -13,14 +13,14 @@ from placewise.memory.simulate.caches.cache import BYPASS, WRITE_BACK, WRITE_THR
 from placewise.space import Way
 
 DEFAULT_WAYS = 16
-"""Of a cache whose file does not state it: high enough that conflicts matter little."""
+"""Ways of a cache where the machine's file does not state them: enough that conflicts are rare."""
 MOST_CONSTANT_SECTORS = 32
-"""In a line of a cache of constant memory: bits of a word stand for them."""
+"""Most sectors in a line of a constant cache: bits of a word stand for them."""
 
 
 @dataclass(frozen=True)
 class CacheGeometry:
-    """One cache."""
+    """Size and organisation of one cache."""
 
     memory: Memory
     size_bytes: int
@@ -30,26 +30,26 @@ class CacheGeometry:
 
     @property
     def sets(self) -> int:
-        """Of one instance."""
+        """Sets of one instance."""
         return max(1, self.size_bytes // (self.line_bytes * self.ways))
 
     @property
     def write(self) -> int:
-        """What a store to the cache of the die does: it is kept, or handed on."""
+        """What a store to L2 does: WRITE_BACK or WRITE_THROUGH, with or without BYPASS."""
         detail = self.memory.detail
         through = WRITE_THROUGH if detail.writes == "through" else WRITE_BACK
         return through | (BYPASS if detail.write_miss == "bypass" else 0)
 
     @property
     def allocates(self) -> bool:
-        """Whether a store, which is handed on, brings its line into this cache of an SM too."""
+        """Whether a store brings its line into this cache of an SM, besides going on to L2."""
         return self.memory.detail.write_miss == "allocate"
 
     def geometry(
         self, instances: int, line_bytes: int, sector_bytes: int, *, shards: int = 1
     ) -> Geometry:
-        """For requests of ``line_bytes`` in sectors of ``sector_bytes``; one of ``shares`` parts of
-        the sets."""
+        """Geometry of one of ``shards`` equal parts of the sets, for line requests of
+        ``line_bytes`` in sectors of ``sector_bytes``."""
         detail = self.memory.detail
         return Geometry(
             instances,
@@ -68,20 +68,21 @@ class Hierarchy:
     """The caches that a machine's accesses to arrays go through."""
 
     first: tuple[CacheGeometry, ...]
-    """Caches of an SM; their place is their number."""
+    """Caches of an SM, by their number."""
     last: CacheGeometry | None
-    """The cache of the die; None where there is none."""
+    """L2; None where the machine has none."""
     first_of: tuple[tuple[str, int], ...]
-    """(space, number of its first cache): ``len(first)`` where no cache of the SM is on its way."""
+    """(space, number of its first cache); the number is ``len(first)`` where it has none in the
+    SM."""
     past_last: frozenset[str]
-    """Spaces with no cache of the die on their way: what leaves the SM goes to DRAM at once."""
+    """Spaces that bypass L2: what leaves the SM goes to DRAM at once."""
     line_bytes: int
-    """Of requests: the largest line of all caches."""
+    """Line of a line request: the largest line of all caches."""
     sector_bytes: int
-    """Of requests: the smallest sector of all caches."""
+    """Sector of a line request: the smallest sector of all caches."""
     constant: tuple[CacheGeometry, ...] = ()
     """Caches of an SM that loads of constant memory go through, nearest first; none where one of
-    them is not the SM's own, or its size or line is not known."""
+    them is not the SM's own, or has no known size or line."""
 
     def first_cache(self, space: str) -> int:
         """Number of the first cache of ``space``; raises KeyError for a space without arrays."""
@@ -89,7 +90,7 @@ class Hierarchy:
 
 
 def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
-    """Bytes that a cache has left beside the shared memory of the resident blocks.
+    """Bytes of a cache, beside the shared memory of the resident blocks.
 
     Of an array shared with shared memory, the smallest carve-out that holds all resident blocks
     goes to these (CUDA C++ Programming Guide, "Shared Memory" of 7.x and later); a cache with its
@@ -114,7 +115,7 @@ def shared_memory(machine: Machine) -> Memory | None:
 
 
 def carve_out(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
-    """Bytes of the array of a cache that shared memory gets."""
+    """Bytes that shared memory takes from the array that it shares with a cache."""
     sizes = memory.detail.carve_outs_bytes
     rules = allocation_rules(machine.limits.compute_capability)
     unit = rules.shared_unit

@@ -2,7 +2,7 @@
 
 A block goes through the code, each line as often as its average warp executes it. A loop whose code
 fits the last cache of instructions is fetched once, one that does not is fetched piece by piece in
-every round. The caches nearer to the warps hold parts of the same and are left out.
+every round. The caches nearer to the warps hold less and are left out.
 
 Blocks that run close together find what the first of them fetched. Where the last cache is an SM's
 own, its resident blocks are taken to run in step. Where several SMs share it (Turing: those of a
@@ -43,28 +43,27 @@ from placewise.memory.simulate.metrics.traffic import CodeTraffic
 
 APART, TOGETHER = 0.55, 0.25
 VARIED = 0.30
-"""Of the misses of blocks at unrelated places, how many there are, where SMs share a cache of
-instructions: of blocks that drift apart and of those that stay together; how many more where some
-blocks do nothing, which goes with the root of what they lack. Fitted on L2 reads of an RTX 2080 Ti
-under convolutions of even number with more than 46 KB of code, 38 shapes; those of odd number lead
+"""Factors on the misses of blocks at unrelated places of the code, where SMs share an instruction
+cache: APART for blocks that drift apart, TOGETHER for blocks that stay together. VARIED times the
+square root of the work that the least busy block does not do is added. Fitted on L2 reads of an RTX
+2080 Ti under 38 convolutions of even number with more than 46 KB of code; those of odd number lead
 to 0.6, 0.2 and 0.35."""
 
 FETCH_CYCLES = 45.0
-"""In which SMs that fetch a line of code get to the next: the fewest that these kernels took, and
-what 128 bytes for each of eleven SMs take through 32 bytes a cycle."""
+"""Cycles from one line of code to the next where SMs wait for code: the fewest that these kernels
+took, and what 128 bytes for each of eleven SMs take through 32 bytes a cycle."""
 
 _PACED = 2.5
-"""Shared memory sets the pace where it is busy so many times as long as issuing takes."""
+"""Shared memory sets the pace where it is busy for more than this times the issue time."""
 _IN_STEP = 2
-"""Blocks on an SM that then keep their rhythm."""
+"""Most blocks on an SM that stay together while shared memory sets the pace."""
 _WARPS_IN_STEP = 4
-"""Warps of a scheduler that do so, if each block has one for every scheduler."""
+"""Most warps of a scheduler that do so, if each block has a warp for every scheduler."""
 _BISECTIONS = 60
 _BANK_BYTES = 4
 
 _SIMULATED = 12
-"""Times that code is gone through in the simulation; further ones are taken to be like the last
-half of these."""
+"""Passes through the code that are simulated; further ones are taken to be like the last half."""
 
 
 def instruction_cache(machine: Machine) -> Memory | None:
@@ -81,12 +80,12 @@ def code_traffic(
     *,
     shared_wavefronts: float = 0.0,
     dram_sectors: float = 0.0,
-    lacking: float = 0.0,
+    divergence: float = 0.0,
 ) -> CodeTraffic:
     """Sectors of machine code that all SMs together read in a launch; none where nothing is known
     of their instruction caches. ``execution`` is one of machine code; ``shared_wavefronts`` and
-    ``dram_sectors``: those of all accesses; ``lacking``: the share of its work that the least
-    busy block lacks (:mod:`placewise.memory.simulate.schedule.block_divergence`)."""
+    ``dram_sectors`` are those of all accesses; ``divergence`` is that of
+    :func:`placewise.memory.simulate.schedule.block_divergence.block_divergence`."""
     cache = instruction_cache(machine)
     if cache is None or not cache.size_bytes:
         return CodeTraffic()
@@ -115,7 +114,7 @@ def code_traffic(
         few = schedulers <= warps and resident * warps <= _WARPS_IN_STEP * schedulers
         paced = (few or resident <= _IN_STEP) and moving > _PACED * issuing
         share = TOGETHER if work < FETCH_CYCLES or paced else APART
-        per_block = max(per_block, min(1.0, share + VARIED * math.sqrt(lacking)) * apart)
+        per_block = max(per_block, min(1.0, share + VARIED * math.sqrt(divergence)) * apart)
     later = max(0, launch.blocks - caches) * per_block * line_bytes / sector_bytes
     return CodeTraffic(len(lines) * sectors, later)
 
@@ -142,7 +141,7 @@ def missed_apart(executed: NDArray[np.float64], held: int) -> float:
 
 
 def _wavefront_cycles(machine: Machine) -> float:
-    """In which an SM serves a wavefront of shared memory."""
+    """Cycles in which an SM serves a wavefront of shared memory."""
     memory = shared_memory(machine)
     banks = (memory.banks or 0) if memory else 0
     rates = (m.detail.bytes_per_cycle or 0.0 for m in machine.memories if m.scope == "sm")
@@ -153,8 +152,8 @@ def _wavefront_cycles(machine: Machine) -> float:
 def _own_cache(
     cache: Memory, rounds: list[tuple[NDArray[np.int64], float]], passes: float
 ) -> tuple[float, float]:
-    """Lines that an SM's own cache misses: when it goes through the code first, and in the
-    further ones of so many ``passes``."""
+    """Lines that an SM's own cache misses in the first of ``passes`` passes through the code, and
+    in the further ones."""
     places = (cache.size_bytes or 0) // _line_bytes(cache)
     ways = cache.detail.ways or places
     policy, probabilities = cache.detail.policy or "lru", cache.detail.way_probabilities

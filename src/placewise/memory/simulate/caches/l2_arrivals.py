@@ -1,5 +1,6 @@
-"""What arrives behind the SMs, in the order of rounds, within a round by SM: its pages are
-translated, its lines belong to slices of the cache of the die, and can be kept as they come."""
+"""What the SMs send to L2, in order: address translation, traffic by L2 slice, a record of lines.
+
+The order is by round, within a round by SM."""
 
 from __future__ import annotations
 
@@ -17,16 +18,16 @@ from placewise.memory.simulate.simd.jit_helpers import entry
 
 
 class Arrived(NamedTuple):
-    """The first lines that the cache of the die is asked for, in order."""
+    """The first lines that L2 is asked for, in order."""
 
     line: NDArray[np.int64]
-    """Room for so many; empty where nobody wants to know."""
+    """(capacity,) line numbers; capacity 0 where none are wanted."""
     used: NDArray[np.int64]
-    """(1,)"""
+    """(1,) how many are kept."""
 
 
 def new_arrived(lines: int) -> Arrived:
-    """Room for so many lines."""
+    """An empty record of so many lines."""
     return Arrived(np.empty(lines, np.int64), np.zeros(1, np.int64))
 
 
@@ -39,10 +40,8 @@ def run_arrivals(
     arrived: Arrived,
     at: NDArray[np.int64],
 ) -> None:
-    """Run what all SMs passed on through address translation and over the slices, and keep it.
-
-    ``at`` (shares * SMs,) is room to work in.
-    """
+    """Run what all SMs missed in a wave through address translation, count it by slice, and record
+    its lines. ``at`` (shards * SMs,) is scratch."""
     request, end, length = missed.request, missed.end, missed.length
     shards, sms = length.shape
     size = request.shape[0] // shards

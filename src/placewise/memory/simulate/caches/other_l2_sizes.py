@@ -1,6 +1,5 @@
-"""What caches of the die of other sizes would miss, at two speeds: exactly, and by an estimate from
-reuse distances, which gives caches of all sizes at once
-(:mod:`placewise.memory.reuse.miss_curves`)."""
+"""What an L2 of another size would miss: simulated for each size, and estimated from reuse
+distances for all sizes at once (:mod:`placewise.memory.reuse.miss_curves`)."""
 
 from __future__ import annotations
 
@@ -11,27 +10,26 @@ from placewise.memory.simulate.caches.hierarchy import hierarchy
 from placewise.memory.simulate.launch import SimulatedLaunch
 
 LINES = 4_000_000
-"""That are looked at, of those that the SMs ask for; a second's work."""
+"""Line requests of the SMs that are looked at: a second's work."""
 DOUBLINGS = range(-5, 4)
 
 
 @dataclass(frozen=True)
 class OtherSize:
-    """A cache like the machine's of another size."""
+    """Misses of an L2 of another size."""
 
     size_bytes: int
     estimated: float
-    """Share of the lines asked for that it lacks, were it fully associative and least recently used
-    lines replaced."""
+    """Miss rate of a fully associative cache with LRU replacement, from reuse distances."""
     simulated: float
-    """The same with the ways, index and policy of the machine's."""
+    """Miss rate with the ways, set index and policy of the machine's L2."""
 
 
 def other_sizes(run: SimulatedLaunch) -> tuple[OtherSize, ...]:
-    """Caches of half, twice, … the size of the machine's on the lines that were kept of a launch.
+    """Misses of L2s of half, twice, … the size of the machine's, on the lines recorded of a launch.
 
     Loads, stores and atomics bring a whole line in, whatever sectors they are of. Raises CaseError
-    where the die has no cache of a known size, or no lines were kept.
+    where the machine has no L2 of a known size, or no lines were recorded.
     """
     from placewise.memory.reuse.miss_curves import miss_curve, misses
 
@@ -39,7 +37,7 @@ def other_sizes(run: SimulatedLaunch) -> tuple[OtherSize, ...]:
     lines = run.traffic.arrived
     if last is None or not last.size_bytes or lines is None or not len(lines):
         raise CaseError(
-            f"the accesses reach no cache of the die of {run.machine.name}, or one of unknown size",
+            f"the accesses reach no L2 of {run.machine.name}, or one of unknown size",
             where="--sizes",
         )
     line_bytes = run.traffic.line_bytes

@@ -1,4 +1,5 @@
-"""Which way of a set is to go, where neither the order of use nor that of arrival decides."""
+"""Replacement policies that need state of their own: random, pseudo-LRU trees, evict-first
+marks."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ Int = Any
 
 @inlined
 def random_bits(state: Any) -> Any:
-    """64 random bits of a state: SplitMix64 (Steele, Lea and Flood 2014), whose states follow one
-    another at a fixed distance, so that those of many accesses can be worked out at once."""
+    """64 random bits from a state by SplitMix64 (Steele, Lea and Flood 2014). Successive states
+    differ by a constant, so those of later accesses are known in advance."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))
@@ -24,7 +25,7 @@ def random_bits(state: Any) -> Any:
 
 @inlined
 def random_way(bits_: Any, ways: Int) -> Int:
-    """One of the ways, all alike."""
+    """One of the ways, each with the same probability."""
     return np.int64(product(bits_ >> np.uint64(32), ways) >> np.uint64(32))
 
 
@@ -54,7 +55,8 @@ def pointed_at(tree: Any, ways: Int) -> Int:
 
 @noinline
 def way_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) -> Int:
-    """Way whose share of the unit interval holds a random number."""
+    """A way, drawn with the ways' probabilities; ``share`` are their cumulative sums from
+    ``first``."""
     place = np.float64(bits_ >> np.uint64(11)) * (1.0 / (1 << 53))
     way = np.int64(0)
     while way < ways - 1 and place >= share[first + way]:
@@ -73,8 +75,8 @@ def marked_way(marked: Int, nth: Int) -> Int:
 
 @noinline
 def mark(marks: NDArray[np.uint64], row: Int, way: Int, first_out: Int, found: Int) -> None:
-    """Note of a way of a set whether it is to be driven out first. A line stays as it was brought
-    in until an access of the other kind finds it."""
+    """Mark a way of a set to be evicted first, or remove its mark. A mark set when the line was
+    brought in stays until an access without evict-first finds the line."""
     bit = np.uint64(1) << np.uint64(way)
     if not first_out:
         marks[row] &= ~bit

@@ -1,4 +1,4 @@
-"""Slices and partitions of the cache of the die.
+"""Slices and partitions of L2.
 
 Every line belongs to a slice, which a hash of its address says; sectors of a line lie together.
 Some machines (GA100, GH100) have the slices in partitions, each near to a part of the SMs: what an
@@ -46,12 +46,12 @@ that sets are mixed by, so that a slice's lines lie in all sets."""
 KINDS = 3
 """Loads, stores and atomics, in the order of their numbers in requests."""
 SLICES, PARTITIONS, SMS_EACH, LINE_SHIFT, KEEPS = range(5)
-"""Of :attr:`Slices.facts`."""
+"""Words of :attr:`Slices.facts`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SliceTraffic:
-    """What the slices were asked in the part of the launch that was traced."""
+    """Sectors asked of the L2 slices in the part of the launch that was traced."""
 
     sectors: NDArray[np.int64]
     """(slices, 3) by loads, by stores, by atomics."""
@@ -76,8 +76,7 @@ class Slices(NamedTuple):
 
 
 def new_slices(machine: Machine, hierarchy: Hierarchy | None, seed: int) -> Slices:
-    """Slices of which nothing was asked yet; of no hierarchy, or a cache whose slices are not
-    known, there are none."""
+    """Slices with counts of 0; none where ``hierarchy`` is None or the slices are not known."""
     last = hierarchy.last if hierarchy else None
     facts = np.zeros(5, np.int64)
     hashes = np.zeros(0, np.int64)
@@ -108,7 +107,7 @@ def new_slices(machine: Machine, hierarchy: Hierarchy | None, seed: int) -> Slic
 
 
 def slice_traffic(slices: Slices) -> SliceTraffic | None:
-    """What was asked of the slices; None where they are not known."""
+    """Counts of the slices; None where they are not known."""
     if not slices.facts[SLICES]:
         return None
     several = slices.facts[PARTITIONS] > 1
@@ -130,7 +129,7 @@ def slice_of(slices: Slices, line: Int) -> Int:
 
 @noinline
 def spread(slices: Slices, sm: Int, request: Int, streams: Streams) -> None:
-    """Count a part that an SM asks of the cache of the die; none where slices are not known."""
+    """Count a line request from an SM by L2 slice; nothing where slices are not known."""
     if not slices.facts[SLICES]:
         return
     line = request >> LINE_BIT

@@ -31,9 +31,9 @@ def count_neighbours(
     left_out: NDArray[np.bool_],
     shared: NDArray[np.int64],
 ) -> None:
-    """Add to ``shared`` (pairs,) the sectors of stores that the access just before, a store of
-    the same warp by another instruction, wrote to as well. ``is_store`` (pairs,); ``left_out``
-    (pairs,): accesses that take another way, as those of constant memory do."""
+    """Add to ``shared`` (streams,) the sectors of stores that the access just before, a store of
+    the same warp by another instruction, wrote, too. ``is_store`` (streams,) marks stores,
+    ``left_out`` (streams,) accesses on another path, such as those of constant memory."""
     request, segments = buffer.request, buffer.used[1]
     begin = np.int64(0)
     for segment in range(segments):

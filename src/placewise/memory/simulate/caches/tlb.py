@@ -33,7 +33,7 @@ FIRST_SET, SETS, PAGE_SHIFT, SHARED_BY = range(4)
 
 @dataclass(frozen=True)
 class TlbTraffic:
-    """One level in the part of the launch that was traced."""
+    """Requests to one TLB level in the part of the launch that was traced."""
 
     name: str
     requests: int
@@ -48,13 +48,13 @@ class Tlbs(NamedTuple):
     level: NDArray[np.int64]
     """(levels, 4) first set's number, sets, shift of a page in lines, SMs that share one."""
     requests: NDArray[np.int64]
-    """(levels, pairs) by instruction and array."""
+    """(levels, streams)"""
     hits: NDArray[np.int64]
-    """(levels, pairs)"""
+    """(levels, streams)"""
 
 
 def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
-    """Levels whose build is known and that are asked behind the SM, nearest first."""
+    """Levels of known organisation that requests behind the SM ask, nearest first."""
     of_sm = {memory.name for memory in machine.memories if memory.scope != "die"}
     return tuple(
         t for t in machine.tlbs if t.page_bytes and (t.ways or t.entries) and t.before not in of_sm
@@ -62,7 +62,8 @@ def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
 
 
 def new_tlbs(machine: Machine, line_bytes: int, streams: int, seed: int) -> Tlbs:
-    """Empty levels, as many as are known of the machine."""
+    """Empty TLBs of all levels that :func:`simulated_tlbs` gives; counts for ``streams``
+    streams."""
     levels = simulated_tlbs(machine)
     shared = {"sm": 1, "tpc": machine.processor.sms_per_tpc, "die": machine.processor.sms}
     geometries: list[Geometry] = []
@@ -84,7 +85,7 @@ def new_tlbs(machine: Machine, line_bytes: int, streams: int, seed: int) -> Tlbs
 
 
 def added_up(requests: Iterable[tuple[TlbTraffic, ...]]) -> tuple[TlbTraffic, ...]:
-    """What several parts of a launch asked of each level, together."""
+    """Requests and hits of each level, summed over several parts of a launch."""
     return tuple(
         TlbTraffic(same[0].name, sum(t.requests for t in same), sum(t.hits for t in same))
         for same in zip(*(levels for levels in requests if levels), strict=True)
@@ -93,8 +94,7 @@ def added_up(requests: Iterable[tuple[TlbTraffic, ...]]) -> tuple[TlbTraffic, ..
 
 @noinline
 def translate(tlbs: Tlbs, sm: Int, request: Int) -> None:
-    """Ask for the page of a part that an SM passes on, level after level; none where there is
-    none."""
+    """Ask the TLB levels in turn for the page of a line request that an SM sends to L2."""
     level, levels = np.int64(0), tlbs.level.shape[0]
     if not levels:
         return

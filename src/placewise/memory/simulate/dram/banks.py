@@ -1,9 +1,9 @@
-"""DRAM behind the cache of the die: channels, banks, and the row that each has open.
+"""DRAM behind L2: channels, banks, and the row that each bank has open.
 
 The machine's file says which address bits make the channel's and the bank's number, each bit of it
 the parity of some, and which make the row (Huang and Li 2017, Algorithm 1 finds them). A bank
 keeps the row of its last access open: the next one hits it, or conflicts. Requests are served in
-the order in which they leave the cache of the die. Addresses are those of the simulated arrays,
+the order in which they leave L2. Addresses are those of the simulated arrays,
 one after another; a real allocation has others.
 """
 
@@ -27,22 +27,22 @@ CLOSED = -1
 
 @dataclass(frozen=True, eq=False)
 class BankTraffic:
-    """What each bank was asked in the part of the launch that was traced, (banks of all channels,)
-    by channel, then bank."""
+    """Requests to each bank in the part of the launch that was traced; arrays are (banks of all
+    channels,) by channel, then bank."""
 
     requests: NDArray[np.float64]
     """Fetches and write-backs; sectors of a line in one row of a bank are one request."""
     hits: NDArray[np.float64]
-    """The row was open."""
+    """Requests whose row was open."""
     misses: NDArray[np.float64]
-    """No row was open: the bank's first request."""
+    """Requests while no row was open: the bank's first."""
     conflicts: NDArray[np.float64]
-    """Another row was open."""
+    """Requests while another row was open."""
     gap_sum: NDArray[np.float64]
     """Rounds between the arrivals of two requests, summed up."""
     gap_squares: NDArray[np.float64]
     rounds: float
-    """Of the interleaving of warps: in each, every resident warp issues one burst of accesses."""
+    """Rounds of the simulation; in each, every resident warp issues one burst of accesses."""
 
 
 class Banks(NamedTuple):
@@ -57,17 +57,17 @@ class Banks(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What leaves one share of the cache of the die, in order."""
+    """What leaves one L2 shard, in order."""
 
     request: NDArray[np.int64]
-    """A line's sectors, as parts are; empty where nobody wants to know."""
+    """Line requests; empty where no log is kept."""
     round: NDArray[np.int64]
     length: NDArray[np.int64]
     """(1,)"""
 
 
 def new_banks(dram: Dram | None) -> Banks | None:
-    """None where the mapping is not known."""
+    """Idle banks; None where the machine's file has no address mapping."""
     if dram is None or not dram.row_bits or not (dram.bank_hashes or dram.channel_hashes):
         return None
     hashes = np.array(dram.bank_hashes + dram.channel_hashes, np.int64)
@@ -78,12 +78,12 @@ def new_banks(dram: Dram | None) -> Banks | None:
 
 
 def new_log(entries: int) -> Log:
-    """Room for so many."""
+    """An empty log for so many line requests."""
     return Log(np.empty(entries, np.int64), np.empty(entries, np.int64), np.zeros(1, np.int64))
 
 
 def bank_traffic(banks: Banks, rounds: int) -> BankTraffic:
-    """What came to the banks in so many rounds."""
+    """The banks' counts, after ``rounds`` rounds."""
     counts = banks.state.astype(np.float64)
     return BankTraffic(
         requests=counts[:, REQUESTS],
@@ -98,7 +98,7 @@ def bank_traffic(banks: Banks, rounds: int) -> BankTraffic:
 
 @entry
 def run_banks(one: Log, other: Log, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
-    """Have the banks serve what left both shares of the cache, round by round."""
+    """Let the banks serve what left both L2 shards, round by round, and empty the logs."""
     i, j = np.int64(0), np.int64(0)
     while i < one.length[0] or j < other.length[0]:
         if j == other.length[0] or (i < one.length[0] and one.round[i] <= other.round[j]):
@@ -113,6 +113,7 @@ def run_banks(one: Log, other: Log, banks: Banks, line_shift: Int, sector_shift:
 
 @noinline
 def _serve(request: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
+    """Ask the banks for the sectors of a line request in round ``now``."""
     start = (request >> LINE_BIT) << line_shift
     sectors = (request >> SECTOR_BIT) & SECTORS
     last_bank, last_row = np.int64(-1), np.int64(-1)
@@ -132,6 +133,7 @@ def _serve(request: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: 
 
 @noinline
 def _ask(state: NDArray[np.int64], bank: Int, row: Int, now: Int) -> None:
+    """Count a request for a row of a bank in round ``now``, and open the row."""
     if state[bank, REQUESTS]:
         gap = now - state[bank, LAST_ROUND]
         state[bank, GAPS] += gap

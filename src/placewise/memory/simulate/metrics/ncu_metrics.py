@@ -171,7 +171,7 @@ def _unit(name: str) -> int:
 
 
 def _background_sectors(machine: Machine, microseconds: float) -> float:
-    """Sectors read from the cache of the die, by others than the kernel, in so much time."""
+    """Sectors that others than the kernel read from L2 in so much time."""
     rates = (m.detail.background_gb_per_s or 0.0 for m in machine.memories if m.scope == "die")
     return sum(rates) * 1e3 * microseconds / NCU_SECTOR
 

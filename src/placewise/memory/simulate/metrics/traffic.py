@@ -1,4 +1,4 @@
-"""What a run asked of each memory, instruction by instruction."""
+"""Traffic of a launch: what each memory instruction asked of each memory."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.transactions import evaluate
 
 _SHIFT = 1 << 20
-"""Addresses below zero, of lanes that are not active, are moved up by multiples of this; it is one
-of every block and number of banks that is a power of two."""
+"""Negative addresses, of inactive lanes, are moved up by multiples of this. It is a multiple of
+every block size and number of banks that is a power of two."""
 _LANES = np.arange(32, dtype=np.int64)
 
 
@@ -41,10 +41,9 @@ class ConstantTraffic(NamedTuple):
 
     name: str
     asked: Estimate
-    """Different lines of each access, or those that the cache before lacked, in this one's
-    lines."""
+    """Lines asked for: those of each access, or what the cache before missed."""
     missed: Estimate
-    """Those of them that were not there."""
+    """Lines asked for that were not in the cache."""
 
 
 @dataclass(frozen=True)
@@ -67,23 +66,23 @@ class SiteTraffic:
     l1_hits: Estimate
     """Sectors of loads found in a cache of the SM."""
     l2_hits: Estimate
-    """Sectors of loads and atomics found in the cache of the die."""
+    """Sectors of loads and atomics found in L2."""
     dram_sectors: Estimate
     """Sectors fetched from DRAM for it."""
     l2_asked: Estimate | None = None
-    """Sectors of loads and atomics that the cache of the die was asked for: what caches of the SM
-    lacked, and fetched together with it; None where the die has no cache."""
+    """Sectors of loads and atomics that L2 was asked for: what the SM's caches missed, and fetched
+    together with it; None where the machine has no L2."""
     merged: float = 0.0
     """Sectors of stores that reach the next cache together with those of the store before."""
     constant: tuple[ConstantTraffic, ...] = ()
-    """Of a load of constant memory: the SM's caches of it, nearest first, where the machine's file
-    describes them. ``sectors``, ``lines`` and ``l1_hits`` are those of other caches."""
+    """For a load of constant memory: what the SM's constant caches were asked, nearest first, where
+    the machine's file describes them. ``sectors``, ``lines`` and ``l1_hits`` exclude these."""
     tlbs: tuple[TlbTraffic, ...] = ()
     """What it asked of each level of address translation, nearest first, in the part traced."""
 
     @property
     def l2_sectors(self) -> Estimate:
-        """Sectors asked of the cache of the die."""
+        """Sectors asked of L2."""
         if self.site.kind == "load" and self.l2_asked is not None:
             return self.l2_asked
         hits = self.l1_hits if self.site.kind == "load" else Estimate(0.0, 0.0)
@@ -105,14 +104,14 @@ def constant_caches(sites: Iterable[SiteTraffic]) -> tuple[ConstantTraffic, ...]
 
 
 class CodeTraffic(NamedTuple):
-    """Sectors of machine code that the SMs read through the cache of the die."""
+    """Sectors of machine code that the SMs read through L2."""
 
     first: float = 0.0
-    """When each SM goes through the code for the first time."""
+    """Read when each SM goes through the code for the first time."""
     later: float = 0.0
 
     def sectors(self, launches: float = 1.0) -> float:
-        """Of ``launches`` times as many blocks."""
+        """Sectors read in a launch of ``launches`` times as many blocks."""
         return self.first + self.later * launches
 
 
@@ -121,9 +120,9 @@ class ConstantFill(NamedTuple):
     larger launch has no more of these."""
 
     asked: float = 0.0
-    """Of the cache of the die."""
+    """Sectors asked of L2."""
     hits: float = 0.0
-    """Found there."""
+    """Sectors found in L2."""
     dram: float = 0.0
 
 
@@ -136,26 +135,26 @@ class Traffic:
 
     sites: tuple[SiteTraffic, ...]
     written_back: Estimate
-    """Sectors that the cache of the die drove out to DRAM in the waves traced, scaled."""
+    """Dirty sectors that L2 wrote to DRAM in the waves traced, scaled to the launch."""
     dirtied: Estimate
-    """Sectors written while the cache of the die held no newer data of them than DRAM."""
+    """Sectors that became dirty in L2."""
     instructions: CodeTraffic
     held: float
-    """Sectors that the cache of the die holds when full, from what its lines held at the end."""
+    """Sectors that L2 holds when full, by how many its lines held at the end."""
     traced: float
     """Share of the blocks that was traced."""
     sector_bytes: int
     line_bytes: int
-    """Of requests, as sectors are."""
+    """Bytes of a line, as line requests count lines; ``sector_bytes`` likewise."""
     banks: BankTraffic | None = None
     """What the banks of the DRAM were asked in the part traced; None where the machine's file has
     no address mapping."""
     constant_fill: ConstantFill = NO_FILL
     slices: SliceTraffic | None = None
-    """What the slices of the cache of the die were asked in the part traced; None where nobody
-    wanted to know, or the machine's file does not say how many there are."""
+    """What the slices of L2 were asked in the part traced; None where this was not asked for, or
+    the machine's file does not say how many there are."""
     arrived: NDArray[np.int64] | None = None
-    """The first lines that the cache of the die was asked for, in order, as many as were kept."""
+    """The first lines that L2 was asked for, in order, as many as were kept."""
 
     @property
     def shared_wavefronts(self) -> float:
@@ -175,9 +174,9 @@ class Traffic:
     def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
         """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.
 
-        Where not every block was traced, caches had no time to fill. Then it follows from a
-        balance: all that was made dirty is written back but what is still in the cache at the end,
-        which of all that came in last, fetched or written, has its share.
+        Where not every block was traced, L2 had no time to fill, and a balance gives the figure:
+        all dirty sectors are written back except those still in L2 at the end. L2 then holds the
+        sectors that came in last, of which the dirty ones have the same proportion as of all.
         """
         if self.traced == 1.0 and launches == 1.0:
             return self.written_back
@@ -189,8 +188,8 @@ class Traffic:
 
 
 class Banked(NamedTuple):
-    """What a memory that keeps no lines of arrays, shared memory or the cache of constant memory,
-    must know of an instruction."""
+    """What counting transactions in a memory without cache lines (shared memory, broadcast constant
+    memory) needs to know of an instruction."""
 
     memory: Memory
     lane_bytes: int

@@ -1,4 +1,4 @@
-"""What caches have counted up to the end of each wave, and what of it each wave did."""
+"""Counts of the caches at the end of each wave, and from them what each wave added."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from placewise.memory.simulate.schedule.windows import WaveCounts
 
 
 class Counts(NamedTuple):
-    """Counts from the launch's start on, by pair of instruction and array, of the pairs seen so
-    far: copies as they are, to be made sense of when all are there, as there are many waves."""
+    """Counts from the launch's start to the end of a wave, by access stream (instruction and
+    array), of the streams seen so far."""
 
     accesses: NDArray[np.int64]
     sectors: NDArray[np.int64]
-    """(pairs,) warp accesses, and sectors that they asked the first cache for."""
+    """(streams,) warp accesses, and sectors that they asked the first cache for."""
     l1_overfetch: NDArray[np.int64]
     asked: NDArray[np.int64]
     misses: NDArray[np.int64]
     l2_overfetch: NDArray[np.int64]
-    """(threads, pairs) sectors that the SMs' caches fetched together with those they lacked; those
-    that the cache of the die was asked for, those of them that it lacked, and those it fetched
-    together with these. The last three are of no meaning for stores."""
+    """(threads, streams) sectors that the SMs' caches fetched beyond their misses; sectors that L2
+    was asked for, those it missed, and those it fetched beyond its misses. The last three mean
+    nothing for stores."""
     constant: NDArray[np.int64]
-    """(2, levels, pairs) lines that loads asked caches of constant memory for, and those missed."""
+    """(2, levels, streams) lines asked of each cache of constant memory, and those missed."""
     written: int
-    """Dirty sectors driven out of the cache of the die."""
+    """Dirty sectors that L2 evicted."""
     dirtied: int
-    """Sectors written while it held no newer data of them than DRAM."""
+    """Sectors that became dirty in L2."""
 
 
 class Closed(NamedTuple):
@@ -40,19 +40,19 @@ class Closed(NamedTuple):
     wave: int
     blocks: int
     counts: Counts
-    """Up to its end."""
+    """Counts at the end of the wave."""
 
 
 def wave_counts(
     closed: Sequence[Closed], rows: NDArray[Any], sites: int, counted: NDArray[np.bool_]
 ) -> list[WaveCounts]:
-    """What each wave did, by memory instruction, of which there are ``sites``. ``rows`` are the
-    pairs, ``counted`` (waves of the launch,) those that count."""
+    """What each wave did, by memory instruction (``sites`` of them). ``rows`` are STREAM rows;
+    ``counted`` (waves of the launch,) is True for waves whose figures are used."""
     if not closed:
         return []
 
     def of(name: str) -> NDArray[np.int64]:
-        """(waves, …, pairs)"""
+        """(waves, …, streams) what each wave added to a count."""
         found: list[NDArray[np.int64]] = [getattr(c.counts, name) for c in closed]
         ends = np.zeros((len(found) + 1, *found[0].shape[:-1], len(rows)), np.int64)
         for end, now in zip(ends[1:], found, strict=True):

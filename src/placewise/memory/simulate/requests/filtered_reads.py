@@ -16,9 +16,9 @@ from placewise.memory.simulate.requests.line_requests import LAST, LINE_BIT, SEC
 from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 _AXES = {"1d": 1, "layered-1d": 1, "3d": 3}
-"""Along which texels are filtered, where there are not two."""
+"""Axes along which texels are filtered, of textures that have not two."""
 _GATHERED_AXES = 2
-"""Of an instruction that returns the four texels themselves."""
+"""Filtered axes of TLD4, which returns the four texels themselves."""
 
 
 def filtered_axes(inputs: Inputs) -> dict[str, int]:
@@ -46,8 +46,8 @@ def doublings(site: Site, array: str, axes: Mapping[str, int]) -> int:
 
 @noinline
 def join_requests(request: NDArray[np.int64], first: Int, begun: Int, n: Int) -> tuple[Int, Int]:
-    """Add parts ``begun`` to ``n`` to those of the same read, from ``first`` on. How many parts
-    there are now, and how many sectors the read asks for that it did not before."""
+    """Merge line requests ``begun`` to ``n`` into those of the same texture read, which start at
+    ``first``. Returns how many line requests there are then, and how many sectors were added."""
     end, asked = begun, np.int64(0)
     request[np.uintp(begun - 1)] &= ~LAST
     for k in range(begun, n):

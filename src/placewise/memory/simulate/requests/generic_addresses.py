@@ -1,5 +1,5 @@
-"""Generic addresses: an instruction that has them is told apart by the memory they lead to, as a
-profiler counts what it asks of shared and of local memory as accesses to these."""
+"""Generic addresses: an instruction that uses them is split by the memory that they lead to,
+because a profiler counts its accesses to shared and to local memory separately."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ def with_own_columns(windows: NDArray[np.int32], arrays: int) -> NDArray[np.int3
 
 
 def seen_in(site: Site, array: int, arrays: int) -> Site:
-    """The instruction as one of the memory that its pair with an ``array`` belongs to."""
+    """The instruction as seen in the memory that number ``array`` stands for: shared and local
+    memory are numbered after the ``arrays``."""
     if site.space != "generic" or array < arrays:
         return site
     return replace(site, space=OWN_COLUMNS[array - arrays])
 
 
 def first_array(site: Site, number: NDArray[np.int32], arrays: Sequence[str]) -> str | None:
-    """The array that an instruction accessed first; ``number`` of its pairs, by array number + 1.
-    None for shared and local memory."""
+    """The array that an instruction accessed first; None for shared and local memory. ``number``
+    are its access streams' numbers, by array number + 1."""
     if site.space in OWN_COLUMNS:
         return None
     seen = np.flatnonzero(number[: 1 + len(arrays)] >= 0)
@@ -46,11 +47,12 @@ def first_array(site: Site, number: NDArray[np.int32], arrays: Sequence[str]) ->
 def told_apart(
     sites: Sequence[Site], number: NDArray[np.int32], rows: NDArray[Any]
 ) -> tuple[tuple[Site, ...], NDArray[np.intp]]:
-    """Instructions of one memory each, and which one of ``sites`` each is.
+    """Split instructions with generic addresses by the memory that they access: the resulting
+    instructions, and which of ``sites`` each comes from.
 
-    An instruction that came to several memories has its own place for the first of arrays, shared
-    and local memory, and others at the end; ``rows`` of the pairs, whose numbers by instruction and
-    array are ``number``, are rewritten.
+    The first memory (arrays, shared, local) of an instruction keeps its place; further ones are
+    appended. The STREAM ``rows`` are renumbered; ``number`` has their numbers by instruction and
+    array.
     """
     found, origin = list(sites), list(range(max(1, len(sites))))
     arrays = number.shape[1] - 1 - len(OWN_COLUMNS)

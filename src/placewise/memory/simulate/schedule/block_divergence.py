@@ -1,6 +1,6 @@
 """How much the blocks of a launch differ from one to the next.
 
-SMs whose blocks take the same time stay in step, and then share what a cache between them holds.
+SMs whose blocks take the same time stay in step, and so find one another's lines in a shared cache.
 Blocks at the far end of a grid, which often have less to do, come last and change nothing; those at
 the end of every row of the grid run among all others.
 """
@@ -19,11 +19,13 @@ _LIMIT = 50_000_000
 """Instructions of a block after which it is taken to wait for others, and so to differ."""
 
 
-def blocks_lack(kernel: Kernel, launch: Launch, inputs: Inputs) -> float:
-    """Of what a block in the middle of the launch writes to global memory or executes, the larger
-    share that another one does not (0: all do the same, 1: nothing, or it waits for others).
-    Written words count, as a block at the edge often computes as much as any other, and drops it.
-    Each is run alone, on the inputs as they are at the start."""
+def block_divergence(kernel: Kernel, launch: Launch, inputs: Inputs) -> float:
+    """Relative difference between a mid-grid block and its neighbours, in instructions executed or
+    in words written to global memory, whichever is larger: 0 where all do the same, 1 where one
+    does nothing or waits for other blocks.
+
+    Words written count because a block at the edge often computes as much as any other and drops
+    the result. Each block is run alone, on the initial inputs."""
     memory = DeviceMemory()
     arguments = fill(memory, kernel, inputs)
     seen = []

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 @functools.lru_cache(maxsize=256)
 def block_slots(wave: int, sms: int, resident: int, seed: int) -> NDArray[np.int64]:
-    """(sms * resident,) SM * resident + place on the SM of each block of a wave; not to be written
-    to. Kept, since launches that are compared have the same waves: drawing them took a thirtieth of
-    the time that waves of few accesses take."""
+    """(sms * resident,) SM slot of each block of a wave: SM * resident + place on the SM;
+    read-only.
+
+    Cached, because launches that are compared have the same waves."""
     blocks = np.arange(sms * resident)
     if wave:
         place = np.random.default_rng((seed, wave)).permutation(blocks)

@@ -42,8 +42,8 @@ def loads_once(code: Sequence[Instruction]) -> bool:
 
 
 def loading_blocks(code: Sequence[Instruction], resident: int, passes: float) -> int:
-    """Of the ``resident`` blocks of an SM those that load at a time, in a launch that fills the
-    SMs' places ``passes`` times."""
+    """How many of an SM's ``resident`` blocks load at the same time, in a launch of ``passes``
+    waves."""
     if passes <= 1.0 or not loads_once(code):
         return resident
     return max(1, round(resident * LOADING))

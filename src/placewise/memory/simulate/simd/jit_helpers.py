@@ -1,4 +1,4 @@
-"""How hot functions are compiled, and instructions of the processor that Numba has no words for."""
+"""Decorators of compiled functions, and processor instructions that Numba does not offer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ entry = compiled(**_OPTIONS, forceinline=False)
 
 @intrinsic
 def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
-    """Bit n is set where word ``at + n`` of a 32-bit array has a value, int32."""
+    """A word whose bit n (0 to 15) says whether element ``at + n`` of a 32-bit array equals
+    ``value``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(target, builder, signature, arguments)
@@ -40,8 +41,8 @@ def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG
 
 @intrinsic
 def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  # noqa: ARG001
-    """Put a value before the 16 words of an array of integers from ``at`` on; those up to word
-    ``at + upto`` move on by one, and the last of them drops out."""
+    """Insert a value at element ``at`` of an array of integers; elements ``at`` to ``at + upto -
+    1`` move on by one, element ``at + upto`` drops out. ``upto`` is at most 15."""
     word = ir.IntType(array.dtype.bitwidth)
     words = ir.VectorType(word, 16)
 
@@ -72,7 +73,7 @@ def bits(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads the na
 
 @inlined
 def product(a: Any, b: Any) -> Any:
-    """Of two numbers below 2^32, uint64: processors multiply several such at a time."""
+    """Product of two numbers below 2^32, uint64: SIMD units multiply several such at a time."""
     low = np.uint64(0xFFFFFFFF)
     return (np.uint64(a) & low) * (np.uint64(b) & low)
 
@@ -100,7 +101,7 @@ def highest(_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Ask for the word ``at`` of an array, which may lie beyond its end."""
+    """Prefetch element ``at`` of an array, which may lie beyond its end."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(target, builder, signature, arguments)
@@ -126,8 +127,8 @@ def pointer(_context: Any, word: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def copy4(_context: Any, source: Any, at: Any, order: Any, to: Any) -> Any:  # noqa: ARG001
-    """Copy four words ``source[at:]`` to ``order[to:]``, all int64; bit n is set where the lowest
-    bit of the n-th word is."""
+    """Copy four int64 words from ``source[at:]`` to ``order[to:]``. Returns a word whose bit n is
+    the lowest bit of word n."""
     shape = ir.VectorType(WORD, 4)
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:

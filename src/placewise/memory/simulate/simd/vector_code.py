@@ -1,4 +1,4 @@
-"""What the bodies of intrinsics are written with: arrays' places, vectors, LLVM's own functions."""
+"""Helpers to write the bodies of intrinsics in LLVM IR: array elements and vectors."""
 
 from __future__ import annotations
 
@@ -18,37 +18,35 @@ def splat(builder: Any, value: Any, shape: Any) -> Any:
 
 
 def opaque(builder: Any, value: Any) -> Any:
-    """A word or pointer that the compiler cannot reason about. It would make branches of masks; and
-    of what is chosen between new words and those that lie there, stored where they lie, masked
-    stores, for which loads that follow wait."""
+    """The value, hidden from LLVM's optimizer, which would otherwise turn masks into branches and
+    selects into masked stores, which stall store forwarding."""
     return builder.asm(ir.FunctionType(value.type, [value.type]), "", "=r,0", [value], False)
 
 
 class Code:
-    """The body of an intrinsic, as Numba has it made."""
+    """The builder, signature and arguments that Numba hands to the body of an intrinsic."""
 
     def __init__(self, target: Any, builder: Any, signature: Any, arguments: Any) -> None:
         self.target, self.b, self.signature, self.arguments = target, builder, signature, arguments
 
     def place(self, k: int, at: Any, shape: Any) -> Any:
-        """Where element ``at`` of the array that is argument ``k`` lies, to be read as a
-        ``shape``."""
+        """Pointer to element ``at`` of the array that is argument ``k``, typed as a ``shape``."""
         array = self.target.make_array(self.signature.args[k])
         data = array(self.target, self.b, self.arguments[k]).data
         return self.b.bitcast(self.b.gep(data, [at]), shape.as_pointer())
 
     def load(self, place: Any) -> Any:
-        """What is at a place, which lies as an element does."""
+        """Load from a pointer that is aligned as its elements are."""
         found = self.b.load(place)
         found.align = _width(found.type)
         return found
 
     def store(self, value: Any, place: Any) -> None:
-        """Put it there."""
+        """Store to a pointer that is aligned as its elements are."""
         self.b.store(value, place).align = _width(value.type)
 
     def alike(self, value: Any, shape: Any) -> Any:
-        """A vector of the lowest bits of a word."""
+        """A vector whose elements are all the lowest bits of a word."""
         return splat(self.b, self.b.trunc(value, shape.element), shape)
 
 
