@@ -33,6 +33,7 @@ INTERNAL = "please report"
 _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\)|^Exception ignored in|^Fatal Python", re.M
 )
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _OWN_LINE = re.compile(r"File \"[^\"]*placewise/")
 _ERROR = re.compile(r"^error:", re.M)
 _USAGE = re.compile(r"^(?:Usage:.*|.*─ Error ─.*)$", re.M)
@@ -117,4 +118,4 @@ def _text(path: Path) -> str:
     if not path.is_file():
         return ""
     with path.open("rb") as file:
-        return file.read(50_000_000).decode("utf-8", "replace")
+        return _COLOUR.sub("", file.read(50_000_000).decode("utf-8", "replace"))
