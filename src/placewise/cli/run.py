@@ -65,7 +65,6 @@ def run(
 
     Exit status: 0, 1 if the checker found mistakes, 2 if something is wrong with the input.
     """
-    from placewise.executor import DEFAULT_LIMIT
     from placewise.executor.check import Checker
     from placewise.executor.run_case import run_case
     from placewise.report import render_findings, render_run, report_console
@@ -90,7 +89,7 @@ def run(
                 nvrtc=nvrtc,
                 checker=checker,
                 threads=threads,
-                instruction_limit=limit or DEFAULT_LIMIT,
+                instruction_limit=limit,
                 progress=progress.step,
             )
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from placewise.executor.device_memory.device_array import DeviceArray, DevicePoi
 from placewise.executor.device_memory.device_memory import DeviceMemory
 from placewise.executor.one_launch import execute
 from placewise.executor.result import Execution
-from placewise.executor.runtime.run import DEFAULT_LIMIT, TRACE_SPACES
+from placewise.executor.runtime.run import CHECKED_LIMIT, DEFAULT_LIMIT, TRACE_SPACES
 from placewise.executor.stratified_blocks import BlockCounts, Estimate, SampledBlocks, sample_blocks
 from placewise.executor.trace import (
     CompiledConsumer,
@@ -16,6 +16,7 @@ from placewise.executor.trace import (
 )
 
 __all__ = [
+    "CHECKED_LIMIT",
     "DEFAULT_LIMIT",
     "TRACE_SPACES",
     "BlockCounts",

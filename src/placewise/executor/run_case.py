@@ -17,7 +17,7 @@ from placewise.executor.check import Checker
 from placewise.executor.one_launch import execute
 from placewise.executor.result import Execution
 from placewise.executor.run_document import run_document
-from placewise.executor.runtime.run import DEFAULT_LIMIT
+from placewise.executor.runtime.run import CHECKED_LIMIT, DEFAULT_LIMIT
 from placewise.executor.translate import parsed
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
@@ -106,7 +106,7 @@ def run_case(
     nvrtc: str | None = None,
     checker: Checker | None = None,
     threads: int | None = None,
-    instruction_limit: int = DEFAULT_LIMIT,
+    instruction_limit: int | None = None,
     progress: Progress = silent,
 ) -> CaseRun:
     """Compile and run a case: a bundled one by name, a case file, or a :class:`Case`.
@@ -138,7 +138,7 @@ def run_case(
         kernel,
         case.launch,
         case.inputs,
-        instruction_limit=instruction_limit,
+        instruction_limit=instruction_limit or (CHECKED_LIMIT if checker else DEFAULT_LIMIT),
         progress=lambda done, total: progress(what, done, total),
         threads=threads,
         check=checker,

@@ -271,6 +271,8 @@ class Program:
     """Instructions that order what threads do."""
     tables: bytes = b""
     """Contents of :data:`placewise.executor.device_memory.address_space.TABLES_WINDOW`."""
+    shared_base: int = 0
+    """Generic addresses of shared memory begin so many bytes into its window."""
     guards: list[list[int]] = field(default_factory=list)
     """For each counter of ``count`` nodes the places of the instructions that it counts for."""
 

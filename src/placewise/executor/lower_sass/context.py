@@ -55,6 +55,8 @@ class Context(Shorthand):
         self.pairs = Pairs(builder)
         self.shapes: Mapping[tuple[int, int] | None, frozenset[str]] = {}
         """Texture shapes that the PTX samples, by source line."""
+        self.shared_base = 0
+        """Bytes of shared memory that the system keeps below the kernel's own."""
         self.guard: Node | None = None
         self.place = Place(0, None)
         self.members: tuple[Node, ...] = ()

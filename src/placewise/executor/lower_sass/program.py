@@ -82,6 +82,7 @@ def lower_sass(
     banks = Banks(facts, symbols, subroutines.pointed, local_bytes)
     context = Context(builder, banks, filename, facts.target)
     context.shapes = shapes
+    context.shared_base = facts.shared_base
     numbers = _numbers(listing, files)
     context.names = {name: files[number] for name, number in numbers.items()}
     Control(context, listing, facts, numbers, subroutines).run()
@@ -90,7 +91,8 @@ def lower_sass(
         blocks=builder.blocks,
         regs=list(builder.regs.values()),
         accesses=builder.accesses,
-        shared_bytes=facts.shared_base + facts.static_shared_bytes,
+        shared_bytes=facts.static_shared_bytes,
+        shared_base=facts.shared_base,
         local_bytes=local_bytes,
         param_bytes=facts.parameter_bytes,
         tables=bytes(banks.tables),

@@ -50,6 +50,10 @@ DEFAULT_LIMIT = 1 << 28
 """Instructions of one warp, counted at loop heads, after which a kernel is taken to be endless:
 some seconds of one core, and far beyond what a warp of a real kernel executes."""
 
+CHECKED_LIMIT = 1 << 24
+"""Instructions of one warp after which a kernel under the checker is taken to be endless: the
+checker looks at every access, which takes some twenty times as long."""
+
 KEPT_WORKERS = 16
 """Kinds of launches whose workers a memory keeps for the next launch, some 200 KB each."""
 

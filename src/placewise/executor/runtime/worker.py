@@ -75,6 +75,7 @@ class Worker:
         self._windows = device.windows.copy()
         self._parameters = device.parameters.copy()
         spaces = layout.WINDOW_OF_SPACE
+        self._windows[spaces["shared"], 0] += program.shared_base
         self._windows[spaces["shared"], 1:5] = (shared, shared_start, -1, shared)
         parameters = self._parameters
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)

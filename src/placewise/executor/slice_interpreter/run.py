@@ -184,6 +184,7 @@ class _Run:
             self.block_of_warp,
             program.shared_bytes + launch.shared_bytes,
             program.local_bytes,
+            program.shared_base,
         )
         self.slice = BackwardSlice(program, words, guards=guards)
         self.at = np.where(tiled < launch.threads_per_block, 0, _END)

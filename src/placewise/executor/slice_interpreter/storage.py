@@ -30,10 +30,12 @@ class Storage:
         block_of_warp: NDArray[np.int64],
         shared_bytes: int,
         local_bytes: int,
+        shared_base: int = 0,
     ) -> None:
         warps = len(block_of_warp)
         blocks = int(block_of_warp.max(initial=0)) + 1
         self._shared_bytes = -(-shared_bytes // 16) * 16
+        self._shared_base = shared_base
         self._local_bytes = -(-local_bytes // 16) * 16
         self._windows = dict(windows)
         self._windows[_PARAMETERS] = _padded(parameters)
@@ -83,8 +85,9 @@ class Storage:
             found = [(w, mask & (window == w)) for w in np.unique(window[mask]).tolist()]
         for number, lanes in found:
             if number == _SHARED:
-                here = lanes & (offset < self._shared_bytes)
-                yield number, here, (offset + self._shared_start)[here]
+                own = offset if space == "shared" else offset - self._shared_base
+                here = lanes & (own >= 0) & (own < self._shared_bytes)
+                yield number, here, (own + self._shared_start)[here]
             elif number == _LOCAL:
                 here = lanes & (offset < self._local_bytes)
                 yield number, here, (offset + self._local_start)[here]

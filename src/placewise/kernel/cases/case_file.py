@@ -185,7 +185,10 @@ class _Reader:
         return path
 
     def _file(self, name: str) -> Path:
-        return self.path.parent / Path(name).expanduser()
+        try:
+            return self.path.parent / Path(name).expanduser()
+        except RuntimeError as error:
+            raise CaseError(f"'{name}': no such user's folder", where=str(self.path)) from error
 
     def _fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
         raise CaseError(message, where=f"{self.path}: {key}", hint=hint)

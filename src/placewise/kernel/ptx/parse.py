@@ -24,8 +24,8 @@ from placewise.kernel.ptx.module import (
 from placewise.kernel.ptx.stream import Stream
 from placewise.kernel.ptx.variables import parse_parameters, parse_variable
 
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
-_SECTION = re.compile(r"^\s*\.section\s", re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_SECTION = re.compile(r"^[ \t]*\.section\s", re.MULTILINE)
 _LINKAGE = frozenset({".visible", ".extern", ".weak", ".common"})
 _SPACES = frozenset({".global", ".const", ".shared"})
 

@@ -23,7 +23,10 @@ def place(c: Context, operand: Operand, space: str) -> tuple[Node, int]:
     """The address (i32 in shared and local memory, else i64) and the constant offset."""
     if not isinstance(operand, Memory) or operand.suffixes:
         c.refuse(f"address {operand}")
-    if space in ("shared", "local"):
+    if space == "shared":
+        # From the kernel's first byte: what the system keeps below is not the kernel's to reach.
+        return _short_address(c, operand), operand.offset - c.shared_base
+    if space == "local":
         return _short_address(c, operand), operand.offset
     base = operand.base
     if base is None:
