@@ -140,6 +140,7 @@ def _dram(main: Node) -> list[tuple[str, str, str]]:
     ]
 
 
+# A row of the machine file's table: one parameter for each column.
 def _memory(
     start: str,
     bytes_: str,

@@ -137,27 +137,21 @@ def _per_request(
     return result[0], result[1]
 
 
-def array_counters(
+def _level_counts(
     profile: Profile,
-    machine: Machine,
-    name: str,
-    space: str,
+    array: ArrayProfile,
+    memories: tuple[Memory, ...],
     sharers: Mapping[str, int],
+    part: int,
+    reading: Reading,
     *,
-    reading: Reading | None = None,
-    part: int = WHOLE,
-) -> ArrayCounters:
-    """Counters of one array in ``space``, ``sharers`` arrays (it among them) sharing each cache."""
-    reading = reading or Reading()
-    array = profile.array(name)
-    where = machine.space(space)
-    tiled = where.way is Way.KERNEL_BUFFER
-    requests = sum(array.requests)
+    tiled: bool,
+) -> tuple[LevelCount, ...]:
+    """Transactions of an array in each memory of its path, nearest first: each level sees what the
+    one before missed."""
     lanes = float(array.sampled_lanes.sum() / max(1, array.sampled.sum()))
-
     reach = [1.0, 1.0]
     levels = []
-    memories = machine.levels(space)
     for memory in memories:
         each = _per_request(profile, array, memory, part, in_tile=tiled)
         full = [n * e for n, e in zip(array.requests, each, strict=True)]
@@ -180,7 +174,27 @@ def array_counters(
             )
         )
         reach = on
+    return tuple(levels)
 
+
+def array_counters(
+    profile: Profile,
+    machine: Machine,
+    name: str,
+    space: str,
+    sharers: Mapping[str, int],
+    *,
+    reading: Reading | None = None,
+    part: int = WHOLE,
+) -> ArrayCounters:
+    """Counters of one array in ``space``, ``sharers`` arrays (it among them) sharing each cache."""
+    reading = reading or Reading()
+    array = profile.array(name)
+    where = machine.space(space)
+    tiled = where.way is Way.KERNEL_BUFFER
+    requests = sum(array.requests)
+    memories = machine.levels(space)
+    levels = _level_counts(profile, array, memories, sharers, part, reading, tiled=tiled)
     each = _per_request(profile, array, memories[0], part, in_tile=tiled)
     nearest = sum(r * e for r, e in zip(array.requests, each, strict=True))
     copied = array.bytes if where.way is Way.HOST_BUFFER and array.fixed is None else 0
@@ -191,9 +205,9 @@ def array_counters(
         space,
         where.path,
         requests,
-        lanes,
+        float(array.sampled_lanes.sum() / max(1, array.sampled.sum())),
         nearest / requests if requests else 0.0,
-        tuple(levels),
+        levels,
         copy_bytes=copied,
         copy_seconds=seconds if copied else 0.0,
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from placewise.compiled_code import compiled
 
 
+# One loop over rounds with few variables: the two phases share all of them.
 @compiled(
     "int64(int64[::1], int64[::1], int64[::1], int64, int64[::1], int32[::1])",
     nogil=True,

@@ -233,6 +233,7 @@ def _renumber(line: Any, now: Any) -> Any:
     return np.int64(fresh)
 
 
+# The columns of an access stream come one by one: its signature names plain arrays.
 @compiled(
     "void(int64[::1], int64[::1], int64[::1], int32[::1], uint32[::1], int32[::1], int32[:,::1],"
     "int32[::1], uint8[::1], uint8[::1], int64, int64[:,::1], int64[::1], uint8[::1])",
@@ -266,11 +267,8 @@ def count_distances(
     blocks = seen.size
     columns = histogram.shape[1]
     counts = histogram.reshape(-1)
-    shift = -1
-    if block_bytes & (block_bytes - 1) == 0:
-        shift = 0
-        while (1 << shift) < block_bytes:
-            shift += 1
+    whole = block_bytes & (block_bytes - 1) == 0
+    shift = lowest(np.int64(block_bytes)) if whole else np.int64(-1)
     widest = 1
     for i in range(lane_bytes.size):
         widest = max(widest, lane_bytes[i])

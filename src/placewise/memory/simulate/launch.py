@@ -45,6 +45,7 @@ class SimulatedLaunch:
         return self.kernel.machine_code
 
 
+# Each option is a keyword of its own, as callers give few; the body sets up one run.
 def simulate_launch(
     kernel: Kernel,
     launch: Launch,
@@ -114,23 +115,8 @@ def simulate_launch(
         )
         traffic = system.traffic(execution.site_executions)
         traffic = with_far_stores(traffic, machine, resident, shared, launch.blocks)
-        if chosen.machine_code:
-            # Only where code is fetched again and again does it matter how blocks follow it.
-            again = exceeds_cache(execution, machine)
-            moved = sum(s.dram_sectors.value for s in traffic.sites)
-            moved += traffic.dram_sectors_written().value
-            fetched = code_traffic(
-                execution,
-                launch,
-                resident,
-                machine,
-                traffic.sector_bytes,
-                shared_wavefronts=traffic.shared_wavefronts,
-                dram_sectors=moved,
-                divergence=block_divergence(chosen, launch, inputs) if again else 0.0,
-            )
-            traffic = replace(traffic, instructions=fetched)
-        return SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
+        run = SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
+        return _with_code_traffic(run, inputs) if chosen.machine_code else run
 
     if facts is None or facts.target < OLDEST_DISASSEMBLED:
         notes.append("no machine code that can be executed: counts are those of the PTX")
@@ -143,3 +129,23 @@ def simulate_launch(
             f"counts are those of the PTX, not of the machine code: {error.message}{where}"
         )
         return once(kernel)
+
+
+def _with_code_traffic(run: SimulatedLaunch, inputs: Inputs) -> SimulatedLaunch:
+    """The launch with the machine code that the SMs read through L2."""
+    traffic = run.traffic
+    moved = sum(s.dram_sectors.value for s in traffic.sites)
+    moved += traffic.dram_sectors_written().value
+    # Only where code is fetched again and again does it matter how blocks follow it.
+    again = exceeds_cache(run.execution, run.machine)
+    fetched = code_traffic(
+        run.execution,
+        run.launch,
+        run.occupancy,
+        run.machine,
+        traffic.sector_bytes,
+        shared_wavefronts=traffic.shared_wavefronts,
+        dram_sectors=moved,
+        divergence=block_divergence(run.kernel, run.launch, inputs) if again else 0.0,
+    )
+    return replace(run, traffic=replace(traffic, instructions=fetched))

@@ -306,6 +306,7 @@ def _grown(missing: Int, grain: Int) -> Int:
     return fetched
 
 
+# One function, as its branches share nearly all variables, and its callers need it inlined.
 @inlined
 def access_line(
     c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, kind: Int

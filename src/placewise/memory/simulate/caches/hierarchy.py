@@ -164,10 +164,19 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
     past_last = frozenset(
         name for name in numbers if all(m.scope != "die" for m in machine.levels(name)[:-1])
     )
-    everything = [*first, *([last] if last else [])]
-    line = max((g.line_bytes for g in everything), default=32)
-    sector = min((g.sector_bytes for g in everything), default=32)
-    for geometry in everything:
+    line, sector = _line_and_sector([*first, *([last] if last else [])], machine)
+    numbered = tuple((name, len(first) if n is None else n) for name, n in numbers.items())
+    return Hierarchy(
+        tuple(first), last, numbered, past_last, line, sector, _constant(constant, sector)
+    )
+
+
+def _line_and_sector(caches: list[CacheGeometry], machine: Machine) -> tuple[int, int]:
+    """Bytes of a line and of a sector of line requests: the largest line and the smallest sector of
+    the caches. Raises MachineError where these do not fit one another."""
+    line = max((g.line_bytes for g in caches), default=32)
+    sector = min((g.sector_bytes for g in caches), default=32)
+    for geometry in caches:
         if line % geometry.line_bytes or geometry.sector_bytes % sector:
             raise MachineError(
                 f"lines and sectors of {geometry.memory.name} do not fit those of other caches",
@@ -183,10 +192,7 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
             f"lines of {line} bytes and sectors of {sector}: more than {MOST_SECTORS} to a line",
             where=machine.name,
         )
-    numbered = tuple((name, len(first) if n is None else n) for name, n in numbers.items())
-    return Hierarchy(
-        tuple(first), last, numbered, past_last, line, sector, _constant(constant, sector)
-    )
+    return line, sector
 
 
 def _constant(memories: tuple[Memory, ...], sector_bytes: int) -> tuple[CacheGeometry, ...]:

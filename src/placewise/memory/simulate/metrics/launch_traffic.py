@@ -51,6 +51,7 @@ class TracedLaunch:
     """Blocks of the launch, and those traced."""
 
 
+# Mostly the fields of its result, one a line.
 def launch_traffic(
     traced: TracedLaunch,
     levels: Levels,

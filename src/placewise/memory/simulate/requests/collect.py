@@ -191,12 +191,10 @@ def _take_access(
     flags = np.int64(row.flags)
     if flags & COUNTED and not _count(record, start, p, trace.offsets, to):
         return np.int64(NO_PATTERN), n
-    goes_on = False
-    if flags >> FILTERED:
-        goes_on = state[TEXELS_LEFT] > 0 and state[READ_STREAM] == p and state[READ_END] == n
-        goes_on = goes_on and state[SLOT] == slot and state[PHASE] == phase
+    fresh = state[SLOT] != slot or state[PHASE] != phase
+    goes_on = not fresh and flags >> FILTERED != 0 and _is_same_read(state, p, n)
     if flags & CACHED:
-        if state[SLOT] != slot or state[PHASE] != phase:
+        if fresh:
             _new_segment(to, slot, phase, n)
         elif others or (flags & IN_BURST and not goes_on):
             to.buffer.request[np.uintp(n - 1)] &= ~LAST
@@ -212,6 +210,13 @@ def _take_access(
         row.accesses += others == 0
         row.lanes += bits(mask)
     return np.int64(DONE), n
+
+
+@inlined
+def _is_same_read(state: NDArray[np.int64], p: Int, n: Int) -> bool:
+    """Whether an access of stream ``p`` is a further texel of the filtered read before it, whose
+    line requests are the last of the ``n`` of the buffer."""
+    return bool(state[TEXELS_LEFT] > 0 and state[READ_STREAM] == p and state[READ_END] == n)
 
 
 @inlined
