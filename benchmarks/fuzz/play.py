@@ -16,8 +16,9 @@ from random import Random
 from typing import IO, Any
 
 from benchmarks.fuzz.array_files import array_input
-from benchmarks.fuzz.case_files import case_input
+from benchmarks.fuzz.case_files import COMMANDS, case_input
 from benchmarks.fuzz.cuda_sources import cuda_input
+from benchmarks.fuzz.examples import KERNEL, SMALL_CASE, toml
 from benchmarks.fuzz.hostile_input import KINDS, SHARES, HostileInput
 from benchmarks.fuzz.judge import GOOD, Verdict, judge
 from benchmarks.fuzz.machine_files import machine_input
@@ -36,6 +37,7 @@ GENERATORS: dict[str, Callable[[Random], HostileInput]] = {
     "surroundings": surroundings_input,
 }
 LIMIT_S = 60.0
+_WARM_UP_S = 600.0
 _DAMAGED = 12
 """Files of a cache of which the fuzzer damages each with this many chances in 24."""
 _NOWHERE = "/proc/nowhere"
@@ -79,6 +81,7 @@ class Player:
         for _ in range(self._jobs):
             self._servers.put(self._server())
         try:
+            self._warm_up()
             with ThreadPoolExecutor(self._jobs) as pool:
                 yield from pool.map(self._one, inputs)
         finally:
@@ -86,6 +89,21 @@ class Player:
                 server = self._servers.get()
                 _pipe(server.stdin).close()
                 server.wait()
+
+    def _warm_up(self) -> None:
+        """Run every command once: what is compiled the first time is no input's hang."""
+        for first, *options in COMMANDS:
+            with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
+                folder = Path(name)
+                (folder / "work").mkdir()
+                (folder / "work" / "kernel.cu").write_text(KERNEL)
+                (folder / "work" / "case.toml").write_text(toml(SMALL_CASE))
+                command = (first, "case.toml", *options)
+                job = self._job(HostileInput("case", "", command, {}), folder, Random(0))
+                (end,) = self._ask({**job, "limit_s": _WARM_UP_S})
+                if end["status"]:
+                    told = (folder / "stderr0").read_text()
+                    raise RuntimeError(f"{' '.join(command)} fails without any damage: {told}")
 
     def _server(self) -> subprocess.Popen[str]:
         environment = {
