@@ -1,7 +1,7 @@
 """A process that has imported all of Placewise and copies itself for every input.
 
 Importing takes a second, which 2,000 inputs need not pay each. Jobs and answers are lines of JSON
-on standard input and output. Every input gets a process of its own, in a session of its own, so
+on standard input and output. Every input gets a process and a process group of its own, so
 that a crash ends nothing else and helpers that outlive it are found.
 """
 
@@ -110,7 +110,7 @@ def _start(job: dict[str, Any], number: int) -> int:
         return pid
     status = 70
     try:
-        os.setsid() if os.getpgrp() != os.getpid() else None
+        os.setpgid(0, 0)
         _surround(job, number)
         if job["fresh"]:
             program = [sys.executable, "-m", "placewise", *job["command"]]

@@ -271,3 +271,11 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_a_kernel_without_a_name_in_json(tmp_path):
     (launch,) = read(tmp_path, json.dumps({"KernelName": None, READ: 3}))
     assert launch.kernel is None
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e31", "1e-320"])
+def test_counters_that_nobody_can_have_counted_are_refused(tmp_path, value):
+    path = tmp_path / "a.csv"
+    path.write_text(f"block_size_x,{READ}\n32,{value}\n")
+    with pytest.raises(CaseError, match="no profiler counts"):
+        read_measured(path)

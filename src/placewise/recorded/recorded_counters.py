@@ -35,6 +35,8 @@ from placewise.recorded.recorded_launch import (
 _EXPORT = "export it: ncu --import FILE --csv --page raw > counters.csv"
 _MOST_BYTES = 1 << 28
 """Most bytes of a file, unpacked."""
+_LEAST, _MOST = 1e-30, 1e30
+"""Between them, in base units, are all counters, times, rates and shares."""
 _NAMED = 6
 """Most kernels that a message names."""
 _TOLD = 3
@@ -101,7 +103,19 @@ def read_measured(path: Path) -> tuple[MeasuredLaunch, ...]:
             hint="metric names look like lts__t_sectors_op_read.sum; ncu --csv writes them with "
             "--page raw",
         )
-    return tuple(_completed(one) for one in found)
+    return tuple(_completed(_plausible(one, path)) for one in found)
+
+
+def _plausible(launch: MeasuredLaunch, path: Path) -> MeasuredLaunch:
+    """The launch; raises CaseError for a value that no profiler can have counted."""
+    for name, value in launch.values.items():
+        if value and not _LEAST < abs(value) < _MOST:
+            raise CaseError(
+                f"{name} is {value:g}, which no profiler counts",
+                where=str(path),
+                hint="correct or leave out this counter",
+            )
+    return launch
 
 
 def _completed(launch: MeasuredLaunch) -> MeasuredLaunch:
@@ -119,7 +133,7 @@ def _from_report(data: bytes, path: Path) -> tuple[MeasuredLaunch, ...]:
     found = tuple(MeasuredLaunch(one.kernel, dict(one.metrics)) for one in launches if one.metrics)
     if not found:
         raise CaseError("a report without launches", where=str(path))
-    return tuple(_completed(one) for one in found)
+    return tuple(_completed(_plausible(one, path)) for one in found)
 
 
 def choose_launch(

@@ -178,8 +178,8 @@ def _time(value: object, scale: float) -> float | None:
     """Nanoseconds; None for what is no time, such as the word that a cache has for a failure."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Kernel Tuner writes 1e20 where a configuration failed.
-    return value * scale if 0 < value < 1e19 else None
+    # Kernel Tuner writes 1e20 where a configuration failed; what is next to nothing is no time.
+    return value * scale if 1e-12 < value < 1e19 else None
 
 
 def _parameter(text: str) -> Parameter:
