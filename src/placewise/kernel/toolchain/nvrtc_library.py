@@ -77,7 +77,10 @@ class NvrtcLibrary:
             [*map(_encoded, flags)],
             [*map(_encoded, expressions)],
         )
-        process = self._idle.pop() if self._idle else self._process()
+        try:
+            process = self._idle.pop()
+        except IndexError:
+            process = self._process()
         try:
             answer = process.ask(request, filename)
         except BaseException:
