@@ -16,8 +16,7 @@ from cuda_run import Collector, run
 from placewise.errors import ExecutionError
 from placewise.executor import translate
 from placewise.executor.codegen.backend.processor import Processor
-from placewise.executor.codegen.loops import loop_8_lanes as narrow
-from placewise.executor.codegen.loops import loop_lane_serial as singly
+from placewise.executor.codegen.loops import loop_8_lanes, loop_lane_serial
 from placewise.executor.codegen.module import compile_program
 from placewise.executor.codegen.state import Options
 from placewise.executor.device_memory import device_memory
@@ -91,7 +90,7 @@ def optimised(
     processor = Processor(name, tuple(features))
     monkeypatch.setattr(translate, "Options", partial(Options, processor=processor))
     blocks: list[int] = []
-    for module in (narrow, singly):
+    for module in (loop_8_lanes, loop_lane_serial):
 
         def emit(s, block, wanted, plain=module.emit):  # type: ignore[no-untyped-def]
             blocks.append(block.number)

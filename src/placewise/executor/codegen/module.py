@@ -22,7 +22,7 @@ from placewise.executor.codegen.backend.processor import this_processor
 from placewise.executor.codegen.control.cooperative_driver import waiting_driver
 from placewise.executor.codegen.control.driver import driver
 from placewise.executor.codegen.control.warp import warp_function
-from placewise.executor.codegen.loops import loop_patterns as patterns
+from placewise.executor.codegen.loops import loop_patterns
 from placewise.executor.codegen.state import Options, State
 from placewise.executor.codegen.tracing import records, several_arrays
 from placewise.executor.codegen.values import matrix, warpops
@@ -60,7 +60,7 @@ def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, Stat
         whole = loads.vector_load if kind.action == "load" else stores.vector_store
         parts.append(whole(kind, declarations, options, patterned=False))
     for check in sorted(needs.checks, key=lambda c: c.name):
-        parts.append(patterns.check_function(check, declarations))
+        parts.append(loop_patterns.check_function(check, declarations))
     for kind in sorted(needs.scattered, key=lambda k: k.name):
         by = loads.any_load if kind.action == "load" else stores.any_store
         parts.append(by(kind, declarations, options.processor))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.executor.device_memory import address_space as layout
+from placewise.executor.device_memory import address_space
 
 RESIDENT_BYTES = 1 << 30
 """Most memory for blocks held at once; what no block uses is never touched."""
@@ -26,17 +26,19 @@ class BlockMemory:
                 warps * 32 * local_bytes,
                 warps * frame_bytes,
                 4 * warps,
-                layout.WAIT_ROWS * 4 * warps,
-                layout.BARRIER_ROWS * 8 * layout.BARRIERS,
+                address_space.WAIT_ROWS * 4 * warps,
+                address_space.BARRIER_ROWS * 8 * address_space.BARRIERS,
             )
         ]
         each = sum(sizes)
-        self.places = max(1, min(blocks, layout.RESIDENT_BLOCKS, RESIDENT_BYTES // each))
+        self.places = max(1, min(blocks, address_space.RESIDENT_BLOCKS, RESIDENT_BYTES // each))
         self._room = np.zeros(self.places * each + _ALIGN, np.uint8)
         start = self._room.ctypes.data
         start += -start % _ALIGN
         offsets = np.concatenate([[0], np.cumsum(sizes[:-1])])
         first = start + each * np.arange(self.places, dtype=np.int64)
-        self.rows: NDArray[np.int64] = np.zeros((self.places, layout.RESIDENT_WORDS), np.int64)
-        """As :data:`layout.RESIDENT_POINTERS` and what follows there describe them."""
-        self.rows[:, : len(layout.RESIDENT_POINTERS)] = first[:, None] + offsets[None, :]
+        self.rows: NDArray[np.int64] = np.zeros(
+            (self.places, address_space.RESIDENT_WORDS), np.int64
+        )
+        """As :data:`address_space.RESIDENT_POINTERS` and what follows there describe them."""
+        self.rows[:, : len(address_space.RESIDENT_POINTERS)] = first[:, None] + offsets[None, :]

@@ -11,7 +11,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.executor.device_memory import address_space as layout
+from placewise.executor.device_memory import address_space
 from placewise.executor.device_memory.address_space import Slot
 from placewise.executor.runtime.printf import Conversion, format_text, parse_format
 
@@ -112,12 +112,15 @@ class HostCalls:
 
     def _bytes(self, address: int, size: int, lane: int) -> bytes:
         """At most ``size`` bytes at a generic address, fewer at the end of its memory."""
-        window, offset = address >> layout.WINDOW_SHIFT, address & ((1 << layout.WINDOW_SHIFT) - 1)
-        if window == layout.WINDOW_OF_SPACE["local"]:
+        window, offset = (
+            address >> address_space.WINDOW_SHIFT,
+            address & ((1 << address_space.WINDOW_SHIFT) - 1),
+        )
+        if window == address_space.WINDOW_OF_SPACE["local"]:
             room = int(self._ctx[Slot.LOCAL_BYTES])
             thread = 32 * int(self._ctx[Slot.WARP]) + lane
             host = int(self._ctx[Slot.LOCAL_BASE]) + thread * room
-        elif 0 < window < layout.WINDOWS:
+        elif 0 < window < address_space.WINDOWS:
             room, host = int(self._windows[window, 1]), int(self._windows[window, 2])
         else:
             return b""

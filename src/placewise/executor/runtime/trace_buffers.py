@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.executor.device_memory import address_space as layout
+from placewise.executor.device_memory import address_space
 from placewise.executor.device_memory.address_space import Slot
 from placewise.executor.trace import Taker, TraceChunk
 
@@ -27,11 +27,11 @@ class TraceBuffer:
     """Records, runs and rows that compiled code fills."""
 
     def __init__(self, records: int, offsets: int, *, large: bool) -> None:
-        room = records + layout.TRACE_SLACK
+        room = records + address_space.TRACE_SLACK
         self.records = _in_whole_lines(room)
-        self.runs = np.zeros(room + 1, layout.TRACE_RUN)
+        self.runs = np.zeros(room + 1, address_space.TRACE_RUN)
         self.rows: NDArray[Any] = np.zeros(
-            offsets + layout.OFFSETS_SLACK, np.int64 if large else np.int32
+            offsets + address_space.OFFSETS_SLACK, np.int64 if large else np.int32
         )
         record, row = self.records.ctypes.data, self.rows.ctypes.data
         limits = (record + records * self.records.itemsize, row + offsets * self.rows.itemsize)
@@ -57,8 +57,8 @@ class TraceBuffer:
         """So many records, runs and offsets as columns; ``windows`` tells each window's array."""
         n, runs, rows = sizes
         records = self.records[:n]
-        window = records["base"] >> layout.WINDOW_SHIFT
-        start = window << layout.WINDOW_SHIFT
+        window = records["base"] >> address_space.WINDOW_SHIFT
+        start = window << address_space.WINDOW_SHIFT
         who = self.runs[:runs]
         each = np.diff(who["first"], append=n)
         return TraceChunk(
@@ -78,10 +78,10 @@ class TraceBuffer:
 
 def _in_whole_lines(n: int) -> NDArray[Any]:
     """(n,) records none of which is in two cache lines."""
-    size = layout.TRACE_RECORD.itemsize
+    size = address_space.TRACE_RECORD.itemsize
     room = np.zeros(n * size + size, np.uint8)
     start = -room.ctypes.data % size
-    return room[start : start + n * size].view(layout.TRACE_RECORD)
+    return room[start : start + n * size].view(address_space.TRACE_RECORD)
 
 
 class HandOver(Protocol):
@@ -116,7 +116,9 @@ class ToPython:
         self._take()
 
     def _new(self) -> TraceBuffer:
-        return TraceBuffer(layout.TRACE_RECORDS, layout.TRACE_OFFSETS, large=self._large)
+        return TraceBuffer(
+            address_space.TRACE_RECORDS, address_space.TRACE_OFFSETS, large=self._large
+        )
 
     def _take(self) -> None:
         self._buffer = self._free.get()
@@ -154,7 +156,9 @@ class ToCompiled:
         self._ctx = ctx
         self._taker = taker
         self._refused = refused
-        self._buffer = TraceBuffer(layout.TAKEN_RECORDS, layout.TAKEN_OFFSETS, large=large)
+        self._buffer = TraceBuffer(
+            address_space.TAKEN_RECORDS, address_space.TAKEN_OFFSETS, large=large
+        )
         self._buffer.install(ctx)
         ctx[Slot.TAKE] = taker.function
         ctx[Slot.TAKE_STATE] = taker.state

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.executor.device_memory import address_space as layout
+from placewise.executor.device_memory import address_space
 from placewise.executor.device_memory.address_space import Fault, Slot
 from placewise.executor.device_memory.block_memory import BlockMemory
 from placewise.executor.device_memory.device import Device
@@ -53,11 +53,11 @@ class Worker:
     ) -> None:
         program, compiled = translation.program, translation.compiled
         self.translation = translation
-        self.ctx = np.zeros(layout.SLOTS, np.int64)
+        self.ctx = np.zeros(address_space.SLOTS, np.int64)
         counters = 2 * len(program.blocks) + len(program.accesses) + len(program.guards)
         counters += len(program.meetings())
         self.counters = np.zeros(counters, np.int64)
-        self.touched = np.zeros((layout.WINDOWS, 2), np.uint8)
+        self.touched = np.zeros((address_space.WINDOWS, 2), np.uint8)
         self._tid = tid
         self._traced_blocks = traced_blocks
         shared = program.shared_bytes + launch.shared_bytes
@@ -74,27 +74,27 @@ class Worker:
         self._device = device
         self._windows = device.windows.copy()
         self._parameters = device.parameters.copy()
-        spaces = layout.WINDOW_OF_SPACE
+        spaces = address_space.WINDOW_OF_SPACE
         self._windows[spaces["shared"], 0] += program.shared_base
         self._windows[spaces["shared"], 1:5] = (shared, shared_start, -1, shared)
         parameters = self._parameters
         self._windows[spaces["param"], 1:3] = (parameters.size, parameters.ctypes.data)
         self._tables = np.frombuffer(program.tables or bytes(1), np.uint8)
         row = (len(program.tables), self._tables.ctypes.data, -1, 0)
-        self._windows[layout.TABLES_WINDOW, 1:5] = row
-        self._grid = np.zeros(layout.GRID_BYTES, np.uint8)
-        row = (layout.GRID_BYTES, self._grid.ctypes.data, -1, layout.GRID_BYTES)
-        self._windows[layout.GRID_WINDOW, 1:5] = row
+        self._windows[address_space.TABLES_WINDOW, 1:5] = row
+        self._grid = np.zeros(address_space.GRID_BYTES, np.uint8)
+        row = (address_space.GRID_BYTES, self._grid.ctypes.data, -1, address_space.GRID_BYTES)
+        self._windows[address_space.GRID_WINDOW, 1:5] = row
         self._flush = _FLUSH(self._on_flush)
         self.set(Slot.WINDOWS, self._windows.ctypes.data)
         self.set(Slot.PARAMS, parameters.ctypes.data)
-        for n, slot in enumerate(layout.RESIDENT_POINTERS):
+        for n, slot in enumerate(address_space.RESIDENT_POINTERS):
             self.set(slot, int(memory.rows[0, n]))
         self.set(Slot.RESIDENTS, memory.rows.ctypes.data)
         self.set(Slot.RESIDENT_COUNT, memory.places)
         # Warps that wait are given as many rounds as one may have instructions, all together, and
         # some more where there are many of them.
-        rounds = limit // layout.PATIENCE + 4096 * warps * memory.places
+        rounds = limit // address_space.PATIENCE + 4096 * warps * memory.places
         self.set(Slot.GIVE_WAY_LIMIT, rounds)
         self.set(Slot.SHARED_BYTES, shared)
         self.set(Slot.DYNAMIC_SHARED, launch.shared_bytes)
@@ -129,7 +129,7 @@ class Worker:
         self.host_calls.clear()
         self._parameters[:] = device.parameters
         if self._device.version != device.version:
-            shared = slice(layout.FIRST_WINDOW, layout.LAST_WINDOW + 1)
+            shared = slice(address_space.FIRST_WINDOW, address_space.LAST_WINDOW + 1)
             self._windows[shared] = device.windows[shared]
         self._device = device
 

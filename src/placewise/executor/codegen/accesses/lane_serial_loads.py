@@ -18,7 +18,7 @@ from placewise.executor.codegen.accesses.access import (
     touch,
 )
 from placewise.executor.codegen.accesses.calls import keep
-from placewise.executor.codegen.loops import loop_patterns as patterns
+from placewise.executor.codegen.loops import loop_patterns
 from placewise.executor.codegen.loops.loop_patterns import Parts
 from placewise.executor.codegen.state import State
 from placewise.executor.codegen.tracing import records
@@ -107,13 +107,13 @@ class LaneLoads:
         for n in loads:
             assert isinstance(n.attr, Access)
             kinds[n] = kind_of(n.attr, traced=n.attr.space in self.s.options.traced)
-        reach = patterns.displacements(kinds)
+        reach = loop_patterns.displacements(kinds)
         known: dict[tuple[object, ...], _Group] = {}
         for n, kind in kinds.items():
             assert isinstance(n.attr, Access)
-            parts = patterns.parts_of(n.args[0], n.attr)
-            key: tuple[object, ...] = (patterns.group_of(parts, kind), kind.traced)
-            low, high, _ = reach[patterns.group_of(parts, kind)]
+            parts = loop_patterns.parts_of(n.args[0], n.attr)
+            key: tuple[object, ...] = (loop_patterns.group_of(parts, kind), kind.traced)
+            low, high, _ = reach[loop_patterns.group_of(parts, kind)]
             if high - low >= _FAR:
                 key, low, high = (n.number,), parts.constant, parts.constant
             if key not in known:
@@ -166,7 +166,7 @@ class LaneLoads:
 
     def _shared_part(self, group: _Group) -> str:
         s, parts, a = self.s, group.parts, group.kind.address
-        common = patterns.moved(s, a, "0", Parts(parts.root, parts.terms, group.low))
+        common = loop_patterns.moved(s, a, "0", Parts(parts.root, parts.terms, group.low))
         return s.op(f"sub {a} {common}, {self._arrays[group.sharing].start}")
 
     # --- for each lane
@@ -183,7 +183,7 @@ class LaneLoads:
         offset = self._relative[group.number]
         if kind.address == "i32":
             offset = s.op(f"zext i32 {offset} to i64")
-        further = patterns.parts_of(n.args[0], access).constant - group.low
+        further = loop_patterns.parts_of(n.args[0], access).constant - group.low
         pointer = self._at(s.op(f"getelementptr i8, ptr {array.host}, i64 {offset}"), further)
         if group.first is n and group.parts.root.op == "get" and kind.memory != "shared":
             self._fetch(pointer)
@@ -282,7 +282,7 @@ class LaneLoads:
             for n in self.recorded:
                 access, group = n.attr, self.groups[n]
                 assert isinstance(access, Access)
-                further = patterns.parts_of(n.args[0], access).constant - group.low
+                further = loop_patterns.parts_of(n.args[0], access).constant - group.low
                 offsets = self._at(rows, self._rows[group.number])
                 start = self._starts[group.sharing]
                 written.write(access.site, group.number, start, offsets, further, widths)

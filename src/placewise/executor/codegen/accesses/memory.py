@@ -6,7 +6,7 @@ from placewise.executor.codegen import checks
 from placewise.executor.codegen.accesses.access import Kind, kind_of
 from placewise.executor.codegen.accesses.atomics import atomic_kind, name_of, operands_of
 from placewise.executor.codegen.accesses.calls import address_of, helper_call, keep, place
-from placewise.executor.codegen.loops import loop_patterns as patterns
+from placewise.executor.codegen.loops import loop_patterns
 from placewise.executor.codegen.state import State
 from placewise.executor.codegen.tracing import records
 from placewise.executor.ir.nodes import Access, Node
@@ -26,7 +26,7 @@ def emit(s: State, n: Node) -> None:
     if n.op == "load" and n.uniform:
         _uniform_load(s, n, access, kind, guarded=guarded)
     elif _in_pattern(s, n, kind):
-        patterns.emit(s, n, access, kind)
+        loop_patterns.emit(s, n, access, kind)
     else:
         mask = guard_mask(s, n, guarded=guarded)
         result, call = helper_call(s, n, access, kind, plain, mask)
@@ -43,14 +43,14 @@ def _in_pattern(s: State, n: Node, kind: Kind) -> bool:
 
 
 def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, int, int]]:
-    """Of the accesses of a block, :func:`patterns.displacements`."""
+    """Of the accesses of a block, :func:`loop_patterns.displacements`."""
     kinds: dict[Node, Kind] = {}
     for n in nodes:
         if n.op in ("load", "store") and isinstance(n.attr, Access):
             kind = kind_of(n.attr, traced=n.attr.space in s.options.traced)
             if _in_pattern(s, n, kind):
                 kinds[n] = kind
-    return patterns.displacements(kinds)
+    return loop_patterns.displacements(kinds)
 
 
 def guard_mask(s: State, n: Node, *, guarded: bool) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from placewise.executor.codegen.accesses import memory
-from placewise.executor.codegen.control import control_flow as edges
-from placewise.executor.codegen.loops import loop_8_lanes as narrow
-from placewise.executor.codegen.loops import loop_lane_serial as singly
+from placewise.executor.codegen.control import control_flow
+from placewise.executor.codegen.loops import loop_8_lanes, loop_lane_serial
 from placewise.executor.codegen.state import Options, State
 from placewise.executor.codegen.tracing import records
 from placewise.executor.codegen.values import nodes
@@ -101,9 +100,9 @@ def _prologue(s: State) -> None:
         s.do(f"switch i32 %resume, label %start [ {cases} ]")
         for n, place in enumerate(s.resumes, 1):
             if isinstance(place, int):
-                edges.go_on(s, n, place)
+                control_flow.go_on(s, n, place)
             else:
-                edges.resume(s, n, place)
+                control_flow.resume(s, n, place)
         s.start("start")
     s.set_slot(Slot.USED, "0")
     left = s.op(f"sub i64 {s.invariant(Slot.THREADS)}, %first")
@@ -122,17 +121,19 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
     effects = EFFECTS | {"sync"} if s.options.checked is not None else EFFECTS
     used = _used(block, s.flow.live_in, effects)
     wanted = [n for n in block.nodes if n in used]
-    if narrow.eligible(s, block, wanted):
-        few_lanes = singly.emit if singly.suits(s, wanted) else narrow.emit
+    if loop_8_lanes.eligible(s, block, wanted):
+        few_lanes = (
+            loop_lane_serial.emit if loop_lane_serial.suits(s, wanted) else loop_8_lanes.emit
+        )
         few_lanes(s, block, wanted)
     if is_loop_head:
-        edges.use_fuel(s, block)
+        control_flow.use_fuel(s, block)
     if block.number in s.flow.gives_way:
-        edges.give_way(s, block)
+        control_flow.give_way(s, block)
     active = s.call("i32", "llvm.ctpop.i32", ("i32", s.mask))
     s.count(2 * block.number, "1")
     s.count(2 * block.number + 1, s.op(f"zext i32 {active} to i64"))
-    edges.meet(s, block.number)
+    control_flow.meet(s, block.number)
     blend = live_in_any(s.flow.live_in, s.flow.pending[block.number])
     recorded = 0
     s.displacements = memory.groups(s, wanted)
@@ -148,7 +149,7 @@ def _block(s: State, block: Block, *, is_loop_head: bool) -> None:
         nodes.emit(s, n, blend)
     if recorded:
         records.give_back(s)
-    edges.terminate(s, block)
+    control_flow.terminate(s, block)
 
 
 def _used(block: Block, live_in: list[int], effects: frozenset[str]) -> set[Node]:

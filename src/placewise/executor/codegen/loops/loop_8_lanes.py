@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from placewise.executor.codegen.accesses.access import Kind, all_inside, find_range, kind_of, touch
 from placewise.executor.codegen.accesses.calls import keep
-from placewise.executor.codegen.control import control_flow as edges
+from placewise.executor.codegen.control import control_flow
 from placewise.executor.codegen.state import State
 from placewise.executor.codegen.text import LLVM, lanes
 from placewise.executor.codegen.tracing import records
@@ -125,7 +125,7 @@ class _Loop:
                 f"store {type_} {s.op(f'load {type_}, ptr {self._room(reg)}')}, ptr %r{reg.number}"
             )
         s.mask = self.warp_mask
-        edges.proceed(s, exit_of(self.block), self.warp_mask, self.block.number)
+        control_flow.proceed(s, exit_of(self.block), self.warp_mask, self.block.number)
 
     def _enter(self) -> None:
         """Number the active lanes and move their registers together."""
@@ -170,7 +170,7 @@ class _Loop:
         self.long_count = s.op(f"zext i32 {self.count} to i64")
         v = s.wide("i32")
         self.flags = s.op(f"icmp ult {v} {lanes(range(WIDTH))}, {s.splat('i32', self.count)}")
-        edges.use_fuel(s, block)
+        control_flow.use_fuel(s, block)
         s.count(2 * block.number, "1")
         s.count(2 * block.number + 1, self.long_count)
         recording = bool(s.options.traced) and any(isinstance(n.attr, Access) for n in self.wanted)
@@ -200,7 +200,7 @@ class _Loop:
         mask = s.call("i32", "llvm.x86.bmi.pdep.32", ("i32", stays), ("i32", self.mask))
         if s.flow.exits >> exit_of(self.block) & 1:
             gone = s.op(f"xor i32 {mask}, {self.mask}")
-            edges.count_exit(s, exit_of(self.block), gone)
+            control_flow.count_exit(s, exit_of(self.block), gone)
         which = s.op(f"load {v}, ptr {self.name}.lanes")
         for reg in self.kept:
             e = LLVM[reg.type]

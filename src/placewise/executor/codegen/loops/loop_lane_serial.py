@@ -14,7 +14,7 @@ address out of bounds), they are given up, and the warp's code goes on as if not
 from __future__ import annotations
 
 from placewise.executor.codegen.accesses.lane_serial_loads import LaneLoads
-from placewise.executor.codegen.control import control_flow as edges
+from placewise.executor.codegen.control import control_flow
 from placewise.executor.codegen.loops.loop_8_lanes import exit_of
 from placewise.executor.codegen.state import State
 from placewise.executor.codegen.text import LLVM
@@ -127,7 +127,7 @@ class _Loop:
         s.start(self.end)
         self._from_rooms(self.kept)
         s.mask = self.warp_mask
-        edges.proceed(s, exit_of(self.block), self.warp_mask, self.block.number)
+        control_flow.proceed(s, exit_of(self.block), self.warp_mask, self.block.number)
 
     def _enter(self) -> None:
         """Put the active lanes' registers one after another."""
@@ -316,14 +316,14 @@ class _Loop:
         count = s.op(f"zext i32 {s.call('i32', 'llvm.ctpop.i32', ('i32', mask))} to i64")
         s.count(2 * block.number, "1")
         s.count(2 * block.number + 1, count)
-        edges.use_fuel(s, block)
+        control_flow.use_fuel(s, block)
         if self.loads.recorded:
             self.loads.record(mask, count, rows)
         s.do(f"{turn_next} = add i64 {turn}, 1")
         place = s.op(f"getelementptr i32, ptr {self.name}.masks, i64 {turn_next}")
         left = s.op(f"load i32, ptr {place}")
         if s.flow.exits >> exit_of(block) & 1:
-            edges.count_exit(s, exit_of(block), s.op(f"xor i32 {mask}, {left}"))
+            control_flow.count_exit(s, exit_of(block), s.op(f"xor i32 {mask}, {left}"))
         s.do(f"br label %{last}")
         s.start(last)
         if self.loads.recorded:
