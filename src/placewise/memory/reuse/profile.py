@@ -42,7 +42,7 @@ class ArrayProfile:
     """Space that the source itself puts the array in (``__constant__`` symbols, texture objects);
     None where the array is a plain pointer argument and may be placed."""
     tile: Tile | None
-    """What one block touches, where the source tells."""
+    """Part of the array that one block touches; None where the source does not tell."""
     stream: ArrayStream | None
     """Sampled accesses; None where there is none."""
     sampled: NDArray[np.int64]

@@ -39,7 +39,7 @@ class Accesses:
         return len(self.site)
 
     def keep(self, kept: NDArray[np.bool_]) -> Accesses:
-        """Accesses where ``kept``, with their offsets only; the columns are copies."""
+        """Copies of the accesses where ``kept`` is True, with only their offsets."""
         row = self.row[kept]
         irregular = row >= 0
         offsets = self.offsets[row[irregular]]
@@ -58,7 +58,7 @@ class Accesses:
 
     @staticmethod
     def join(parts: list[Accesses]) -> Accesses:
-        """All parts, one after another."""
+        """The accesses of all ``parts``, in order."""
         if not parts:
             empty32 = np.zeros(0, np.int32)
             return Accesses(
@@ -178,6 +178,7 @@ class Recorder:
                 self._thin()
 
     def _thin(self) -> None:
+        """Take smaller samples until the budgets hold, and drop what is no longer in the sample."""
         while (
             self._kept > self._access_budget or self._rows > self._row_budget
         ) and not self._sample.smallest:

@@ -91,8 +91,8 @@ def simulate_launch(
         if chosen.machine_code:
             code = machine_code(chosen).instructions
             passes = launch.blocks / (machine.processor.sms * resident.blocks)
-            at_once = loading_blocks(code, resident.blocks, passes)
-            of_code = replace(of_code, bursts=first_of_bursts(code), at_once=at_once)
+            loading = loading_blocks(code, resident.blocks, passes)
+            of_code = replace(of_code, bursts=first_of_bursts(code), concurrent_blocks=loading)
         system = MemorySystem(
             of_code,
             machine,

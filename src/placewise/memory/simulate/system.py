@@ -1,9 +1,9 @@
-"""A trace consumer that is the machine's memory system.
+"""The simulated memory system of a machine, as a consumer of the executor's trace.
 
-Blocks go to SMs as occupancy has it: a wave is what all SMs hold at a time. The executor delivers a
-block's accesses warp by warp; they are kept until the wave is complete and then run interleaved
-(:mod:`placewise.memory.simulate.schedule.wave`). Caches live on from wave to wave, and start empty,
-as a profiler has them that clears caches before each kernel.
+A wave is the blocks that all SMs hold at a time, by occupancy. The executor delivers a block's
+accesses warp by warp; they are kept until the wave is complete and then run interleaved
+(:mod:`placewise.memory.simulate.schedule.wave`). Caches start empty, as under a profiler that
+clears them before each kernel, and keep their contents from wave to wave.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ from placewise.memory.simulate.schedule.windows import (
 from placewise.memory.simulate.trace_taker import callable_taker, taker, words_of
 
 RECORDS = 48_000_000
-"""Warp accesses that are run at most, about: a few seconds' work."""
+"""About how many warp accesses are simulated at most: a few seconds' work."""
 PATTERN_SLOTS = 1 << 16
+"""Entries of the hash table of access patterns."""
 
 
 @dataclass(frozen=True)
@@ -72,26 +73,26 @@ class LaunchFacts:
     local_bytes: int
     """Local memory of a thread."""
     array_bytes: tuple[tuple[str, int], ...]
-    """Sizes of arrays by name; of others, such as variables of the module, UNKNOWN_BYTES."""
+    """(name, bytes) of arrays; others, such as variables of the module, count as UNKNOWN_BYTES."""
     bursts: frozenset[int] | None = None
-    """Places of the memory instructions that start a burst; None: each is one of its own."""
+    """Offsets of the memory instructions that start a burst; None: each is a burst of its own."""
     filtered: Mapping[str, int] = field(default_factory=dict)
-    """Axes along which reads of a texture are filtered, by its name."""
-    at_once: int | None = None
-    """Blocks of an SM that run at the same time, as far as its caches see; None: all it holds."""
+    """Number of axes along which reads are filtered, by texture name."""
+    concurrent_blocks: int | None = None
+    """Blocks of an SM that load at the same time; None: all that it holds."""
 
     @property
     def block_slots(self) -> int:
-        """Places of an SM for blocks of a wave."""
-        return self.at_once or max(1, self.occupancy.blocks)
+        """Blocks of a wave on each SM."""
+        return self.concurrent_blocks or max(1, self.occupancy.blocks)
 
 
 class MemorySystem:
-    """Hand it to the executor as its consumer, then ask :meth:`traffic`. The executor's code hands
-    it accesses without Python; :meth:`chunk` takes those of others.
+    """A trace consumer: pass it to ``execute``, then call :meth:`traffic`.
 
-    ``placement`` says where arrays live that are to be seen elsewhere than the kernel accesses
-    them (Huang and Li 2017, section III-E): their accesses take that space's way.
+    The executor's compiled code hands accesses over without Python; :meth:`chunk` takes them from
+    Python. ``placement`` (array, space) overrides where arrays live: their accesses take that
+    space's path (Huang and Li 2017, section III-E).
     """
 
     parallel = False
@@ -107,9 +108,8 @@ class MemorySystem:
         slices: bool = False,
         arrived: int = 0,
     ) -> None:
-        """``slices``: count what each slice of the cache of the die is asked, too, where the
-        machine's file says how many it has. ``arrived``: of so many of the first lines that this
-        cache is asked for keep the numbers."""
+        """``slices``: also count what each L2 slice is asked, where the machine's file has them.
+        ``arrived``: keep the numbers of so many of the first lines that L2 is asked for."""
         self._facts = facts
         self._machine = machine
         self._placement = dict(placement or {})
@@ -202,7 +202,7 @@ class MemorySystem:
         return bursts is None or site.ptx_line in bursts or is_constant_load(site)
 
     def _describe(self) -> None:
-        """Tell compiled code where everything is."""
+        """Update the words by which compiled code finds all arrays."""
         words = words_of(
             rq.Collector(
                 self._rules, self._streams, self._patterns, self._buffer, self._state, self._sizes
@@ -213,10 +213,11 @@ class MemorySystem:
         self._words[:] = words
 
     def _assign_slots(self, wave: int) -> None:
+        """Place the blocks of a wave on SMs."""
         self._buffer.place[:] = block_slots(wave, self._sizes.sms, self._sizes.resident, self._seed)
 
     def taker(self, worker: int) -> Taker:  # noqa: ARG002  (there is one worker)
-        """What takes the chunks of a run that :meth:`begin_taking` has started."""
+        """The compiled function that takes the chunks of a run, and its state."""
         assert self._words is not None
         large = any(size >= 1 << 31 for _, size in self._facts.array_bytes)
         take = taker(large=large)
@@ -231,11 +232,12 @@ class MemorySystem:
         held = [(a.ctypes.data, len(a)) for a in (records, runs, offsets)]
         if not len(records):
             return
-        while take(self._words.ctypes.data, *(word for stream in held for word in stream)):
+        while take(self._words.ctypes.data, *(word for array in held for word in array)):
             self.refused(0)
 
     def refused(self, worker: int) -> None:  # noqa: ARG002
-        """Make room for what could not be taken."""
+        """Make room for the records that could not be taken: run the wave, count patterns, or
+        enlarge the buffer. Raises UnsupportedError for too many instructions and arrays."""
         why = self._state[rq.REASON]
         if why == rq.WAVE_ENDS:
             self._run_wave()
@@ -256,7 +258,8 @@ class MemorySystem:
             self._run_wave(last=False)
 
     def _banked_by(self, stream: int) -> Banked | None:
-        """What a memory without lines must know of a pair's accesses; None for other memories."""
+        """What counting a stream's transactions needs, where its memory keeps no lines; else
+        None."""
         row = self._streams.rows[stream]
         array, arrays = int(row["array"]), len(self._arrays)
         site = ga.seen_in(self._sites[row["site"]], array, arrays)
@@ -265,7 +268,7 @@ class MemorySystem:
         return Banked.of(memory, site) if memory is not None else None
 
     def _count_patterns(self) -> None:
-        """Transactions of the accesses counted so far, which are then forgotten."""
+        """Add the transactions of the access patterns counted so far, and empty the table."""
         found = self._patterns
         slots = np.flatnonzero(found.seen)
         keys, lane = found.keys[slots], np.arange(32, dtype=np.int64)
@@ -284,6 +287,8 @@ class MemorySystem:
         mask: NDArray[np.uint32],
         count: NDArray[np.int64],
     ) -> None:
+        """Add to each of ``streams`` (n,) the transactions of an access with ``addresses`` (n, 32)
+        in bytes and the active lanes ``mask`` (n,), ``count`` (n,) times."""
         alike: dict[tuple[str, int, bool], list[int]] = {}
         for stream in np.unique(streams).tolist():
             if stream not in self._what:
@@ -299,7 +304,7 @@ class MemorySystem:
             np.add.at(self._banked, streams[mine], each * count[mine])
 
     def _run_wave(self, *, last: bool = True) -> None:
-        """Run what was collected; ``last``: nothing more of this wave will come."""
+        """Run the collected line requests; ``last``: no more of this wave will come."""
         self._levels.run(self._buffer)
         if self._merging:
             is_store = self._streams.rows["kind"] == st.STORE
@@ -311,6 +316,7 @@ class MemorySystem:
             self._close_wave()
 
     def _close_wave(self) -> None:
+        """Keep the wave's counts; after the first wave, choose which further ones are traced."""
         blocks = int(self._buffer.seen.sum())
         self._closed.append(Closed(self._wave, blocks, self._levels.counts()))
         self._buffer.seen[:] = False

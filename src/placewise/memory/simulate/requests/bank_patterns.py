@@ -1,8 +1,8 @@
-"""Access patterns of memories that keep no lines: found once, then only counted.
+"""Access patterns in memories that keep no cache lines, such as shared memory.
 
 Most accesses of a kernel follow few patterns: lane addresses on a line, the same lanes active, the
-same place within the period after which a memory's serialization condition repeats. Patterns are
-found again through a hash table; their transactions follow from the counts afterwards.
+same place within the period after which a memory's serialization condition repeats. A hash table
+counts each pattern; bank conflicts are worked out once a pattern, afterwards.
 """
 
 from __future__ import annotations
@@ -16,24 +16,23 @@ from placewise.memory.simulate.caches.cache import Int
 from placewise.memory.simulate.simd.jit_helpers import lowest, noinline
 
 KEY = 5
-"""Words of a key: instruction, lane 0's place in the period, lane 16 from lane 0, stride, mask."""
-
-
+"""Words of a key: access stream, lane 0's place in the period, lane 16's address minus lane 0's,
+stride, mask."""
 ODD_ROOM = 8192
-"""Accesses without a pattern that are kept until they are counted."""
+"""Gathers, which have no pattern, that are kept until they are counted."""
 
 
 class Patterns(NamedTuple):
-    """A hash table of patterns, open addressing, and accesses that have none."""
+    """A hash table of patterns (open addressing), and gathers, which have none."""
 
     keys: NDArray[np.int64]
     """(slots, KEY)"""
     seen: NDArray[np.int64]
     """(slots,) accesses; 0 for a free slot."""
     used: NDArray[np.int64]
-    """(2,) patterns, and accesses without."""
+    """(2,) patterns, and gathers."""
     odd: NDArray[np.int64]
-    """(ODD_ROOM, 32) offsets of all lanes, those of lanes that are not active being anything."""
+    """(ODD_ROOM, 32) bytes, offsets of the lanes; those of inactive lanes are undefined."""
     odd_stream: NDArray[np.int64]
     """(ODD_ROOM,)"""
     odd_mask: NDArray[np.uint32]
@@ -62,7 +61,7 @@ def forget(patterns: Patterns) -> None:
 def count_pattern(
     patterns: Patterns, stream: Int, place: Int, upper: Int, stride: Int, mask: Int
 ) -> bool:
-    """Count an access; False where it has a new pattern and the table is full."""
+    """Count an access by its pattern; False where the pattern is new and the table is full."""
     keys, seen = patterns.keys, patterns.seen
     size = keys.shape[0]
     mixed = np.uint64(place) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(mask)
@@ -95,7 +94,7 @@ def count_pattern(
 
 @noinline
 def keep_odd(patterns: Patterns, stream: Int, mask: Int, row: Int, offsets: Any) -> bool:
-    """Keep an access whose active lanes' offsets start at ``row``; False where there is no room."""
+    """Keep a gather whose active lanes' offsets start at ``row``; False where there is no room."""
     n = patterns.used[1]
     if n == patterns.odd_mask.shape[0]:
         return False

@@ -1,7 +1,7 @@
-"""Accesses that a warp issues one after the other without waiting for data in between.
+"""Bursts: accesses that a warp issues one after the other without waiting for data in between.
 
 The compiler puts independent loads together, and the warp waits once, where the first result is
-needed: so lines that they share are asked for before other warps can drive them out. Where a warp
+needed: so lines that they share are asked for before other warps can evict them. Where a warp
 waits is in the machine code: a load names a scoreboard, and the instruction that needs its result
 waits for it (:mod:`placewise.kernel.binary.sass.control`).
 """

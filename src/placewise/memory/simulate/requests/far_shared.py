@@ -1,12 +1,12 @@
-"""Stores to the part of an SM's shared memory that is slower.
+"""Stores to the slower part of an SM's shared memory.
 
 Where an SM's shared memory is larger than a machine's ``near``, stores beyond that take more
 wavefronts than their banks explain. Recorded counters show where, not why: on Turing no store takes
 one more where 32 KB of the array are carved out; where it is 64 KB, and a single block is on the
 SM, they do so in proportion to what of the block lies beyond 32 KB. Several blocks behave as if the
 carve-out were divided evenly: two of 18 KB have more of it than they would if they lay together.
-It takes a meeting with other accesses, since the same code varies a little from run to run: so a
-share of the stores, and not certain ones.
+The same code varies a little from run to run, so the extra wavefronts depend on other accesses: a
+fraction of the stores takes one, not certain stores.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def far_share(
 def with_far_stores(
     traffic: Traffic, machine: Machine, occupancy: Occupancy, shared_bytes: int, blocks: int
 ) -> Traffic:
-    """Traffic of a launch of so many blocks with the wavefronts that stores to shared memory take
-    more, where the machine's file tells how many these are."""
+    """Traffic of a launch of ``blocks`` blocks with the extra wavefronts of stores to far shared
+    memory, where the machine's file states them."""
     memory = shared_memory(machine)
     detail = memory.detail if memory else None
     if detail is None or not detail.near_bytes or not detail.far_stores:

@@ -1,4 +1,4 @@
-"""Which cache each memory instruction's accesses come to first, and where arrays lie."""
+"""Routes: the first cache of each memory instruction's accesses to each array; array addresses."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ ALIGNMENT = 512
 _CONSTANT_LOADS = ("LD", "ULDC")
 """LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
 UNKNOWN_BYTES = 1 << 28
-"""Kept apart for an array whose size is not known: more than nearly all have."""
+"""Bytes reserved for an array of unknown size: more than nearly all have."""
 LARGE, LARGE_ALIGNMENT = 1 << 20, 1 << 21
 """Allocations from this size on start at multiples of 2 MiB, the page they are mapped by."""
 
 
 class Routes:
-    """Ways from memory instructions to caches on one machine."""
+    """Routes from memory instructions to caches on one machine."""
 
     def __init__(self, machine: Machine, caches: Hierarchy, placement: Mapping[str, str]) -> None:
         self._machine = machine
@@ -58,21 +58,20 @@ class Routes:
 
     @property
     def local_cache(self) -> int:
-        """Number of the cache that local memory goes through first, that of plain pointers, with
-        PAST_LAST."""
+        """Number of the first cache of local memory, that of plain pointers, with ROUTE_PAST_L2."""
         space = self._by_way[Way.DIRECT]
         return self._caches.first_cache(space) | self._past_last(space)
 
     def table(
         self, sites: Sequence[Site], arrays: Sequence[str], filtered: Mapping[str, int]
     ) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        """(sites, columns) routes by array number + 1, shared and local memory after the arrays,
-        and whether a serialization condition says what an access takes. ``filtered``: axes of
-        filtered textures."""
+        """(sites, columns) routes, and whether a serialization condition gives the transactions.
+        Columns are array number + 1, then shared and local memory. ``filtered``: number of axes of
+        filtered textures, by name."""
         columns = 1 + len(arrays) + len(OWN_COLUMNS)
         routes = np.full((max(1, len(sites)), columns), UNCACHED, np.int16)
         counted = np.zeros(routes.shape, np.bool_)
-        # All that is asked of a site below; thousands of an unrolled loop are alike.
+        # What routes depend on; the thousands of sites of an unrolled loop share it.
         like: dict[tuple[str, str, str], int] = {}
         for n, site in enumerate(sites):
             known = like.setdefault((site.space, site.opcode, site.kind), n)
@@ -98,8 +97,8 @@ class Routes:
         return routes, counted
 
     def banked(self, site: Site, array: str | None) -> Memory | None:
-        """The memory whose serialization condition says what an access takes that no cache line
-        is kept for; None for accesses to cached arrays and to parameters."""
+        """The memory whose serialization condition gives an access's transactions; None for
+        accesses to cached arrays and to parameters."""
         if site.space == "shared":
             name = self._by_way.get(Way.KERNEL_BUFFER)
         elif array is not None and self._uncached(site, array):
@@ -135,8 +134,8 @@ class Routes:
         return ROUTE_PAST_L2 if space in self._caches.past_last else 0
 
     def _hint(self, site: Site, array: str) -> Hint | None:
-        """What an access asks of caches: as its opcode says. Loads of an array that is seen
-        elsewhere ask what they would there; its stores are plain ones."""
+        """Cache hint of an access, from its opcode. Loads of an array that is placed elsewhere have
+        the hint of that space, its stores none."""
         placed = self._placement.get(array)
         if site.kind == "atomic" or (placed is not None and site.kind == "store"):
             return None
@@ -144,7 +143,8 @@ class Routes:
 
 
 def is_constant_load(site: Site) -> bool:
-    """Not so are constants that instructions have as operands: they are read where they issue."""
+    """Whether an instruction loads from constant memory (LDC, ULDC, ld.const). Constants that are
+    operands of instructions are not loads: they are read at issue."""
     return site.space == "constant" and site.opcode.upper().startswith(_CONSTANT_LOADS)
 
 

@@ -1,4 +1,4 @@
-"""A trace chunk in the form in which the executor's code hands it to compiled code."""
+"""Converts a trace chunk to the records that the executor's compiled code hands over."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from placewise.executor.trace import TraceChunk
 
 
 def records_of(chunk: TraceChunk) -> tuple[NDArray[Any], NDArray[Any]]:
-    """TRACE_RECORD of each access, and TRACE_RUN of each warp in turn. The window of array ``a`` is
-    ``a + 1``; that of accesses to no array is 0."""
+    """TRACE_RECORD of each access, and TRACE_RUN of each stretch of accesses by one warp in one
+    phase. The address window of array ``a`` is ``a + 1``; that of accesses to no array is 0."""
     records = np.empty(len(chunk), TRACE_RECORD)
     for name in ("site", "stride", "row", "mask"):
         records[name] = getattr(chunk, name)

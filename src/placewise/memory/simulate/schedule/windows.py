@@ -1,12 +1,11 @@
-"""Which waves of a launch are traced, and how they stand for the others.
+"""Which waves of a large launch are traced, and how the rest is estimated from them.
 
-What one access takes (requests, sectors, wavefronts) is alike in all waves as far as blocks are
-alike: any sample of blocks tells it. What caches hold is a matter of what ran before: so a launch
-that is too large is traced in stretches of waves that follow one another, spread evenly, of which
-the last counts and those before it only fill the caches. One does, but where a row of the grid is
-longer than a wave: neighbours of a block above it ran a whole row of blocks before. The launch's
-first wave, with its cold caches, stands for itself.
-"""
+What one access takes (requests, sectors, wavefronts) does not depend on the wave, so any sample of
+blocks gives it. What caches hold depends on what ran before, so a launch that is too large is
+traced in evenly spread stretches of consecutive waves: the last wave of a stretch counts, those
+before it fill the caches. One filling wave is enough, except where a row of the grid is longer than
+a wave: the block above another one ran a whole row before. The first wave, with its cold caches,
+counts only for itself."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ class WaveCounts:
     wave: int
     blocks: int
     counted: bool
-    """Not, where it only fills the caches."""
+    """Whether its figures are used; False where it only fills the caches."""
     requests: NDArray[np.int64]
     """(sites,) warp accesses."""
     l1_hits: NDArray[np.int64]
@@ -34,9 +33,9 @@ class WaveCounts:
     dram: NDArray[np.int64]
     """(sites,) sectors fetched from DRAM."""
     written: int
-    """Dirty sectors that the last cache drove out."""
+    """Dirty sectors that L2 evicted."""
     dirtied: int
-    """Sectors that were written while the last cache held no newer data of them than DRAM."""
+    """Sectors that became dirty in L2."""
     constant: NDArray[np.int64]
     """(2, levels, sites) lines asked of each cache of constant memory, and those missed."""
 
