@@ -10,7 +10,6 @@ from placewise.model.huang_li.addressing import (
     MEMORIES,
     Addressing,
     addressing,
-    addressing_table,
     instruction_difference,
 )
 from placewise.model.huang_li.latency import arithmetic_latency, compiled_latency
@@ -34,7 +33,6 @@ def test_shared_memory_of_hopper_has_a_base_in_a_register():
 
 def test_textures_have_no_doubles():
     assert addressing("sm_86", "double", "texture") is None
-    assert addressing_table("sm_86")["double"]["texture"] is None
 
 
 def test_difference_between_memories():

@@ -45,7 +45,7 @@ class Legality:
     present: Placement
     """Where the source has the arrays now."""
     occupancy: Occupancy
-    """Of the kernel as it is."""
+    """Occupancy of the kernel as it is."""
     registers: int | None
     constant_in_use: int
     """Bytes of constant memory that the source declares."""
@@ -78,8 +78,8 @@ class Legality:
         return tuple(sorted(legal, key=lambda space: space != self.present[array]))
 
     def searched(self, array: str) -> tuple[str, ...]:
-        """The same without cache hints, which are no place of their own: a model of the traffic of
-        memories ranks all others."""
+        """Legal spaces of ``array`` without cache hints: the path model ranks these, and hints are
+        no space of their own."""
         present = self.present[array]
         return tuple(
             s for s in self.spaces(array) if s == present or self.machine.space(s).hint is None

@@ -32,7 +32,7 @@ class Candidate:
 
     placement: Placement
     present: bool
-    """It is the placement that the source has now."""
+    """Whether the source has this placement now."""
     moves: tuple[tuple[str, str, str], ...]
     """(array, from, to) of every array that moves."""
     prediction: Prediction

@@ -167,7 +167,7 @@ class Scope:
         return self.texture_over(self.upload(data), data)
 
     def texture_over(self, pointer: Any, data: NDArray[np.generic]) -> Any:
-        """The same over device memory that is there; of ``data`` type and shape count."""
+        """Texture object over device memory at ``pointer``; ``data`` gives its type and shape."""
         resource, sampling = texture_descriptors(self.device.cuda, pointer, data)
         texture = self.device.call("cuTexObjectCreate", resource, sampling, None)
         self._on_close("cuTexObjectDestroy", texture)

@@ -25,7 +25,7 @@ _KEPT = 4096
 """Places that are brought back from a chase, to see that it went where it should."""
 _OVERHEAD_LOADS = 2048
 _MOST_LOADS = 3_000_000
-"""Of a kernel that may not run for long: a second or two."""
+"""Most loads of one kernel, so that it runs for a second or two."""
 _NO_CACHE = 0
 """Share of shared memory, in percent, that a chase's kernel asks for: L1 gets the rest."""
 

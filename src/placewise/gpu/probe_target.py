@@ -16,9 +16,9 @@ from placewise.probe.target import BankTimes, DeviceFacts, InstructionTimes, Str
 
 _LARGEST_ARRAY = 1 << 33
 _OF_FREE = 0.5
-"""Of the free memory, that the chase's array may take."""
+"""Share of the free memory that the chase's array may take."""
 _TEXELS = 1 << 27
-"""Of a 1-D texture of linear memory (CUDA C++ Programming Guide)."""
+"""Most texels of a 1-D texture over linear memory (CUDA C++ Programming Guide)."""
 _CONSTANT = 1 << 16
 _SHARED = 1 << 15
 """Bytes that a chase through shared memory may use: no opt-in is needed."""
@@ -34,9 +34,9 @@ _AT_ONCE = 4
 _NEAR_BYTES = 16 << 10
 _FAR_TIMES = 8
 _NEAR_SHARE = 0.5
-"""Of L2 that an array to be streamed from it fills."""
+"""Share of L2 that an array fills which is to be streamed from L2."""
 _STREAM_BYTES = 1 << 30
-"""That each measurement of a bandwidth moves, about."""
+"""Bytes that each bandwidth measurement moves, about."""
 _TIMED = 5
 _IDLE_CYCLES = 10_000
 """Longer than the interval in which DRAM banks are refreshed, and so closed (1.9 to 7.8 µs)."""

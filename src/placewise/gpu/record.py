@@ -76,7 +76,7 @@ class Measurement:
     case: str
     kernel: str
     source_sha256: str
-    """Of the original source text."""
+    """SHA-256 of the original source text."""
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     device: DeviceInfo

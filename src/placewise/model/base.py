@@ -148,8 +148,7 @@ class Model(Protocol):
         """Time of the kernel with the placement that the counters belong to."""
 
     def variants(self) -> tuple[Model, ...]:
-        """The same model with every value of its open parameters that deserves belief, the model
-        itself first."""
+        """This model with every plausible value of its open parameters, the model itself first."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ PARTS = (
 )
 """What can be probed, in this order: first what surely takes little time."""
 TIME_LIMIT_S = 280.0
-"""Of a whole probe; chases end soon after it."""
+"""Seconds that a whole probe may take; chases end soon after."""
 _STRIDES = tuple(range(1, 33))
 _WARPS = (1, 2, 4, 8, 16, 32, 64)
 _LARGEST_ROUND = 4

@@ -22,7 +22,8 @@ TENSOR = {
     "IMMA_16832_S8_S8": (8, 0),
     "DMMA": (8, 0),
 }
-"""The same of tensor cores, each with the least compute capability that has it."""
+"""Tensor-core instructions that can be measured, with the least compute capability that has
+each."""
 WIDTHS = (4, 8, 16)
 """Bytes that a lane reads from shared memory at a time."""
 STREAMS = ("L1", "L2", "DRAM")
@@ -55,7 +56,7 @@ class DeviceFacts:
 
 
 def instructions_of(capability: tuple[int, int]) -> tuple[str, ...]:
-    """Those of :data:`INSTRUCTIONS` and :data:`TENSOR` that such a GPU has."""
+    """Instructions of :data:`INSTRUCTIONS` and :data:`TENSOR` that a GPU of ``capability`` has."""
     return (*INSTRUCTIONS, *(name for name, least in TENSOR.items() if capability >= least))
 
 
@@ -68,7 +69,7 @@ class BankTimes:
     width: int
     latency_cycles: float
     cycles_per_access: float
-    """Of one warp, with all warps of a block at it."""
+    """Cycles per access of one warp, while all warps of the block access."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class InstructionTimes:
     opcode: str
     latency_cycles: float
     lanes_per_cycle: float
-    """Of one SM."""
+    """Lanes that one SM executes in a cycle."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class StreamTimes:
     """One of :data:`STREAMS`."""
     warps_per_sm: int
     gb_per_s: float
-    """Of the whole GPU."""
+    """Bandwidth of the whole GPU."""
 
 
 class ProbeTarget(Protocol):

@@ -39,7 +39,7 @@ def setting(
     unit: str | None,
     reference: Reference,
 ) -> LimitEntry:
-    """The same of a whole number, a word or several numbers."""
+    """A limit entry from a whole number, a word or several numbers."""
     if isinstance(value, str):
         return LimitEntry(name, Word(value), reference)
     if isinstance(value, tuple):

@@ -24,15 +24,15 @@ class Accuracy:
     """Mean of |predicted − measured| / measured; NaN for a model of ratios only."""
     median_error: float
     scaled_mean_error: float
-    """The same after one free factor for the table: the clock is not known."""
+    """Mean error after one free factor for the whole table, since the clock is not known."""
     scaled_median_error: float
     factor: float
-    """That factor, measured over predicted: the one with the least mean error."""
+    """The free factor, measured over predicted, with the least mean error."""
     spearman: float
     regret: float
     """Measured time of the model's first choice over the measured optimum, less 1."""
     regret_of_20: float
-    """The same for the best of its first twenty."""
+    """Best measured time of the model's first twenty over the measured optimum, less 1."""
     coverage: float
     """Share of measured times inside the predicted interval."""
 
@@ -117,7 +117,7 @@ class PlacementError:
     error: float
     """Mean of |predicted ratio − measured ratio| / measured ratio (Huang and Li's task)."""
     no_change: float
-    """The same for the guess that placement changes nothing."""
+    """Mean relative error of the guess that placement changes nothing (every ratio 1)."""
 
 
 ANY = "any of them"

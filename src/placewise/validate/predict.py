@@ -113,7 +113,7 @@ class _Worker:
 
 
 _workers: list[_Worker] = []
-"""This process's one worker."""
+"""The one worker of this process."""
 
 
 def _begin(task: Task) -> None:

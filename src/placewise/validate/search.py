@@ -23,7 +23,7 @@ from placewise.validate.surrogate import Surrogate, fit
 
 Configuration = tuple[tuple[str, Parameter], ...]
 FIRST = 20
-"""Of interest: so many are what a user would measure afterwards."""
+"""Best-ranked configurations that matter: about as many as a user would measure afterwards."""
 _NEAREST = 5
 """Whose neighbours are looked at before those of all the first."""
 _BATCH = 16
@@ -43,7 +43,7 @@ class Search:
     predicted: dict[int, float]
     """Prediction by row; infinite where there is none."""
     sampled: int
-    """Of these, how many were drawn at random or known before."""
+    """How many predictions were drawn at random or known before."""
     finished: bool
     """All neighbours of the first are predicted, and of no other row the surrogate expects that it
     belongs to the first; False: the budget came to its end before."""

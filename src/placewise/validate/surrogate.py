@@ -18,10 +18,10 @@ from scipy.optimize import minimize
 Array = NDArray[np.float64]
 
 _LENGTHS = (-2.0, 4.0)
-"""Of log length scales; features have a standard deviation of 1."""
+"""Bounds of the logarithm of length scales; features have a standard deviation of 1."""
 _BEGIN_LENGTH = 0.7
 _NOISE = (math.log(1e-5), math.log(0.3))
-"""Of the logarithm of the noise's share of the variance."""
+"""Bounds of the logarithm of the noise's share of the variance."""
 _BEGIN_NOISE = math.log(1e-3)
 _SPREAD = 2.0
 """Standard deviation of log length scales, taken for granted before anything is known."""

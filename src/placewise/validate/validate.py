@@ -35,7 +35,7 @@ class ModelResult:
 
     model: str
     rows: tuple[int, ...]
-    """Of the table's chosen configurations, those that the model answered for."""
+    """Positions of the chosen configurations that the model has predictions for."""
     predicted: NDArray[np.float64]
     """(rows,) nanoseconds, or the model's own measure."""
     low: NDArray[np.float64]

@@ -118,13 +118,6 @@ class Label(NamedTuple):
     name: str
 
 
-class BranchTargets(NamedTuple):
-    """``name: .branchtargets L0, L1, …``"""
-
-    name: str
-    targets: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class Variable:
     """A variable in a state space, or a parameter."""

@@ -76,7 +76,7 @@ class Corrections:
 
 
 NONE = Corrections()
-"""Of a form that was not profiled."""
+"""No corrections, for a form that was not profiled."""
 
 
 def corrections(

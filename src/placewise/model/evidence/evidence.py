@@ -41,10 +41,10 @@ from placewise.model.timeline.schedule import instructions as instructions_of
 RECORDS = 2_000_000
 """Warp accesses traced of a kernel that cannot be sliced, about: a few waves of most launches."""
 WARPS = 64
-"""Of each of the two samples, about."""
+"""Warps in each of the two block samples, about."""
 LEAST_BLOCKS = 2
 LONG_WORK = 4 * WORK
-"""Of a slice where guards are left out: a whole run of such a launch takes minutes."""
+"""Work allowed for a slice without guards; a full run of such a launch takes minutes."""
 _RARE = 0.05
 """Kinds of blocks that are fewer than this share of the launch stay out of the timeline."""
 
@@ -79,7 +79,7 @@ class _Blocks:
 
     numbers: NDArray[np.int64]
     resident: NDArray[np.bool_]
-    """Those that one SM holds together."""
+    """(blocks,) whether the block is one of those that one SM holds together."""
     sample: SampledBlocks
     rows: NDArray[np.int64]
     """Rows of ``numbers`` of the sample's blocks."""

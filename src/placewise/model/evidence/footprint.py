@@ -54,7 +54,7 @@ def sharing(alone: Traffic, bounded: Traffic) -> float:
 
 
 def _sectors(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Of each array."""
+    """Sectors that each array fills, by name."""
     return {name: -(-size // traffic.sector_bytes) for name, size in sizes}
 
 

@@ -22,12 +22,12 @@ from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 from placewise.model.evidence.footprint import stored_in_arrays
 
 MOST_SMS = 8
-"""That are simulated."""
+"""Most SMs that are simulated."""
 WAVES = 3
-"""That follow one another: the first finds empty caches, and a block has the local memory of the
-one before it in its place."""
+"""Waves simulated in a row: the first finds empty caches, and each later block reuses the local
+memory of the block before it."""
 SEED = 1
-"""Of the seats of blocks."""
+"""Seed of the random assignment of blocks to SMs."""
 _SPACES = ("global", "generic", "texture", "local")
 
 

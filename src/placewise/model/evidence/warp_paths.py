@@ -20,7 +20,7 @@ from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.evidence.shorten import shortened
 
 LINE_BYTES = 128
-"""Of an L1 line: what one tag stands for, on every architecture with a schedule in its code."""
+"""Bytes of an L1 line (one tag) on every architecture whose machine code holds a schedule."""
 BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""

@@ -50,9 +50,9 @@ class Addressing:
     """Instructions for the address of one load."""
 
     per_access: int
-    """Those that depend on the index."""
+    """Instructions that depend on the index, for each access."""
     once: int
-    """Those that do not: base addresses and constants."""
+    """Instructions that do not depend on it (base addresses, constants), once per thread."""
 
 
 @lru_cache(maxsize=256)
@@ -80,17 +80,6 @@ def addressing(arch: str, type_: str, memory: str, nvrtc: str = DEFAULT_NVRTC) -
     if not instructions:
         raise UnsupportedError("machine code of this architecture cannot be listed", where=arch)
     return _count(instructions, _LOADS[memory])
-
-
-def addressing_table(arch: str, nvrtc: str = DEFAULT_NVRTC) -> dict[str, dict[str, int | None]]:
-    """Instructions per access by type and memory."""
-    return {
-        type_: {
-            memory: found.per_access if (found := addressing(arch, type_, memory, nvrtc)) else None
-            for memory in MEMORIES
-        }
-        for type_ in TYPES
-    }
 
 
 def instruction_difference(

@@ -26,7 +26,7 @@ class RowTimes:
     miss: float
     """No row was open."""
     conflict: float
-    """Another row was."""
+    """Another row was open."""
 
 
 @dataclass(frozen=True)

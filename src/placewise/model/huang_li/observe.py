@@ -33,9 +33,9 @@ class Requests:
 
     requests: float = 0.0
     first_misses: float = 0.0
-    """Those that the nearest cache does not serve, in requests."""
+    """Requests that the nearest cache does not serve."""
     dram: float = 0.0
-    """Those that DRAM serves."""
+    """Requests that DRAM serves."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Observed:
     total_warps: float
     active_sms: float
     resident_warps: float
-    """Of an SM (N)."""
+    """Resident warps of an SM (N in the paper)."""
     instructions: float
     """Executed per warp."""
     special: float
@@ -56,7 +56,7 @@ class Observed:
     mlp: float
     """Memory requests that a warp has in flight at once."""
     replays: Replays
-    """Of the whole launch."""
+    """Replays of the whole launch."""
     global_: Requests
     """Global and local memory."""
     texture: Requests
@@ -182,7 +182,7 @@ class Latencies:
 
 
 def latencies(machine: Machine) -> Latencies:
-    """Of ``machine``; shared memory, or constant memory, is 0 where it has none."""
+    """Latencies of ``machine`` in cycles; 0 for shared or constant memory that it does not have."""
     direct = next(s for s in machine.spaces if s.way is Way.DIRECT)
     levels = machine.levels(direct.name)
     caches = [m for m in levels[:-1] if m.readable]

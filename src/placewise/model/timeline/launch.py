@@ -18,9 +18,9 @@ class Course(NamedTuple):
     """Cycles of an SM."""
 
     first: float
-    """Of its first resident blocks, from their start to their end."""
+    """Cycles of an SM's first resident blocks, from their start to their end."""
     per_block: float
-    """That each further block adds while the SM is full."""
+    """Cycles that each further block adds while the SM is full."""
     total: float
 
 

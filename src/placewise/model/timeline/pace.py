@@ -17,11 +17,11 @@ LAUNCH_CYCLES = 200.0
 """From the end of a block to the first instruction of the next one in its place. Fitted, to tens of
 cycles: gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and H200."""
 DRAIN_SHARE = 0.5
-"""Of L2's latency, which is there and back, that a store needs to arrive there."""
+"""Share of L2's round-trip latency that a store needs to reach L2."""
 ACHIEVED_DRAM = 0.97
-"""Of the peak bandwidth, where the machine file has no achieved one, if all is read or all is
-written. gpu-benches' gpu-stream, all SMs full: read 0.96 to 0.98, written 0.97 to 0.99 (V100, A100,
-A40, L40)."""
+"""Share of the peak DRAM bandwidth that is achieved if all is read or all is written, where the
+machine file does not say. gpu-benches' gpu-stream, all SMs full: read 0.96 to 0.98, written 0.97 to
+0.99 (V100, A100, A40, L40)."""
 TURNING = 0.36
 """What turning between reads and writes costs of that, times the shares of both: the same curves,
 0.88 to 0.94 where a half is written, 0.88 to 0.94 where a third is."""
@@ -29,7 +29,7 @@ SAME_ADDRESS_PER_CYCLE = 1.0
 """Atomic operations of all SMs together on one address in global memory (NVIDIA, Kepler GK110
 whitepaper: "one operation per clock"; nothing newer is documented)."""
 L2_PORT_BYTES = 64.0
-"""That one SM can receive from L2 in a cycle (NVIDIA, A100 whitepaper: 5,120 B/clk in all for
+"""Bytes that one SM can receive from L2 in a cycle (NVIDIA, A100 whitepaper: 5,120 B/clk in all for
 Ampere's L2; 64 per SM is what the request path of each is described with)."""
 
 
@@ -61,7 +61,8 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
 
 
 def l2_bytes_per_cycle(machine: Machine) -> float:
-    """Of the whole die; what every SM's port takes where the file does not say."""
+    """Bytes per cycle that L2 gives all SMs; where the machine file does not say, what the ports of
+    all SMs can take."""
     for memory in machine.levels(machine.spaces[0].name):
         if memory.scope == "die" and memory.detail.bytes_per_cycle:
             return memory.detail.bytes_per_cycle

@@ -59,7 +59,7 @@ class Row(NamedTuple):
     barrier: int
     """1 where it waits for the block's other warps."""
     l2_bytes: float
-    """Of one execution, past the caches of the SM."""
+    """Bytes of one execution that go past the SM's caches to L2."""
     dram_bytes: float
     misses: float
     """Share of its executions that wait for L2."""
@@ -146,7 +146,7 @@ class _Unit(NamedTuple):
     """What runs an opcode."""
 
     number: int
-    """Of the pipe."""
+    """Number of the pipe."""
     name: str
     width: float
     """Lanes taken in a cycle."""

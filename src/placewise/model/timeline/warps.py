@@ -29,7 +29,7 @@ _WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
 assert len(COLUMNS) == 15
 
 PIPES = 32
-"""Of a partition, at most."""
+"""Most pipes of an SM partition."""
 SERVERS = 2
 FETCHED = 8
 """Instructions of a line of code: 128 bytes, 16 each."""
@@ -40,7 +40,7 @@ class Pace(NamedTuple):
 
     partitions: int
     l2_cycles_per_byte: float
-    """Of the SM's share of L2's bandwidth."""
+    """Cycles that the SM's share of L2's bandwidth needs for a byte."""
     dram_cycles_per_byte: float
     l2_latency: float
     dram_latency: float
@@ -55,8 +55,7 @@ class Pace(NamedTuple):
     drain: float = 0.0
     """From a store's turn at L2 until the block that issued it may end."""
     code_lines: int = 0
-    """That a partition's cache of instructions holds, each in the one place that its number gives;
-    0: instructions are always there."""
+    """Lines that a partition's instruction cache holds (direct-mapped); 0: every fetch hits."""
     fetch: float = 0.0
     """Cycles between two lines of code that partitions receive."""
 

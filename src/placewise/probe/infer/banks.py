@@ -25,7 +25,9 @@ class BankStructure:
 
 
 def infer_banks(times: tuple[BankTimes, ...]) -> BankStructure:
-    """Of B banks, at least as many as lanes, a stride of 32 words brings 32 * 32 / B lanes to one.
+    """Number of shared-memory banks and their width, from times of strided accesses.
+
+    With B banks, at least as many as lanes, a stride of 32 words puts 32 * 32 / B lanes on one.
 
     ``times`` must hold strides 1, 16 and 32 of 4 bytes. Raises MachineError where they do not, or
     do not look like banks.

@@ -26,7 +26,7 @@ _LEFT = 0.15
 """Share of the climb that is done at the capacity: chosen by hand on curves of the V100, A100, H100
 and L40, so how well it fits those four is no test of it. A sharp edge would be at 0."""
 _COLUMNS = 5
-"""Of gpu-latency's rows: loads, clock in MHz, KB, nanoseconds, cycles."""
+"""Columns of a row of gpu-latency: loads, clock in MHz, KB, nanoseconds, cycles."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Plateau:
     """A level as a curve shows it."""
 
     cycles: float
-    """Of its flattest part."""
+    """Latency in cycles of the plateau's flattest part."""
     capacity_bytes: float | None
     """None for the last."""
 

@@ -50,7 +50,7 @@ class AddressMapping:
 
     column_bits: tuple[int, ...]
     row_bits: tuple[int, ...]
-    """Of the row, whether or not they are hashed into the bank as well."""
+    """Address bits of the row number; some may be hashed into the bank number, too."""
     bank_hashes: tuple[int, ...]
     """Masks: each a bank bit, the parity of the address bits in it. Sums of them would do, too."""
     undetermined_bits: tuple[int, ...]

@@ -29,13 +29,14 @@ _SPREAD = 128
 _FEWEST = 32
 """Loads, a page apart, that tell of a TLB."""
 _PART = 16
-"""Of the last cache's lines, one in so many may be used by loads that are to hit in it."""
+"""Loads that are to hit in the last cache use at most one in so many of its lines."""
 _HELD = 0.02
 """Share of loads that pass the last cache by, where the array still fits."""
 _MARGIN = 1.25
 """Above the slowest latency; slower loads are outliers."""
 _WIDE = 2.0
-"""The same where TLBs may be at work that are not looked for."""
+"""Factor above the slowest latency from which a load is an outlier, where TLBs may add latency that
+is not looked for."""
 _HUGE = 200_000
 _NO_MEMBER = "lines that should share a set could not be told from the others"
 
@@ -50,11 +51,11 @@ class Plan:
     most_sets: int = 128
     """Sets of a cache that are looked at one by one; of caches with more, some."""
     sampled_sets: int = 8
-    """Of those others; half as many where a cache has more than ``_HUGE`` lines, each of which
-    takes long."""
+    """Sets examined in a cache with more sets; half as many if it has more than ``_HUGE`` lines,
+    since each then takes long."""
     slowest_cycles: float = 0.0
-    """Of a load from memory, where the arrays looked at are too small to show it: the first load of
-    a line takes as long, and is no outlier."""
+    """Latency of a load from DRAM, where all arrays are too small to show it: the first load of a
+    line takes as long and is no outlier."""
     seed: int = 0
 
 
@@ -168,7 +169,8 @@ def _tlbs(device: ProbeDevice, cached: Survey, plan: Plan) -> tuple[tuple[Struct
 def _tlb_view(
     device: ProbeDevice, stride: int, seen: Survey, level: int, memory: float, plan: Plan
 ) -> View:
-    """Of a TLB; the first load of a line is not in the caches either, and a miss all the same."""
+    """View of a TLB level. The first load of a line misses the caches, too, and counts as a
+    miss."""
     walk = seen.cycles[-1] - seen.cycles[0]
     view = View(
         device,

@@ -14,10 +14,10 @@ from placewise.errors import MachineError
 from placewise.probe.chase import Chase, ProbeDevice
 
 SHARE = 0.3
-"""Of one array's loads that must take a latency for it to be a level's; what is met at page
-boundaries or is an outlier stays below."""
+"""Share of an array's loads that must have a latency for it to be a memory level's; loads at page
+boundaries and outliers stay below."""
 _BIN = 0.005
-"""Of the histogram, in the logarithm of cycles."""
+"""Bin width of the histogram, in the logarithm of cycles."""
 _SMOOTH = 0.02
 """Standard deviation that peaks are smoothed with: the noise of the timings."""
 _NEAR = 0.08
@@ -33,8 +33,9 @@ _RULES = 0.85
 """Share of the loads of two peaks that the slower one takes in some array if it is a level of its
 own; slices take the same part of every large array."""
 _GROWS = 0.4
-"""Or by how much that share differs between two arrays, such as one that fits into the nearer level
-and one that does not. Chance moves slices' share by less where places are spread."""
+"""A latency is also a level's if its share of loads differs by this much between two arrays, such
+as one that fits into the nearer level and one that does not. Chance moves slices' share by less
+where places are spread."""
 _BROAD = 0.25
 """Half the width, in the logarithm, of a level without a peak: DRAM, with its rows and refresh."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

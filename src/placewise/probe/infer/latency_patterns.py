@@ -42,8 +42,9 @@ class PatternLatency:
 
 
 def latency_patterns(device: ProbeDevice, found: Hierarchy) -> tuple[PatternLatency, ...]:
-    """Those of the six patterns that ``found`` has the levels for, past the levels that loads can
-    pass by, whose hits ask no TLB on current GPUs."""
+    """Latencies of those of the six patterns whose levels ``found`` has.
+
+    Levels that loads can bypass are left out: on current GPUs their hits use no TLB."""
     entries = [_pages(tlb.capacity_bytes, tlb.line_bytes) for tlb in found.tlbs]
     page = max((tlb.line_bytes or 0 for tlb in found.tlbs), default=0) or 1 << 21
     reach = device.reach_bytes // page

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from placewise.probe.chase import Chase
 from placewise.probe.infer.latencies import Survey
 from placewise.probe.infer.view import View
 
 _SHARE = 0.8
-"""Of the misses that must lie at multiples of the size fetched; at twice that size it is a half."""
+"""Share of misses that must lie at multiples of the fetch size; at twice that size it is a half."""
 _TIMED = 1 << 14
 
 
@@ -81,10 +80,3 @@ def _roundest(fit: int, over: int) -> int:
     while (over - 1) // step * step <= fit:
         step //= 2
     return (over - 1) // step * step
-
-
-def averaged(view: View, lines: int, stride: int) -> float:
-    """Mean cycles of a load in a sequential chase: all that the older methods look at."""
-    lap = np.arange(0, lines * view.stride, stride)
-    chase = Chase(lap, laps=max(2, 4096 // len(lap)), warm=2, bypass=view.bypass)
-    return float(np.mean(view.device.run(chase).cycles))

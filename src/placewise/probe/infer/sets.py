@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from placewise.probe.infer.view import View
 
 _SECTORS = (16, 8, 4, 2)
-"""Of a line, that are tried."""
+"""Numbers of sectors per line that are tried."""
 _LOADS = 20_000_000
-"""Of the longest test."""
+"""Most loads of one test."""
 _FEW = 4096
 """Lines of which one more test costs little."""
 _WANTED = 40
@@ -72,7 +72,7 @@ class Sets:
     members: list[NDArray[np.int64]]
     """Lines of each."""
     others: list[int]
-    """Another line of each."""
+    """One more line of each set."""
     all: bool
     """There are no further sets."""
     overlap: bool

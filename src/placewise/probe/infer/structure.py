@@ -25,7 +25,7 @@ class Structure:
     line_bytes: int | None = None
     """What one tag stands for; of a TLB, the page."""
     ways: tuple[int, ...] = ()
-    """Of each set; of caches with very many sets, all are alike in the sets looked at."""
+    """Ways of each set; for caches with very many sets, those of the sets examined, all alike."""
     policy: str | None = None
     """One of :data:`placewise.machine.msl.details.POLICIES`."""
     way_probabilities: tuple[float, ...] = ()

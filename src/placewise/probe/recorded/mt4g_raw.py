@@ -29,7 +29,7 @@ _BEFORE_LOADS = 2
 """Numbers of a row that may not be cycles."""
 _FEWEST_ROWS = 4
 _OUTLIERS = 2
-"""Of a row of more than ``_MANY`` loads."""
+"""Slowest loads dropped from a row of more than ``_MANY`` loads."""
 _MANY = 8
 _MISSES = 95
 """Percentile of all times that is a miss."""

@@ -32,14 +32,14 @@ class SimulatedCache:
     line_bytes: int
     """A power of two."""
     ways: tuple[int, ...]
-    """Of each set."""
+    """Ways of each set."""
     cycles: float
     """Time of a load that hits here; of a TLB: what such a hit adds."""
     sector_bytes: int | None = None
     """Fetched at a time; the line where None."""
     policy: str = "lru"
     probabilities: tuple[float, ...] = ()
-    """Of the ways, for ``weighted``, whose sets are all alike."""
+    """Odds of each way to be replaced, for the policy ``weighted`` (all sets alike)."""
     run: int = 1
     """Lines in a row that lie in the same set."""
     table: tuple[int, ...] = ()
@@ -68,14 +68,14 @@ class SimulatedHierarchy:
     """What a load adds that leaves the cores' own cache, by the slice of the last cache that its
     line lies in: slices are not equally far from an SM. Lines are spread over them by a hash."""
     memory_slices: tuple[float, ...] = ()
-    """The same of loads that no cache holds."""
+    """Cycles added by the slice of DRAM that serves a load."""
     memory_spread: float = 0.0
-    """Of such loads: standard deviation beside the noise, as a share of their time."""
+    """Standard deviation of DRAM latency beside the noise, as a share of the latency."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Of the timings."""
+    """Noise of the timings."""
 
     spread: float = 0.02
     """Standard deviation, as a share of the time."""

@@ -32,7 +32,7 @@ _MOST_WAYS = 32
 _LOOP_CYCLES = 30.0
 """Between two loads of a chase, beside the load."""
 _IN_FLIGHT_BYTES = 2048
-"""Of one warp that streams: four vectors of 16 bytes for each lane."""
+"""Bytes in flight of one streaming warp: four vectors of 16 bytes for each lane."""
 _OF_PEAK = 0.9
 _LAUNCH_NS = 2000.0
 _ALU_CYCLES = 4.0
@@ -142,7 +142,7 @@ class SimulatedTarget:
         return self._noisy(self.machine.limits.launch_overhead_ns or _LAUNCH_NS)
 
     def took(self, loads: int, cycles: float) -> None:
-        """So many loads of a chase were made."""
+        """Add the time of ``loads`` loads of ``cycles`` each to the clock."""
         self._seconds += loads * (cycles + _LOOP_CYCLES) / self._clock_hz
 
     def _shared(self) -> Memory:

@@ -6,9 +6,6 @@ arithmetic divided by the unit that does it and loads and stores by the memory t
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 from placewise.kernel.binary.sass.instruction import Instruction
 
 _GROUPS = {
@@ -57,12 +54,6 @@ def group(opcode: str) -> str:
 def groups() -> tuple[str, ...]:
     """All groups, in the order in which they are reported."""
     return (*_GROUPS, _UNIFORM, _OTHER)
-
-
-def mix(instructions: Iterable[Instruction]) -> tuple[tuple[str, int], ...]:
-    """(group, number of instructions) pairs of those that occur, most frequent first."""
-    counts = Counter(group(i.opcode) for i in instructions)
-    return tuple(counts.most_common())
 
 
 def without_padding(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
