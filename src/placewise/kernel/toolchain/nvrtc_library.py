@@ -156,7 +156,9 @@ class _Process:
 
     def close(self) -> None:
         """Leave the process to who started it."""
-        self._stdin.close()
+        # A request that could not be written would be tried again.
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.close()
         self._stdout.close()
 
     def kill(self) -> None:
