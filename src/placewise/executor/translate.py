@@ -9,9 +9,11 @@ from typing import Any
 from placewise.executor.codegen.module import Compiled, compile_program, driver_for
 from placewise.executor.codegen.state import Options
 from placewise.executor.ir.nodes import Access, Program
+from placewise.executor.ir.verify import verify
 from placewise.executor.lower_ptx import lower_ptx
 from placewise.executor.lower_sass import lower_machine_code
 from placewise.executor.passes import cfg, uniform
+from placewise.executor.passes.register_webs import split_webs
 from placewise.executor.passes.uniform import WarpShape
 from placewise.executor.texture.texture_sites import texture_reads, uses_sampler, words_of
 from placewise.executor.texture.texture_words import TexelRead
@@ -65,8 +67,12 @@ def lower(kernel: Kernel, first_window: int) -> Program:
     """
     module = parsed(kernel)
     if kernel.machine_code:
-        return cfg.prepare(lower_machine_code(kernel, module, first_window))
-    return cfg.prepare(lower_ptx(module, kernel.entry, kernel.filename, first_window))
+        program = verify(lower_machine_code(kernel, module, first_window), "lowering machine code")
+        program = verify(split_webs(program), "split_webs")
+    else:
+        program = lower_ptx(module, kernel.entry, kernel.filename, first_window)
+        program = verify(program, "lowering PTX")
+    return verify(cfg.prepare(program), "prepare")
 
 
 def blocks_may_run_together(program: Program) -> bool:

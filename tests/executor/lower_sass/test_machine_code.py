@@ -219,3 +219,17 @@ def test_guards_are_counted_by_thread():
     assert (early.threads, early.active) == (96, 26)
     assert (late.threads, late.active) == (70, 50)
     assert all(c.active == c.threads for i, c in counts if i.guard is None)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80"])
+def test_half_of_a_word_that_the_driver_writes(arch):
+    source = """extern "C" __global__ void f(int *y, int n) {
+        short size = (short)blockDim.x;
+        y[threadIdx.x] = 2 * size + (n < size);
+    }"""
+    kernel = compile_kernel(source, "half.cu", "f", CompileOptions(arch=arch))
+    listing = machine_code.listing_of(kernel.cubin, "f")
+    assert "LDC.U16" in {i.opcode for i in listing.instructions}
+    inputs = Inputs((argument("y", np.zeros(64, np.int32)), argument("n", np.int32(3))))
+    done = execute(replace(kernel, machine_code=True), Launch((1, 1, 1), (64, 1, 1)), inputs)
+    assert (done.output("y") == 2 * 64 + 1).all()

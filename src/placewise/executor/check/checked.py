@@ -1,4 +1,4 @@
-"""What a run tells whoever checks it, and what it expects of them."""
+"""The interface between a run and its checker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from placewise.kernel.launch import Launch
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A launch about to run."""
+    """A launch about to run, as the checker is told of it."""
 
     kernel: Kernel
     launch: Launch
@@ -32,7 +32,7 @@ class LaunchCheck(Protocol):
     """The check of one launch."""
 
     def attach(self, context: NDArray[np.int64]) -> None:
-        """Have the worker with this context ask the checker before every access."""
+        """Make the worker with this context call the checker before every access."""
 
     def end(self, fault: FaultReport | None, *, finished: bool) -> None:
         """The launch has ended: with a fault, early, or with all its blocks ``finished``."""
@@ -42,7 +42,7 @@ class Check(Protocol):
     """Checks launches; see :class:`placewise.executor.check.Checker`."""
 
     def sites(self, program: Program, device: Device) -> frozenset[int]:
-        """Memory instructions before which the checker wants to be asked."""
+        """Sites of the memory instructions that call the checker before they run."""
 
     def begin(self, scene: Scene) -> LaunchCheck:
-        """Start a launch."""
+        """Start the check of a launch."""

@@ -1,8 +1,8 @@
-"""A checked run: shadow memory beside the kernel, and what it finds."""
+"""The checker: collects the findings of checked launches."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,32 +20,32 @@ from placewise.executor.ir.nodes import Program
 from placewise.executor.runtime.worker import FaultReport
 
 BAD_LIMIT = 100_000
-"""Accesses of single lanes that are left out (out of bounds, misaligned, to read-only memory) until
-a launch is ended."""
+"""Bad accesses of single lanes (out of bounds, misaligned, to read-only memory) after which a
+launch is stopped."""
 
 
 @dataclass
 class Checker:
-    """Finds the mistakes of the launches that it is passed to, as ``check=``.
+    """Finds the mistakes of the launches that are executed with ``check=`` this checker.
 
-    Memory errors do not end a launch: the access is left out (a load gives 0), and the run goes on
-    until ``bad_limit`` of them. What does end it (a trap, a barrier that never completes, too many
-    instructions) becomes a finding, too; results of such a launch are those until then.
+    A memory error does not end a launch: the access is skipped (a load gives 0), and the run goes
+    on until ``bad_limit`` such accesses. A trap, a barrier that never completes, or too many
+    instructions end it and become a finding; results are those up to that point.
     """
 
     bad_limit: int = BAD_LIMIT
     findings: list[Finding] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    """What was not checked, and why."""
+    """Sentences that say what was not checked, and why."""
     launches: int = 0
 
     @property
     def clean(self) -> bool:
-        """No finding but notes."""
+        """Whether there are no findings, or only notes."""
         return not any(f.counts for f in self.findings)
 
     def note(self, findings: Sequence[Finding]) -> None:
-        """Add the findings of a launch; what earlier launches had, too, stays one finding."""
+        """Add the findings of a launch; a mistake that earlier launches had stays one finding."""
         repeats = {f.mistake for f in findings}
         launches = {f.mistake: f.launches + (f.mistake in repeats) for f in self.findings}
         self.findings[:] = [
@@ -54,9 +54,9 @@ class Checker:
         ]
 
     def sites(self, program: Program, device: Device) -> frozenset[int]:
-        """All but loads of arrays that no thread can write and that have values everywhere.
+        """Sites to check: all but loads of fully defined arrays that no thread can write.
 
-        The frames of functions that call themselves are the executor's own.
+        Accesses of recursive functions' stack frames are the executor's own, and not checked.
         """
         found = reach(program, device)
         quiet = {
@@ -82,7 +82,7 @@ class Checker:
 
 
 class LaunchCheck:
-    """One launch under the checker."""
+    """The check of one launch."""
 
     def __init__(self, checker: Checker, scene: Scene) -> None:
         self.checker = checker
@@ -91,8 +91,8 @@ class LaunchCheck:
         self.memory: LaunchState | None = None
 
     def attach(self, context: NDArray[np.int64]) -> None:
-        """Have the worker with this context ask the checker."""
-        # Here, as machine code is loaded with it, and most commands check nothing.
+        """Make the worker with this context call the checker before every access."""
+        # Imported here: it loads compiled code, and most commands check nothing.
         from placewise.executor.check.compiled import entry
 
         scene = self.scene
@@ -119,7 +119,7 @@ class LaunchCheck:
         context[Slot.CHECK_SCRATCH] = self.memory.scratch
 
     def end(self, fault: FaultReport | None, *, finished: bool) -> None:
-        """Add the launch's findings; ``finished`` where all of its blocks ran to their end."""
+        """Add the launch's findings; ``finished`` if all of its blocks ran to their end."""
         checker, memory, scene = self.checker, self.memory, self.scene
         if memory is None:
             return
@@ -132,28 +132,32 @@ class LaunchCheck:
         if fault is not None:
             found = (*found, fault_finding(scene, fault, memory.waiting()))
         checker.note([replace(f, kernel=name, launch=checker.launches) for f in found])
-        state = memory.state
-        if state[at.S_BAD] >= state[at.S_BAD_LIMIT]:
-            checker.remarks.append(
-                f"{name}: ended after {state[at.S_BAD]} accesses out of bounds, misaligned or to "
-                "read-only memory"
-            )
-        if memory.unwatched:
-            names = ", ".join(memory.unwatched)
-            checker.remarks.append(f"{name}: races were not looked for in {names}: too large")
-        if state[at.S_NODES_FULL]:
-            checker.remarks.append(
-                f"{name}: more fences with flags than can be followed; races between threads "
-                "that no barrier orders were not looked for from there on"
-            )
-        if state[at.S_FINDINGS_LOST]:
-            checker.remarks.append(
-                f"{name}: {state[at.S_FINDINGS_LOST]} further findings at more places than "
-                f"the {at.FINDING_ROWS} that are kept"
-            )
-        if state[at.S_SURPRISES]:
-            checker.remarks.append(
-                f"{name}: {state[at.S_SURPRISES]} stores through pointers that were not foreseen; "
-                "races with them were not looked for"
-            )
+        checker.remarks.extend(f"{name}: {remark}" for remark in _remarks(memory))
         checker.launches += 1
+
+
+def _remarks(memory: LaunchState) -> Iterator[str]:
+    """Sentences about what was not checked in a launch."""
+    state = memory.state
+    if state[at.S_BAD] >= state[at.S_BAD_LIMIT]:
+        yield (
+            f"ended after {state[at.S_BAD]} accesses that were out of bounds, misaligned or to "
+            "read-only memory"
+        )
+    if memory.unwatched:
+        yield f"not checked for races, because too large: {', '.join(memory.unwatched)}"
+    if state[at.S_NODES_FULL]:
+        yield (
+            "too many fences with flags to follow; from there on, races between threads that no "
+            "barrier orders were not looked for"
+        )
+    if state[at.S_FINDINGS_LOST]:
+        yield (
+            f"{state[at.S_FINDINGS_LOST]} further findings were dropped; the table holds "
+            f"{at.FINDING_ROWS} places"
+        )
+    if state[at.S_SURPRISES]:
+        yield (
+            f"{state[at.S_SURPRISES]} stores through pointers that could not be traced to an "
+            "array; races with them were not looked for"
+        )

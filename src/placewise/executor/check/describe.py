@@ -1,4 +1,4 @@
-"""From numbers in the table of findings to what a person can act on."""
+"""Turns rows of the checker's table into findings with messages, places and hints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placewise.executor.check import shadow_layout as at
 from placewise.executor.check.checked import Scene
 from placewise.executor.check.finding import Finding, Kind, Place, Severity, Thread, together
 from placewise.executor.check.hints import hint_for
-from placewise.executor.device_memory import address_space as engine
+from placewise.executor.device_memory import address_space
 from placewise.executor.device_memory.address_space import Fault
 from placewise.executor.device_memory.module_memory import plain_name
 from placewise.executor.ir.nodes import Access, Barrier
@@ -40,7 +40,7 @@ _RACE = {
     at.WRITE_READ: ("read", "write"),
     at.READ_WRITE: ("write", "read"),
 }
-"""What the present access does, and what the earlier one did."""
+"""(what this access does, what the earlier one did) by kind of race."""
 _WARNINGS = frozenset({Kind.barrier, Kind.barrier_mismatch, Kind.shuffle})
 _FAULT_KIND = {
     Fault.LIMIT: Kind.endless,
@@ -56,9 +56,9 @@ _FAULT_KIND = {
 
 
 def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
-    """The findings in a launch's table, the gravest first.
+    """The findings in a launch's table, the most severe first.
 
-    Those of one kind, array and set of lines are put together: the gravest and earliest is told.
+    Findings of one kind, array and set of lines become one: the most severe, of those the first.
     """
     grave = list(Severity)
     order = np.lexsort((rows[:, at.F_THREAD], rows[:, at.F_BLOCK]))
@@ -72,7 +72,10 @@ def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
 
 
 def fault_finding(scene: Scene, report: FaultReport, waiting: int | None) -> Finding:
-    """What ended the run, as a finding; ``waiting``: a program block at whose end a warp waits."""
+    """The fault that ended a run, as a finding.
+
+    ``waiting`` is the program block at whose barrier a warp still waits, if there is one.
+    """
     module = parsed(scene.kernel)
     error = execution_error(
         report, scene.kernel, scene.launch, module, scene.translation, scene.device
@@ -108,7 +111,7 @@ def fault_finding(scene: Scene, report: FaultReport, waiting: int | None) -> Fin
 
 
 def _place(scene: Scene, place: CodePlace, instruction: str) -> Place:
-    """Where an instruction is in the source."""
+    """Source place of an instruction."""
     if place.source is None:
         return Place(scene.kernel.filename, None, instruction, place.line)
     name = shown_file(parsed(scene.kernel), place.source[0], scene.kernel)
@@ -116,7 +119,7 @@ def _place(scene: Scene, place: CodePlace, instruction: str) -> Place:
 
 
 def _thread(scene: Scene, block: int, thread: int) -> Thread:
-    """A thread by linear numbers."""
+    """A thread's (x, y, z) indices from the linear numbers of its block and of itself."""
     gx, gy, _ = scene.launch.grid
     bx, by, _ = scene.launch.block
     return Thread(
@@ -143,7 +146,7 @@ def _finding(scene: Scene, row: list[int]) -> Finding:
     other_place = other_thread = None
     if code == at.NULL:
         address = row[at.F_OFFSET]
-        what = "a null pointer" if 0 <= address < 1 << 16 else "no array's address"
+        what = "a null pointer" if 0 <= address < 1 << 16 else "in no array"
         message = f"{verb} at address {address & (1 << 64) - 1:#x}: {what}"
     elif code == at.BOUNDS:
         message = f"{verb} out of bounds of {where}: {memory.position}"
@@ -283,35 +286,35 @@ def _lanes(scene: Scene, row: list[int]) -> Finding:
 
 @dataclass(frozen=True)
 class _Memory:
-    """What an address points into."""
+    """The array or memory space that an address points into."""
 
     name: str
     shared: bool
     offset: int
     """Bytes from the start of the array."""
     position: str
-    """The place in words."""
+    """The element or byte in words, for messages."""
     index: tuple[int, ...] | None
     named: bool = True
-    """It is an array; otherwise a whole space."""
+    """Whether ``name`` is an array or variable, not a whole memory space."""
 
 
 def _memory(scene: Scene, access: Access, row: list[int]) -> _Memory:
     window, offset = row[at.F_WINDOW], row[at.F_OFFSET]
     size = access.bits // 8
     if window in (at.SHARED_WINDOW, at.LOCAL_WINDOW):
-        offset &= (1 << engine.WINDOW_SHIFT) - 1
-        # Addresses in these spaces have 32 bits.
+        offset &= (1 << address_space.WINDOW_SHIFT) - 1
+        # Addresses in these spaces have 32 bits; those below the start are negative offsets.
         offset -= 1 << 32 if offset >= 1 << 31 else 0
         return _block_memory(scene, window, offset, size)
     if row[at.F_KIND] == at.NULL:
         return _Memory("", False, offset, "", None)
     address = offset
     if row[at.F_KIND] != at.BOUNDS:
-        address += window << engine.WINDOW_SHIFT
+        address += window << address_space.WINDOW_SHIFT
     if window in scene.device.freed:
         name = scene.device.freed[window]
-        return _Memory(name, False, offset, "it was freed", None)
+        return _Memory(name, False, offset, "the array was freed", None)
     near = scene.device.region_near(address)
     if near is None:
         return _Memory("no array", False, offset, f"address {address:#x}", None)
@@ -335,7 +338,7 @@ def _memory(scene: Scene, access: Access, row: list[int]) -> _Memory:
 
 
 def _block_memory(scene: Scene, window: int, offset: int, size: int) -> _Memory:
-    """A place in shared memory, by variable where it has a name, or in local memory."""
+    """An offset in shared memory, within its variable if it has a name, or in local memory."""
     program = scene.translation.program
     if window == at.LOCAL_WINDOW:
         there = program.local_bytes

@@ -1,8 +1,8 @@
-"""Which arrays a kernel may write, found before it runs.
+"""Points-to analysis before a checked run: which arrays a kernel may write.
 
-Reads of arrays that no thread can write need not be remembered, which is most of the work. The
-pointers that a value may come from are followed from the kernel's parameters and the module's
-variables through arithmetic and registers; a 64-bit value loaded from memory may be any pointer.
+Reads of arrays that no thread can write need no race check, which saves most of the work. Pointers
+are followed from the kernel's parameters and the module's variables through arithmetic and
+registers. A 64-bit value loaded from memory may be any pointer.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from placewise.executor.device_memory.device import Device
 from placewise.executor.ir.nodes import BITS, Access, Branch, Node, Program, Reg, Switch
 
 _ANY = frozenset({-1})
-"""Stands for every window."""
+"""Set that stands for every window."""
 _NONE: frozenset[int] = frozenset()
 _KEEPS_POINTERS = 33
-"""Bits from which on a value loaded from memory can be a pointer."""
+"""Fewest bits of a loaded value that can hold a pointer."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Windows that each memory instruction may reach, by site; None for possibly all."""
+    """The windows of device memory that each memory instruction may access."""
 
     of_site: dict[int, frozenset[int] | None]
+    """Window numbers by site; None if it may be any."""
     writes: frozenset[int]
-    """Sites that store, or update atomically."""
+    """Sites of stores and atomics."""
 
     def may_write(self, window: int) -> bool:
         """Whether some thread may write to ``window``."""
         return any(window in _or_all(self.of_site[site], window) for site in self.writes)
 
     def sites(self, window: int) -> tuple[int, ...]:
-        """Sites that may reach ``window``."""
+        """Sites that may access ``window``."""
         return tuple(s for s, found in self.of_site.items() if window in _or_all(found, window))
 
 
@@ -45,7 +46,7 @@ def _or_all(windows: frozenset[int] | None, window: int) -> frozenset[int]:
 
 
 def reach(program: Program, device: Device) -> Reach:
-    """What the memory instructions of ``program`` may reach with a launch's parameters."""
+    """Windows that the memory instructions may access, given a launch's parameters."""
     live = frozenset({r.window for r in device.regions} | set(WINDOW_OF_SPACE.values()))
     values: dict[Node, frozenset[int]] = {}
     registers: dict[Reg, frozenset[int]] = {}
@@ -57,10 +58,10 @@ def reach(program: Program, device: Device) -> Reach:
                 found = _sources(n, values, registers, device.parameters)
                 found &= live | _ANY
                 values[n] = found
-                if n.op == "set" and isinstance(n.attr, Reg):
-                    merged = registers.get(n.attr, _NONE) | found
-                    changed |= merged != registers.get(n.attr, _NONE)
-                    registers[n.attr] = merged
+                if n.op == "set":
+                    merged = registers.get(n.reg, _NONE) | found
+                    changed |= merged != registers.get(n.reg, _NONE)
+                    registers[n.reg] = merged
     of_site: dict[int, frozenset[int] | None] = {}
     writes = set()
     for block in program.blocks:
@@ -94,16 +95,14 @@ def _sources(
     registers: dict[Reg, frozenset[int]],
     parameters: NDArray[np.uint8],
 ) -> frozenset[int]:
-    """Windows that a value may point into."""
+    """Windows that the value of ``n`` may point into."""
     if n.op == "const":
-        assert isinstance(n.attr, int)
-        return _window_of(n.attr)
+        return _window_of(n.integer)
     if n.op == "get":
-        return registers.get(n.attr, _NONE) if isinstance(n.attr, Reg) else _ANY
+        return registers.get(n.reg, _NONE)
     if n.op == "param":
-        assert isinstance(n.attr, int)
         # Either half of a pointer counts as the pointer.
-        start = n.attr & ~7
+        start = n.integer & ~7
         word = np.zeros(8, np.uint8)
         part = parameters[start : start + 8]
         word[: part.size] = part

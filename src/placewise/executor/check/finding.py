@@ -8,14 +8,14 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How sure it is that a finding is a mistake."""
+    """How certain it is that a finding is a mistake."""
 
     error = "error"
     """The kernel is wrong, or its result depends on chance."""
     warning = "warning"
-    """It relies on what CUDA does not promise."""
+    """The kernel relies on behaviour that CUDA does not guarantee."""
     note = "note"
-    """Allowed by custom: threads that store the same value to the same place. Not counted."""
+    """Customary and harmless: threads that store the same value to one address. Not counted."""
 
 
 class Kind(StrEnum):
@@ -66,7 +66,7 @@ class Place:
     line: int | None
     """None where the compiler gave no line."""
     instruction: str
-    """As in the PTX."""
+    """Opcode, as in the PTX."""
     ptx_line: int
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread of a launch, (x, y, z) each."""
+    """A thread of a launch: (x, y, z) of its block and of itself."""
 
     block: tuple[int, int, int]
     thread: tuple[int, int, int]
@@ -85,7 +85,7 @@ class Thread:
 
 
 def together(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings of one mistake as one, the gravest and among those the first told."""
+    """Merge findings of one mistake: the most severe is kept, of those the first; counts add up."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for found in findings:
         groups.setdefault(found.mistake, []).append(found)
@@ -102,7 +102,7 @@ def together(findings: Sequence[Finding]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class Finding:
-    """One mistake. Its first occurrence is told in full, the others are counted."""
+    """One mistake of a kernel: its first occurrence in full, and how often it occurred."""
 
     kind: Kind
     severity: Severity
@@ -110,25 +110,25 @@ class Finding:
     place: Place
     thread: Thread | None
     other_place: Place | None
-    """Of the earlier access of a race, or the other barrier."""
+    """Place of a race's earlier access, or of the other barrier."""
     other_thread: Thread | None
     array: str | None
     """Array, shared variable, or space of memory."""
     index: tuple[int, ...] | None
-    """Element of the array, by dimension where its shape is known."""
+    """Element of the array, one number per dimension if its shape is known."""
     byte_offset: int | None
     count: int
     """Occurrences: accesses of single lanes."""
     hint: str
     kernel: str = ""
     launch: int = 0
-    """Which of a program's launches, from 0: the first that it occurred in."""
+    """The first launch of the program that it occurred in, counted from 0."""
     launches: int = 1
-    """In how many of them it occurred."""
+    """Number of launches that it occurred in."""
 
     @property
     def mistake(self) -> tuple[object, ...]:
-        """What findings have in common that are one mistake: kernel, kind, array and lines."""
+        """Key of the mistake: kernel, kind, array and source lines. Equal keys are one mistake."""
         lines = frozenset({str(self.place), str(self.other_place or self.place)})
         return self.kernel, self.kind, self.array, lines
 

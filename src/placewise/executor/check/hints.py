@@ -1,4 +1,4 @@
-"""What to do about each kind of finding."""
+"""Hints: what to do about each kind of finding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SAME = "harmless as long as the values are the same; an atomic or one writer sa
 
 
 def hint_for(kind: Kind, flags: int = 0, *, shared: bool = False) -> str:
-    """What to do; ``flags`` are those of a race."""
+    """Hint for a finding; ``flags`` are the flags of a race."""
     if kind not in (Kind.shared_race, Kind.global_race):
         return _HINTS.get(kind, "")
     if flags & at.SAME_VALUE:

@@ -1,13 +1,15 @@
-"""Where the checker keeps what it knows: 64-bit words that compiled code and Python share.
+"""Layout of the checker's memory: offsets in 64-bit words that compiled code and Python share.
 
-All numbers are plain integers, since compiled code takes them as constants.
+Names begin with their table: S_ the state of a launch, SITE_ memory instructions, SHADOW_ shadows
+of arrays, SYNC_ synchronising instructions, B_ a block, NODE_ releases, F_ findings. All are plain
+integers, since Numba compiles them in as constants.
 """
 
 from __future__ import annotations
 
 LANES = 32
 WARPS = 32
-"""Most warps of a block."""
+"""Largest number of warps in a block."""
 THREADS = LANES * WARPS
 BARRIERS = 16
 
@@ -22,18 +24,18 @@ S_SHADOWS = 2
 S_SYNCS = 3
 """Address of the table of synchronising instructions, :data:`SYNC_WORDS` each."""
 S_SCRATCH = 4
-"""Address where generated code leaves 32 operands, then the values to be stored."""
+"""Address of the buffer in which generated code passes 32 operands, then the values to store."""
 S_FINDINGS = 5
 """Address of the table of findings."""
 S_FINDINGS_LOST = 6
-"""Findings of further kinds and places, for which the table had no room."""
+"""Number of findings that did not fit the table."""
 S_BLOCK = 7
-"""Address of the present block's words."""
+"""Address of the words of the block that runs now."""
 S_BASE = 8
-"""Serial number of the launch's block 0; all stamps below it are of earlier launches."""
+"""Serial number of the launch's block 0; stamps with lower numbers are from earlier launches."""
 S_WARPS = 9
 S_LAST_LANES = 10
-"""Lanes of the last warp of a block."""
+"""Mask of the lanes in the last warp of a block."""
 S_SHARED_BYTES = 11
 S_SHARED_CELLS = 12
 S_SHARED_READS = 43
@@ -41,19 +43,20 @@ S_SHARED_SHIFT = 13
 """Binary logarithm of the bytes of a cell of shared memory."""
 S_SHARED_DEFINED = 14
 S_SHARED_ASYNC = 15
-"""Address of a word per 4 bytes of shared memory: its asynchronous copy; 0 without any."""
+"""Address of a word per 4 bytes of shared memory that names its asynchronous copy; 0 if the kernel
+has no such copies."""
 S_LOCAL_BYTES = 16
 S_LOCAL_DEFINED = 17
 S_BAD = 18
-"""Lane accesses that had to be left out so far."""
+"""Number of bad lane accesses that were skipped so far."""
 S_BAD_LIMIT = 19
 S_STOP = 20
 """Address of the word that ends the run."""
 S_PLAIN_BARRIERS = 21
 S_TRACKING = 22
-"""Nonzero where the kernel has fences or acquiring and releasing accesses."""
+"""Nonzero if the kernel has fences or release accesses."""
 S_NODES = 23
-"""Address of the table of releases, :data:`NODE_WORDS` each; a power of two of them."""
+"""Address of the hash table of releases, :data:`NODE_WORDS` each; a power of two entries."""
 S_NODE_MASK = 24
 S_NODE_COUNT = 25
 S_NODES_FULL = 26
@@ -63,11 +66,11 @@ S_WINDOW_SHIFT = 28
 S_WINDOW_COUNT = 29
 S_WINDOW_WORDS = 30
 S_SURPRISES = 31
-"""Stores to arrays that the program was not expected to write."""
+"""Number of stores to arrays that the points-to analysis did not expect to be written."""
 S_RESIDENT = 32
-"""Which of the blocks that are held at once the words below are about."""
+"""Which of the resident blocks the addresses of block memory above belong to."""
 S_BLOCK_STRIDE = 33
-"""Bytes from one held block's memory to the next one's."""
+"""Bytes from one resident block's words to the next one's; likewise the strides below."""
 S_CELLS_STRIDE = 34
 S_DEFINED_STRIDE = 35
 S_ASYNC_STRIDE = 36
@@ -89,7 +92,7 @@ FIRST_OF = {
     S_SHARED_ASYNC: S_FIRST_ASYNC,
     S_LOCAL_DEFINED: S_FIRST_LOCAL,
 }
-"""Where the address for the first held block is kept."""
+"""Word with the first resident block's address, by the word with the current block's."""
 
 # --- memory instructions
 
@@ -113,27 +116,28 @@ SYNCHRONISES = IS_ATOMIC | IS_VOLATILE | RELEASES | ACQUIRES
 # --- shadows
 
 SHADOW_CELLS = 0
-"""Address of the cells, 0 where no thread may write."""
+"""Address of the array's cells; 0 if no thread may write the array."""
 SHADOW_READS = 1
-"""Address of what goes with the cells about reads; touched only where there are some."""
+"""Address of the read stamps that belong to the cells; touched only after reads."""
 SHADOW_SHIFT = 2
 SHADOW_DEFINED = 3
-"""Address of a byte per byte, nonzero where it has a value; 0 where all have."""
+"""Address of a byte per byte of the array, nonzero if it is defined; 0 if all bytes are."""
 SHADOW_EXPECTED = 4
-"""Nonzero where writes were to be expected, or are the executor's own."""
+"""Nonzero if the points-to analysis expects writes, or if the executor itself writes."""
 SHADOW_WORDS = 8
 
 CELL_WORDS = 2
-"""The last write's stamp: who and when, see :mod:`order`."""
+"""Words of a cell: the last write's stamp (who, when), see :mod:`.compiled.order`."""
 READ_WORDS = 6
-"""Stamps of two reads since then, and of another atomic or volatile write beside the last one."""
+"""Words of a cell's read record: stamps of two reads since the last write, and the stamp of another
+atomic or volatile write that is not ordered with the last one."""
 OTHER_WRITE = 4
-"""Where the latter is."""
+"""Word of the read record at which the other write's stamp begins."""
 HAS_READS = 1 << 62
-"""In the first word of a cell: something of this has been noted since the last plain write."""
+"""Flag in a cell's first word: its read record has been used since the last plain write."""
 
-PART_SHIFT = 12
-"""Where a stamp says which bytes of the cell it is about."""
+BYTES_SHIFT = 12
+"""Position in a stamp of the mask of the cell's bytes that the access touches."""
 
 # --- synchronising instructions
 
@@ -148,21 +152,21 @@ FENCE_BLOCK, FENCE_DEVICE = 1, 2
 
 B_SERIAL = 0
 B_SEQUENCE = 1
-"""Per warp: synchronisations among its lanes so far."""
+"""Per warp: number of synchronisations among its lanes so far."""
 B_EVERY = B_SEQUENCE + WARPS
-"""Per warp: what its lanes did before this number, all its lanes know."""
+"""Per warp: sequence number up to which every lane knows what the other lanes did."""
 B_CLOCK = B_EVERY + WARPS
-"""Per warp: block barriers that it has reached."""
+"""Per warp: clock, the number of block barriers that it has reached."""
 B_KNOWN_CLOCK = B_CLOCK + WARPS
-"""Per warp and other warp: what the other did before this clock is known."""
+"""Per warp and other warp: clock of the other up to which this warp knows what it did."""
 B_WAITS_AT = B_KNOWN_CLOCK + WARPS * WARPS
 B_WAITS_ROUND = B_WAITS_AT + WARPS
 B_ROUND = B_WAITS_ROUND + WARPS
-"""Per barrier: how often it has been completed."""
+"""Per barrier: number of times that it was completed."""
 B_ARRIVED = B_ROUND + BARRIERS
-"""Per barrier and warp: clocks brought by those who arrived."""
+"""Per barrier and warp: latest clock known to the warps that have arrived."""
 B_PASSED = B_ARRIVED + BARRIERS * WARPS
-"""Per barrier and warp: clocks that those take away who waited for the last round."""
+"""Per barrier and warp: clocks that warps learn when they leave the last completed round."""
 B_LAST_BARRIER = B_PASSED + BARRIERS * WARPS
 B_PHASE = B_LAST_BARRIER + WARPS
 B_PHASE_BARRIER = B_PHASE + 1
@@ -171,19 +175,19 @@ B_THREADS_USED = B_PAIRS_USED + 1
 B_ACQUIRES = B_THREADS_USED + 1
 """Number of entries of the list of acquires."""
 B_SMALL = B_ACQUIRES + 1
-"""Words that every new block starts with as zeros."""
+"""Number of words that are zeroed for every new block."""
 ACQUIRES_KEPT = 64
 ACQUIRE_WORDS = 4
 B_ACQUIRE_LIST = B_SMALL
 B_PAIRS = B_ACQUIRE_LIST + ACQUIRES_KEPT * ACQUIRE_WORDS
-"""Per warp, lane and other lane: what the other did before this number is known."""
+"""Per warp, lane and other lane: sequence number up to which the lane knows what the other did."""
 B_FENCE_SEQUENCE = B_PAIRS + WARPS * LANES * LANES
-"""Per thread, at its last fence: the number within its warp, what all lanes knew, clock, scope."""
+"""Per thread, its last fence: sequence number; in the following tables B_EVERY, clock and scope."""
 B_FENCE_EVERY = B_FENCE_SEQUENCE + THREADS
 B_FENCE_CLOCK = B_FENCE_EVERY + THREADS
 B_FENCE_SCOPE = B_FENCE_CLOCK + THREADS
 B_COMMITTED = B_FENCE_SCOPE + THREADS
-"""Per thread: groups of asynchronous copies committed, and complete."""
+"""Per thread: number of groups of asynchronous copies committed; in the next table, complete."""
 B_COMPLETE = B_COMMITTED + THREADS
 GROUPS_KEPT = 8
 B_COMPLETE_CLOCK = B_COMPLETE + THREADS
@@ -193,11 +197,11 @@ BLOCK_WORDS = B_COMPLETE_SEQUENCE + THREADS * GROUPS_KEPT
 # --- releases
 
 NODE_ADDRESS = 0
-"""0: free."""
+"""0 if the row is free."""
 NODE_KEY = 1
-"""Block's serial number and which of its threads' accesses this is about."""
+"""Serial number of the block, times NODE_PARTS, plus the part: whole block, a warp or a thread."""
 NODE_BEFORE = 2
-"""They are covered up to here: a number within the warp, or a clock."""
+"""Sequence number or clock up to which the release covers the accesses of that part."""
 NODE_SCOPE = 3
 NODE_WORDS = 4
 NODE_BLOCK_PART = 0
@@ -205,19 +209,19 @@ NODE_WARP_PART = 1
 NODE_THREAD_PART = 64
 NODE_PARTS = 2048
 NODE_ANY = -1
-"""Key of the mark that somebody released at an address."""
+"""Key of the entry that says that some thread released at an address."""
 
 # --- findings
 
 FINDING_ROWS = 4096
 FINDING_WORDS = 16
 F_KIND = 0
-"""0: free."""
+"""0 if the row is free."""
 F_SITE = 1
 F_OTHER_SITE = 2
 F_WINDOW = 3
 F_FLAGS = 4
-"""Of a race: how far apart the threads are, and whether the values were the same."""
+"""Flags of a race: how far apart the threads are, and whether the values were the same."""
 F_COUNT = 5
 F_BLOCK = 6
 F_THREAD = 7

@@ -1,4 +1,4 @@
-"""The checker's memory for one launch, as compiled code finds it."""
+"""The checker's memory for one launch, laid out for compiled code by :mod:`.shadow_layout`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placewise.errors import UnsupportedError
 from placewise.executor.check import shadow_layout as at
 from placewise.executor.check.expected import Reach, atomics_looked_at, reach
-from placewise.executor.device_memory import address_space as engine
+from placewise.executor.device_memory import address_space
 from placewise.executor.device_memory.device import Device
 from placewise.executor.ir.nodes import Access, Barrier, Program
 from placewise.kernel.launch import Launch
@@ -50,52 +50,17 @@ class LaunchState:
         self.state = np.zeros(at.STATE_WORDS, np.int64)
         self.findings = np.zeros((at.FINDING_ROWS, at.FINDING_WORDS), np.int64)
         self.unwatched: list[str] = []
-        """Arrays that were too large for the shadows."""
+        """Arrays that are not checked for races: their shadows would be too large."""
         self._kept: list[NDArray[Any]] = []
         self._blocks: NDArray[np.int64] = np.zeros(0, np.int64)
-        shared = program.shared_bytes + launch.shared_bytes
-        warps = launch.warps_per_block
-        found = reach(program, device)
         self._sites(program)
-        self._shadows(program, device, found)
-        copies = any(_awaited(a) for a in program.accesses)
-        shift = _shift(a for a in program.accesses if a.space in ("shared", "generic"))
-        cells = (shared >> shift) + 1
-        words = -(-shared // 4) if copies else 0
-        local = program.local_bytes * warps * at.LANES
-        for slot, size, stride_slot, dtype in (
-            (at.S_BLOCK, at.BLOCK_WORDS, at.S_BLOCK_STRIDE, np.int64),
-            (at.S_SHARED_CELLS, cells * at.CELL_WORDS, at.S_CELLS_STRIDE, np.int64),
-            (at.S_SHARED_READS, cells * at.READ_WORDS, at.S_READS_STRIDE, np.int64),
-            (at.S_SHARED_DEFINED, shared, at.S_DEFINED_STRIDE, np.uint8),
-            (at.S_SHARED_ASYNC, words, at.S_ASYNC_STRIDE, np.int64),
-            (at.S_LOCAL_DEFINED, local, at.S_LOCAL_STRIDE, np.uint8),
-        ):
-            if size:
-                room = self._keep(slot, np.zeros(residents * size, dtype))
-                self.state[stride_slot] = size * room.itemsize
-                if slot == at.S_BLOCK:
-                    self._blocks = room
-        last = launch.threads_per_block - (warps - 1) * at.LANES
+        self._shadows(program, device, reach(program, device))
+        self._held_blocks(program, launch, residents)
         # Without a release nothing is ordered but by barriers.
         tracking = any(s.kind == "fence" for s in program.syncs) or any(
             flags_of(a) & at.RELEASES for a in program.accesses
         )
-        for slot, value in (
-            (at.S_BASE, 1),
-            (at.S_WARPS, warps),
-            (at.S_LAST_LANES, (1 << last) - 1),
-            (at.S_SHARED_BYTES, shared),
-            (at.S_SHARED_SHIFT, shift),
-            (at.S_LOCAL_BYTES, program.local_bytes),
-            (at.S_BAD_LIMIT, bad_limit),
-            (at.S_PLAIN_BARRIERS, int(program.has_plain_barriers())),
-            (at.S_TRACKING, int(tracking)),
-            (at.S_WINDOW_SHIFT, engine.WINDOW_SHIFT),
-            (at.S_WINDOW_COUNT, engine.WINDOWS),
-            (at.S_WINDOW_WORDS, engine.WINDOW_WORDS),
-        ):
-            self.state[slot] = value
+        self._numbers(program, launch, tracking=tracking, bad_limit=bad_limit)
         nodes = _NODES if tracking else 1
         self._keep(at.S_NODES, np.zeros((nodes, at.NODE_WORDS), np.int64))
         self.state[at.S_NODE_MASK] = nodes - 1
@@ -111,9 +76,51 @@ class LaunchState:
         for slot, first in at.FIRST_OF.items():
             self.state[first] = self.state[slot]
 
+    def _held_blocks(self, program: Program, launch: Launch, residents: int) -> None:
+        """Memory for what each of ``residents`` blocks that are held at once has done."""
+        shared = program.shared_bytes + launch.shared_bytes
+        copies = any(_awaited(a) for a in program.accesses)
+        shift = _shift(a for a in program.accesses if a.space in ("shared", "generic"))
+        cells = (shared >> shift) + 1
+        words = -(-shared // 4) if copies else 0
+        local = program.local_bytes * launch.warps_per_block * at.LANES
+        for slot, size, stride_slot, dtype in (
+            (at.S_BLOCK, at.BLOCK_WORDS, at.S_BLOCK_STRIDE, np.int64),
+            (at.S_SHARED_CELLS, cells * at.CELL_WORDS, at.S_CELLS_STRIDE, np.int64),
+            (at.S_SHARED_READS, cells * at.READ_WORDS, at.S_READS_STRIDE, np.int64),
+            (at.S_SHARED_DEFINED, shared, at.S_DEFINED_STRIDE, np.uint8),
+            (at.S_SHARED_ASYNC, words, at.S_ASYNC_STRIDE, np.int64),
+            (at.S_LOCAL_DEFINED, local, at.S_LOCAL_STRIDE, np.uint8),
+        ):
+            if size:
+                memory = self._keep(slot, np.zeros(residents * size, dtype))
+                self.state[stride_slot] = size * memory.itemsize
+                if slot == at.S_BLOCK:
+                    self._blocks = memory
+        self.state[at.S_SHARED_SHIFT] = shift
+
+    def _numbers(self, program: Program, launch: Launch, *, tracking: bool, bad_limit: int) -> None:
+        """Sizes, limits and the address layout, as words of the state."""
+        warps = launch.warps_per_block
+        last = launch.threads_per_block - (warps - 1) * at.LANES
+        for slot, value in (
+            (at.S_BASE, 1),
+            (at.S_WARPS, warps),
+            (at.S_LAST_LANES, (1 << last) - 1),
+            (at.S_SHARED_BYTES, program.shared_bytes + launch.shared_bytes),
+            (at.S_LOCAL_BYTES, program.local_bytes),
+            (at.S_BAD_LIMIT, bad_limit),
+            (at.S_PLAIN_BARRIERS, int(program.has_plain_barriers())),
+            (at.S_TRACKING, int(tracking)),
+            (at.S_WINDOW_SHIFT, address_space.WINDOW_SHIFT),
+            (at.S_WINDOW_COUNT, address_space.WINDOWS),
+            (at.S_WINDOW_WORDS, address_space.WINDOW_WORDS),
+        ):
+            self.state[slot] = value
+
     @property
     def address(self) -> int:
-        """What compiled code is given."""
+        """Address of the state, the first argument of all compiled functions."""
         return int(self.state.ctypes.data)
 
     @property
@@ -137,10 +144,11 @@ class LaunchState:
                 return int(words[at.B_LAST_BARRIER + warp])
         return None
 
-    def _keep(self, slot: int, room: NDArray[Any]) -> NDArray[Any]:
-        self._kept.append(room)
-        self.state[slot] = room.ctypes.data
-        return room
+    def _keep(self, slot: int, memory: NDArray[Any]) -> NDArray[Any]:
+        """Keep an array alive with the launch, and its address in a word of the state."""
+        self._kept.append(memory)
+        self.state[slot] = memory.ctypes.data
+        return memory
 
     def _sites(self, program: Program) -> None:
         table = np.zeros((max(1, len(program.accesses)), at.SITE_WORDS), np.int64)
@@ -161,8 +169,8 @@ class LaunchState:
         self._keep(at.S_SYNCS, syncs)
 
     def _shadows(self, program: Program, device: Device, found: Reach) -> None:
-        """Cells for every array that some thread may write; who is told what is defined."""
-        table = np.zeros((engine.WINDOWS, at.SHADOW_WORDS), np.int64)
+        """Shadow cells for every array that some thread may write, and its map of defined bytes."""
+        table = np.zeros((address_space.WINDOWS, at.SHADOW_WORDS), np.int64)
         table[:, at.SHADOW_EXPECTED] = 1
         left = SHADOW_LIMIT
         for region in sorted(device.regions, key=lambda r: r.data.size):
@@ -171,7 +179,7 @@ class LaunchState:
                 row[at.SHADOW_DEFINED] = region.defined.ctypes.data
             if not region.writable or not region.data.size:
                 continue
-            if region.window == engine.HEAP_WINDOW:
+            if region.window == address_space.HEAP_WINDOW:
                 # What one thread frees another is given, in an order that no access shows.
                 continue
             if not found.may_write(region.window):
@@ -187,9 +195,9 @@ class LaunchState:
                 (at.SHADOW_CELLS, at.CELL_WORDS),
                 (at.SHADOW_READS, at.READ_WORDS),
             ):
-                room = np.zeros(cells * size, np.int64)
-                self._kept.append(room)
-                row[word] = room.ctypes.data
+                memory = np.zeros(cells * size, np.int64)
+                self._kept.append(memory)
+                row[word] = memory.ctypes.data
             row[at.SHADOW_SHIFT] = shift
         self._keep(at.S_SHADOWS, table)
 
@@ -201,12 +209,15 @@ def _shift(accesses: Any) -> int:
 
 
 def _awaited(a: Access) -> bool:
-    """Whether a group has to be waited for; bulk copies complete through their mbarrier."""
+    """Whether a copy belongs to a cp.async group; bulk copies complete through their mbarrier."""
     return a.opcode.startswith("cp.async") and ".bulk" not in a.opcode
 
 
 def flags_of(a: Access) -> int:
-    """What an access is beside its kind; whether an atomic acquires depends on its use."""
+    """Flags of an access by its opcode: atomic, volatile, release, acquire, asynchronous.
+
+    Whether an atomic acquires depends on the use of its result, which is not looked at here.
+    """
     flags = 0
     if a.kind == "atomic":
         flags |= at.IS_ATOMIC

@@ -1,1 +1,1 @@
-"""The warp IR: a small intermediate representation of what one warp does."""
+"""The warp IR: a small intermediate representation of what one warp does, and its verifier."""

@@ -1,4 +1,4 @@
-"""Makes IR nodes, one block at a time, and shares equal ones."""
+"""Builds IR nodes, one block at a time, and shares equal ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _INT_OF_BITS = {1: "i1", 8: "i8", 16: "i16", 32: "i32", 64: "i64", 128: "i128"}
 
 
 def int_type(bits: int) -> str:
-    """The integer type of that many bits."""
+    """The integer type of ``bits`` bits."""
     return _INT_OF_BITS[bits]
 
 
 class Builder:
-    """Appends nodes to the current block; registers are read and written by value.
+    """Appends nodes to the current block, and collects the program's registers and accesses.
 
-    Within a block a register's present value is known, so only the first read makes a ``get`` and
-    only the last write a ``set``.
+    Within a block the builder knows each register's value, so only the first read makes a ``get``
+    node and only the last write a ``set`` node.
     """
 
     def __init__(self) -> None:
@@ -28,9 +28,9 @@ class Builder:
         self.accesses: list[Access] = []
         self.syncs: list[Sync] = []
         self.guards: list[list[int]] = []
-        """Places of the instructions that each counter of guards serves."""
+        """Per counter of guards, the places of the instructions that it serves."""
         self.arguments: dict[str, dict[int, int]] = {}
-        """Calls' arguments by unique name: bits stored at each byte offset."""
+        """Arguments of PTX calls by unique name: bits of the value stored at each byte offset."""
         self.block = Block(0)
         self._count = 0
         self._calls = 0
@@ -40,13 +40,13 @@ class Builder:
         self._counted: dict[Node, int] = {}
 
     def new_block(self) -> Block:
-        """A block with a number of its own, not yet current."""
+        """Add an empty block with the next number; the current block stays current."""
         block = Block(len(self.blocks))
         self.blocks.append(block)
         return block
 
     def next_call(self) -> int:
-        """A number for each call that is put in place."""
+        """A new number, for the registers of a call that is inlined."""
         self._calls += 1
         return self._calls
 
@@ -59,7 +59,7 @@ class Builder:
         self._counted = {}
 
     def finish(self, terminator: Terminator) -> None:
-        """Write back the registers and end the current block."""
+        """Append a ``set`` for each written register and end the current block."""
         for reg in sorted(self._written, key=lambda r: r.number):
             self._append("set", reg.type, (self._present[reg],), reg)
         self._written = set()
@@ -73,12 +73,14 @@ class Builder:
         return found
 
     def get(self, reg: Reg) -> Node:
+        """The register's value at this point."""
         found = self._present.get(reg)
         if found is None:
             found = self._present[reg] = self._append("get", reg.type, (), reg)
         return found
 
     def set(self, reg: Reg, value: Node) -> None:
+        """Give the register a value."""
         self._present[reg] = value
         self._written.add(reg)
 
@@ -89,7 +91,7 @@ class Builder:
         return node
 
     def pure(self, op: str, type_: str, *args: Node, attr: Attr = None) -> Node:
-        """A node without effects; an equal one of this block is used again."""
+        """A node without side effects. An equal node of the current block is returned instead."""
         key = (op, type_, attr, *[a.number for a in args])
         found = self._known.get(key)
         if found is None:
@@ -97,29 +99,29 @@ class Builder:
         return found
 
     def effect(self, op: str, type_: str, *args: Node, attr: Attr = None) -> Node:
-        """A node that stays where it is."""
+        """A node with side effects, or whose value depends on when it runs: never shared."""
         return self._append(op, type_, args, attr)
 
     @property
     def next_site(self) -> int:
-        """Number of the next memory node's access."""
+        """Site number that the next memory node's access gets."""
         return len(self.accesses)
 
     def access(self, op: str, type_: str, access: Access, *args: Node) -> Node:
-        """A memory node; gives the access its site number."""
+        """Append a memory node; ``access`` gets the next site number."""
         site = self.next_site
         numbered = access if access.site == site else replace(access, site=site)
         self.accesses.append(numbered)
         return self._append(op, type_, args, numbered)
 
     def sync(self, sync: Sync, *args: Node) -> Node:
-        """A synchronising instruction; gets its number."""
+        """Append a synchronising instruction; ``sync`` gets the next number."""
         numbered = replace(sync, number=len(self.syncs))
         self.syncs.append(numbered)
         return self._append("sync", "i1", args, numbered)
 
     def count_guard(self, guard: Node, place: int) -> None:
-        """Count the lanes where an instruction's guard holds, once a block for equal guards."""
+        """Count the lanes where a guard holds; equal guards of a block share a counter."""
         number = self._counted.get(guard)
         if number is None:
             number = self._counted[guard] = len(self.guards)
@@ -128,7 +130,7 @@ class Builder:
         self.guards[number].append(place)
 
     def const(self, type_: str, value: int) -> Node:
-        """A constant; for floating types ``value`` is the bits."""
+        """A constant; ``value`` gives the bits, of floating-point types too."""
         return self.pure("const", type_, attr=value & ((1 << BITS[type_]) - 1))
 
     def icmp(self, condition: str, a: Node, b: Node) -> Node:
@@ -144,29 +146,27 @@ class Builder:
         return self.pure("part", type_, node, attr=number)
 
     def bitcast(self, value: Node, type_: str) -> Node:
-        """Same bits as another type of the same width."""
+        """Reinterpret the bits of ``value`` as ``type_`` of equal width."""
         if value.type == type_:
             return value
         if value.op == "bitcast":
             return self.bitcast(value.args[0], type_)
         if value.op == "const":
-            assert isinstance(value.attr, int)
-            return self.const(type_, value.attr)
+            return self.const(type_, value.integer)
         return self.pure("bitcast", type_, value)
 
     def as_int(self, value: Node) -> Node:
-        """The bits of a value as an integer."""
+        """The bits of a value as an integer of the same width."""
         return self.bitcast(value, _PURE_FLOAT[value.type]) if value.type in _PURE_FLOAT else value
 
     def resize(self, value: Node, type_: str, *, signed: bool = False) -> Node:
-        """Truncate or extend an integer to another integer type."""
+        """Truncate an integer, or extend it with zeros (with the sign if ``signed``)."""
         have, want = BITS[value.type], BITS[type_]
         if have == want:
             return value
         if value.op == "const":
-            assert isinstance(value.attr, int)
-            negative = signed and value.attr >> (have - 1)
-            return self.const(type_, value.attr - (1 << have) if negative else value.attr)
+            negative = signed and value.integer >> (have - 1)
+            return self.const(type_, value.integer - (1 << have) if negative else value.integer)
         if have > want:
             return self.pure("trunc", type_, value)
         return self.pure("sext" if signed else "zext", type_, value)

@@ -56,7 +56,7 @@ class Mma:
     c: str
     d: str
     operation: str = ""
-    """Of one-bit matrices: ``xor`` or ``and``, followed by a count of ones."""
+    """How one-bit matrices combine, before ones are counted: ``xor`` or ``and``; else empty."""
     saturate: bool = False
 
     @property

@@ -1,9 +1,10 @@
-"""The warp IR: what PTX (and machine code) is lowered to before LLVM sees it.
+"""The warp IR: what PTX and machine code (SASS) are lowered to before LLVM sees them.
 
-A program is a list of blocks over registers. Inside a block everything is a :class:`Node`, a value
-of one lane computed once; a register is read by a ``get`` node and written by a ``set`` node. All
-instructions are executed by every active lane of a warp at once; which values are the same in all
-lanes is found later (:mod:`placewise.executor.passes.uniform`), not stated here.
+A program is a list of basic blocks. Inside a block everything is a :class:`Node`: a value per lane,
+computed once. Only registers carry values from block to block; a ``get`` node reads one and a
+``set`` node writes one. Every active lane of a warp executes each node. Which values are the same
+in all lanes is found later (:mod:`placewise.executor.passes.uniform`). The rules that every program
+keeps are stated and checked in :mod:`placewise.executor.ir.verify`.
 
 Types are ``i1 i8 i16 i32 i64 i128 f16 f32 f64``. The operations, by what ``args`` hold:
 
@@ -18,7 +19,7 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``store``           address, values…[, guard]; ``attr`` an :class:`Access`
 ``atomic``          address, operands…[, guard]; ``attr`` an :class:`Access`
 ``texture``         handle, index[, guard]; ``attr`` an :class:`Access`; parts: four channels
-``sample``          handle, four coordinates[, guard]; likewise
+``sample``          handle, four coordinates[, guard]; ``attr`` and parts as of ``texture``
 ``host``            up to four i64; ``attr`` printf or assert, see :mod:`.host_calls`; i64
 ``surface``         handle, four coordinates, values…[, guard]; ``attr`` an :class:`Access`
 ``part``            a multi-valued node; ``attr`` the number of the value
@@ -35,7 +36,8 @@ elementwise         the operands; see :data:`ELEMENTWISE`
 ``count``           predicate; counts the lanes where it holds; ``attr`` the counter's number
 ==================  ===================================================================
 
-``members`` is a mask of the lanes taking part, where it is not simply all active ones.
+``guard`` is an i1 that holds in the lanes that access memory; without it, all active lanes do.
+``members`` is an i32 mask of the lanes that take part; without it, all active lanes do.
 """
 
 from __future__ import annotations
@@ -62,8 +64,8 @@ _FLOAT = (
     "rint sin cos exp2 log2 tanh"
 )
 ELEMENTWISE = frozenset(f"{_INTEGER} {_CONVERSION} {_FLOAT} icmp fcmp select".split())
-"""Operations on each lane by itself, named as in LLVM where it has them. Of fadd, fmul, fma, fdiv,
-sqrt, fptrunc, sitofp and uitofp, ``attr`` may be a rounding mode (rz, rm, rp)."""
+"""Operations on each lane by itself, named as in LLVM if it has them. ``attr`` of fadd, fmul, fma,
+fdiv, sqrt, fptrunc, sitofp and uitofp may be a rounding mode (rz, rm, rp), None is to nearest."""
 
 BITS = {
     "i1": 1,
@@ -83,9 +85,9 @@ class Place:
     """Where an instruction comes from."""
 
     line: int
-    """Line in the PTX text."""
+    """Line in the PTX text, or byte offset in the machine code."""
     source: tuple[int, int] | None
-    """(file number, line)."""
+    """(file number, line) of the CUDA source, if the compiler noted it."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Access:
     offset: int = 0
     """Constant bytes added to the address."""
     operation: str = ""
-    """Of an atomic: add, fadd, smin, …, exch, cas, inc, dec; of textures and surfaces see
+    """What an atomic does: add, fadd, smin, …, exch, cas, inc, dec. For textures and surfaces see
     :mod:`placewise.executor.texture.texture_request`."""
     result_used: bool = True
     site: int = -1
@@ -114,7 +116,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Sync:
-    """An instruction that orders what threads do; it computes nothing, and only checks ask for it.
+    """An instruction that orders what threads do. It computes nothing; only a checked run uses it.
 
     ``kind`` is warp, fence, commit, wait, collective or shuffle. The first operand of warp,
     collective and shuffle is the member mask; a shuffle's next are its lane and clamp operands.
@@ -126,9 +128,9 @@ class Sync:
     operand: int = 0
     """Scope of a fence (1 block, 2 device); groups that a wait leaves pending (-1: none)."""
     mode: str = ""
-    """Of a shuffle: up, down, bfly or idx."""
+    """How a shuffle chooses lanes: up, down, bfly or idx."""
     guarded: bool = False
-    """The last operand is a guard."""
+    """Whether the last operand is a guard."""
     number: int = -1
     """Number among the program's synchronising instructions."""
 
@@ -151,9 +153,12 @@ Attr = int | str | Reg | Access | Mma | Sync | tuple[int, ...] | None
 
 
 class Node:
-    """One operation and its value. ``uniform`` is filled in by the analysis."""
+    """One operation and its value.
 
-    __slots__ = ("args", "attr", "number", "op", "type", "uniform", "used")
+    ``uniform`` (the same in all lanes of a warp) is filled in by :mod:`.passes.uniform`.
+    """
+
+    __slots__ = ("args", "attr", "number", "op", "type", "uniform")
 
     def __init__(
         self, op: str, type_: str, args: tuple[Node, ...], attr: Attr, number: int
@@ -164,7 +169,24 @@ class Node:
         self.attr = attr
         self.number = number
         self.uniform = False
-        self.used = False
+
+    @property
+    def reg(self) -> Reg:
+        """The register of a get or set node."""
+        assert isinstance(self.attr, Reg)
+        return self.attr
+
+    @property
+    def access(self) -> Access:
+        """The access of a memory node."""
+        assert isinstance(self.attr, Access)
+        return self.attr
+
+    @property
+    def integer(self) -> int:
+        """Bits of a const, byte offset of a param, number of a part or count node."""
+        assert isinstance(self.attr, int)
+        return self.attr
 
     def __repr__(self) -> str:
         args = ", ".join(f"%{a.number}" for a in self.args)
@@ -179,7 +201,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Branch:
-    """To ``taken`` in lanes where ``condition`` holds, else to ``other``."""
+    """Go to ``taken`` in lanes where ``condition`` (i1) holds, else to ``other``."""
 
     condition: Node
     taken: int
@@ -188,7 +210,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Switch:
-    """To ``targets[index]``; an index out of range is undefined in PTX and goes to the last."""
+    """Go to ``targets[index]``; an index out of range, undefined in PTX, goes to the last."""
 
     index: Node
     targets: tuple[int, ...]
@@ -201,7 +223,11 @@ class Exit:
 
 @dataclass(frozen=True)
 class Trap:
-    """End of the run with an error; ``reason`` says which, the empty one is trap or assertion."""
+    """End the run with an error.
+
+    ``reason`` is one of :mod:`placewise.executor.lowering.traps`, or empty for the kernel's own
+    traps and failed assertions.
+    """
 
     place: Place
     reason: str = ""
@@ -237,8 +263,8 @@ class Block:
     places: list[int] = field(default_factory=list)
     """PTX line, or offset of machine code, of each of its instructions."""
     meets: bool = False
-    """Its first instruction is where lanes meet again: each group of them that arrives executes it,
-    and all go on together."""
+    """Whether it begins with an instruction where lanes reconverge (BSYNC). Each group of lanes
+    that arrives executes it, then all go on together."""
 
     def successors(self) -> tuple[int, ...]:
         t = self.terminator
@@ -266,7 +292,7 @@ class Program:
     """Local memory per thread."""
     param_bytes: int
     waiting: frozenset[int] = frozenset()
-    """Blocks whose innermost loop waits for what other warps do."""
+    """Numbers of blocks whose innermost loop waits for what other warps do."""
     syncs: list[Sync] = field(default_factory=list)
     """Instructions that order what threads do."""
     tables: bytes = b""
@@ -274,18 +300,18 @@ class Program:
     shared_base: int = 0
     """Generic addresses of shared memory begin so many bytes into its window."""
     guards: list[list[int]] = field(default_factory=list)
-    """For each counter of ``count`` nodes the places of the instructions that it counts for."""
+    """Per counter of ``count`` nodes: places (line or offset) of the instructions it serves."""
 
     def meetings(self) -> list[Block]:
-        """Blocks that begin where lanes meet again."""
+        """Blocks that begin where lanes reconverge."""
         return [b for b in self.blocks if b.meets]
 
     def barriers(self) -> list[Barrier]:
-        """All barriers."""
+        """The barriers at the ends of blocks, in block order."""
         return [b.terminator for b in self.blocks if isinstance(b.terminator, Barrier)]
 
     def has_plain_barriers(self) -> bool:
-        """Every barrier is one and the same, and waits for the whole block."""
+        """Whether all barriers have one number, and each waits for the whole block."""
         numbers = set()
         for b in self.barriers():
             if b.threads is not None or b.arrive_only:

@@ -8,10 +8,10 @@ from typing import NoReturn
 
 from placewise.errors import UnsupportedError
 from placewise.executor.ir.builder import Builder, int_type
-from placewise.executor.ir.nodes import BITS, Node, Place, Reg
+from placewise.executor.ir.nodes import BITS, Node, Reg
 from placewise.executor.lower_ptx.memory.stack import Stack
 from placewise.executor.lower_ptx.special import special
-from placewise.executor.lowering.shorthand import Shorthand
+from placewise.executor.lowering.lowering_context import LoweringContext
 from placewise.kernel.ptx import (
     Function,
     Immediate,
@@ -42,52 +42,56 @@ def width(type_: str) -> int:
 
 @dataclass(frozen=True)
 class Frame:
-    """Where the local variables of one activation of a function lie."""
+    """The local variables of one activation of a function."""
 
     register: Reg
-    """Holds the address of the first one in local memory."""
+    """Holds the frame's address in local memory."""
     offsets: dict[str, int]
 
 
-class Context(Shorthand):
-    """Lowering of one function body (calls are lowered in place, each with its own context)."""
+@dataclass(frozen=True)
+class ModuleScope:
+    """The module that is being lowered, and where its variables lie."""
+
+    module: Module
+    filename: str
+    symbols: dict[str, int]
+    """Generic addresses of module variables and functions, by name."""
+    shared: dict[str, int]
+    """Byte offsets of shared variables."""
+    locals: dict[str, int]
+    """Byte offsets of local variables in a thread's local memory."""
+    stack: Stack
+
+
+class Context(LoweringContext):
+    """Lowering of one function body. A call that is lowered in place has a context of its own."""
 
     def __init__(
         self,
         builder: Builder,
-        module: Module,
+        scope: ModuleScope,
         function: Function,
-        filename: str,
-        symbols: dict[str, int],
-        shared: dict[str, int],
-        locals_: dict[str, int],
-        prefix: str,
-        function_parameters: dict[str, int | None],
-        aliases: dict[str, str],
-        stack: Stack,
+        parameters: dict[str, int | None],
+        *,
+        prefix: str = "",
+        aliases: dict[str, str] | None = None,
         frame: Frame | None = None,
     ) -> None:
         super().__init__(builder)
-        self.module = module
+        self.scope = scope
+        self.module = scope.module
+        self.filename = scope.filename
+        self.stack = scope.stack
         self.function = function
-        self.filename = filename
-        self.symbols = symbols
-        """Generic addresses of module variables and of functions' names."""
-        self.shared = shared
-        """Offsets of shared variables."""
-        self.locals = locals_
-        """Offsets of local variables in a thread's local memory."""
+        self.function_parameters = parameters
+        """Byte offsets of an entry's parameters in its parameter buffer; None for a call's."""
         self.prefix = prefix
-        """Makes this call's registers and labels its own."""
-        self.function_parameters = function_parameters
-        """Offsets of an entry's parameters in its parameter buffer; None for a call's."""
-        self.aliases = aliases
-        """A call's formal parameters and results: the caller's variables they stand for."""
-        self.stack = stack
+        """Begins the names of this call's registers, so that no other call shares them."""
+        self.aliases = aliases or {}
+        """A call's formal parameters and results: the caller's variables that they stand for."""
         self.frame = frame
-        """Local variables of a function that may be active twice."""
-        self.guard: Node | None = None
-        self.place = Place(0, None)
+        """Local variables of a function that may be active twice in a thread."""
 
     def inside(
         self, function: Function, prefix: str, aliases: dict[str, str], frame: Frame | None
@@ -95,18 +99,7 @@ class Context(Shorthand):
         """The context of a called function's body."""
         parameters: dict[str, int | None] = dict.fromkeys(aliases)
         inner = Context(
-            self.b,
-            self.module,
-            function,
-            self.filename,
-            self.symbols,
-            self.shared,
-            self.locals,
-            prefix,
-            parameters,
-            aliases,
-            self.stack,
-            frame,
+            self.b, self.scope, function, parameters, prefix=prefix, aliases=aliases, frame=frame
         )
         inner.place = self.place
         return inner
@@ -114,14 +107,14 @@ class Context(Shorthand):
     # --- messages
 
     def where(self, i: Instruction) -> str:
-        """``source:line (PTX line n)``"""
+        """Source line and PTX line of an instruction, for messages."""
         if i.place:
             name = self.module.files.get(i.place[0], self.filename)
             return f"{name}:{i.place[1]} (PTX line {i.line})"
         return f"{self.filename} (PTX line {i.line})"
 
     def unsupported(self, i: Instruction, why: str = "") -> NoReturn:
-        """Refuse an instruction, naming it and its place."""
+        """Raise UnsupportedError, naming the instruction and its line."""
         detail = f" ({why})" if why else ""
         raise UnsupportedError(
             f"instruction '{i.opcode}' is not covered{detail}", where=self.where(i)
@@ -161,7 +154,7 @@ class Context(Shorthand):
         return self.b.const(type_, self._symbol_value(symbol))
 
     def _symbol_value(self, symbol: Symbol) -> int:
-        for table in (self.shared, self.locals, self.symbols):
+        for table in (self.scope.shared, self.scope.locals, self.scope.symbols):
             if symbol.name in table:
                 return table[symbol.name] + symbol.offset
         raise UnsupportedError(
@@ -218,7 +211,7 @@ class Context(Shorthand):
         return unique, self.b.arguments.setdefault(unique, {})
 
     def store_argument(self, name: str, offset: int, value: Node) -> None:
-        """st.param: the bytes become a register of their own."""
+        """st.param: keep the bytes of an argument in a register of their own."""
         unique, chunks = self._chunks(name)
         value = self.b.as_int(value)
         bits = chunks.setdefault(offset, BITS[value.type])
@@ -230,7 +223,7 @@ class Context(Shorthand):
         self.b.set(self.b.reg(f"{unique}+{offset}", value.type), value)
 
     def load_argument(self, name: str, offset: int, bits: int) -> Node:
-        """ld.param of a call's argument or result: one chunk, part of one, or several joined."""
+        """ld.param of a call's argument or result, from one stored chunk or several."""
         unique, chunks = self._chunks(name)
         type_ = int_type(bits)
         for start, have in chunks.items():

@@ -1,4 +1,4 @@
-"""A parsed PTX module and the name of an entry to a program of the warp IR."""
+"""Lowers an entry of a parsed PTX module to a program of the warp IR."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from placewise.errors import UnsupportedError
 from placewise.executor.device_memory.address_space import address
 from placewise.executor.ir.builder import Builder
 from placewise.executor.ir.nodes import Program
-from placewise.executor.lower_ptx.context import Context
+from placewise.executor.lower_ptx.context import Context, ModuleScope
 from placewise.executor.lower_ptx.control.function import lower_body
 from placewise.executor.lower_ptx.memory.stack import Stack
 from placewise.executor.lowering.module_variables import (
@@ -28,7 +28,7 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
         raise UnsupportedError("clusters of blocks are not covered", where=filename)
     functions = module.functions.values()
     offsets, dynamic_start = shared_variables(module)
-    # One place for each variable, but where a function is active twice in a thread.
+    # Each variable has one fixed offset, except in recursive functions, which use the stack.
     locals_, local_end = place_variables(
         [v for f in functions for v in f.locals if v.space == "local"]
     )
@@ -41,9 +41,8 @@ def lower_ptx(module: Module, entry: str, filename: str, first_window: int) -> P
     symbols |= function_addresses(module)
     builder = Builder()
     stack = Stack(builder, local_end)
-    context = Context(
-        builder, module, function, filename, symbols, offsets, locals_, "", parameters, {}, stack
-    )
+    scope = ModuleScope(module, filename, symbols, offsets, locals_, stack)
+    context = Context(builder, scope, function, parameters)
     lower_body(context, module, entry)
     return Program(
         name=entry,

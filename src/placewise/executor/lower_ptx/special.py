@@ -19,8 +19,8 @@ _ZERO = frozenset(
     {"%clusterid", "%cluster_ctaid", "%cluster_ctarank", "%is_explicit_cluster"}
     | {"%current_graph_exec"}
 )
-"""Without clusters and graphs; so are the performance counters, and shared memory that the system
-keeps for itself."""
+"""Registers that are 0, because there are no clusters and no graphs. Performance counters and
+the size of reserved shared memory are 0 too."""
 _ONE = frozenset({"%nclusterid", "%cluster_nctaid", "%cluster_nctarank"})
 _LAUNCH = {"%envreg1": 32, "%envreg2": 0}
 """Halves of the address of the memory by which the blocks of a grid wait for each other, as

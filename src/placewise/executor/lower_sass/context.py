@@ -1,8 +1,8 @@
-"""State shared by the lowering of all machine instructions: operands in, results out.
+"""State that the lowering of all machine instructions shares: reads operands, writes results.
 
-Nothing of an instruction may be passed over: a handler takes the modifiers that it knows from
-:attr:`Context.modifiers`, and what is left at the end is refused, as is a sign or a suffix of an
-operand that the handler did not ask for.
+No part of an instruction is ignored. A handler removes the modifiers that it knows from
+:attr:`Context.modifiers`; one that is left over raises UnsupportedError, as does an operand's sign
+or suffix that the handler did not ask for.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from placewise.errors import UnsupportedError
-from placewise.executor.ir.builder import Builder, int_type
-from placewise.executor.ir.nodes import Access, Block, Node, Place
+from placewise.executor.ir.builder import Builder
+from placewise.executor.ir.nodes import Block, Node
 from placewise.executor.lower_sass.arithmetic.register_pairs import Pairs
 from placewise.executor.lower_sass.memory.constant_banks import Banks
-from placewise.executor.lowering.shorthand import Shorthand
+from placewise.executor.lowering.lowering_context import LoweringContext
 from placewise.kernel.binary.sass import (
     Constant,
     Immediate,
@@ -41,7 +41,7 @@ def is_sink(operand: Operand) -> bool:
     return isinstance(operand, Register) and operand.number is None
 
 
-class Context(Shorthand):
+class Context(LoweringContext):
     """Lowering of one kernel's machine code."""
 
     def __init__(self, builder: Builder, banks: Banks, filename: str, target: int) -> None:
@@ -56,54 +56,52 @@ class Context(Shorthand):
         self.shapes: Mapping[tuple[int, int] | None, frozenset[str]] = {}
         """Texture shapes that the PTX samples, by source line."""
         self.shared_base = 0
-        """Bytes of shared memory that the system keeps below the kernel's own."""
-        self.guard: Node | None = None
-        self.place = Place(0, None)
+        """Bytes of shared memory that the system reserves below the kernel's own."""
         self.members: tuple[Node, ...] = ()
         """After WARPSYNC.EXCLUSIVE the mask of lanes that each lane goes on with."""
         self.modifiers: list[str] = []
-        """Of the present instruction, those not yet taken."""
+        """Modifiers of the instruction that no handler has taken yet."""
         self.instruction: Instruction | None = None
 
     # --- messages
 
     def where(self, i: Instruction) -> str:
-        """``source:line (machine code at 0x…)``"""
+        """Source line and code offset of an instruction, for messages."""
         if i.place:
             name = self.names.get(i.place[0], i.place[0])
             return f"{name}:{i.place[1]} (machine code at {i.offset:#06x})"
         return f"{self.filename} (machine code at {i.offset:#06x})"
 
     def unsupported(self, i: Instruction, why: str = "") -> NoReturn:
-        """Refuse an instruction, naming it and its place."""
+        """Raise UnsupportedError, naming the instruction and its line."""
         detail = f" ({why})" if why else ""
         raise UnsupportedError(
             f"machine instruction '{i.opcode}' is not covered{detail}", where=self.where(i)
         )
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuse the present instruction."""
+        """Raise UnsupportedError for the instruction that is being lowered."""
         assert self.instruction is not None
         self.unsupported(self.instruction, why)
 
     # --- modifiers
 
     def flag(self, name: str) -> bool:
-        """Take a modifier; whether it is there."""
+        """Take a modifier; returns whether the instruction has it."""
         if name in self.modifiers:
             self.modifiers.remove(name)
             return True
         return False
 
     def one_of(self, *names: str) -> str | None:
-        """Take the first of these modifiers that is there."""
+        """Take the first of these modifiers that the instruction has."""
         for name in names:
             if self.flag(name):
                 return name
         return None
 
     def without_effect(self, *names: str) -> None:
-        """Take modifiers that do not change results."""
+        """Take modifiers that change no result."""
         for name in names:
             while self.flag(name):
                 pass
@@ -117,7 +115,7 @@ class Context(Shorthand):
         return self.b.get(self.b.reg(f"{file}{number}", "i32"))
 
     def _plain(self, operand: Operand) -> Node:
-        """32 bits, with whatever is done to them still to do."""
+        """32 bits of an operand, before its signs and suffixes are applied."""
         if isinstance(operand, Register) and operand.file in _DATA:
             return self.register(operand.file, operand.number)
         if isinstance(operand, Constant):
@@ -139,23 +137,23 @@ class Context(Shorthand):
         return self.refuse(f"operand {operand}")
 
     def word(self, operand: Operand) -> Node:
-        """32 bits as they are; signs and suffixes are left to the caller."""
+        """32 bits of an operand; the caller applies its signs and suffixes."""
         return self._plain(operand)
 
     def _signs(self, operand: Operand, *, absolute: bool = False) -> None:
-        """Refuse what was not asked for."""
+        """Raise UnsupportedError for suffixes, and for a magnitude if not ``absolute``."""
         if isinstance(operand, _SUFFIXED) and operand.suffixes:
             self.refuse(f"operand suffix '{operand.suffixes[0]}'")
         if not absolute and getattr(operand, "absolute", False):
             self.refuse("the magnitude of an integer operand")
 
     def i32(self, operand: Operand) -> Node:
-        """32 bits as an integer, negated or complemented as the operand says."""
+        """An operand as i32, negated or complemented if it says so."""
         self._signs(operand)
         return self._integer(operand, self._plain(operand))
 
     def i64(self, operand: Operand) -> Node:
-        """A pair of registers, or 64 bits of a constant bank, as an integer."""
+        """An operand as i64: a pair of registers, or 64 bits of a constant bank."""
         self._signs(operand)
         return self._integer(operand, self._plain_wide(operand))
 
@@ -163,11 +161,11 @@ class Context(Shorthand):
         if is_inverted(operand):
             value = self.negate(value)
         if is_negated(operand):
-            value = self.both("sub", self.b.const(value.type, 0), value)
+            value = self.binary("sub", self.b.const(value.type, 0), value)
         return value
 
     def f32(self, operand: Operand) -> Node:
-        """Single precision; a literal's bits are those of the encoding."""
+        """An operand as f32; a literal's bits come from the encoding."""
         self._signs(operand, absolute=True)
         if isinstance(operand, Immediate):
             assert self.instruction is not None
@@ -175,7 +173,7 @@ class Context(Shorthand):
         return self._floating(operand, self.b.bitcast(self._plain(operand), "f32"))
 
     def f64(self, operand: Operand) -> Node:
-        """Double precision; a literal is the upper word."""
+        """An operand as f64; a literal gives the upper word."""
         self._signs(operand, absolute=True)
         if isinstance(operand, Immediate):
             assert self.instruction is not None
@@ -222,7 +220,7 @@ class Context(Shorthand):
         return operand
 
     def write(self, operand: Operand, *values: Node) -> None:
-        """Write 32-bit values to consecutive registers; where guarded off, they keep theirs."""
+        """Write 32-bit values to consecutive registers, in lanes where the guard holds."""
         target = self._target(operand, _DATA)
         if target.number is None:
             return
@@ -231,7 +229,7 @@ class Context(Shorthand):
             self._set(f"{target.file}{target.number + n}", "i32", bits)
 
     def write_wide(self, operand: Operand, value: Node) -> None:
-        """Write 64 bits to a pair of registers."""
+        """Write a 64-bit value to a pair of registers."""
         self.write(operand, *self.pairs.halves(self.b.as_int(value)))
 
     def write_predicate(self, operand: Operand, value: Node) -> None:
@@ -239,42 +237,10 @@ class Context(Shorthand):
         if target.number is not None:
             self._set(f"{target.file}{target.number}", "i1", value)
 
-    # --- memory
-
-    def access(
-        self, kind: str, space: str, bits: int, count: int, offset: int, operation: str = ""
-    ) -> Access:
-        """An access by the present instruction; ``count`` elements of ``bits`` per lane."""
-        assert self.instruction is not None
-        return Access(
-            kind=kind,
-            space=space,
-            bits=bits,
-            count=count,
-            opcode=self.instruction.opcode,
-            place=self.place,
-            offset=offset,
-            operation=operation,
-            site=self.b.next_site,
-        )
-
-    def guards(self) -> tuple[Node, ...]:
-        """The guard as the last operand of a memory node."""
-        return (self.guard,) if self.guard is not None else ()
-
-    def memory_load(
-        self, space: str, bits: int, count: int, address: Node, offset: int
-    ) -> list[Node]:
-        """Load ``count`` elements of ``bits``."""
-        access = self.access("load", space, bits, count, offset)
-        type_ = int_type(bits)
-        node = self.b.access("load", type_, access, address, *self.guards())
-        return [self.b.part(node, n, type_) for n in range(count)] if count > 1 else [node]
-
-    # --- shorthands
+    # --- blocks and forms
 
     def start(self, block: Block) -> None:
-        """Go on with a new block: nothing is known of values in registers."""
+        """Make ``block`` current; knowledge of register pairs is dropped."""
         self.b.start(block)
         self.pairs.forget()
         self.members = ()

@@ -1,4 +1,4 @@
-"""A kernel's machine code to a program of the warp IR."""
+"""Lowers a kernel's machine code to a program of the warp IR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from placewise.executor.ir.nodes import Program
 from placewise.executor.lower_sass.context import Context
 from placewise.executor.lower_sass.control.control import Control
 from placewise.executor.lower_sass.control.subroutines import Subroutines
-from placewise.executor.lower_sass.control.webs import split_webs
 from placewise.executor.lower_sass.memory.constant_banks import Banks
 from placewise.executor.lower_sass.memory.texture import SAMPLING, Shapes, shapes_of
 from placewise.executor.lowering.module_variables import module_variables
@@ -23,7 +22,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module
 
 COVERED = (75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 110, 120, 121)
-"""Targets, compute capability times ten, whose machine code is known here."""
+"""Targets (compute capability times ten) whose machine code is covered."""
 _LOCAL_ALIGN = 16
 
 
@@ -38,7 +37,7 @@ def lower_machine_code(kernel: Kernel, module: Module, first_window: int) -> Pro
     facts = read_cubin(kernel.cubin, kernel.entry)
     listing = listing_of(kernel.cubin, kernel.entry)
     symbols = {v.name: address(first_window + n) for n, v in enumerate(module_variables(module))}
-    # Asking for the functions parses their bodies, a tenth of a second for long ones.
+    # Only these functions are parsed: parsing a long body takes a tenth of a second.
     pointers = {
         name: function_address(module.functions[name].line, module.checksum)
         for name in sorted(module.taken)
@@ -73,7 +72,7 @@ def lower_sass(
             hint=f"that for {known} is; PTX runs for every target",
         )
     subroutines = Subroutines(facts, listing.instructions, pointers)
-    # Without a known bound, or with the 0 of ptxas 12.9, a subroutine calls itself.
+    # A recursive kernel has no stack bound in its cubin; ptxas 12.9 writes 0.
     stack = STACK_BYTES if subroutines.recursive else facts.stack_bytes
     if stack is None:
         raise UnsupportedError("machine code whose stack has no known bound", where=filename)
@@ -86,7 +85,7 @@ def lower_sass(
     numbers = _numbers(listing, files)
     context.names = {name: files[number] for name, number in numbers.items()}
     Control(context, listing, facts, numbers, subroutines).run()
-    program = Program(
+    return Program(
         name=facts.entry,
         blocks=builder.blocks,
         regs=list(builder.regs.values()),
@@ -98,11 +97,10 @@ def lower_sass(
         tables=bytes(banks.tables),
         guards=builder.guards,
     )
-    return split_webs(program)
 
 
 def _numbers(listing: Listing, files: dict[int, str]) -> dict[str, int]:
-    """Number of each file that the listing names; it may be known by another path."""
+    """Number of each source file that the listing names; its path may differ from the PTX's."""
     by_name = {name: number for number, name in files.items()}
     by_last = {PurePath(name).name: number for number, name in files.items()}
     found: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Special registers, the uniform registers' traffic, and what has no effect on results."""
+"""Special registers, moves to uniform registers, and instructions without effect."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from placewise.executor.lower_sass.context import Context, is_predicate
 from placewise.kernel.binary.sass import Instruction, Name, Operand, Register
 
 BARRIER_RESULT = "%barrier"
-"""Register that holds what a reduction at a barrier gave."""
+"""IR register that holds the result of the last reduction at a barrier."""
 
 _SPECIAL = {
     **{f"SR_{n}.{a.upper()}": f"{n.lower()}.{a}" for n in ("TID", "CTAID") for a in "xyz"},
@@ -60,11 +60,11 @@ def cs2r(c: Context, i: Instruction) -> None:
 
 
 def r2ur(c: Context, i: Instruction) -> None:
-    """A register of the first active lane to a uniform register.
+    """R2UR: copy a register of the first active lane to a uniform register.
 
-    A predicate beside it tells whether the active lanes differ: code that NVRTC makes for
-    functions across lanes tests it before it takes the value for that of all. Under a guard it
-    tells each lane whether it has another value, for loops over all values that lanes have.
+    A predicate result tells whether the active lanes hold different values; NVRTC's code for
+    warp-wide functions tests it before it uses the value. Under a guard, the predicate tells each
+    lane whether its own value differs, for loops over all distinct values.
     """
     *outs, target, source = i.operands
     value = c.i32(source)
@@ -82,8 +82,10 @@ def r2ur(c: Context, i: Instruction) -> None:
 
 
 def _one_of_many(c: Context, out: Operand, target: Operand, value: Node) -> None:
-    """The value of the first lane of those that the guard lets go; with .OR, the predicate stays
-    where it held."""
+    """R2UR under a guard: the value of the first lane where the guard holds.
+
+    With .OR, lanes where the predicate held before keep it.
+    """
     assert c.guard is not None
     lanes = c.b.effect("vote", "i32", c.guard, attr="ballot")
     lane = c.b.pure("cttz", "i32", lanes)
@@ -91,19 +93,19 @@ def _one_of_many(c: Context, out: Operand, target: Operand, value: Node) -> None
     first = c.b.part(node, 0, "i32")
     differs = c.b.icmp("ne", value, first)
     if c.flag("OR"):
-        differs = c.both("or", differs, c.predicate(out))
+        differs = c.binary("or", differs, c.predicate(out))
     c.write(target, first)
     c.write_predicate(out, differs)
 
 
 def lepc(c: Context, i: Instruction) -> None:
-    """LEPC: the place of this or another instruction, for the driver's functions to return to."""
+    """LEPC: the code offset that a function of the driver returns to."""
     target, *place = i.operands
     c.write_wide(target, c.b.const("i64", c.literal(place[0]) if place else i.offset))
 
 
 def bmov(c: Context, i: Instruction) -> None:
-    """BMOV: to and from the registers of convergence barriers, which have nothing to keep here."""
+    """BMOV: moves of convergence barrier registers, which hold nothing here."""
     c.without_effect("32", "CLEAR", "PQUAD")
     target, _ = i.operands
     if not isinstance(target, Register) or target.file != "B":
@@ -111,7 +113,7 @@ def bmov(c: Context, i: Instruction) -> None:
 
 
 def b2r(c: Context, i: Instruction) -> None:
-    """B2R.RESULT: the result of the last reduction at a barrier, a count and whether it holds."""
+    """B2R.RESULT: the result of the last reduction at a barrier, as a count or a predicate."""
     if not c.flag("RESULT"):
         c.unsupported(i)
     target, *outs = i.operands
@@ -125,5 +127,5 @@ def b2r(c: Context, i: Instruction) -> None:
 
 
 def nothing(c: Context, _i: Instruction) -> None:
-    """No effect on results."""
+    """Lower an instruction that changes no result."""
     c.modifiers.clear()

@@ -1,4 +1,8 @@
-"""Which function lowers which machine instruction."""
+"""Which function lowers which machine instruction.
+
+A new opcode needs a function in the file of its family and a line here; the timeline model also
+needs its pipe in the file of each architecture's first machine.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ _LANES_AND_UNIFORM: dict[str, Handler] = {
     "F2F": convert.f2f,
     "F2FP": half.pack,
 }
-"""Those that the uniform datapath has too, with a U before the name."""
+"""Instructions that the uniform datapath has too, under the name with a U before it."""
 
 _OTHER: dict[str, Handler] = {
     "P2R": logic.p2r,
@@ -138,15 +142,15 @@ NOTHING = frozenset(
         *("MEMBAR", "ERRBAR", "CCTL", "CCTLL", "LDGDEPBAR", "PMTRIG", "UCGABAR_WAIT"),
     )
 )
-"""Instructions without effect on results: lanes meet again by the order of blocks, and a warp's
-accesses are done in program order anyway."""
+"""Instructions without effect on results. The order of blocks makes lanes reconverge, and a warp's
+accesses are done in program order."""
 
 OPCODES = NOTHING | {*_OTHER, *_LANES_AND_UNIFORM, *(f"U{name}" for name in _LANES_AND_UNIFORM)}
-"""All that are covered, but for control flow."""
+"""All opcodes that are lowered by these tables; :mod:`.control` lowers control flow."""
 
 
 def handler(i: Instruction) -> Handler | None:
-    """The lowering of ``i``, or None where it is not covered."""
+    """The function that lowers ``i``, or None if it is not covered."""
     name = i.parts[0]
     if name in NOTHING:
         return special.nothing

@@ -1,1 +1,1 @@
-"""What lowering from PTX and lowering from SASS share."""
+"""The lowering library that PTX and machine code (SASS) share."""

@@ -5,11 +5,16 @@ from __future__ import annotations
 from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.matrix_lanes import Mma, register_bits
 from placewise.executor.ir.nodes import Node
-from placewise.executor.lowering.shorthand import Shorthand
+from placewise.executor.lowering.lowering_context import LoweringContext
+
+_ROWS = 8
+"""Rows and columns of a matrix that ldmatrix moves; a row has 16 bytes."""
 
 
-def product(c: Shorthand, mma: Mma, a: list[Node], b: list[Node], acc: list[Node]) -> list[Node]:
-    """The registers of D."""
+def product(
+    c: LoweringContext, mma: Mma, a: list[Node], b: list[Node], acc: list[Node]
+) -> list[Node]:
+    """The registers of D = A B + C, from those of A, B and C."""
     assert len(a) == mma.a_registers
     assert len(b) == mma.b_registers
     assert len(acc) == mma.accumulators(mma.c)
@@ -18,8 +23,30 @@ def product(c: Shorthand, mma: Mma, a: list[Node], b: list[Node], acc: list[Node
     return [c.b.part(node, k, type_) for k in range(mma.accumulators(mma.d))]
 
 
-def from_rows(c: Shorthand, words: list[Node], first: int, *, transposed: bool) -> Node:
-    """A lane's two elements of the matrix whose row r lies in lane ``first`` + r as four words.
+def row_guard(c: LoweringContext, count: int) -> tuple[Node, ...]:
+    """Guard of the lanes that hold the address of a row: the first 8 for each matrix."""
+    if count == 4:
+        return c.guards()
+    lane = c.b.pure("special", "i32", attr="laneid")
+    holds = c.b.icmp("ult", lane, c.b.const("i32", _ROWS * count))
+    return (holds if c.guard is None else c.binary("and", c.guard, holds),)
+
+
+def load_matrices(
+    c: LoweringContext, space: str, address: Node, offset: int, count: int, *, transposed: bool
+) -> list[Node]:
+    """Load 1, 2 or 4 matrices: lane l reads the 16 bytes of row l % 8 of matrix l / 8.
+
+    Returns each lane's two elements of each matrix as one word.
+    """
+    access = c.access("load", space, 32, 4, offset)
+    node = c.b.access("load", "i32", access, address, *row_guard(c, count))
+    words = [c.b.part(node, w, "i32") for w in range(4)]
+    return [from_rows(c, words, _ROWS * m, transposed=transposed) for m in range(count)]
+
+
+def from_rows(c: LoweringContext, words: list[Node], first: int, *, transposed: bool) -> Node:
+    """A lane's two elements of the matrix whose row r lane ``first`` + r holds as four words.
 
     Lane (g, t) holds elements 2t and 2t + 1 of row g, or of column g.
     """
@@ -36,8 +63,8 @@ def from_rows(c: Shorthand, words: list[Node], first: int, *, transposed: bool) 
     return pack_halves(c, *halves)
 
 
-def to_rows(c: Shorthand, fragments: list[Node], *, transposed: bool) -> list[Node]:
-    """The four words of row l % 8 of matrix l / 8 for lane l, from the fragments."""
+def to_rows(c: LoweringContext, fragments: list[Node], *, transposed: bool) -> list[Node]:
+    """The inverse of :func:`from_rows`: for lane l the four words of row l % 8 of matrix l / 8."""
     lanes = range(32)
     matrix = lane_field(c, 3, 3)
     words = []
@@ -58,30 +85,30 @@ def to_rows(c: Shorthand, fragments: list[Node], *, transposed: bool) -> list[No
     return words
 
 
-def lane_field(c: Shorthand, shift: int, mask: int) -> Node:
+def lane_field(c: LoweringContext, shift: int, mask: int) -> Node:
     lane = c.b.pure("special", "i32", attr="laneid")
-    moved = c.both("lshr", lane, c.b.const("i32", shift)) if shift else lane
-    return c.both("and", moved, c.b.const("i32", mask))
+    moved = c.binary("lshr", lane, c.b.const("i32", shift)) if shift else lane
+    return c.binary("and", moved, c.b.const("i32", mask))
 
 
-def permute(c: Shorthand, value: Node, order: list[int]) -> Node:
+def permute(c: LoweringContext, value: Node, order: list[int]) -> Node:
     return c.b.pure("permute", value.type, value, attr=tuple(order))
 
 
-def _one_of(c: Shorthand, index: Node, values: list[Node]) -> Node:
-    """``values[index]`` by lane."""
+def _one_of(c: LoweringContext, index: Node, values: list[Node]) -> Node:
+    """``values[index]``, chosen for each lane."""
     found = values[0]
     for n, value in enumerate(values[1:], 1):
         found = c.b.select(c.b.icmp("eq", index, c.b.const("i32", n)), value, found)
     return found
 
 
-def half_word(c: Shorthand, word: Node, upper: Node) -> Node:
-    """The upper or lower 16 bits of a word, by lane."""
+def half_word(c: LoweringContext, word: Node, upper: Node) -> Node:
+    """The upper (``upper`` holds) or lower 16 bits of a word, chosen for each lane."""
     sixteen, zero = c.b.const("i32", 16), c.b.const("i32", 0)
-    moved = c.both("lshr", word, c.b.select(upper, sixteen, zero))
-    return c.both("and", moved, c.b.const("i32", 0xFFFF))
+    moved = c.binary("lshr", word, c.b.select(upper, sixteen, zero))
+    return c.binary("and", moved, c.b.const("i32", 0xFFFF))
 
 
-def pack_halves(c: Shorthand, low: Node, high: Node) -> Node:
-    return c.both("or", low, c.both("shl", high, c.b.const("i32", 16)))
+def pack_halves(c: LoweringContext, low: Node, high: Node) -> Node:
+    return c.binary("or", low, c.binary("shl", high, c.b.const("i32", 16)))

@@ -9,17 +9,17 @@ from placewise.kernel.ptx.module import Module, Variable
 
 
 def module_variables(module: Module) -> tuple[Variable, ...]:
-    """The global and constant variables that have windows, in the order of these."""
+    """The global and constant variables that some function uses, in the order of their windows."""
     return tuple(v for v in all_variables(module) if v.name in module.used)
 
 
 def all_variables(module: Module) -> tuple[Variable, ...]:
-    """All global and constant variables, such as no function uses among them."""
+    """All global and constant variables, used or not."""
     return tuple(v for v in module.variables.values() if v.space in ("global", "const"))
 
 
 def function_addresses(module: Module) -> dict[str, int]:
-    """Addresses of the module's functions by name."""
+    """Addresses that function pointers hold, by the function's name."""
     return {
         name: function_address(line, module.checksum)
         for name, line in module.function_lines.items()
@@ -27,7 +27,7 @@ def function_addresses(module: Module) -> dict[str, int]:
 
 
 def parameter_offsets(parameters: tuple[Variable, ...]) -> tuple[list[int], int]:
-    """Offset of each kernel parameter in the parameter buffer, and the buffer's size."""
+    """Byte offset of each kernel parameter in the parameter buffer, and the buffer's size."""
     offsets: list[int] = []
     end = 0
     for p in parameters:
@@ -38,7 +38,7 @@ def parameter_offsets(parameters: tuple[Variable, ...]) -> tuple[list[int], int]
 
 
 def shared_variables(module: Module) -> tuple[dict[str, int], int]:
-    """Offsets of the shared variables by name in the PTX, and where dynamic shared memory starts.
+    """Byte offsets of shared variables by PTX name, and the start of dynamic shared memory.
 
     The names of dynamic shared memory all stand for its start.
     """
@@ -53,7 +53,7 @@ def shared_variables(module: Module) -> tuple[dict[str, int], int]:
 
 
 def place_variables(variables: Sequence[Variable]) -> tuple[dict[str, int], int]:
-    """Offsets of variables one after another, and where they end."""
+    """Byte offsets of variables laid out one after another, and the end of the last."""
     offsets: dict[str, int] = {}
     end = 0
     for v in variables:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 STACK_BYTES = 1 << 16
-"""Stack of a thread. A device has 1 KiB unless the host asks for more, and 512 KiB at most (CUDA
-C++ Programming Guide, technical specifications); host code is not seen here."""
+"""Bytes of a thread's stack. A GPU gives 1 KiB unless the host asks for more, at most 512 KiB
+(CUDA C++ Programming Guide, technical specifications)."""
 OVERFLOW = "stack"
-"""Reason of the trap for a stack that is full."""
+"""Trap reason: the thread's stack is full."""
 NO_FUNCTION = "call"
-"""Reason of the trap for a call through a pointer to no function of this type."""
+"""Trap reason: a call through a pointer that is no function of its type."""

@@ -1,9 +1,9 @@
-"""The control-flow graph made ready for warps: pruned, merged, ordered, with liveness.
+"""Orders the control-flow graph for execution by warps, and finds its loops and live registers.
 
-Blocks are renumbered by their position in the order in which a warp takes them up: of all blocks
-that some lanes wait for, the first in this order runs next, so lanes that parted meet again where
-their paths do. Reverse post-order has this property for structured code; visiting the exits of a
-loop before its body keeps a loop's blocks together and puts what follows the loop after it.
+When lanes of a warp diverge, the block that comes first in the order runs next, of all blocks that
+lanes wait to enter. So diverged lanes reconverge where their paths meet. Reverse post-order does
+this for structured code; visiting the exits of a loop before its body keeps a loop's blocks
+together and puts the code behind the loop after them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from placewise.executor.passes.waiting_loops import waiting_blocks
 
 
 def prepare(program: Program) -> Program:
-    """Prune, merge and order the blocks of ``program``; block 0 stays the entry."""
+    """Drop unreachable blocks, merge chains, and order the blocks of ``program``.
+
+    Block 0 stays the entry. Also finds the loops that wait for other warps.
+    """
     blocks = _merge_chains(_reachable(program.blocks))
     by_number = {b.number: b for b in blocks}
     around = loops({b.number: b.successors() for b in blocks})
@@ -56,7 +59,7 @@ def _reachable(blocks: list[Block]) -> list[Block]:
 
 
 def _merge_chains(blocks: list[Block]) -> list[Block]:
-    """Append a block to its only predecessor where that one just jumps to it."""
+    """Append each block to its only predecessor if that predecessor ends in a jump to it."""
     by_number = {b.number: b for b in blocks}
     predecessors: dict[int, int] = {}
     for b in blocks:
@@ -76,19 +79,17 @@ def _merge_chains(blocks: list[Block]) -> list[Block]:
 
 
 def _append(first: Block, second: Block) -> None:
-    """Concatenate, reading registers that ``first`` wrote from their values."""
+    """Append ``second`` to ``first``; reads of registers that ``first`` set become their values."""
     present: dict[Reg, Node] = {}
     for n in first.nodes:
         if n.op == "set":
-            assert isinstance(n.attr, Reg)
-            present[n.attr] = n.args[0]
+            present[n.reg] = n.args[0]
     rewritten = {n.attr for n in second.nodes if n.op == "set"}
     nodes = [n for n in first.nodes if n.op != "set" or n.attr not in rewritten]
     replaced: dict[Node, Node] = {}
     for n in second.nodes:
         if n.op == "get" and n.attr in present:
-            assert isinstance(n.attr, Reg)
-            replaced[n] = present[n.attr]
+            replaced[n] = present[n.reg]
             continue
         if replaced and n.args:
             n.args = tuple(replaced.get(a, a) for a in n.args)
@@ -127,7 +128,7 @@ def _renumber(t: Terminator, position: dict[int, int]) -> Terminator:
 
 
 def _order(blocks: list[Block], around: dict[int, tuple[int, ...]]) -> list[int]:
-    """Reverse post-order, leaving loops visited before going on inside them."""
+    """Block numbers in reverse post-order; loop exits are visited before loop bodies."""
     successors = {b.number: b.successors() for b in blocks}
 
     def exits_first(number: int) -> list[int]:
@@ -155,10 +156,10 @@ def _order(blocks: list[Block], around: dict[int, tuple[int, ...]]) -> list[int]
 
 
 def loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    """The loops around each block, outermost first, each named by its first block.
+    """The loops around each block, outermost first, each named by its lowest block number.
 
-    Loops are strongly connected components, found again inside each without the blocks that enter
-    it, so that irreducible ones are loops too.
+    A loop is a strongly connected component. Inner loops are the components that remain without
+    the blocks by which the outer one is entered, which also covers irreducible loops.
     """
     around: dict[int, tuple[int, ...]] = dict.fromkeys(successors, ())
     work: list[tuple[set[int], tuple[int, ...]]] = [(set(successors), ())]
@@ -181,7 +182,7 @@ def loops(successors: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
 
 
 def components(nodes: set[int], successors: dict[int, tuple[int, ...]]) -> list[set[int]]:
-    """Strongly connected components (Tarjan 1972, without recursion)."""
+    """Strongly connected components among ``nodes`` (Tarjan 1972), without recursion."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     on_stack: set[int] = set()
@@ -234,11 +235,9 @@ def live_in(blocks: list[Block]) -> list[int]:
         use = define = 0
         for n in block.nodes:
             if n.op == "get":
-                assert isinstance(n.attr, Reg)
-                use |= (1 << n.attr.number) & ~define
+                use |= (1 << n.reg.number) & ~define
             elif n.op == "set":
-                assert isinstance(n.attr, Reg)
-                define |= 1 << n.attr.number
+                define |= 1 << n.reg.number
         t = block.terminator
         if isinstance(t, Barrier) and t.reduce is not None:
             define |= 1 << t.reduce[2].number
@@ -260,5 +259,5 @@ def live_in(blocks: list[Block]) -> list[int]:
 
 
 def is_plain_exit(block: Block) -> bool:
-    """Nothing happens in the block but the end of its threads."""
+    """Whether the block does nothing but end its threads."""
     return isinstance(block.terminator, Exit) and all(n.op in ("set", "get") for n in block.nodes)

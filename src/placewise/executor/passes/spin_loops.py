@@ -1,10 +1,11 @@
-"""Loops in which lanes of a warp wait for each other.
+"""Orders blocks so that lanes of one warp that wait for each other at a spin lock make progress.
 
-In ``while (atomicCAS(lock, 0, 1) != 0);`` the lanes that keep trying would run for ever if they
-went before the one that holds the lock, which waits behind the loop for them. So where a loop is
-left on a value that other threads change, and the code behind it writes to where that value was
-read, that code comes before the loop in the order of blocks, up to the write. A loop that merely
-tries again, as compare-and-swap loops do, is not concerned: some lane gets on in every round.
+In ``while (atomicCAS(lock, 0, 1) != 0);`` one lane gets the lock and leaves the loop. If the loop
+ran first, the other lanes would spin for ever, while the lane that holds the lock waits for them
+behind the loop. So the critical section goes before the loop in the order of blocks, up to its
+write to the lock. It is recognised by two facts: the loop ends on a value that other threads
+change, and the code behind the loop writes to the address of that value. Compare-and-swap loops
+that only retry need no such order, since one lane succeeds in every round.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ _SHARED_VALUES = (".volatile", ".relaxed", ".acquire", ".mmio", ".STRONG")
 def order_spin_loops(
     blocks: dict[int, Block], order: list[int], around: dict[int, tuple[int, ...]]
 ) -> list[int]:
-    """``order`` with what follows spin loops before them; ``around`` names each block's loops.
+    """``order`` with the critical sections of spin loops moved before the loops.
 
-    A barrier right behind the critical section is cut off into a block of its own, where the
-    warp's lanes meet again; such blocks are added to ``blocks``.
+    ``around`` names the loops around each block. A barrier at the end of a critical section gets a
+    block of its own, where the warp's lanes reconverge; such blocks are added to ``blocks``.
     """
     tainted = _tainted_registers(blocks)
     result = list(order)
@@ -45,14 +46,14 @@ def order_spin_loops(
 
 
 def is_shared_value(n: Node) -> bool:
-    """An access that sees what other threads do meanwhile."""
+    """Whether a node is an access that sees what other threads write meanwhile."""
     if n.op == "atomic":
         return True
     return isinstance(n.attr, Access) and any(mark in n.attr.opcode for mark in _SHARED_VALUES)
 
 
 def _expression(n: Node, access: Access | None = None, depth: int = 6) -> object:
-    """An address in a form that is equal for equal (and short) computations from registers."""
+    """A key of an address: equal for equal computations of up to ``depth`` nodes from registers."""
     offset = access.offset if access is not None else 0
     if depth == 0:
         return n.number
@@ -84,9 +85,8 @@ def _tainted_registers(blocks: dict[int, Block]) -> set[Reg]:
     while changed:
         changed = False
         for n in sets:
-            assert isinstance(n.attr, Reg)
-            if n.attr not in tainted and _taints(n.args[0], tainted):
-                tainted.add(n.attr)
+            if n.reg not in tainted and _taints(n.args[0], tainted):
+                tainted.add(n.reg)
                 changed = True
     return tainted
 
@@ -98,7 +98,7 @@ def _critical_section(
     around: dict[int, tuple[int, ...]],
     watched: set[object],
 ) -> list[int]:
-    """Blocks from a loop's exit on up to the one that writes to a watched place, if one does."""
+    """Blocks from a loop's exit to the first that writes a watched address; empty if none does."""
     found: list[int] = []
     at = start
     while at not in found and at != 0 and loop not in around.get(at, ()):

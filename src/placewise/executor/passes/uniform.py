@@ -1,8 +1,8 @@
-"""Which values are the same in all lanes of a warp, and where lanes may be parted.
+"""Uniformity analysis: which values all lanes of a warp share, and where lanes may diverge.
 
-Both follow from each other: a branch parts lanes only if its condition differs between them, and a
-register written while other lanes wait elsewhere for its old value differs between them. The
-analysis starts from "everything is uniform, nothing is parted" and weakens both until they agree.
+Each depends on the other. A branch diverges only if its condition varies between lanes. A register
+varies if it is written while other lanes wait elsewhere for its old value. The analysis starts from
+"everything is uniform, nothing diverges" and weakens both until nothing changes.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placewise.executor.ir.nodes import (
-    Access,
     Barrier,
     Branch,
     Exit,
     Jump,
     Node,
     Program,
-    Reg,
     Switch,
     Sync,
     Trap,
@@ -28,10 +26,10 @@ _ALWAYS = frozenset({"const", "param", "activemask", "first"})
 _NEVER = frozenset({"atomic", "heap", "host", "mma", "sample", "shuffle", "surface", "texture"})
 
 _TOGETHER = frozenset({"shuffle", "vote", "match", "reduce", "activemask", "mma", "permute"})
-"""What lanes of a warp do together."""
+"""Operations that the lanes of a warp do together."""
 
 EXIT = -1
-"""Target of lanes that end."""
+"""Target of lanes whose thread ends."""
 
 
 @dataclass(frozen=True)
@@ -54,27 +52,27 @@ class WarpShape:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the code generator needs to know of a program's control flow."""
+    """Result of the analysis, for the code generator. Bit n of a bit set stands for number n."""
 
     live_in: list[int]
-    """Bit set of registers per block."""
+    """Per block, bit set of the registers that are live at its start."""
     pending: list[int]
-    """Per block, bit set of the blocks where lanes may wait while it runs; all lie after it, but
-    for loops that lanes wait in for others."""
+    """Per block, bit set of the blocks that other lanes may wait to enter while it runs. All come
+    after it in the order, except around loops that wait for other lanes."""
     varying: int
     """Bit set of registers that may differ between lanes."""
     exits: int
     """Bit set of blocks that only end their threads."""
     loop_heads: frozenset[int]
-    """Blocks that some block after them, or they themselves, lead to."""
+    """Targets of back edges: blocks that are entered from themselves or from a later block."""
     gives_way: tuple[int, ...]
-    """Heads of loops that wait for other warps, or for other lanes."""
+    """Heads of loops that wait for other warps or lanes; a warp yields there."""
     steps_in: int
-    """Bit set of blocks that lanes may run while others of their warp wait in such a loop."""
+    """Bit set of blocks that lanes may run while others of their warp wait in a yielding loop."""
 
 
 def analyse(program: Program, shape: WarpShape) -> Flow:
-    """Mark every node's ``uniform`` and find where lanes may wait."""
+    """Fill in every node's ``uniform`` and find where lanes may diverge, for one shape of warps."""
     live = cfg.live_in(program.blocks)
     exits = sum(1 << b.number for b in program.blocks if b.number and cfg.is_plain_exit(b))
     lane_spaces = ("local", "stack", *(("generic",) if program.local_bytes else ()))
@@ -92,8 +90,7 @@ def analyse(program: Program, shape: WarpShape) -> Flow:
             needed = _live_in_any(live, pending[block.number])
             for n in block.nodes:
                 if n.op == "set":
-                    assert isinstance(n.attr, Reg)
-                    bit = 1 << n.attr.number
+                    bit = 1 << n.reg.number
                     if not n.args[0].uniform or needed & bit:
                         now |= bit
         if now == varying:
@@ -103,7 +100,7 @@ def analyse(program: Program, shape: WarpShape) -> Flow:
 
 
 def _may_step_in(program: Program) -> int:
-    """Blocks in which lanes need not be together with the others of their warp."""
+    """Bit set of blocks without operations that need all lanes of the warp together."""
     found = 0
     for block in program.blocks:
         together = isinstance(block.terminator, Barrier) or any(
@@ -152,14 +149,12 @@ def _is_uniform(
     if op in _NEVER:
         return False
     if op == "get":
-        assert isinstance(n.attr, Reg)
-        return not varying >> n.attr.number & 1
+        return not varying >> n.reg.number & 1
     if op == "special":
         return n.attr in specials
     if op == "load":
-        # The same local address is another place in each lane.
-        assert isinstance(n.attr, Access)
-        return n.attr.space not in lane_spaces and all(a.uniform for a in n.args)
+        # One local address is a different place for each lane.
+        return n.access.space not in lane_spaces and all(a.uniform for a in n.args)
     if op == "match":
         return n.attr == "all" and all(a.uniform for a in n.args[1:])
     if op in ("vote", "reduce"):
@@ -210,9 +205,9 @@ def targets(program: Program, number: int, exits: int) -> list[tuple[int, ...]]:
 
 
 def _pending(program: Program, exits: int, gives_way: frozenset[int], steps_in: int) -> list[int]:
-    """Per block, where other lanes may wait while it runs.
+    """Per block, bit set of the blocks that other lanes may wait to enter while it runs.
 
-    Lanes at the head of a loop that waits (``gives_way``) let others run that are in ``steps_in``.
+    Lanes at the head of a waiting loop (``gives_way``) let lanes run that wait in ``steps_in``.
     """
     count = len(program.blocks)
     pending: list[int] = [0] * count
@@ -259,7 +254,7 @@ def _pending(program: Program, exits: int, gives_way: frozenset[int], steps_in: 
 
 
 def loop_blocks(program: Program) -> int:
-    """Bit set of the blocks that a path leads back to."""
+    """Bit set of the blocks that lie in a loop."""
     successors = [b.successors() for b in program.blocks]
     found = 0
     for component in cfg.components(set(range(len(successors))), dict(enumerate(successors))):

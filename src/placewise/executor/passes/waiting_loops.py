@@ -1,10 +1,10 @@
-"""Loops in which a warp waits for what other warps or blocks do.
+"""Finds loops in which a warp waits for what other warps or blocks do.
 
-``while (flag == 0);`` ends only when another warp gets to run, so at the heads of such loops a warp
-gives way. A loop waits if it is left on a value that other threads change: one that is loaded as
-volatile, relaxed or acquired, returned by an atomic, or loaded again and again from the same place
-in a loop that writes nothing. Two kinds of atomics only try again, without waiting for anyone:
-compare-and-swap that compares with what it found last, and additions of a constant.
+``while (flag == 0);`` ends only after another warp has run, so a warp yields at the head of such a
+loop. A loop waits if its exit depends on a value that other threads change: a volatile, relaxed or
+acquire load, the result of an atomic, or a load from one address in a loop that writes nothing.
+Two kinds of atomics do not wait for anyone: compare-and-swap with the value found last, which only
+retries, and additions of a constant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def waiting_blocks(blocks: dict[int, Block], around: dict[int, tuple[int, ...]])
 
 
 def _waits(loop: int, inside: list[Block], around: dict[int, tuple[int, ...]]) -> bool:
-    written = {n.attr for b in inside for n in b.nodes if n.op == "set" and isinstance(n.attr, Reg)}
+    written = {n.reg for b in inside for n in b.nodes if n.op == "set"}
     silent = not any(n.op in _WRITES for b in inside for n in b.nodes) and not any(
         isinstance(b.terminator, Barrier) for b in inside
     )

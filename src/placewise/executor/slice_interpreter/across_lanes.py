@@ -1,4 +1,4 @@
-"""Nodes that look at other lanes of the warp, on (warps, 32) arrays."""
+"""Warp-wide operations (shuffle, vote, match, reduce) on (warps, 32) arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _members(mask: Mask, members: tuple[Lanes, ...]) -> Mask:
 
 
 def _shuffle(n: Node, mask: Mask, value: Lanes, lane: Lanes, clamp: Lanes) -> list[Lanes]:
-    """Value and whether it came from a lane in range (PTX ISA, shfl.sync)."""
+    """Shuffle: value, and whether it came from a lane in range (PTX ISA, shfl.sync)."""
     given = np.broadcast_to(value, mask.shape)
     b = np.broadcast_to(lane, mask.shape).astype(np.int64) & 31
     c = np.broadcast_to(clamp, mask.shape).astype(np.int64)
@@ -85,7 +85,7 @@ _REDUCE: Mapping[str, tuple[Callable[..., Lanes], int, bool]] = {
     "smax": (np.maximum.reduce, -(1 << 31), True),
     "smin": (np.minimum.reduce, (1 << 31) - 1, True),
 }
-"""Function, what changes nothing, and whether numbers are signed."""
+"""(function, neutral element, whether values are signed) by reduction."""
 
 
 def _reduce(n: Node, mask: Mask, value: Lanes, *members: Lanes) -> Lanes:

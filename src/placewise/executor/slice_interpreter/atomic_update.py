@@ -1,4 +1,4 @@
-"""Atomics, in the order of the lanes, for the few kernels in which they decide a path."""
+"""Atomics in lane order, for kernels in which an atomic's result decides a path."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OPERATIONS: Mapping[str, Callable[[_Words, _Words, _Words], _Words]] = {
     "exch": lambda _, x, __: x,
     "cas": lambda old, x, new: np.where(old == x, new, old),
 }
-"""New values from the old ones, the first operand and the second, unsigned words each."""
+"""New value from old value, first and second operand, all unsigned words, by operation."""
 
 
 def update(
@@ -73,7 +73,7 @@ def update(
 
 
 def _turns(place: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Which of ``place`` go together: the first of each that is there, the second, and so on."""
+    """Indices into ``place`` in rounds: each value's first occurrence, its second, and so on."""
     if not len(place):
         return []
     order = np.argsort(place, kind="stable")

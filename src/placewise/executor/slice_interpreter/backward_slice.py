@@ -1,4 +1,7 @@
-"""Which nodes of a program decide where its warps go and what they access."""
+"""The backward slice of a program from its branches and addresses (Weiser 1981).
+
+It holds the nodes that decide which way warps go and what they access.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,8 @@ class PathTooLongError(UnsupportedError):
 
 
 def plain_operands(n: Node) -> int:
-    """Operands of a memory node before its guard."""
-    access = n.attr
-    assert isinstance(access, Access)
+    """Number of operands of a memory node before its guard."""
+    access = n.access
     if n.op == "load":
         return 1
     if n.op == "texture":
@@ -37,7 +39,7 @@ def guard_of(n: Node) -> Node | None:
 
 
 def steering(block: Block) -> tuple[Node, ...]:
-    """Nodes that a block's end asks for."""
+    """Nodes whose values a block's terminator uses."""
     end = block.terminator
     if isinstance(end, Branch):
         return (end.condition,)
@@ -68,8 +70,8 @@ class BackwardSlice:
         self._stores: list[Node] = []
         for block in program.blocks:
             for n in block.nodes:
-                if n.op == "set" and isinstance(n.attr, Reg):
-                    self._writers.setdefault(n.attr, []).append(n)
+                if n.op == "set":
+                    self._writers.setdefault(n.reg, []).append(n)
                 elif n.op in ("store", "atomic"):
                     self._stores.append(n)
         self._guarded = Guarded()
@@ -82,35 +84,34 @@ class BackwardSlice:
         if n in self.nodes:
             return
         self.nodes.add(n)
-        if n.op == "get" and isinstance(n.attr, Reg):
-            if n.attr not in self._regs:
-                self._regs.add(n.attr)
-                writers = self._writers.get(n.attr, [])
-                self._work += writers
+        if n.op == "get":
+            if n.reg not in self._regs:
+                self._regs.add(n.reg)
+                self._work += self._writers.get(n.reg, [])
         elif n.op in MEMORY:
             self._need_contents(n)
         else:
             self._work += n.args
 
     def _need_contents(self, n: Node) -> None:
-        """A load's or atomic's value is asked for."""
-        access = n.attr
-        assert isinstance(access, Access)
+        """Add what the value of a load or atomic depends on, stores to its space included."""
+        access = n.access
         self.contents.add(n)
         self._work += (self.address(n), *n.args[1:])
         if access.space in self._spaces:
             return
         self._spaces.add(access.space)
         for store in self._stores:
-            other = store.attr
-            assert isinstance(other, Access)
+            other = store.access
             if _EVERYWHERE in (access.space, other.space) or access.space == other.space:
                 self.contents.add(store)
                 self._work += (self.address(store), *store.args[1:])
 
     def address(self, n: Node) -> Node:
-        """The address of a memory node in the lanes where its guard holds; may be made of nodes
-        that stand in no block (see :class:`.guarded.Guarded`)."""
+        """Address of a memory node in the lanes where its guard holds.
+
+        May consist of new nodes that stand in no block, see :class:`.guarded.Guarded`.
+        """
         found = self._addresses.get(n)
         if found is None:
             guard = guard_of(n)
@@ -120,8 +121,7 @@ class BackwardSlice:
         return found
 
     def _texel(self, n: Node) -> Node:
-        """Where a texel of linear memory lies: its texture's window, and the index times its
-        size."""
+        """Address of a texel in linear memory: its texture's window plus index times size."""
         access, (object_, index) = n.attr, n.args[:2]
         assert isinstance(access, Access)
 

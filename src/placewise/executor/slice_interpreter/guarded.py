@@ -1,8 +1,8 @@
-"""Addresses as the lanes see them that access memory: with what a guard implies put in.
+"""Simplifies addresses by what the guard of their access implies.
 
-An instruction that is guarded leaves its register as it was in the other lanes, which may be
-anything: a float loaded long before. Lanes that go on to access memory under the same guard never
-see it, and without it a kernel's arithmetic decides no address.
+A guarded instruction leaves its register unchanged in the other lanes, so the register may hold
+anything there, for instance an old float. An access under the same guard never uses that value.
+Dropping it keeps the kernel's arithmetic out of the slice.
 """
 
 from __future__ import annotations
@@ -10,23 +10,25 @@ from __future__ import annotations
 from placewise.executor.ir.nodes import ELEMENTWISE, Node
 
 _DEEPEST = 400
-"""Nodes looked at for one address; a longer way back is taken as it is."""
+"""Most nodes visited for one address; a longer computation is left as it is."""
 _UNKNOWN = frozenset({"get", "load", "atomic", "texture"})
-"""What may be anything in lanes that never use it."""
+"""Operations whose value is unknown, and irrelevant in lanes that do not use it."""
 
 
 class Guarded:
-    """Address nodes of one program; those that are made here are none of its blocks'."""
+    """Simplified address nodes of one program. New nodes belong to no block."""
 
     def __init__(self) -> None:
         self._known: dict[Node, dict[Node, Node]] = {}
-        """By guard: what a node is where that holds."""
+        """By guard: the simplified form of each node where the guard holds."""
         self._of_unknown: dict[Node, bool] = {}
         self._implied: dict[Node, dict[Node, bool]] = {}
 
     def address(self, address: Node, guard: Node) -> Node:
-        """``address`` where ``guard`` holds: each select that the guard decides is the value that
-        it gives. The result has new nodes among its arguments wherever that changes something."""
+        """``address`` with every select replaced by the operand that ``guard`` implies.
+
+        The result contains new nodes wherever this changes an operand.
+        """
         if not self._is_of_unknown(address):
             return address
         known = self._known.setdefault(guard, {})
@@ -57,7 +59,7 @@ class Guarded:
         return known[address]
 
     def _is_of_unknown(self, address: Node) -> bool:
-        """Whether anything that may be unknown goes into ``address``."""
+        """Whether ``address`` depends on a value of an unknown operation."""
         known = self._of_unknown
         if address in known:
             return known[address]
@@ -74,8 +76,8 @@ class Guarded:
 
     @staticmethod
     def _needed(n: Node, holds: dict[Node, bool]) -> tuple[Node, ...]:
-        """Arguments that the value of ``n`` comes from."""
-        # Through anything but elementwise nodes other lanes are seen, in which the guard may fail.
+        """Operands that the value of ``n`` depends on where the guard holds."""
+        # Other than elementwise nodes may read other lanes, where the guard may not hold.
         if n.op not in ELEMENTWISE:
             return ()
         if n.op == "select" and n.args[0] in holds:
@@ -83,7 +85,7 @@ class Guarded:
         return n.args
 
     def _implications(self, guard: Node) -> dict[Node, bool]:
-        """What is true or false wherever ``guard`` holds."""
+        """Nodes (i1) that are known to be true or false wherever ``guard`` holds."""
         found = self._implied.get(guard)
         if found is None:
             found = self._implied[guard] = {}
@@ -104,8 +106,7 @@ class Guarded:
 
 
 def made_nodes(address: Node, own: set[Node]) -> list[Node]:
-    """The nodes of an address that its block does not have, arguments first; they are put among
-    ``own``."""
+    """Nodes of an address that are not in ``own``, operands first; adds them to ``own``."""
     found: list[Node] = []
     work = [address]
     while work:

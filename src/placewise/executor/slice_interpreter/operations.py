@@ -35,7 +35,7 @@ def constant(type_: str, bits: int) -> Lanes:
 
 
 def operation(n: Node) -> Operation | None:
-    """The function of a node's arguments that computes it; None where it is not covered."""
+    """Function that computes a node from its operands' arrays; None if it is not covered."""
     of = n.args[0].type if n.args else n.type
     if "i128" in (n.type, of):
         return None
@@ -58,7 +58,7 @@ def _on_signed(function: Operation, type_: str) -> Operation:
 
 
 def _divide(a: Lanes, b: Lanes) -> Lanes:
-    """Truncating; by zero all ones, as the compiled code has it."""
+    """Truncating division; by zero it gives all ones, like the compiled code."""
     safe = np.where(b == 0, b.dtype.type(1), b)
     quotient = np.floor_divide(a, safe)
     rest = a - quotient * safe
@@ -234,7 +234,7 @@ def _saturated(combine: Operation, *, signed: bool) -> Callable[[int], Operation
 
 
 def _fused(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
-    """With the product in double precision: exact for singles but for a double rounding."""
+    """Fused multiply-add through double precision; for f32 exact except for double rounding."""
     wide = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
     return wide.astype(a.dtype)
 

@@ -1,8 +1,8 @@
-"""Interprets what is relevant of a program for a few blocks, all their warps in step.
+"""Interprets the backward slice of a program for a few blocks, all their warps at once.
 
-Of all places where lanes wait, the first in the program's order goes next, for every warp that has
-lanes there: the order in which compiled code takes them up. Barriers hold a lane until no other of
-its block can go on.
+Of the basic blocks that lanes wait to enter, the first in the program's order runs next, for all
+warps with lanes there. Compiled code uses the same order. A lane at a barrier waits until no other
+lane can go on.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 
 WORK = 600_000
-"""Nodes computed at most: two or three seconds."""
+"""Largest number of nodes computed in one call, which takes two or three seconds."""
 RECORDED = 1024
-"""Executions of one instruction whose addresses are kept; more are taken to be like these."""
+"""Number of executions of one instruction whose addresses are kept."""
 _END = 1 << 30
-"""Place of lanes that have left."""
+"""Block number of lanes whose thread has ended."""
 
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """One memory instruction executed once, by all warps that were there together."""
+    """One execution of a memory instruction by n warps together."""
 
     site: int
     step: int
@@ -68,13 +68,13 @@ class Accesses:
     window: NDArray[np.int64]
     """(n,) window of the first active lane's address."""
     offset: NDArray[np.int64]
-    """(n, 32) bytes from the window's start; of shared and local memory from that of the block's
-    or thread's own."""
+    """(n, 32) bytes from the start of the window, or of the block's shared or the thread's local
+    memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class SlicedTrace:
-    """Paths and addresses of some blocks of a launch."""
+    """Paths of the warps and addresses of the accesses of b blocks of a launch."""
 
     program: Program
     sites: tuple[Site, ...]
@@ -82,21 +82,21 @@ class SlicedTrace:
     blocks: NDArray[np.int64]
     """(b,) linear numbers, ascending."""
     block_of_warp: NDArray[np.int64]
-    """(w,) row of ``blocks`` of each warp; the warps of a block follow one another."""
+    """(w,) index into ``blocks`` of each warp; the warps of a block are adjacent."""
     step_block: NDArray[np.int64]
     """(s,) basic block executed in each step."""
     step_warps: NDArray[np.bool_]
     """(s, w) warps that took part."""
     step_phase: NDArray[np.int64]
-    """(s, b) barriers that lie behind each block."""
+    """(s, b) number of barriers that each block has passed."""
     executions: NDArray[np.int64]
-    """(b, basic blocks, 2) warp and thread executions."""
+    """(b, basic blocks, 2) number of warp executions and of thread executions."""
     guards: NDArray[np.int64]
-    """(b, guards) threads in which each counted guard held; (b, 0) where none is counted."""
+    """(b, guards) number of threads in which each counted guard held; (b, 0) if none is counted."""
     site_executions: NDArray[np.int64]
-    """(b, sites) warps that executed each memory instruction."""
+    """(b, sites) number of warps that executed each memory instruction."""
     accesses: tuple[Accesses, ...]
-    """Of the blocks that were to be traced, the first ``RECORDED`` of each instruction."""
+    """Accesses of the traced blocks: the first ``RECORDED`` executions of each instruction."""
 
     def path(self, warp: int) -> NDArray[np.int64]:
         """Basic blocks that a warp executed, in order."""
@@ -113,15 +113,16 @@ def slice_launch(
     guards: bool = True,
     work: int = WORK,
 ) -> SlicedTrace:
-    """Paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
+    """Trace the paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
-    ``trace`` (b,) are the blocks whose accesses are kept, all if None. The blocks see device memory
-    as it is before the launch, and what they write themselves. Without ``guards`` it is not counted
-    in how many threads the guards of arithmetic hold, which may need all of a kernel's arithmetic.
+    ``trace`` (b,) selects the blocks whose accesses are kept, all if None. The blocks see device
+    memory as it is before the launch, and what they write themselves. ``guards`` counts the threads
+    in which guards of arithmetic hold, which may need all of a kernel's arithmetic.
+
     Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
-    surfaces and textures other than linear memory of 32-bit words, and for what is relevant and not
-    covered; PathTooLongError where more than ``work`` nodes would have to be computed; CaseError
-    where inputs or launch do not fit the kernel.
+    surfaces, for textures other than linear memory of 32-bit words, and for nodes of the slice that
+    are not covered; PathTooLongError if more than ``work`` nodes would have to be computed;
+    CaseError if inputs or launch do not fit the kernel.
     """
     memory = DeviceMemory()
     device = memory.prepare(kernel, fill(memory, kernel, inputs, borrow=True))
@@ -134,7 +135,7 @@ def slice_launch(
     words = words_of(program, reads)
     if uses_sampler(program, words):
         # Where a texel lies is worked out only while the kernel runs.
-        raise UnsupportedError("accesses of textures that are no linear memory, or of surfaces")
+        raise UnsupportedError("accesses of surfaces, or of textures other than linear memory")
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
     run = _Run(program, words, device, launch, blocks, traced, guards, work)
@@ -142,17 +143,17 @@ def slice_launch(
     return run.result(sites_of(program, parsed(kernel), reads))
 
 
-class _Part(NamedTuple):
-    """Who takes part in an access."""
+class _Participants(NamedTuple):
+    """The warps and lanes that execute an access."""
 
     counts: NDArray[np.int64]
     """(b,) warps of each block."""
     warps: NDArray[np.int64]
-    """(n,) rows of those that are traced."""
+    """(n,) indices of the warps that are traced."""
     lanes: NDArray[np.bool_]
-    """(n, 32) lanes of these."""
+    """(n, 32) active lanes of the traced warps."""
     first: NDArray[np.int64]
-    """(n,) first lane of each."""
+    """(n,) first active lane of each traced warp."""
 
 
 class _Run:
@@ -201,10 +202,10 @@ class _Run:
         self.accesses: list[Accesses] = []
         self.recorded = [0] * len(program.accesses)
         self._last_mask: NDArray[np.bool_] | None = None
-        self._last_part: _Part | None = None
+        self._last_participants: _Participants | None = None
 
     def go(self) -> None:
-        """Run all lanes to their end."""
+        """Run all lanes to the end of their threads."""
         with np.errstate(all="ignore"):
             while True:
                 ready = np.where(self.waiting, _END, self.at)
@@ -217,7 +218,7 @@ class _Run:
                 self._block(self.program.blocks[number], ready == number)
 
     def _release(self) -> None:
-        """All lanes that wait go on; each block has a barrier more behind it."""
+        """Let all lanes at barriers go on; each of their blocks has passed one more barrier."""
         held = self.waiting.any(axis=1)
         self.phase[np.unique(self.block_of_warp[held])] += 1
         self.waiting[:] = False
@@ -226,7 +227,7 @@ class _Run:
         self.pending.clear()
 
     def _reduce(self, barrier: Barrier, given: Lanes) -> None:
-        """The result of bar.red: over the threads of each block that gave a predicate."""
+        """Set the result of bar.red, over the threads of each block that gave a predicate."""
         assert barrier.reduce is not None
         operation_, _, reg = barrier.reduce
         value, mask = given
@@ -283,7 +284,7 @@ class _Run:
             self.at[mask] = _END
 
     def value(self, n: Node) -> Lanes:
-        """Value of a node of the present block."""
+        """Value of a node of the basic block that is being executed."""
         return self.values[n]
 
     def _prepare(self, block: Block) -> list[Step]:
@@ -296,8 +297,7 @@ class _Run:
                     Step(made, call_of(made)) for made in made_nodes(self.slice.address(n), own)
                 ]
             if n.op in MEMORY:
-                access = n.attr
-                assert isinstance(access, Access)
+                access = n.access
                 if access.space != "param" or n in self.slice.contents:
                     steps.append(Step(n, self._memory_call(n, access)))
             elif n.op == "count":
@@ -307,7 +307,7 @@ class _Run:
         return self._with_last_uses(steps, block)
 
     def _with_last_uses(self, steps: list[Step], block: Block) -> list[Step]:
-        """The steps with what each one uses last; what the block's end asks for stays."""
+        """``steps`` with the nodes whose last use each one is; the terminator's values are kept."""
         seen = set(steering(block))
         found = []
         for step in reversed(steps):
@@ -340,7 +340,7 @@ class _Run:
         return call
 
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
-        counted, warps, lanes, first = self._taking_part(mask)
+        counted, warps, lanes, first = self._participants(mask)
         self.site_executions[:, access.site] += counted
         if not len(warps) or self.recorded[access.site] >= RECORDED:
             return
@@ -350,17 +350,19 @@ class _Run:
             Accesses(access.site, len(self.steps) - 1, warps, lanes, window, offset)
         )
 
-    def _taking_part(self, mask: NDArray[np.bool_]) -> _Part:
-        """Who takes part in an access by the lanes of ``mask``. One mask serves all of a block's
-        accesses that no guard holds back."""
-        if self._last_part is None or self._last_mask is not mask:
+    def _participants(self, mask: NDArray[np.bool_]) -> _Participants:
+        """The warps and lanes that execute an access under ``mask``.
+
+        Kept for the next access, since all unguarded accesses of a block have one mask.
+        """
+        if self._last_participants is None or self._last_mask is not mask:
             took_part = mask.any(axis=1)
             counts = np.bincount(self.block_of_warp, took_part, len(self.blocks)).astype(np.int64)
             warps = np.flatnonzero(took_part & self.traced[self.block_of_warp])
             lanes = mask[warps]
             self._last_mask = mask
-            self._last_part = _Part(counts, warps, lanes, np.argmax(lanes, axis=1))
-        return self._last_part
+            self._last_participants = _Participants(counts, warps, lanes, np.argmax(lanes, axis=1))
+        return self._last_participants
 
     def _contents(self, n: Node, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
         if n.op == "texture":
@@ -382,7 +384,7 @@ class _Run:
             self.values[n] = update(self.storage, access, address, mask, given)
 
     def result(self, sites: tuple[Site, ...]) -> SlicedTrace:
-        """All that was seen."""
+        """The trace of everything executed so far."""
         return SlicedTrace(
             self.program,
             sites,

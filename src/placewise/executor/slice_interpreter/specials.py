@@ -1,4 +1,4 @@
-"""Special registers of many blocks at once."""
+"""Special values (thread and block indices, lane masks, clock) of many warps at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from placewise.kernel.launch import Launch
 def special_registers(
     program: Program, launch: Launch, thread: NDArray[np.int64], block: NDArray[np.int64]
 ) -> dict[str, Lanes]:
-    """Values by name, each to be broadcast to (warps, 32).
+    """Special values by name, as arrays that broadcast to (warps, 32).
 
     ``thread`` (warps, 32) numbers the threads of a block, ``block`` (warps, 1) the blocks of the
     grid. Every block sees an SM of its own, and no time passes.

@@ -1,4 +1,4 @@
-"""What computes each node of a basic block, once for all lanes."""
+"""Functions that compute the nodes of a basic block for all lanes at once."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from placewise.executor.slice_interpreter.operations import DTYPES, Lanes, const
 
 
 class State(Protocol):
-    """What steps read and change."""
+    """The interpreter's state, which steps read and change."""
 
     device: Device
     specials: dict[str, Lanes]
     regs: dict[Reg, Lanes]
     values: dict[Node, Any]
-    """Of the present block."""
+    """Values of the basic block that is being executed."""
     guards: NDArray[np.int64]
     block_of_warp: NDArray[np.int64]
 
     def value(self, n: Node) -> Lanes:
-        """Value of a node of the present block."""
+        """Value of a node of the basic block that is being executed."""
 
 
 Call = Callable[[State, NDArray[np.bool_]], None]
-"""Computes a node for all lanes; the mask tells which of them are there."""
+"""Computes a node for all lanes; the mask (warps, 32) tells which of them are active."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,13 @@ class Step:
     node: Node
     call: Call
     last: tuple[Node, ...] = ()
-    """Nodes whose values nothing after it in the block uses. Dropped at once, their memory is still
-    in the caches when the next value takes it."""
+    """Nodes whose values no later step of the block uses. They are freed at once, so that the next
+    value gets memory that is still in the caches."""
 
 
 def count_of(n: Node) -> Call:
-    """What counts the lanes of which a guard holds."""
-    number = n.attr
-    assert isinstance(number, int)
+    """The step that counts the lanes in which a guard holds."""
+    number = n.integer
 
     def call(run: State, mask: NDArray[np.bool_]) -> None:
         held = (mask & run.value(n.args[0])).sum(axis=1)
@@ -59,10 +58,12 @@ def count_of(n: Node) -> Call:
 
 
 def call_of(n: Node) -> Call:
-    """What computes a node that is no memory access."""
+    """The step that computes a node other than a memory access.
+
+    Raises UnsupportedError for an operation that is not covered.
+    """
     if n.op == "const":
-        assert isinstance(n.attr, int)
-        fixed = constant(n.type, n.attr)
+        fixed = constant(n.type, n.integer)
         return lambda run, _: run.values.__setitem__(n, fixed)
     if n.op == "get":
         return _get(n)
@@ -74,8 +75,7 @@ def call_of(n: Node) -> Call:
     if n.op == "param":
         return _param(n)
     if n.op == "part":
-        number = n.attr
-        assert isinstance(number, int)
+        number = n.integer
         return lambda run, _: run.values.__setitem__(n, run.value(n.args[0])[number])
     across = ACROSS.get(n.op)
     if across is not None:
@@ -95,15 +95,13 @@ def call_of(n: Node) -> Call:
 
 
 def _get(n: Node) -> Call:
-    reg = n.attr
-    assert isinstance(reg, Reg)
+    reg = n.reg
     unset = np.zeros((1, 1), DTYPES[reg.type])
     return lambda run, _: run.values.__setitem__(n, run.regs.get(reg, unset))
 
 
 def _set(n: Node) -> Call:
-    reg = n.attr
-    assert isinstance(reg, Reg)
+    reg = n.reg
     unset = np.zeros((1, 1), DTYPES[reg.type])
 
     def call(run: State, mask: NDArray[np.bool_]) -> None:
@@ -117,8 +115,7 @@ def _set(n: Node) -> Call:
 
 
 def _param(n: Node) -> Call:
-    start = n.attr
-    assert isinstance(start, int)
+    start = n.integer
     dtype = np.dtype(DTYPES[n.type])
 
     def call(run: State, _: NDArray[np.bool_]) -> None:

@@ -1,4 +1,4 @@
-"""Memory of the blocks looked at: loads, stores and atomics of many lanes at once."""
+"""Memory of the traced blocks: loads, stores and atomics of many lanes at once."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ class Storage:
     def seen(
         self, space: str, address: Lanes, warps: NDArray[np.int64], first: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Window (n,) of the first active lane and offsets in their windows (n, 32) of the
-        addresses of some warps, as a trace names them: of shared and local memory from the start of
-        the block's or thread's own. ``first`` (n,) are those lanes."""
+        """(windows, offsets) of the addresses of n warps, as a trace records them.
+
+        Windows (n,) are those of the lanes ``first`` (n,). Offsets (n, 32) count bytes from the
+        window's start, or from that of the block's shared or the thread's local memory.
+        """
         given = np.asarray(address, np.uint64)
         if given.shape != self._local_start.shape:
             given = np.broadcast_to(given, self._local_start.shape)
@@ -61,7 +63,7 @@ class Storage:
         return window, (wide & np.uint64(_INSIDE)).view(np.int64)
 
     def within(self, address: Lanes) -> NDArray[np.bool_]:
-        """Whether each address lies in a window's memory, shared and local memory aside."""
+        """Whether each address lies in the memory of a window; not for shared and local memory."""
         wide = np.asarray(address, np.uint64)
         sizes = np.zeros(WINDOWS, np.int64)
         for number, data in self._windows.items():
@@ -73,12 +75,14 @@ class Storage:
     def _places(
         self, space: str, address: Lanes, mask: NDArray[np.bool_]
     ) -> Iterator[tuple[int, NDArray[np.bool_], NDArray[np.int64]]]:
-        """Of every window that lanes of ``mask`` are in: its number, the lanes (warps, 32) that are
-        in bounds, and their bytes (n,) within the window's own memory."""
+        """For each window that lanes of ``mask`` access: (number, lanes, byte offsets).
+
+        Lanes (warps, 32) are those in bounds; byte offsets (n,) are within the window's array.
+        """
         wide = np.broadcast_to(np.asarray(address, np.uint64), self._local_start.shape)
         offset = (wide & np.uint64(_INSIDE)).astype(np.int64)
         if space in ("shared", "local"):
-            # Spilled registers come here by the thousand: their window is known.
+            # The window is known without looking; spilled registers make such accesses frequent.
             found = [(WINDOW_OF_SPACE[space], mask)]
         else:
             window = (wide >> np.uint64(WINDOW_SHIFT)).astype(np.int64)
@@ -118,7 +122,7 @@ class Storage:
         bits: int,
         values: Sequence[Lanes],
     ) -> None:
-        """The reverse; of lanes with the same address the highest one stays."""
+        """Store elements of ``bits``; of lanes with one address the highest one wins."""
         dtype = np.dtype(f"u{bits // 8}")
         for window, here, offset in self._places(space, address, mask):
             self._own(window)
@@ -132,14 +136,16 @@ class Storage:
     def writable(
         self, space: str, address: Lanes, mask: NDArray[np.bool_], dtype: np.dtype[np.generic]
     ) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]]:
-        """Of every window that lanes of ``mask`` are in: its elements, to be changed in place,
-        these lanes, and which elements theirs are (n,), perhaps beyond the last."""
+        """For each window that lanes of ``mask`` access: (elements, lanes, indices).
+
+        The elements may be changed in place. Indices (n,) may lie beyond the last element.
+        """
         for window, here, offset in self._places(space, address, mask):
             self._own(window)
             yield self._elements(window, dtype), here, offset // dtype.itemsize
 
     def _own(self, window: int) -> None:
-        """Make a copy, before the first store, of an array that is only borrowed."""
+        """Copy a borrowed array before the first store to it."""
         data = self._windows.get(window)
         if data is not None and not data.flags.writeable:
             self._windows[window] = data.copy()
@@ -152,7 +158,7 @@ class Storage:
 
 
 def _padded(data: Bytes) -> Bytes:
-    """With room for an aligned access to the last word."""
+    """``data`` padded with zeros to a multiple of 16 bytes."""
     result = np.zeros(-(-data.size // 16) * 16, np.uint8)
     result[: data.size] = data
     return result

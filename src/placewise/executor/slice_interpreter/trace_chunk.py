@@ -13,8 +13,11 @@ from placewise.executor.trace import TraceChunk
 
 
 def chunk_of(sliced: SlicedTrace) -> TraceChunk:
-    """All accesses in the order in which an execution delivers them: by block, phase and warp, in
-    program order within a warp. ``TraceChunk.block`` has the launch's block numbers."""
+    """All accesses of a sliced trace, in the order of an execution's trace.
+
+    That is by block, phase and warp, in program order within a warp. ``TraceChunk.block`` holds the
+    launch's block numbers.
+    """
     accesses = sliced.accesses
     sizes = np.array([len(a.warps) for a in accesses], np.int64)
     site: NDArray[Any] = np.repeat(np.array([a.site for a in accesses], np.int32), sizes)
@@ -66,8 +69,10 @@ def _array_of_window(sliced: SlicedTrace) -> NDArray[np.int32]:
 def _affine(
     offset: NDArray[np.int64], mask: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """First offsets of both half warps, stride, and where these say it all: full warps whose
-    halves go on in equal steps."""
+    """(first, second, stride, affine) of n accesses: offsets of both half warps' first lanes.
+
+    ``affine`` (n,) holds for full warps whose two halves have this one stride.
+    """
     if not len(offset):
         none = np.zeros(0, np.int64)
         return none, none, none, np.zeros(0, np.bool_)

@@ -1,8 +1,8 @@
-"""What one access of a warp does, compiled: bounds, alignment, values never written, races.
+"""Compiled checks of one access of a warp: bounds, alignment, undefined values, races.
 
-Generated code calls :func:`access` before an access, and lets only the lanes go on that it returns.
-Loads of arrays that no thread can write it checks by itself, and calls :func:`fault` for the lanes
-that are out of bounds.
+Generated code calls :func:`access` before an access and executes it in the lanes that are returned.
+It checks the bounds of loads from arrays that no thread can write by itself, and calls
+:func:`fault` for each bad lane.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from placewise.executor.check.compiled.races import note, on_read, on_write, sto
 
 @compiled
 def _bad(state_address: int, kind: int, site: int, window: int, thread: int, offset: int) -> None:
-    """Note a lane that must not go on; too many end the run."""
+    """Note a bad access of a lane; too many end the run."""
     note(state_address, kind, site, -1, window, 0, thread, 0, 0, offset, 0)
     state = words_at(state_address)
     state[at.S_BAD] += 1
@@ -27,7 +27,7 @@ def _bad(state_address: int, kind: int, site: int, window: int, thread: int, off
 
 @compiled
 def _generic(state_address: int, space: int, address: int) -> int:
-    """A lane's address with its window, whichever space the instruction names."""
+    """A lane's generic address, from its address in the instruction's space."""
     shift = words_at(state_address)[at.S_WINDOW_SHIFT]
     if space == at.IN_SHARED:
         return address | (at.SHARED_WINDOW << shift)
@@ -38,7 +38,7 @@ def _generic(state_address: int, space: int, address: int) -> int:
 
 @compiled
 def _in_order(state_address: int, site: int, thread: int, address: int) -> bool:
-    """Whether a lane's access stays in bounds, is aligned, and may be made at all; else noted."""
+    """Whether a lane's access is in bounds, aligned and allowed; notes a finding if not."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
     size = own[at.SITE_LANE_BYTES]
@@ -65,7 +65,7 @@ def _in_order(state_address: int, site: int, thread: int, address: int) -> bool:
 
 @compiled
 def _lanes_in_order(state_address: int, warp: int, site: int, mask: int) -> int:
-    """Lanes of ``mask`` whose access may be made; addresses get their windows."""
+    """Mask of the lanes whose access may be made; makes the addresses in the buffer generic."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
     size, space = own[at.SITE_LANE_BYTES], own[at.SITE_SPACE]
@@ -107,7 +107,7 @@ def _check_defined(
     size: int,
     kind: int,
 ) -> None:
-    """Have these bytes been written? If the access writes them, they have from now on."""
+    """Note a read of bytes that were never written, and mark those that the access writes."""
     defined = bytes_at(defined_address + offset)
     if kind != at.STORE:
         known = 0
@@ -121,6 +121,7 @@ def _check_defined(
 
 
 @compiled
+# Numba passes no dataclass by value at this speed: each number is a parameter of its own.
 def _check_cells(
     state_address: int,
     site: int,
@@ -135,7 +136,7 @@ def _check_cells(
     offset: int,
     host: int,
 ) -> None:
-    """Races at the cells that a lane's bytes lie in."""
+    """Check for races at the shadow cells of a lane's bytes."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
     size, kind = own[at.SITE_LANE_BYTES], own[at.SITE_KIND]
@@ -149,7 +150,7 @@ def _check_cells(
         if end < start + (1 << shift):
             part &= (1 << (end - start)) - 1
         cell, read = cells + n * at.CELL_WORDS * 8, reads + n * at.READ_WORDS * 8
-        stamp = me | (part << at.PART_SHIFT)
+        stamp = me | (part << at.BYTES_SHIFT)
         if kind == at.LOAD:
             on_read(state_address, cell, read, stamp, now, window, offset)
         else:
@@ -161,7 +162,7 @@ def _check_cells(
 
 @compiled
 def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
-    """What the access does to the memory that the checker keeps, lane by lane."""
+    """Update shadow memory for the access, lane by lane, and note what is wrong."""
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
@@ -201,7 +202,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
         if window == at.SHARED_WINDOW and state[at.S_SHARED_ASYNC] != 0:
             starts = (flags & at.IS_ASYNC) != 0
             check_copy(state_address, site, thread, offset, size, starts)
-        # Two lanes stand for all that read the same place together.
+        # Of lanes that read one address together, two suffice to find races.
         known = kind == at.LOAD and addresses[lane] == last and last == before
         before, last = last, addresses[lane]
         if cells != 0 and not known:
@@ -214,7 +215,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
 
 @compiled
 def _synchronise(state_address: int, warp: int, site: int, mask: int) -> None:
-    """A flag read or written: what it acquires and releases."""
+    """Acquire or release at the addresses of an atomic or volatile access."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
     addresses = words_at(state[at.S_SCRATCH])
@@ -224,7 +225,7 @@ def _synchronise(state_address: int, warp: int, site: int, mask: int) -> None:
             continue
         thread, address = warp * at.LANES + lane, addresses[lane]
         if address >> state[at.S_WINDOW_SHIFT] == at.SHARED_WINDOW:
-            # Shared memory is another place in each block.
+            # Makes the address of shared memory unique to the block.
             serial = words_at(state[at.S_BLOCK])[at.B_SERIAL]
             address = (address & 0xFFFFFFFF) | (serial << 32) | (1 << 62)
         if flags & at.ACQUIRES:
@@ -237,7 +238,7 @@ def _synchronise(state_address: int, warp: int, site: int, mask: int) -> None:
 
 @compiled
 def access(state_address: int, resident: int, block: int, warp: int, site: int, mask: int) -> int:
-    """Check the access of ``site`` by the lanes in ``mask``; returns the lanes that may go on."""
+    """Check the access of ``site`` by the lanes in ``mask``; returns those that may execute it."""
     if mask == 0:
         return 0
     turn_to(state_address, resident, block)
@@ -255,6 +256,6 @@ def access(state_address: int, resident: int, block: int, warp: int, site: int, 
 def fault(
     state_address: int, resident: int, block: int, warp: int, site: int, lane: int, address: int
 ) -> None:
-    """A lane that generated code has found out of bounds or misaligned."""
+    """Note a lane that generated code found out of bounds or misaligned."""
     turn_to(state_address, resident, block)
     _in_order(state_address, site, warp * at.LANES + lane, address)

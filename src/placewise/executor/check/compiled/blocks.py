@@ -1,4 +1,4 @@
-"""From block to block, compiled: what is forgotten, and what a block that has ended leaves open."""
+"""Compiled switching between blocks: resets the state, and checks a block that has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from placewise.executor.check.compiled.races import note
 
 @compiled
 def hold(state_address: int, resident: int) -> None:
-    """Turn to another of the blocks that are held at once."""
+    """Select the memory of resident block number ``resident``."""
     state = words_at(state_address)
     state[at.S_RESIDENT] = resident
     state[at.S_BLOCK] = state[at.S_FIRST_BLOCK] + resident * state[at.S_BLOCK_STRIDE]
@@ -22,7 +22,7 @@ def hold(state_address: int, resident: int) -> None:
 
 @compiled
 def enter_block(state_address: int, block: int) -> None:
-    """Forget the block before."""
+    """Reset the selected memory for block number ``block``."""
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     serial = state[at.S_BASE] + block
@@ -37,7 +37,7 @@ def enter_block(state_address: int, block: int) -> None:
         for n in range(at.B_FENCE_SEQUENCE, at.BLOCK_WORDS):
             words[n] = 0
     words[at.B_SERIAL] = serial
-    # Numbers start at 1, so that knowing nothing is 0.
+    # Clocks and sequence numbers start at 1; 0 stands for knowing nothing.
     for warp in range(at.WARPS):
         words[at.B_SEQUENCE + warp] = 1
         words[at.B_CLOCK + warp] = 1
@@ -56,7 +56,7 @@ def enter_block(state_address: int, block: int) -> None:
 
 @compiled
 def leave_block(state_address: int) -> None:
-    """A block has ended: have all its warps reached the same number of barriers?"""
+    """Note warps of a block that has ended and that reached fewer barriers than others."""
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     if words[at.B_SERIAL] < state[at.S_BASE] or state[at.S_PLAIN_BARRIERS] == 0:
@@ -75,7 +75,7 @@ def leave_block(state_address: int) -> None:
 
 @compiled
 def turn_to(state_address: int, resident: int, block: int) -> None:
-    """Make ``block``, held as number ``resident``, the present one."""
+    """Make ``block``, which runs as resident block ``resident``, the current one."""
     state = words_at(state_address)
     if state[at.S_RESIDENT] != resident:
         hold(state_address, resident)
@@ -86,7 +86,7 @@ def turn_to(state_address: int, resident: int, block: int) -> None:
 
 @compiled
 def leave_all(state_address: int, residents: int) -> None:
-    """The launch has ended."""
+    """Check all resident blocks at the end of the launch."""
     for resident in range(residents):
         hold(state_address, resident)
         leave_block(state_address)

@@ -1,4 +1,4 @@
-"""Asynchronous copies into shared memory, compiled: used before they were waited for?
+"""Compiled check that asynchronous copies into shared memory are waited for before use.
 
 A copy is complete for the thread that started it once it has waited for the copy's group, and for
 the others of the block from the next barrier on (CUDA C++ programming guide, asynchronous copies).
@@ -31,7 +31,7 @@ def _known_complete(block_address: int, thread: int, by: int, group: int) -> boo
 def check_copy(
     state_address: int, site: int, thread: int, offset: int, size: int, starts: bool
 ) -> None:
-    """An access of shared memory; ``starts`` where it is the write of an asynchronous copy."""
+    """Check an access of shared memory; ``starts`` if it is an asynchronous copy's write."""
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     copies = words_at(state[at.S_SHARED_ASYNC])

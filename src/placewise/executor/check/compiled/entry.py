@@ -1,4 +1,4 @@
-"""The compiled functions of the checker as generated code and Python call them."""
+"""Entry points of the compiled checker, for generated code and Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from placewise.executor.check.compiled import access, blocks, event
 
 _I32, _U32, _I64 = types.int32, types.uint32, types.int64
 _WHO = (_I64, _I64, _I64, _I64)
-"""State, number of the held block, block, warp."""
+"""Types of the first parameters: state address, resident block, block, warp."""
 
 
 @compiled_callback(_U32(*_WHO, _I32, _U32))
@@ -59,10 +59,10 @@ def _leave_all(state: int, residents: int) -> None:
 
 
 def leave_all(state: int, residents: int) -> None:
-    """The launch has ended: look at what its blocks left open."""
+    """Check the resident blocks at the end of a launch."""
     _leave_all.ctypes(state, residents)
 
 
 def address_of(function: Any) -> int:
-    """Address of one of the functions."""
+    """Machine address of an entry point."""
     return ctypes.cast(function.ctypes, ctypes.c_void_p).value or 0

@@ -1,7 +1,7 @@
-"""What orders accesses, compiled: barriers, warp synchronisation, fences, waits for copies.
+"""Compiled handling of barriers, warp synchronisation, fences and waits for copies.
 
-Also what goes wrong with them: barriers that not all threads reach, masks that name lanes that are
-elsewhere, shuffles that read lanes that take no part.
+It also finds barriers that not all threads reach, masks that name absent lanes, and shuffles that
+read lanes that take no part.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _arrive(
 
 @compiled
 def _resume(state_address: int, warp: int) -> None:
-    """A warp goes on behind the barrier that it waited at."""
+    """A warp leaves the barrier that it waited at, and learns the clocks of those who arrived."""
     words = words_at(words_at(state_address)[at.S_BLOCK])
     number = words[at.B_WAITS_AT + warp]
     if number < 0:
@@ -79,7 +79,7 @@ def _resume(state_address: int, warp: int) -> None:
 
 @compiled
 def _warp_sync(state_address: int, warp: int, mask: int, alive: int) -> None:
-    """``__syncwarp``: the lanes of each member mask know what the others of it know."""
+    """``__syncwarp``: lanes of one member mask learn what the other members know."""
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     members = words_at(state[at.S_SCRATCH])
@@ -148,7 +148,7 @@ def _copies(state_address: int, warp: int, mask: int, kind: int, pending: int) -
 def _collective(
     state_address: int, warp: int, number: int, mask: int, alive: int, shuffles: bool
 ) -> None:
-    """Member masks of a function across lanes, and the lanes that a shuffle reads."""
+    """Check the member masks of a warp-wide function, and the lanes that a shuffle reads."""
     state = words_at(state_address)
     serial = words_at(state[at.S_BLOCK])[at.B_SERIAL]
     members = words_at(state[at.S_SCRATCH])
@@ -182,7 +182,7 @@ def _collective(
 def synchronise(
     state_address: int, resident: int, block: int, warp: int, number: int, mask: int, alive: int
 ) -> None:
-    """A synchronising instruction; its operands are in the scratch."""
+    """Handle a synchronising instruction, whose operands are in the scratch buffer."""
     turn_to(state_address, resident, block)
     state = words_at(state_address)
     own = words_at(state[at.S_SYNCS] + number * at.SYNC_WORDS * 8)
@@ -208,13 +208,13 @@ def arrival(
     number: int,
     waits: bool,
 ) -> None:
-    """A warp reaches a barrier; ``number`` is that of a named one."""
+    """Entry point: a warp reaches barrier ``number`` at the end of program block ``barrier``."""
     turn_to(state_address, resident, block)
     _arrive(state_address, warp, barrier, mask, number & 15, waits)
 
 
 @compiled
 def resume(state_address: int, resident: int, block: int, warp: int) -> None:
-    """A warp goes on behind a barrier."""
+    """Entry point: a warp leaves a barrier."""
     turn_to(state_address, resident, block)
     _resume(state_address, warp)

@@ -1,4 +1,4 @@
-"""What happened before what, compiled: barriers, warp synchronisation, fences with flags.
+"""The compiled happens-before relation: barriers, warp synchronisation, fences with flags.
 
 Every access is stamped with its block, its thread, the number of barriers that its warp has reached
 (its clock) and the number of synchronisations among the lanes of its warp (its sequence). An access
@@ -46,8 +46,8 @@ def flags_of(stamp: int) -> int:
 
 
 @compiled
-def part_of(stamp: int) -> int:
-    return (stamp >> at.PART_SHIFT) & 15
+def byte_mask_of(stamp: int) -> int:
+    return (stamp >> at.BYTES_SHIFT) & 15
 
 
 @compiled
@@ -67,7 +67,7 @@ def sequence_of(stamp: int) -> int:
 
 @compiled
 def lanes_of(state_address: int, warp: int) -> int:
-    """Lanes that a warp starts with."""
+    """Mask of the lanes that a warp starts with."""
     state = words_at(state_address)
     if warp == state[at.S_WARPS] - 1:
         return int(state[at.S_LAST_LANES])
@@ -76,7 +76,7 @@ def lanes_of(state_address: int, warp: int) -> int:
 
 @compiled
 def known_sequence(words_address: int, warp: int, lane: int, other: int) -> int:
-    """What lane ``other`` of the same warp did before this number, ``lane`` knows."""
+    """Sequence number up to which ``lane`` knows what lane ``other`` of its warp did."""
     words = words_at(words_address)
     every = words[at.B_EVERY + warp]
     if words[at.B_PAIRS_USED] != 0:
@@ -108,7 +108,7 @@ def ordered(state_address: int, first: int, then: int, thread: int) -> bool:
 
 @compiled
 def _find_node(state_address: int, address: int, key: int) -> int:
-    """Address of the node, or of the free one where it belongs."""
+    """Address of the release entry of (address, key), or of the free entry to put it in."""
     state = words_at(state_address)
     mask = state[at.S_NODE_MASK]
     mixed = (address * 0x9E3779B97F4A7C1 + key * 0x632BE59BD9B4E01) & 0x7FFFFFFFFFFFFFFF
@@ -140,7 +140,7 @@ def _note_release(state_address: int, address: int, key: int, before: int, scope
 
 @compiled
 def release(state_address: int, address: int, thread: int, by_itself: bool) -> None:
-    """``thread`` writes a flag at ``address``; ``by_itself``: with release semantics."""
+    """Note that ``thread`` writes a flag; ``by_itself`` if the store itself is a release."""
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     warp = thread >> 5
@@ -165,7 +165,7 @@ def release(state_address: int, address: int, thread: int, by_itself: bool) -> N
 
 @compiled
 def release_for_block(state_address: int, address: int, thread: int) -> None:
-    """``thread`` alone writes a flag, after a barrier, for threads that have made their fence.
+    """Note that one thread writes a flag after a barrier, on behalf of threads that made a fence.
 
     Every thread has written, made a fence of its own and come to a barrier; then one thread sets
     the flag of the block.
@@ -193,7 +193,7 @@ def release_for_block(state_address: int, address: int, thread: int) -> None:
 
 @compiled
 def acquire(state_address: int, address: int, thread: int) -> None:
-    """``thread`` has read a flag at ``address``, which somebody may have released."""
+    """Note that ``thread`` has read a flag at ``address``, if some thread released there."""
     state = words_at(state_address)
     if words_at(_find_node(state_address, address, at.NODE_ANY))[at.NODE_ADDRESS] == 0:
         return
@@ -226,7 +226,7 @@ def _covers(state_address: int, address: int, key: int, before: int, same_block:
 
 @compiled
 def published(state_address: int, first: int, then: int, thread: int) -> bool:
-    """Whether a release covers the stamped access, and ``thread`` knows of its acquire.
+    """Whether a release covers the stamped access, and ``thread`` knows of a matching acquire.
 
     One release and one acquire must connect the two; chains over a third block are not followed.
     """

@@ -1,4 +1,4 @@
-"""Cells of shadow memory, compiled: the last write of a place and two reads, and what races them.
+"""Compiled race detection by shadow cells, which keep the last write and two reads.
 
 A race is two accesses of one place by different threads, at least one of them a write, of which
 neither is ordered before the other. With the last write and one read kept for each thread this is
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from placewise.executor.check import shadow_layout as at
 from placewise.executor.check.compiled.order import (
+    byte_mask_of,
     clock_of,
     flags_of,
     ordered,
-    part_of,
     sequence_of,
     serial_of,
     site_of,
@@ -23,6 +23,7 @@ from placewise.executor.check.compiled.pointers import bytes_at, compiled, words
 
 
 @compiled
+# Numba passes no dataclass by value at this speed: each number is a parameter of its own.
 def note(
     state_address: int,
     kind: int,
@@ -36,7 +37,7 @@ def note(
     offset: int,
     extra: int,
 ) -> None:
-    """Count a finding; the first of each kind and pair of places is kept with its threads."""
+    """Count a finding; the first of each kind and pair of sites is kept with its threads."""
     state = words_at(state_address)
     block = words_at(state[at.S_BLOCK])[at.B_SERIAL] - state[at.S_BASE]
     mixed = ((((kind * 64 + flags) * 65599 + site) * 65599 + other_site) * 65599 + window) * 40503
@@ -72,7 +73,7 @@ def note(
 
 @compiled
 def _apart(first: int, other: int) -> int:
-    """How far apart the threads of two stamps are: 0 for the same one."""
+    """How far apart the threads of two stamps are; 0 for one thread."""
     if serial_of(first) != serial_of(other):
         return at.APART_BLOCKS
     if thread_of(first) >> 5 != thread_of(other) >> 5:
@@ -82,7 +83,10 @@ def _apart(first: int, other: int) -> int:
 
 @compiled
 def _both_synchronise(first: int, other: int) -> bool:
-    """Atomics do not race each other; volatile accesses race only within a warp."""
+    """Whether two accesses cannot race because of what they are.
+
+    Both must be atomic or volatile, and one of them atomic or their warps different.
+    """
     a, b = flags_of(first), flags_of(other)
     if a == 0 or b == 0:
         return False
@@ -93,7 +97,7 @@ def _both_synchronise(first: int, other: int) -> bool:
 
 @compiled
 def _oldest(state_address: int, me: int, window: int) -> int:
-    """The first block whose accesses still count; shared memory is another one in each block."""
+    """Lowest serial number of blocks whose accesses count: this block's for shared memory."""
     if window == at.SHARED_WINDOW:
         return serial_of(me)
     return int(words_at(state_address)[at.S_BASE])
@@ -104,7 +108,7 @@ def _races(state_address: int, first: int, then: int, me: int, oldest: int) -> b
     """Whether an earlier access with stamp (``first``, ``then``) races the present one."""
     if serial_of(first) < oldest or _apart(first, me) == 0:
         return False
-    if part_of(first) & part_of(me) == 0 or _both_synchronise(first, me):
+    if byte_mask_of(first) & byte_mask_of(me) == 0 or _both_synchronise(first, me):
         return False
     return not ordered(state_address, first, then, thread_of(me))
 
@@ -141,6 +145,7 @@ def _has_seen_all(state_address: int, last: int, then: int, me: int) -> bool:
 
 
 @compiled
+# Numba passes no dataclass by value at this speed: each number is a parameter of its own.
 def _note_race(
     state_address: int,
     kind: int,
@@ -202,7 +207,7 @@ def _precedes(state_address: int, read: int, then: int, me: int) -> bool:
     """
     if flags_of(me) != 0 and flags_of(read) == 0:
         return False
-    if part_of(read) & ~part_of(me) != 0 or serial_of(read) != serial_of(me):
+    if byte_mask_of(read) & ~byte_mask_of(me) != 0 or serial_of(read) != serial_of(me):
         return False
     if thread_of(read) == thread_of(me):
         return True

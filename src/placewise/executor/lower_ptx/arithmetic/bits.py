@@ -7,8 +7,11 @@ from placewise.executor.ir.nodes import BITS, Node
 from placewise.executor.lower_ptx.arithmetic.integer import ints
 from placewise.executor.lower_ptx.context import Context, width
 from placewise.executor.lowering.bits import (
+    extended,
     field_mask,
+    highest_one,
     lop3_value,
+    ones_from,
     permuted,
     permuted_constant,
     shifted,
@@ -32,18 +35,18 @@ def bfe(c: Context, i: Instruction) -> None:
     type_, signed, _ = ints(c, i, i.operands[1])
     value = c.src(i.operands[1], type_)
     byte = c.b.const("i32", 255)
-    position, length = (c.both("and", c.src(o, "i32"), byte) for o in i.operands[2:4])
+    position, length = (c.binary("and", c.src(o, "i32"), byte) for o in i.operands[2:4])
     bits = BITS[type_]
     if not signed:
-        field = c.both("and", shifted(c, "lshr", value, position), field_mask(c, type_, length))
+        field = c.binary("and", shifted(c, "lshr", value, position), field_mask(c, type_, length))
     else:
         moved = shifted(c, "ashr", value, position)
         full = c.b.const("i32", bits)
-        spare = c.b.resize(c.both("sub", full, c.both("umin", length, full)), type_)
+        spare = c.b.resize(c.binary("sub", full, c.binary("umin", length, full)), type_)
         empty = c.b.icmp("eq", length, c.b.const("i32", 0))
         # A length of 0 would shift by the width, which LLVM leaves undefined.
         spare = c.b.select(empty, c.b.const(type_, 0), spare)
-        field = c.both("ashr", c.both("shl", moved, spare), spare)
+        field = c.binary("ashr", c.binary("shl", moved, spare), spare)
         field = c.b.select(empty, c.b.const(type_, 0), field)
     c.dst(i.operands[0], field)
 
@@ -52,34 +55,27 @@ def bfi(c: Context, i: Instruction) -> None:
     type_ = int_type(width(i.parts[-1]))
     a, b = c.src(i.operands[1], type_), c.src(i.operands[2], type_)
     byte = c.b.const("i32", 255)
-    position, length = (c.both("and", c.src(o, "i32"), byte) for o in i.operands[3:5])
+    position, length = (c.binary("and", c.src(o, "i32"), byte) for o in i.operands[3:5])
     mask = shifted(c, "shl", field_mask(c, type_, length), position)
-    inserted = c.both("and", shifted(c, "shl", a, position), mask)
-    c.dst(i.operands[0], c.both("or", c.both("and", b, c.negate(mask)), inserted))
+    inserted = c.binary("and", shifted(c, "shl", a, position), mask)
+    c.dst(i.operands[0], c.binary("or", c.binary("and", b, c.negate(mask)), inserted))
 
 
 def bmsk(c: Context, i: Instruction) -> None:
     """bmsk.clamp, bmsk.wrap: a mask of b bits from bit a on."""
     position, length = (c.src(o, "i32") for o in i.operands[1:3])
-    if "wrap" in i.parts:
-        low = c.b.const("i32", 31)
-        position, length = c.both("and", position, low), c.both("and", length, low)
-    c.dst(i.operands[0], shifted(c, "shl", field_mask(c, "i32", length), position))
+    mask = ones_from(c, position, length, wrap="wrap" in i.parts)
+    c.dst(i.operands[0], mask)
 
 
 def szext(c: Context, i: Instruction) -> None:
     """szext.clamp, szext.wrap: extend from bit b - 1."""
     _, signed, (a, n) = ints(c, i)
-    thirty_two = c.b.const("i32", 32)
-    if "wrap" in i.parts:
-        n = c.both("and", n, c.b.const("i32", 31))
-    spare = c.both("sub", thirty_two, c.both("umin", n, thirty_two))
-    up = shifted(c, "shl", a, spare)
-    c.dst(i.operands[0], shifted(c, "ashr" if signed else "lshr", up, spare))
+    c.dst(i.operands[0], extended(c, a, n, signed=signed, wrap="wrap" in i.parts))
 
 
 def count(c: Context, i: Instruction) -> None:
-    """clz, popc: i32 results whatever the operand."""
+    """clz, popc: an i32 result for every operand width."""
     _, _, (a,) = ints(c, i)
     op = "ctlz" if i.parts[0] == "clz" else "ctpop"
     c.dst(i.operands[0], c.b.resize(c.b.pure(op, a.type, a), "i32"))
@@ -91,15 +87,10 @@ def brev(c: Context, i: Instruction) -> None:
 
 
 def bfind(c: Context, i: Instruction) -> None:
-    """Position of the highest bit that differs from the sign (or is set); -1 if none."""
+    """bfind: position of the highest bit that differs from the sign (unsigned: is set), or -1."""
     _, signed, (a,) = ints(c, i)
-    bits = BITS[a.type]
-    if signed:
-        a = c.both("xor", a, c.both("ashr", a, c.b.const(a.type, bits - 1)))
-    zeros = c.b.resize(c.b.pure("ctlz", a.type, a), "i32")
-    none = c.b.icmp("eq", a, c.b.const(a.type, 0))
-    found = zeros if "shiftamt" in i.parts else c.both("sub", c.b.const("i32", bits - 1), zeros)
-    c.dst(i.operands[0], c.b.select(none, c.b.const("i32", -1), found))
+    found, _ = highest_one(c, a, signed=signed, as_shift="shiftamt" in i.parts)
+    c.dst(i.operands[0], found)
 
 
 def _nth_one(c: Context, word: Node, rank: Node) -> Node:
@@ -107,13 +98,13 @@ def _nth_one(c: Context, word: Node, rank: Node) -> Node:
     position = c.b.const("i32", 0)
     left = rank
     for width_ in (16, 8, 4, 2, 1):
-        low = c.both("and", c.both("lshr", word, position), c.b.const("i32", (1 << width_) - 1))
+        low = c.binary("and", c.binary("lshr", word, position), c.b.const("i32", (1 << width_) - 1))
         ones = c.b.pure("ctpop", "i32", low)
         beyond = c.b.icmp("uge", left, ones)
-        left = c.b.select(beyond, c.both("sub", left, ones), left)
-        further = c.both("add", position, c.b.const("i32", width_))
+        left = c.b.select(beyond, c.binary("sub", left, ones), left)
+        further = c.binary("add", position, c.b.const("i32", width_))
         position = c.b.select(beyond, further, position)
-        position = c.both("and", position, c.b.const("i32", 31))
+        position = c.binary("and", position, c.b.const("i32", 31))
     exists = c.b.icmp("ult", rank, c.b.pure("ctpop", "i32", word))
     return c.b.select(exists, position, c.b.const("i32", -1))
 
@@ -122,16 +113,16 @@ def fns(c: Context, i: Instruction) -> None:
     """fns.b32 d, mask, base, offset: the offset-th set bit from a place on, up or down."""
     mask, base, offset = (c.src(o, "i32") for o in i.operands[1:4])
     zero, one, last = (c.b.const("i32", v) for v in (0, 1, 31))
-    above = c.both("and", mask, shifted(c, "shl", c.b.const("i32", -1), base))
-    up = _nth_one(c, above, c.both("sub", offset, one))
+    above = c.binary("and", mask, shifted(c, "shl", c.b.const("i32", -1), base))
+    up = _nth_one(c, above, c.binary("sub", offset, one))
     turned = c.b.pure("bitreverse", "i32", mask)
-    below = c.both(
-        "and", turned, shifted(c, "shl", c.b.const("i32", -1), c.both("sub", last, base))
+    below = c.binary(
+        "and", turned, shifted(c, "shl", c.b.const("i32", -1), c.binary("sub", last, base))
     )
     found = _nth_one(c, below, c.negate(offset))
     none = c.b.icmp("eq", found, c.b.const("i32", -1))
-    down = c.b.select(none, found, c.both("sub", last, found))
-    here = c.b.icmp("ne", c.both("and", shifted(c, "lshr", mask, base), one), zero)
+    down = c.b.select(none, found, c.binary("sub", last, found))
+    here = c.b.icmp("ne", c.binary("and", shifted(c, "lshr", mask, base), one), zero)
     own = c.b.select(here, base, c.b.const("i32", -1))
     moved = c.b.select(c.b.icmp("sgt", offset, zero), up, down)
     c.dst(i.operands[0], c.b.select(c.b.icmp("eq", offset, zero), own, moved))
@@ -141,7 +132,7 @@ def prmt(c: Context, i: Instruction) -> None:
     a, b, selector = (c.src(o, "i32") for o in i.operands[1:4])
     mode = next((p for p in i.parts if p in _MODES), None)
     if mode:
-        control = c.both("and", selector, c.b.const("i32", 3))
+        control = c.binary("and", selector, c.b.const("i32", 3))
         result = permuted_constant(c, a, b, _MODES[mode][0])
         for n in (1, 2, 3):
             other = permuted_constant(c, a, b, _MODES[mode][n])
@@ -162,7 +153,7 @@ def lop3(c: Context, i: Instruction) -> None:
     target = i.operands[0]
     if isinstance(target, Pair):
         nonzero = c.b.icmp("ne", result, c.b.const("i32", 0))
-        c.dst(target.second, c.both(i.parts[1], nonzero, c.src(i.operands[5], "i1")))
+        c.dst(target.second, c.binary(i.parts[1], nonzero, c.src(i.operands[5], "i1")))
     c.dst(target, result)
 
 
@@ -176,8 +167,8 @@ def dot(c: Context, i: Instruction) -> None:
         xs = split(c, a, 2)
         ys = split(c, b, 4)[2:] if "hi" in i.parts else split(c, b, 4)[:2]
     for x, y in zip(xs, ys, strict=True):
-        product = c.both(
+        product = c.binary(
             "mul", c.b.resize(x, "i32", signed=signed_a), c.b.resize(y, "i32", signed=signed_b)
         )
-        total = c.both("add", total, product)
+        total = c.binary("add", total, product)
     c.dst(i.operands[0], total)

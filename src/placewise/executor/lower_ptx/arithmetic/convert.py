@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import BITS, Node
-from placewise.executor.lower_ptx.arithmetic import small_floats as narrow
+from placewise.executor.lower_ptx.arithmetic import small_floats
 from placewise.executor.lower_ptx.context import Context, width
 from placewise.executor.lowering import rounding
 from placewise.executor.lowering.floats import flush, saturate, to_bf16, widen_bf16
@@ -20,8 +20,8 @@ def cvt(c: Context, i: Instruction) -> None:
     if "pack" in i.parts:
         _pack_integers(c, i)
         return
-    if narrow.covers(to, of):
-        narrow.convert(c, i)
+    if small_floats.covers(to, of):
+        small_floats.convert(c, i)
         return
     if "rs" in i.parts:
         c.unsupported(i, "stochastic rounding is not covered")
@@ -47,7 +47,7 @@ def _known(type_: str) -> bool:
 
 
 def _source(c: Context, operand: Operand, type_: str) -> Node:
-    """A float as f16, f32 or f64 (bfloat16 widened), an integer in its own width."""
+    """Source value of cvt: f16, f32 or f64 (bfloat16 widened), or an integer of its own width."""
     if type_ == "bf16":
         return widen_bf16(c, c.src(operand, "i16"))
     if type_[0] == "f":
@@ -84,9 +84,9 @@ def _clamp(c: Context, value: Node, signed: bool, to: str) -> Node:
     own_high = (1 << (have - 1)) - 1 if signed else (1 << have) - 1
     kind = "s" if signed else "u"
     if low > own_low:
-        value = c.both(f"{kind}max", value, c.b.const(value.type, low))
+        value = c.binary(f"{kind}max", value, c.b.const(value.type, low))
     if high < own_high:
-        value = c.both(f"{kind}min", value, c.b.const(value.type, high))
+        value = c.binary(f"{kind}min", value, c.b.const(value.type, high))
     return value
 
 
@@ -162,11 +162,11 @@ def _pack_integers(c: Context, i: Instruction) -> None:
     to = next(p for p in i.parts if p[0] in "us" and p[1:].isdigit())
     bits = width_of_small(to)
     mask = c.b.const("i32", (1 << bits) - 1)
-    a, b = (c.both("and", _clamp(c, c.src(o, "i32"), True, to), mask) for o in i.operands[1:3])
-    packed = c.both("or", b, c.both("shl", a, c.b.const("i32", bits)))
+    a, b = (c.binary("and", _clamp(c, c.src(o, "i32"), True, to), mask) for o in i.operands[1:3])
+    packed = c.binary("or", b, c.binary("shl", a, c.b.const("i32", bits)))
     if len(i.operands) > 3:
         rest = c.src(i.operands[3], "i32")
-        packed = c.both("or", packed, c.both("shl", rest, c.b.const("i32", 2 * bits)))
+        packed = c.binary("or", packed, c.binary("shl", rest, c.b.const("i32", 2 * bits)))
     c.dst(i.operands[0], packed)
 
 

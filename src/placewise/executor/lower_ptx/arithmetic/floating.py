@@ -15,7 +15,7 @@ from placewise.executor.lower_ptx.context import Context, width
 from placewise.executor.lowering import rounding
 from placewise.executor.lowering.floats import flush, saturate, to_bf16, widen_bf16
 from placewise.executor.lowering.integers import join, split
-from placewise.executor.lowering.shorthand import Shorthand
+from placewise.executor.lowering.lowering_context import LoweringContext
 from placewise.kernel.ptx import Instruction, Operand
 
 _FLOATS = frozenset({"f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"})
@@ -23,12 +23,12 @@ _ELEMENT = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
 
 
 def float_type(i: Instruction) -> str:
-    """The instruction's floating type: the last part that is one."""
+    """The opcode's last floating-point type."""
     return next(p for p in reversed(i.parts) if p in _FLOATS)
 
 
 def element(c: Context, operand: Operand, type_: str) -> list[Node]:
-    """Elements of a source operand as values to compute with (bfloat16 as f32)."""
+    """Elements of a source operand: one, or two of a packed type; bfloat16 widened to f32."""
     if type_ in _ELEMENT:
         inner, count = _ELEMENT[type_]
         whole = c.src(operand, "i64" if inner == "f32" else "i32")
@@ -62,7 +62,7 @@ def _rounded(c: Context, value: Node, inner: str) -> Node:
 
 
 def _relu(c: Context, value: Node) -> Node:
-    """Negative to +0; NaN stays."""
+    """Replace negative values by +0; NaN stays."""
     zero = c.b.const(value.type, 0)
     return c.b.select(c.b.fcmp("ole", value, zero), zero, value)
 
@@ -106,7 +106,7 @@ def add(c: Context, i: Instruction) -> None:
     """add, sub."""
     mode = rounding.mode_of(i.parts)
     if i.parts[0] == "sub" and mode == "rn":
-        elementwise(c, i, lambda a, b: c.both("fsub", a, b))
+        elementwise(c, i, lambda a, b: c.binary("fsub", a, b))
     elif i.parts[0] == "sub":
         elementwise(c, i, lambda a, b: rounding.add(c, a, c.b.pure("fneg", b.type, b), mode))
     else:
@@ -119,7 +119,7 @@ def mul(c: Context, i: Instruction) -> None:
 
 
 def fma(c: Context, i: Instruction) -> None:
-    """fma, and mad of floats, which is the same on every current architecture."""
+    """fma, and floating-point mad, which is an fma on all current architectures."""
     type_ = float_type(i)
     mode = rounding.mode_of(i.parts)
     if type_.startswith(("f16", "bf16")) and "f32" not in i.parts:
@@ -139,30 +139,30 @@ def sqrt(c: Context, i: Instruction) -> None:
     elementwise(c, i, lambda a: rounding.root(c, a, mode))
 
 
-def _one(c: Shorthand, type_: str) -> Node:
+def _one(c: LoweringContext, type_: str) -> Node:
     return c.b.const(type_, 0x3F800000 if type_ == "f32" else 0x3FF0000000000000)
 
 
 def rcp(c: Context, i: Instruction) -> None:
     mode = rounding.mode_of(i.parts)
     if "approx" in i.parts and i.parts[-1] == "f64":
-        elementwise(c, i, lambda a: _high_word(c, c.both("fdiv", _one(c, "f64"), a)))
+        elementwise(c, i, lambda a: _high_word(c, c.binary("fdiv", _one(c, "f64"), a)))
     else:
         elementwise(c, i, lambda a: rounding.divide(c, _one(c, a.type), a, mode))
 
 
-def _high_word(c: Shorthand, value: Node) -> Node:
+def _high_word(c: LoweringContext, value: Node) -> Node:
     """rcp/rsqrt.approx.ftz.f64 leave the low 32 bits zero."""
     bits = c.b.as_int(value)
-    return c.b.bitcast(c.both("and", bits, c.b.const("i64", 0xFFFFFFFF00000000)), "f64")
+    return c.b.bitcast(c.binary("and", bits, c.b.const("i64", 0xFFFFFFFF00000000)), "f64")
 
 
 def rsqrt(c: Context, i: Instruction) -> None:
-    """In double precision, rounded once for single precision."""
+    """rsqrt: computed in double precision, and rounded once for single precision."""
 
     def compute(a: Node) -> Node:
         x = a if a.type == "f64" else c.b.pure("fpext", "f64", a)
-        value = c.both("fdiv", _one(c, "f64"), c.b.pure("sqrt", "f64", x))
+        value = c.binary("fdiv", _one(c, "f64"), c.b.pure("sqrt", "f64", x))
         if a.type == "f64":
             return _high_word(c, value) if "ftz" in i.parts else value
         return c.b.pure("fptrunc", "f32", value)
@@ -194,9 +194,9 @@ def unary(c: Context, i: Instruction) -> None:
     step = BITS[bits] // lanes
     signs = sum(1 << (step * (n + 1) - 1) for n in range(lanes))
     if i.parts[0] == "neg":
-        c.dst(i.operands[0], c.both("xor", value, c.b.const(bits, signs)))
+        c.dst(i.operands[0], c.binary("xor", value, c.b.const(bits, signs)))
     else:
-        c.dst(i.operands[0], c.both("and", value, c.b.const(bits, ~signs)))
+        c.dst(i.operands[0], c.binary("and", value, c.b.const(bits, ~signs)))
 
 
 def extreme(c: Context, i: Instruction) -> None:
@@ -209,10 +209,10 @@ def extreme(c: Context, i: Instruction) -> None:
             inputs = [c.b.pure("fabs", v.type, v) for v in inputs]
         result = inputs[0]
         for v in inputs[1:]:
-            result = c.both(op, result, v)
+            result = c.binary(op, result, v)
         if "xorsign" in i.parts:
-            bits = c.both("xor", c.b.as_int(values[0]), c.b.as_int(values[1]))
-            result = c.both("copysign", result, c.b.bitcast(bits, result.type))
+            bits = c.binary("xor", c.b.as_int(values[0]), c.b.as_int(values[1]))
+            result = c.binary("copysign", result, c.b.bitcast(bits, result.type))
         return result
 
     elementwise(c, i, compute)
@@ -222,7 +222,7 @@ def copysign(c: Context, i: Instruction) -> None:
     """PTX gives the sign first, then the magnitude."""
     type_ = i.parts[-1]
     sign, magnitude = (c.src(o, type_) for o in i.operands[1:3])
-    c.dst(i.operands[0], c.both("copysign", magnitude, sign))
+    c.dst(i.operands[0], c.binary("copysign", magnitude, sign))
 
 
 def testp(c: Context, i: Instruction) -> None:
@@ -237,10 +237,10 @@ def testp(c: Context, i: Instruction) -> None:
         "infinite": lambda: c.b.fcmp("oeq", size, infinity),
         "number": lambda: c.b.fcmp("ord", value, value),
         "notanumber": lambda: c.b.fcmp("uno", value, value),
-        "normal": lambda: c.both(
+        "normal": lambda: c.binary(
             "and", c.b.fcmp("olt", size, infinity), c.b.fcmp("oge", size, smallest)
         ),
-        "subnormal": lambda: c.both(
+        "subnormal": lambda: c.binary(
             "and", c.b.fcmp("olt", size, smallest), c.b.fcmp("ogt", size, zero)
         ),
     }

@@ -11,12 +11,12 @@ from placewise.kernel.ptx import Instruction, Operand
 
 
 def last_type(i: Instruction) -> str:
-    """The last part that is an integer type; ``.relu`` may follow it."""
+    """The opcode's last integer type; ``.relu`` may follow it."""
     return next(p for p in reversed(i.parts) if p[0] in "busp" and p != "sat")
 
 
 def ints(c: Context, i: Instruction, *operands: Operand) -> tuple[str, bool, list[Node]]:
-    """(IR type, signed, sources) of an integer instruction, by its last type."""
+    """(IR type, signed, source values) of an integer instruction, by its last type."""
     name = last_type(i)
     type_ = int_type(width(name))
     return type_, name[0] == "s", [c.src(o, type_) for o in operands or i.operands[1:]]
@@ -31,15 +31,15 @@ def add(c: Context, i: Instruction) -> None:
         return
     _, _, (a, b) = ints(c, i)
     if "sat" in i.parts:
-        c.dst(i.operands[0], c.both(f"s{name}_sat", a, b))
+        c.dst(i.operands[0], c.binary(f"s{name}_sat", a, b))
     elif "cc" in i.parts:
         _with_carry(c, i, a, b, subtract=name == "sub", carry_in=False)
     else:
-        c.dst(i.operands[0], c.both(name, a, b))
+        c.dst(i.operands[0], c.binary(name, a, b))
 
 
 def addc(c: Context, i: Instruction) -> None:
-    """addc, subc: with carry or borrow in."""
+    """addc, subc: add or subtract with carry in."""
     _, _, (a, b) = ints(c, i)
     _with_carry(c, i, a, b, subtract=i.parts[0] == "subc", carry_in=True)
 
@@ -47,10 +47,10 @@ def addc(c: Context, i: Instruction) -> None:
 def _with_carry(
     c: Context, i: Instruction, a: Node, b: Node, *, subtract: bool, carry_in: bool
 ) -> None:
-    """The flag is kept as a register of its own.
+    """Add or subtract with carry; the carry flag is a register.
 
-    A subtraction adds the complement, as the machine does: no borrow is a carry. Only that makes
-    sense of ``addc`` after ``subc.cc``, by which NVRTC's 128-bit division asks for the sign.
+    A subtraction adds the complement, as the hardware does, so no borrow sets the flag. NVRTC's
+    128-bit division relies on this: it uses ``addc`` after ``subc.cc`` to get the sign.
     """
     flag = c.b.reg(c.prefix + "%cc", "i1")
     zero = c.b.const("i1", 0)
@@ -59,31 +59,31 @@ def _with_carry(
         carry = c.negate(carry)
     extra = c.b.resize(carry, a.type)
     if subtract:
-        first = c.both("sub", a, b)
-        total = c.both("sub", first, extra)
-        out = c.negate(c.both("or", c.b.icmp("ult", a, b), c.b.icmp("ult", first, extra)))
+        first = c.binary("sub", a, b)
+        total = c.binary("sub", first, extra)
+        out = c.negate(c.binary("or", c.b.icmp("ult", a, b), c.b.icmp("ult", first, extra)))
     else:
-        first = c.both("add", a, b)
-        total = c.both("add", first, extra)
-        out = c.both("or", c.b.icmp("ult", first, a), c.b.icmp("ult", total, first))
+        first = c.binary("add", a, b)
+        total = c.binary("add", first, extra)
+        out = c.binary("or", c.b.icmp("ult", first, a), c.b.icmp("ult", total, first))
     c.dst(i.operands[0], total)
     if "cc" in i.parts:
         c.b.set(flag, c.b.select(c.guard, out, c.b.get(flag)) if c.guard else out)
 
 
 def _product(c: Context, i: Instruction, a: Operand, b: Operand) -> tuple[Node, bool]:
-    """The wanted part of a product and whether it is signed; ``wide`` gives twice the width."""
+    """(product, signed): its low or high half, or with ``.wide`` twice the width."""
     bits = width(i.parts[-1])
     type_, signed = int_type(bits), i.parts[-1][0] == "s"
     x, y = c.src(a, type_), c.src(b, type_)
     if "wide" in i.parts:
         wide = int_type(2 * bits)
-        return c.both(
+        return c.binary(
             "mul", c.b.resize(x, wide, signed=signed), c.b.resize(y, wide, signed=signed)
         ), signed
     if "hi" in i.parts:
-        return c.both("mulhi_s" if signed else "mulhi_u", x, y), signed
-    return c.both("mul", x, y), signed
+        return c.binary("mulhi_s" if signed else "mulhi_u", x, y), signed
+    return c.binary("mul", x, y), signed
 
 
 def mul(c: Context, i: Instruction) -> None:
@@ -96,11 +96,11 @@ def mad(c: Context, i: Instruction) -> None:
     product, _ = _product(c, i, i.operands[1], i.operands[2])
     addend = c.src(i.operands[3], product.type)
     if "sat" in i.parts:
-        c.dst(i.operands[0], c.both("sadd_sat", product, addend))
+        c.dst(i.operands[0], c.binary("sadd_sat", product, addend))
     elif "cc" in i.parts or i.parts[0] == "madc":
         _with_carry(c, i, product, addend, subtract=False, carry_in=i.parts[0] == "madc")
     else:
-        c.dst(i.operands[0], c.both("add", product, addend))
+        c.dst(i.operands[0], c.binary("add", product, addend))
 
 
 def mul24(c: Context, i: Instruction) -> None:
@@ -108,14 +108,14 @@ def mul24(c: Context, i: Instruction) -> None:
     _, signed, values = ints(c, i)
     eight = c.b.const("i32", 8)
     shift = "ashr" if signed else "lshr"
-    x, y = (c.both(shift, c.both("shl", v, eight), eight) for v in values[:2])
-    wide = c.both("mul", c.b.resize(x, "i64", signed=signed), c.b.resize(y, "i64", signed=signed))
+    x, y = (c.binary(shift, c.binary("shl", v, eight), eight) for v in values[:2])
+    wide = c.binary("mul", c.b.resize(x, "i64", signed=signed), c.b.resize(y, "i64", signed=signed))
     if "hi" in i.parts:
         # The middle 32 bits of the 48-bit product.
-        wide = c.both("lshr", wide, c.b.const("i64", 16))
+        wide = c.binary("lshr", wide, c.b.const("i64", 16))
     result = c.b.resize(wide, "i32")
     if i.parts[0] == "mad24":
-        result = c.both("sadd_sat" if "sat" in i.parts else "add", result, values[2])
+        result = c.binary("sadd_sat" if "sat" in i.parts else "add", result, values[2])
     c.dst(i.operands[0], result)
 
 
@@ -123,24 +123,24 @@ def sad(c: Context, i: Instruction) -> None:
     """|a - b| + c"""
     _, signed, (a, b, addend) = ints(c, i)
     kind = "s" if signed else "u"
-    difference = c.both("sub", c.both(f"{kind}max", a, b), c.both(f"{kind}min", a, b))
-    c.dst(i.operands[0], c.both("add", difference, addend))
+    difference = c.binary("sub", c.binary(f"{kind}max", a, b), c.binary(f"{kind}min", a, b))
+    c.dst(i.operands[0], c.binary("add", difference, addend))
 
 
 def divide(c: Context, i: Instruction) -> None:
     """div, rem of integers."""
     _, signed, (a, b) = ints(c, i)
-    c.dst(i.operands[0], c.both(("s" if signed else "u") + i.parts[0], a, b), signed=signed)
+    c.dst(i.operands[0], c.binary(("s" if signed else "u") + i.parts[0], a, b), signed=signed)
 
 
 def absolute(c: Context, i: Instruction) -> None:
     _, _, (a,) = ints(c, i)
-    c.dst(i.operands[0], c.both("smax", a, c.both("sub", c.b.const(a.type, 0), a)))
+    c.dst(i.operands[0], c.binary("smax", a, c.binary("sub", c.b.const(a.type, 0), a)))
 
 
 def negative(c: Context, i: Instruction) -> None:
     _, _, (a,) = ints(c, i)
-    c.dst(i.operands[0], c.both("sub", c.b.const(a.type, 0), a))
+    c.dst(i.operands[0], c.binary("sub", c.b.const(a.type, 0), a))
 
 
 def extreme(c: Context, i: Instruction) -> None:
@@ -153,9 +153,9 @@ def extreme(c: Context, i: Instruction) -> None:
         results = by_halves(c, op, a, b)
     else:
         _, _, values = ints(c, i)
-        results = [c.both(op, values[0], values[1])]
+        results = [c.binary(op, values[0], values[1])]
     if "relu" in i.parts:
-        results = [c.both("smax", v, c.b.const(v.type, 0)) for v in results]
+        results = [c.binary("smax", v, c.b.const(v.type, 0)) for v in results]
     if packed:
         c.dst(i.operands[0], join(c, results, "i32"))
     else:
@@ -165,7 +165,7 @@ def extreme(c: Context, i: Instruction) -> None:
 def logic(c: Context, i: Instruction) -> None:
     """and, or, xor on integers and predicates."""
     _, _, (a, b) = ints(c, i)
-    c.dst(i.operands[0], c.both(i.parts[0], a, b))
+    c.dst(i.operands[0], c.binary(i.parts[0], a, b))
 
 
 def invert(c: Context, i: Instruction) -> None:

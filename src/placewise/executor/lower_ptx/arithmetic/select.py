@@ -47,8 +47,8 @@ def setp(c: Context, i: Instruction) -> None:
     if len(i.operands) > 3:
         op = next(p for p in i.parts if p in _LOGIC)
         extra = c.src(i.operands[3], "i1")
-        results = [c.both(op, r, extra) for r in results]
-        other = [c.both(op, r, extra) for r in other]
+        results = [c.binary(op, r, extra) for r in results]
+        other = [c.binary(op, r, extra) for r in other]
     if isinstance(target, Pair):
         # For packed halves the second predicate belongs to the second element, else it is the
         # negated comparison.
@@ -62,7 +62,7 @@ def set_(c: Context, i: Instruction) -> None:
     results = _compare(c, i, of, i.operands[1], i.operands[2])
     if len(i.operands) > 3:
         op = next(p for p in i.parts if p in _LOGIC)
-        results = [c.both(op, r, c.src(i.operands[3], "i1")) for r in results]
+        results = [c.binary(op, r, c.src(i.operands[3], "i1")) for r in results]
     ones = {"f32": 0x3F800000, "f16": 0x3C00, "bf16": 0x3F80, "f16x2": 0x3C00, "bf16x2": 0x3F80}
     part_bits = width(to) // len(results)
     true = ones.get(to, -1)
@@ -123,7 +123,7 @@ def parameter_address(c: Context, i: Instruction, symbol: Symbol) -> Node:
 
 
 def cvta(c: Context, i: Instruction) -> None:
-    """Between a space's own addresses and generic ones.
+    """cvta: convert between addresses of a space and generic addresses.
 
     Global, constant and parameter addresses are generic addresses already.
     """
@@ -136,12 +136,12 @@ def cvta(c: Context, i: Instruction) -> None:
     base = space.split("::")[0]
     if base in ("shared", "local"):
         start = c.b.const("i64", WINDOW_OF_SPACE[base] << WINDOW_SHIFT)
-        value = c.both("sub" if "to" in i.parts else "add", value, start)
+        value = c.binary("sub" if "to" in i.parts else "add", value, start)
     c.dst(i.operands[0], value)
 
 
 def mapa(c: Context, i: Instruction) -> None:
-    """mapa d, a, rank: the only block of a cluster sees its own memory."""
+    """mapa d, a, rank: clusters have one block here, so the address stays as it is."""
     type_ = int_type(width(i.parts[-1]))
     c.dst(i.operands[0], c.src(i.operands[1], type_))
 
@@ -152,18 +152,18 @@ def getctarank(c: Context, i: Instruction) -> None:
 
 def isspacep(c: Context, i: Instruction) -> None:
     space = i.parts[1].split("::")[0]
-    window = c.both("lshr", c.src(i.operands[1], "i64"), c.b.const("i64", WINDOW_SHIFT))
+    window = c.binary("lshr", c.src(i.operands[1], "i64"), c.b.const("i64", WINDOW_SHIFT))
     if space in ("shared", "local", "param"):
         answer = c.b.icmp("eq", window, c.b.const("i64", WINDOW_OF_SPACE[space]))
     else:
         constant = c.b.const("i1", 0)
         for variable in c.module.variables.values():
-            if variable.space == "const" and variable.name in c.symbols:
-                own = c.b.const("i64", c.symbols[variable.name] >> WINDOW_SHIFT)
-                constant = c.both("or", constant, c.b.icmp("eq", window, own))
+            if variable.space == "const" and variable.name in c.scope.symbols:
+                own = c.b.const("i64", c.scope.symbols[variable.name] >> WINDOW_SHIFT)
+                constant = c.binary("or", constant, c.b.icmp("eq", window, own))
         # The window of kernel parameters counts as a part of global memory (PTX ISA, isspacep).
         data = c.b.icmp("uge", window, c.b.const("i64", WINDOW_OF_SPACE["param"]))
         code = c.b.icmp("uge", window, c.b.const("i64", CODE_WINDOW))
-        other = c.negate(c.both("or", constant, code))
-        answer = constant if space == "const" else c.both("and", data, other)
+        other = c.negate(c.binary("or", constant, code))
+        answer = constant if space == "const" else c.binary("and", data, other)
     c.dst(i.operands[0], answer)

@@ -67,33 +67,33 @@ def _narrowed(c: Context, i: Instruction, form: _Format, of: str) -> None:
     else:
         values = [c.b.pure("fpext", "f32", v) for v in element(c, i.operands[1], "f16x2")]
     patterns = [_pattern(c, v, form, relu="relu" in i.parts) for v in values]
-    upper = c.both("shl", patterns[1], c.b.const("i32", form.room))
-    c.dst(i.operands[0], c.both("or", patterns[0], upper))
+    upper = c.binary("shl", patterns[1], c.b.const("i32", form.room))
+    c.dst(i.operands[0], c.binary("or", patterns[0], upper))
 
 
 def _pattern(c: Context, value: Node, form: _Format, *, relu: bool) -> Node:
     """Round to nearest even, beyond the largest number to it."""
     b = c.b
     bits = b.as_int(value)
-    size = c.both("and", bits, b.const("i32", 0x7FFFFFFF))
+    size = c.binary("and", bits, b.const("i32", 0x7FFFFFFF))
     dropped = _SINGLE_FRACTION - form.fraction
-    odd = c.both("and", c.both("lshr", size, b.const("i32", dropped)), b.const("i32", 1))
-    up = c.both("add", odd, b.const("i32", (1 << (dropped - 1)) - 1))
-    shifted = c.both("lshr", c.both("add", size, up), b.const("i32", dropped))
-    normal = c.both("sub", shifted, b.const("i32", _SINGLE_BIAS - form.bias << form.fraction))
+    odd = c.binary("and", c.binary("lshr", size, b.const("i32", dropped)), b.const("i32", 1))
+    up = c.binary("add", odd, b.const("i32", (1 << (dropped - 1)) - 1))
+    shifted = c.binary("lshr", c.binary("add", size, up), b.const("i32", dropped))
+    normal = c.binary("sub", shifted, b.const("i32", _SINGLE_BIAS - form.bias << form.fraction))
     # A subnormal counts units of the smallest one, which adding this number rounds to.
     magic = (_SINGLE_FRACTION + 1 - form.bias - form.fraction + _SINGLE_BIAS) << _SINGLE_FRACTION
-    total = c.both("fadd", b.bitcast(size, "f32"), b.const("f32", magic))
-    units = c.both("sub", b.as_int(total), b.const("i32", magic))
+    total = c.binary("fadd", b.bitcast(size, "f32"), b.const("f32", magic))
+    units = c.binary("sub", b.as_int(total), b.const("i32", magic))
     smallest = (1 - form.bias + _SINGLE_BIAS) << _SINGLE_FRACTION
     tiny = b.icmp("ult", size, b.const("i32", smallest))
-    pattern = c.both("umin", b.select(tiny, units, normal), b.const("i32", form.largest))
-    sign = c.both("lshr", bits, b.const("i32", 31))
+    pattern = c.binary("umin", b.select(tiny, units, normal), b.const("i32", form.largest))
+    sign = c.binary("lshr", bits, b.const("i32", 31))
     if relu:
         below = b.icmp("ne", sign, b.const("i32", 0))
         pattern = b.select(below, b.const("i32", 0), pattern)
     else:
-        pattern = c.both("or", pattern, c.both("shl", sign, b.const("i32", form.bits - 1)))
+        pattern = c.binary("or", pattern, c.binary("shl", sign, b.const("i32", form.bits - 1)))
     return b.select(b.fcmp("uno", value, value), b.const("i32", form.nan), pattern)
 
 
@@ -102,7 +102,7 @@ def _widened(c: Context, i: Instruction, of: str) -> None:
     form = _FORMATS[of]
     word = c.src(i.operands[1], "i16")
     low = c.b.const("i16", (1 << form.room) - 1)
-    pieces = (c.both("and", word, low), c.both("lshr", word, c.b.const("i16", form.room)))
+    pieces = (c.binary("and", word, low), c.binary("lshr", word, c.b.const("i16", form.room)))
     values = []
     for piece in pieces:
         value = _as_half(c, piece, form)
@@ -115,16 +115,16 @@ def _widened(c: Context, i: Instruction, of: str) -> None:
 
 def _as_half(c: Context, pattern: Node, form: _Format) -> Node:
     b = c.b
-    size = c.both("and", pattern, b.const("i16", (1 << (form.bits - 1)) - 1))
-    sign = c.both("lshr", pattern, b.const("i16", form.bits - 1))
-    sign = c.both("shl", c.both("and", sign, b.const("i16", 1)), b.const("i16", 15))
-    moved = c.both("shl", size, b.const("i16", _HALF_FRACTION - form.fraction))
-    value = b.bitcast(c.both("or", moved, sign), "f16")
+    size = c.binary("and", pattern, b.const("i16", (1 << (form.bits - 1)) - 1))
+    sign = c.binary("lshr", pattern, b.const("i16", form.bits - 1))
+    sign = c.binary("shl", c.binary("and", sign, b.const("i16", 1)), b.const("i16", 15))
+    moved = c.binary("shl", size, b.const("i16", _HALF_FRACTION - form.fraction))
+    value = b.bitcast(c.binary("or", moved, sign), "f16")
     if form.bias == _HALF_BIAS:
         return value
     # The exponent is too small by the difference of the biases; powers of two lose nothing.
     power = b.const("f16", (2 * _HALF_BIAS - form.bias) << _HALF_FRACTION)
-    scaled = c.both("fmul", value, power)
+    scaled = c.binary("fmul", value, power)
     if form.nan == form.largest:
         return scaled
     nan = b.icmp("eq", size, b.const("i16", form.nan))
@@ -138,21 +138,21 @@ def _to_tf32(c: Context, i: Instruction) -> None:
     bits = b.as_int(value)
     half = 1 << (_TF32_DROPPED - 1)
     if "rna" in i.parts:
-        rounded = c.both("add", bits, b.const("i32", half))
+        rounded = c.binary("add", bits, b.const("i32", half))
     elif "rn" in i.parts:
-        odd = c.both("lshr", bits, b.const("i32", _TF32_DROPPED))
-        up = c.both("add", c.both("and", odd, b.const("i32", 1)), b.const("i32", half - 1))
-        rounded = c.both("add", bits, up)
+        odd = c.binary("lshr", bits, b.const("i32", _TF32_DROPPED))
+        up = c.binary("add", c.binary("and", odd, b.const("i32", 1)), b.const("i32", half - 1))
+        rounded = c.binary("add", bits, up)
     else:
         rounded = bits
-    result = c.both("and", rounded, b.const("i32", -1 << _TF32_DROPPED))
-    size = c.both("and", bits, b.const("i32", 0x7FFFFFFF))
+    result = c.binary("and", rounded, b.const("i32", -1 << _TF32_DROPPED))
+    size = c.binary("and", bits, b.const("i32", 0x7FFFFFFF))
     infinite = b.icmp("eq", size, b.const("i32", 0x7F800000))
     result = b.select(infinite, bits, result)
     if "satfinite" in i.parts:
-        sign = c.both("and", bits, b.const("i32", 1 << 31))
-        limit = c.both("or", sign, b.const("i32", 0x7F7FE000))
-        left = c.both("and", result, b.const("i32", 0x7FFFFFFF))
+        sign = c.binary("and", bits, b.const("i32", 1 << 31))
+        limit = c.binary("or", sign, b.const("i32", 0x7F7FE000))
+        left = c.binary("and", result, b.const("i32", 0x7FFFFFFF))
         result = b.select(b.icmp("uge", left, b.const("i32", 0x7F800000)), limit, result)
     if "relu" in i.parts:
         negative = b.icmp("slt", bits, b.const("i32", 0))

@@ -26,18 +26,18 @@ def _types(i: Instruction) -> list[bool]:
 def _operate(c: Context, name: str, i: Instruction, a: Node, b: Node) -> Node:
     """The operation on 64-bit values."""
     if name in ("vadd", "vsub"):
-        return c.both(name[1:], a, b)
+        return c.binary(name[1:], a, b)
     if name in ("vmin", "vmax"):
-        return c.both("s" + name[1:], a, b)
+        return c.binary("s" + name[1:], a, b)
     if name == "vabsdiff":
-        difference = c.both("sub", a, b)
-        return c.both("smax", difference, c.both("sub", c.b.const("i64", 0), difference))
+        difference = c.binary("sub", a, b)
+        return c.binary("smax", difference, c.binary("sub", c.b.const("i64", 0), difference))
     if name == "vavrg":
         # Rounded away from zero at the half.
-        total = c.both("add", a, b)
+        total = c.binary("add", a, b)
         up = c.b.icmp("sge", total, c.b.const("i64", 0))
-        more = c.both("add", total, c.b.resize(up, "i64"))
-        return c.both("ashr", more, c.b.const("i64", 1))
+        more = c.binary("add", total, c.b.resize(up, "i64"))
+        return c.binary("ashr", more, c.b.const("i64", 1))
     condition = next(p for p in i.parts if p in _COMPARE)
     return c.b.resize(c.b.icmp(_COMPARE[condition], a, b), "i64")
 
@@ -45,8 +45,8 @@ def _operate(c: Context, name: str, i: Instruction, a: Node, b: Node) -> Node:
 def _clamped(c: Context, value: Node, bits: int, *, signed: bool) -> Node:
     low = -(1 << (bits - 1)) if signed else 0
     high = (1 << (bits - signed)) - 1
-    value = c.both("smax", value, c.b.const("i64", low))
-    return c.both("smin", value, c.b.const("i64", high))
+    value = c.binary("smax", value, c.b.const("i64", low))
+    return c.binary("smin", value, c.b.const("i64", high))
 
 
 def simd(c: Context, i: Instruction) -> None:
@@ -69,14 +69,14 @@ def simd(c: Context, i: Instruction) -> None:
         if "sat" in i.parts:
             value = _clamped(c, value, bits, signed=d_signed)
         if not adds:
-            value = c.both("and", value, c.b.const("i64", (1 << bits) - 1))
-            value = c.both("shl", value, c.b.const("i64", bits * n))
-        total = c.both("add", total, value)
+            value = c.binary("and", value, c.b.const("i64", (1 << bits) - 1))
+            value = c.binary("shl", value, c.b.const("i64", bits * n))
+        total = c.binary("add", total, value)
     c.dst(target, c.b.resize(total, "i32"))
 
 
 def _part(c: Context, word: Node, start: int, bits: int, *, signed: bool) -> Node:
-    moved = c.both("lshr", word, c.b.const("i32", start)) if start else word
+    moved = c.binary("lshr", word, c.b.const("i32", start)) if start else word
     return c.b.resize(c.b.resize(moved, int_type(bits)), "i64", signed=signed)
 
 
@@ -109,9 +109,9 @@ def scalar(c: Context, i: Instruction) -> None:
     if name in ("vshl", "vshr"):
         amount = c.b.resize(b, "i32")
         if "wrap" in i.parts:
-            amount = c.both("and", amount, c.b.const("i32", 31))
+            amount = c.binary("and", amount, c.b.const("i32", 31))
         else:
-            amount = c.both("umin", amount, c.b.const("i32", 32))
+            amount = c.binary("umin", amount, c.b.const("i32", 32))
         value = shifted(c, "shl" if name == "vshl" else "ashr", a, amount)
     else:
         value = _operate(c, name, i, a, b)
@@ -125,11 +125,11 @@ def scalar(c: Context, i: Instruction) -> None:
         second = next((p for p in i.parts[1:] if p in _SECOND), None)
         if bits < 32:
             mask = ((1 << bits) - 1) << start
-            moved = c.both("shl", result, c.b.const("i32", start))
-            inserted = c.both("and", moved, c.b.const("i32", mask))
-            result = c.both("or", c.both("and", other, c.b.const("i32", ~mask)), inserted)
+            moved = c.binary("shl", result, c.b.const("i32", start))
+            inserted = c.binary("and", moved, c.b.const("i32", mask))
+            result = c.binary("or", c.binary("and", other, c.b.const("i32", ~mask)), inserted)
         elif second == "add":
-            result = c.both("add", result, other)
+            result = c.binary("add", result, other)
         elif second is not None:
-            result = c.both(("s" if d_signed else "u") + second, result, other)
+            result = c.binary(("s" if d_signed else "u") + second, result, other)
     c.dst(target, result)

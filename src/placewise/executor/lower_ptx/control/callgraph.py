@@ -1,8 +1,8 @@
 """Which function calls which, and how calls are to be lowered.
 
-A call is put in place of itself, which is fastest and needs no stack. Two kinds of functions are
-lowered once instead and jumped to: those that can call themselves again, and those with many
-callers where putting them all in place would make the program too long.
+A call is inlined, which is fastest and needs no stack. Two kinds of functions are lowered once
+instead, and calls jump to them: recursive functions, and functions with so many callers that
+inlining would make the program too long.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from placewise.kernel.ptx import Arguments, Instruction, Symbol
 from placewise.kernel.ptx.module import Function, Module, Prototype
 
 _LIMIT = 20_000
-"""Instructions of the whole program, calls put in place, from which functions are shared: some
-seconds of translation."""
+"""Most instructions of a program with all calls inlined; longer ones take seconds to compile, so
+their functions are lowered once."""
 
 
 def callee_of(i: Instruction) -> tuple[str | None, Prototype | str | None]:
-    """The function that a call names, or the name of the prototype that it calls a pointer by."""
+    """(function, prototype): the function that a call names, or the prototype of a pointer's."""
     operands = [o for o in i.operands if not isinstance(o, Arguments)]
     first = operands[0]
     if isinstance(first, Symbol):
@@ -32,17 +32,17 @@ def callee_of(i: Instruction) -> tuple[str | None, Prototype | str | None]:
 
 @dataclass(frozen=True)
 class CallGraph:
-    """What lowering needs to know of a module's calls."""
+    """Which functions of a module are recursive, lowered once, or reachable through pointers."""
 
     cycle_of: dict[str, int]
-    """Functions that may be active twice in a thread, each with the number of its cycle."""
+    """Recursive functions, each with the number of its cycle of calls."""
     shared: frozenset[str]
-    """Functions lowered once; those of a cycle among them."""
+    """Functions that are lowered once, the recursive ones among them."""
     taken: tuple[Function, ...]
     """Functions whose address is taken."""
 
     def candidates(self, prototype: Prototype) -> list[Function]:
-        """Functions that a call by this prototype may reach."""
+        """Functions that a call through a pointer of this prototype may reach."""
         return [
             f
             for f in self.taken
@@ -94,7 +94,7 @@ def call_graph(module: Module, entry: str) -> CallGraph:
 def _expanded(
     module: Module, edges: dict[str, list[str]], entry: str, cycle_of: dict[str, int]
 ) -> int:
-    """Instructions of the program with all calls but those into cycles put in place."""
+    """Instructions of the program with all calls inlined, except those of recursive functions."""
 
     @functools.cache
     def size(name: str) -> int:

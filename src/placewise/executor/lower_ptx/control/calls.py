@@ -1,9 +1,9 @@
-"""Calls: put in place, jumped to, through pointers, and to what the device runtime provides.
+"""Lowers calls: inlined, to functions lowered once, through pointers, and to the device runtime.
 
-A function that is lowered once (see :mod:`placewise.executor.lower_ptx.control.callgraph`) is
-entered with its arguments and the number of the caller in registers of its own (``name!…``), and
-left by a switch on that number. Its other registers (``name:…``) belong to one activation; a call
-back into its cycle keeps them on the thread's stack.
+A function that is lowered once (see :mod:`placewise.executor.lower_ptx.control.callgraph`) gets its
+arguments and the number of its caller in registers (``name!…``), and returns by a switch on that
+number. Its other registers (``name:…``) belong to one activation; a recursive call saves them on
+the thread's stack.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ Lower = Callable[["Calls", Context, Function, Block], None]
 
 
 def has_alloca(function: Function) -> bool:
-    """Whether a function takes memory from the stack by itself."""
+    """Whether a function takes stack memory by ``alloca``."""
     return any(isinstance(i, Instruction) and i.parts[0] == "alloca" for i in function.body)
 
 
 @dataclass
 class _Shared:
-    """A function lowered once."""
+    """A function that is lowered once, with the blocks where it starts and returns."""
 
     function: Function
     context: Context
     entry: Block
     leave: Block
     sites: list[int] = field(default_factory=list)
-    """Blocks to go on at, by the caller's number."""
+    """Numbers of the blocks to return to, by the caller's number."""
 
     def transfer(self, b: Builder, what: str, type_: str) -> Reg:
         """A register that carries something from or to a caller."""
@@ -61,7 +61,7 @@ class Calls:
         self.waiting: list[_Shared] = []
 
     def call(self, c: Context, i: Instruction) -> bool:
-        """Lower one call; whether nothing comes after it."""
+        """Lower one call; returns whether it never returns."""
         operands = list(i.operands)
         results: tuple[Operand, ...] = ()
         if isinstance(operands[0], Arguments):
@@ -83,7 +83,7 @@ class Calls:
         return self._external(c, i, callee.name, arguments, results)
 
     def finish(self) -> None:
-        """Lower the functions that were only jumped to so far, and connect them."""
+        """Lower the functions that calls jump to, and connect their returns."""
         while self.waiting:
             self._body(self.waiting.pop())
         for shared in self.shared.values():
@@ -140,7 +140,7 @@ class Calls:
         if function.name in self.graph.shared:
             self._jump(c, function, arguments, results)
         else:
-            self._in_place(c, function, arguments, results)
+            self._inline(c, function, arguments, results)
 
     def _through_pointer(
         self,
@@ -173,7 +173,7 @@ class Calls:
         self.b.finish(Trap(c.place, NO_FUNCTION))
         self.b.start(join)
 
-    def _in_place(
+    def _inline(
         self,
         c: Context,
         function: Function,

@@ -1,4 +1,4 @@
-"""Lowering of whole functions: labels, branches, barriers, and calls put in place."""
+"""Lowers function bodies: labels, branches, barriers and calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from placewise.executor.ir.nodes import (
     Switch,
     Trap,
 )
-from placewise.executor.lower_ptx import modifiers, table
+from placewise.executor.lower_ptx import table
 from placewise.executor.lower_ptx.context import Context
 from placewise.executor.lower_ptx.control import sync
 from placewise.executor.lower_ptx.control.calls import Calls, has_alloca
@@ -23,7 +23,7 @@ from placewise.kernel.ptx import Instruction, Operand, Symbol
 from placewise.kernel.ptx.module import Function, Label, Module
 
 _MALFORMED = (ValueError, KeyError, IndexError, StopIteration, AssertionError)
-"""What lowering an instruction raises whose operands are not as the PTX ISA has them."""
+"""What handlers raise for an instruction whose operands are not as the PTX ISA defines them."""
 
 
 class FunctionLowering:
@@ -69,10 +69,11 @@ class FunctionLowering:
         self.b.finish(Jump(self.after.number) if self.after else Exit())
 
     def _instruction(self, i: Instruction) -> bool:
-        """Lower one instruction; whether it ended the block for good."""
+        """Lower one instruction; returns whether control never goes on behind it."""
         c = self.c
         self.b.block.instructions += 1
         self.b.block.places.append(i.line)
+        c.opcode = i.opcode
         c.place = Place(i.line, i.place)
         if self.b.block.place is None:
             self.b.block.place = c.place
@@ -105,7 +106,7 @@ class FunctionLowering:
         handler = table.handler(i)
         if handler is None:
             c.unsupported(i)
-        modifiers.check(c, i)
+        table.check_modifiers(c, i)
         c.guard = guard
         try:
             handler(c, i)

@@ -1,7 +1,6 @@
-"""Instructions that order what threads do; only a checked run asks for them.
+"""Fences, warp synchronisation and waits for copies, noted for checked runs.
 
-Between barriers a warp's accesses are done in program order anyway, so that nothing is computed
-for a fence, a warp synchronisation or the end of an asynchronous copy.
+The executor does a warp's accesses in program order, so these instructions compute nothing.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ def warp(c: Context, i: Instruction) -> None:
 
 
 def collective(c: Context, i: Instruction, position: int) -> None:
-    """The member mask of a vote, match or reduction, where it has one."""
+    """Note the member mask of a vote, match or reduction, if it has one."""
     if len(i.operands) > position:
         note(c, i, "collective", c.src(i.operands[position], "i32"))
 
 
 def shuffle(c: Context, i: Instruction, mode: str, lane: Node, clamp: Node) -> None:
-    """The member mask of a shuffle, and the lanes that it reads."""
+    """Note the member mask of a shuffle, and the lanes that it reads."""
     if len(i.operands) > 4:
         note(c, i, "shuffle", c.src(i.operands[4], "i32"), lane, clamp, mode=mode)
 

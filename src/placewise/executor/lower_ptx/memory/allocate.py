@@ -17,10 +17,10 @@ def alloca(c: Context, i: Instruction) -> None:
         c.unsupported(i, "the alignment is not a literal")
     align = max(_ALIGN, int(alignment.value))
     up, keep = c.b.const("i32", align - 1), c.b.const("i32", -align)
-    start = c.both("and", c.both("add", c.stack.pointer(), up), keep)
+    start = c.binary("and", c.binary("add", c.stack.pointer(), up), keep)
     # A size beyond the stack's is as bad as any larger one, and cannot wrap round.
-    size = c.both("umin", c.src(i.operands[1], "i64"), c.b.const("i64", 1 << 30))
-    end = c.both("add", start, c.b.resize(size, "i32"))
+    size = c.binary("umin", c.src(i.operands[1], "i64"), c.b.const("i64", 1 << 30))
+    end = c.binary("add", start, c.b.resize(size, "i32"))
     c.dst(i.operands[0], c.b.resize(start, "i64"))
     c.stack.move(end)
     c.stack.check(c.stack.pointer(), c.place)

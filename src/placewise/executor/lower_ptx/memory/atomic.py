@@ -6,10 +6,8 @@ from placewise.executor.ir.builder import int_type
 from placewise.executor.lower_ptx.context import Context, width
 from placewise.executor.lower_ptx.memory.memory import (
     element_count,
-    guards,
-    make_access,
-    place_of,
     read_values,
+    space_and_address,
     write_values,
 )
 from placewise.kernel.ptx import Instruction, Sink
@@ -42,13 +40,13 @@ def atomic(c: Context, i: Instruction) -> None:
     operation = _operation(c, i, name, type_, count)
     reduction = i.parts[0] == "red"
     operands = list(i.operands if reduction else i.operands[1:])
-    space, address, offset = place_of(c, i, operands[0])
+    space, address, offset = space_and_address(c, i, operands[0])
     element = int_type(width(type_))
     values = [v for o in operands[1:] for v in read_values(c, o, element)]
     used = not reduction and not isinstance(i.operands[0], Sink)
-    shape = (width(type_), count, offset)
-    access = make_access(c, i, "atomic", space, shape, operation, result_used=used)
-    node = c.b.access("atomic", element, access, address, *values, *guards(c))
+    bits = width(type_)
+    access = c.access("atomic", space, bits, count, offset, operation, result_used=used)
+    node = c.b.access("atomic", element, access, address, *values, *c.guards())
     if used:
         old = [c.b.part(node, n, element) for n in range(count)] if count > 1 else [node]
         write_values(c, i.operands[0], old, signed=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from placewise.executor.ir.nodes import Branch, Jump, Node
 from placewise.executor.lower_ptx.context import Context
 from placewise.executor.lower_ptx.memory.mbarrier import update
-from placewise.executor.lower_ptx.memory.memory import address_in, make_access
+from placewise.executor.lower_ptx.memory.memory import address_of
 from placewise.kernel.ptx import Instruction
 
 _CHUNK = 16
@@ -16,7 +16,7 @@ _NOTHING = frozenset({"prefetch", "commit_group", "wait_group"})
 
 
 def is_covered(i: Instruction) -> bool:
-    """Whether a ``cp.async.bulk`` is."""
+    """Whether this form of ``cp.async.bulk`` is covered."""
     spaces = [p for p in i.parts if p == "global" or p.startswith("shared::")]
     between = spaces in (
         ["shared::cluster", "global"],
@@ -44,8 +44,8 @@ def copy(c: Context, i: Instruction) -> None:
         b.finish(Branch(c.guard, begin.number, end.number))
         b.start(begin)
         c.guard = None
-    to, to_offset = address_in(c, i, i.operands[0], spaces[0])
-    of, of_offset = address_in(c, i, i.operands[1], spaces[1])
+    to, to_offset = address_of(c, i, i.operands[0], spaces[0])
+    of, of_offset = address_of(c, i, i.operands[1], spaces[1])
     names = ("to", "of", "size", "at")
     values = (to, of, c.src(i.operands[2], "i32"), b.const("i32", 0))
     registers = [
@@ -64,14 +64,14 @@ def copy(c: Context, i: Instruction) -> None:
 
     def moved(register: int) -> Node:
         start = b.get(registers[register])
-        return c.both("add", start, b.resize(at, start.type))
+        return c.binary("add", start, b.resize(at, start.type))
 
-    load = make_access(c, i, "load", spaces[1], (32, 4, of_offset))
+    load = c.access("load", spaces[1], 32, 4, of_offset)
     node = b.access("load", "i32", load, moved(1))
     words = [b.part(node, n, "i32") for n in range(4)]
-    store = make_access(c, i, "store", spaces[0], (32, 4, to_offset))
+    store = c.access("store", spaces[0], 32, 4, to_offset)
     b.access("store", "i1", store, moved(0), *words)
-    b.set(registers[3], c.both("add", at, b.const("i32", _CHUNK)))
+    b.set(registers[3], c.binary("add", at, b.const("i32", _CHUNK)))
     b.finish(Jump(head.number))
     b.start(out)
     if inward:

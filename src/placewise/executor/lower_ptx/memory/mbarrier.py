@@ -9,7 +9,7 @@ from __future__ import annotations
 from placewise.executor.codegen.accesses.mbarrier import COUNT_BITS, EXPECTED_AT, PENDING_AT
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_ptx.context import Context
-from placewise.executor.lower_ptx.memory.memory import make_access, place_of
+from placewise.executor.lower_ptx.memory.memory import space_and_address
 from placewise.kernel.ptx import Instruction, Operand, Sink
 
 
@@ -20,7 +20,7 @@ def mbarrier(c: Context, i: Instruction) -> None:
     if name == "init":
         _init(c, i)
     elif name == "pending_count":
-        field = c.both("lshr", c.src(i.operands[1], "i64"), c.b.const("i64", PENDING_AT))
+        field = c.binary("lshr", c.src(i.operands[1], "i64"), c.b.const("i64", PENDING_AT))
         c.dst(i.operands[0], _negative(c, field))
     elif name in ("arrive", "arrive_drop"):
         _arrive(c, i, name)
@@ -33,31 +33,27 @@ def mbarrier(c: Context, i: Instruction) -> None:
 
 
 def update(c: Context, i: Instruction, operation: str, where: Operand, value: Node) -> Node:
-    """An atomic operation on the word at ``where``; returns what it was."""
-    space, address, offset = place_of(c, i, where)
+    """Operate atomically on the mbarrier's 64-bit word at ``where``; returns the old word."""
+    space, address, offset = space_and_address(c, i, where)
     # In instructions that copy, the space named first is the copy's.
-    access = make_access(
-        c, i, "atomic", space, (64, 1, offset), f"mbarrier_{operation}", result_used=True
-    )
-    guard = (c.guard,) if c.guard is not None else ()
-    return c.b.access("atomic", "i64", access, address, value, *guard)
+    access = c.access("atomic", space, 64, 1, offset, f"mbarrier_{operation}", result_used=True)
+    return c.b.access("atomic", "i64", access, address, value, *c.guards())
 
 
 def _init(c: Context, i: Instruction) -> None:
-    space, address, offset = place_of(c, i, i.operands[0])
+    space, address, offset = space_and_address(c, i, i.operands[0])
     count = _negative(c, c.src(i.operands[1], "i64"))
     expected, pending = (
-        c.both("shl", count, c.b.const("i64", at)) for at in (EXPECTED_AT, PENDING_AT)
+        c.binary("shl", count, c.b.const("i64", at)) for at in (EXPECTED_AT, PENDING_AT)
     )
-    access = make_access(c, i, "store", space, (64, 1, offset))
-    guard = (c.guard,) if c.guard is not None else ()
-    c.b.access("store", "i1", access, address, c.both("or", expected, pending), *guard)
+    access = c.access("store", space, 64, 1, offset)
+    c.b.access("store", "i1", access, address, c.binary("or", expected, pending), *c.guards())
 
 
 def _negative(c: Context, count: Node) -> Node:
-    """A number of arrivals as the word keeps it, or back."""
-    less = c.both("sub", c.b.const("i64", 0), count)
-    return c.both("and", less, c.b.const("i64", (1 << COUNT_BITS) - 1))
+    """The negative of a count of arrivals, as the mbarrier's word stores it."""
+    less = c.binary("sub", c.b.const("i64", 0), count)
+    return c.binary("and", less, c.b.const("i64", (1 << COUNT_BITS) - 1))
 
 
 def _arrive(c: Context, i: Instruction, name: str) -> None:
@@ -74,16 +70,16 @@ def _arrive(c: Context, i: Instruction, name: str) -> None:
 
 
 def _wait(c: Context, i: Instruction) -> None:
-    """Whether a phase is over: the one a state is of, or the last one of a parity."""
+    """test_wait and try_wait: whether the phase of a state, or of a parity, is complete."""
     now = update(c, i, "read", i.operands[1], c.b.const("i64", 0))
     given = c.src(i.operands[2], "i64")
     if "parity" in i.parts:
-        given = c.both("shl", given, c.b.const("i64", 63))
-    differs = c.both("xor", now, given)
+        given = c.binary("shl", given, c.b.const("i64", 63))
+    differs = c.binary("xor", now, given)
     c.dst(i.operands[0], c.b.icmp("slt", differs, c.b.const("i64", 0)))
 
 
 def arrive_for_copies(c: Context, i: Instruction) -> None:
-    """cp.async.mbarrier.arrive: without ``.noinc`` the arrival was not waited for before."""
+    """cp.async.mbarrier.arrive. Without ``.noinc`` it adds an expected arrival first: no change."""
     if "noinc" in i.parts:
         update(c, i, "arrive", i.operands[0], c.b.const("i64", 1))

@@ -1,9 +1,9 @@
-"""Loads, stores and atomics."""
+"""Loads, stores, and cp.async."""
 
 from __future__ import annotations
 
 from placewise.executor.ir.builder import int_type
-from placewise.executor.ir.nodes import Access, Node
+from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_ptx.context import Context, width
 from placewise.executor.lowering.bits import shifted
 from placewise.kernel.ptx import (
@@ -37,8 +37,8 @@ def element_count(i: Instruction) -> int:
     return next((int(p[1:]) for p in i.parts if p in ("v2", "v4", "v8")), 1)
 
 
-def address_in(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[Node, int]:
-    """The address as i64 (i32 in shared and local memory) and the constant offset."""
+def address_of(c: Context, i: Instruction, operand: Operand, space: str) -> tuple[Node, int]:
+    """Address as i64 (i32 in shared and local memory), and its constant offset in bytes."""
     if not isinstance(operand, Address):
         c.unsupported(i, "expected an address")
     type_ = "i32" if space in ("shared", "local") else "i64"
@@ -49,40 +49,10 @@ def address_in(c: Context, i: Instruction, operand: Operand, space: str) -> tupl
     return c.b.const(type_, operand.offset), 0
 
 
-def make_access(
-    c: Context,
-    i: Instruction,
-    kind: str,
-    space: str,
-    shape: tuple[int, int, int],
-    operation: str = "",
-    *,
-    result_used: bool = True,
-) -> Access:
-    """``shape`` is (bits, count, offset)."""
-    bits, count, offset = shape
-    return Access(
-        kind=kind,
-        space=space,
-        bits=bits,
-        count=count,
-        opcode=i.opcode,
-        place=c.place,
-        offset=offset,
-        operation=operation,
-        result_used=result_used,
-    )
-
-
-def place_of(c: Context, i: Instruction, operand: Operand) -> tuple[str, Node, int]:
-    """The space that an instruction names, the address and the constant offset."""
+def space_and_address(c: Context, i: Instruction, operand: Operand) -> tuple[str, Node, int]:
+    """(space, address, constant offset in bytes) of an access."""
     space = _space(i)
-    return space, *address_in(c, i, operand, space)
-
-
-def guards(c: Context) -> tuple[Node, ...]:
-    """The instruction's guard as a last operand, if it has one."""
-    return (c.guard,) if c.guard is not None else ()
+    return space, *address_of(c, i, operand, space)
 
 
 def load(c: Context, i: Instruction) -> None:
@@ -93,28 +63,26 @@ def load(c: Context, i: Instruction) -> None:
         return
     type_, count = i.parts[-1], element_count(i)
     bits = width(type_)
-    address, offset = address_in(c, i, operand, space)
-    access = make_access(c, i, "load", space, (bits, count, offset))
-    node = c.b.access("load", int_type(bits), access, address, *guards(c))
-    values = [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
+    address, offset = address_of(c, i, operand, space)
+    values = c.load(space, bits, count, address, offset)
     write_values(c, i.operands[0], values, signed=type_[0] == "s")
 
 
 def write_values(c: Context, target: Operand, values: list[Node], *, signed: bool) -> None:
-    """Write to a register, or to each of a vector."""
+    """Write values to a register or to a vector of registers."""
     targets = target.elements if isinstance(target, Vector) else (target,)
     for t, value in zip(targets, values, strict=True):
         c.dst(t, value, signed=signed)
 
 
 def read_values(c: Context, operand: Operand, type_: str) -> list[Node]:
-    """The value of a register, or of each of a vector."""
+    """Values of a register or of a vector of registers."""
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     return [c.src(e, type_) for e in elements]
 
 
 def load_parameter(c: Context, i: Instruction, name: str, offset: int) -> None:
-    """ld.param of a named parameter: a place in the parameter buffer, or a call's argument."""
+    """ld.param of a named parameter: from the parameter buffer, or an argument of a call."""
     type_ = i.parts[-1]
     bits = width(type_)
     count = element_count(i)
@@ -138,15 +106,16 @@ def store(c: Context, i: Instruction) -> None:
         for n, value in enumerate(values):
             c.store_argument(operand.base.name, operand.offset + n * bits // 8, value)
         return
-    address, offset = address_in(c, i, operand, space)
-    access = make_access(c, i, "store", space, (bits, count, offset))
-    c.b.access("store", "i1", access, address, *values, *guards(c))
+    address, offset = address_of(c, i, operand, space)
+    access = c.access("store", space, bits, count, offset)
+    c.b.access("store", "i1", access, address, *values, *c.guards())
 
 
 def copy_async(c: Context, i: Instruction) -> None:
-    """cp.async of 4, 8 or 16 bytes: copied at once, so that waiting for it is free.
+    """cp.async of 4, 8 or 16 bytes, copied at once, so that waiting for it costs nothing.
 
-    A source size below the copy's fills the rest with zeros; only the bytes it names are read.
+    If the source size is below the copy's, zeros fill the rest, and only the source's bytes are
+    read.
     """
     if not {"ca", "cg"} & set(i.parts) or len(i.operands) < 3:
         c.unsupported(i)
@@ -156,56 +125,47 @@ def copy_async(c: Context, i: Instruction) -> None:
     words = int(size.value) // 4
     policy = any("cache_hint" in p for p in i.parts)
     given = list(i.operands[3:-1] if policy else i.operands[3:])
-    guard = c.guard
-    address, offset = address_in(c, i, i.operands[1], "global")
+    address, offset = address_of(c, i, i.operands[1], "global")
     zero = c.b.const("i32", 0)
     if not given:
-        values = _words(c, i, address, offset, words, guard)
+        values = c.load("global", 32, words, address, offset)
     elif isinstance(given[0], Register) and given[0].type == "pred":
         wanted = c.negate(c.src(given[0], "i1"))
-        values = _words(c, i, address, offset, words, _both(c, guard, wanted))
+        values = _load_where(c, wanted, words, address, offset)
         values = [c.b.select(wanted, v, zero) for v in values]
     else:
         length = c.src(given[0], "i32")
         whole = c.b.icmp("uge", length, c.b.const("i32", 4 * words))
-        full = _words(c, i, address, offset, words, _both(c, guard, whole))
+        full = _load_where(c, whole, words, address, offset)
         values = [
-            c.b.select(whole, v, _partial(c, i, address, offset, k, length, whole, guard))
+            c.b.select(whole, v, _partial_word(c, address, offset, k, length, whole))
             for k, v in enumerate(full)
         ]
-    where, at = address_in(c, i, i.operands[0], "shared")
-    access = make_access(c, i, "store", "shared", (32, words, at))
-    c.b.access("store", "i1", access, where, *values, *guards(c))
+    where, at = address_of(c, i, i.operands[0], "shared")
+    access = c.access("store", "shared", 32, words, at)
+    c.b.access("store", "i1", access, where, *values, *c.guards())
 
 
-def _both(c: Context, guard: Node | None, condition: Node) -> Node:
-    return condition if guard is None else c.both("and", guard, condition)
+def _load_where(c: Context, wanted: Node, words: int, address: Node, offset: int) -> list[Node]:
+    """Consecutive words of global memory, read only in lanes where ``wanted`` (i1) holds too."""
+    guard = c.guard
+    c.guard = wanted if guard is None else c.binary("and", guard, wanted)
+    values = c.load("global", 32, words, address, offset)
+    c.guard = guard
+    return values
 
 
-def _words(
-    c: Context, i: Instruction, address: Node, offset: int, count: int, guard: Node | None
-) -> list[Node]:
-    """Consecutive 32-bit words of global memory, by one access."""
-    access = make_access(c, i, "load", "global", (32, count, offset))
-    node = c.b.access("load", "i32", access, address, *((guard,) if guard is not None else ()))
-    return [c.b.part(node, n, "i32") for n in range(count)] if count > 1 else [node]
-
-
-def _partial(
-    c: Context,
-    i: Instruction,
-    address: Node,
-    offset: int,
-    word: int,
-    length: Node,
-    whole: Node,
-    guard: Node | None,
+def _partial_word(
+    c: Context, address: Node, offset: int, number: int, length: Node, whole: Node
 ) -> Node:
-    """One word of a copy that is cut short after ``length`` bytes."""
-    left = c.both("sub", length, c.b.const("i32", 4 * word))
+    """Word ``number`` of a copy of ``length`` bytes (i32), zeros where the copy has ended.
+
+    Lanes whose copy is ``whole`` read nothing here.
+    """
+    left = c.binary("sub", length, c.b.const("i32", 4 * number))
     some = c.b.icmp("sgt", left, c.b.const("i32", 0))
-    wanted = _both(c, guard, c.both("and", some, c.negate(whole)))
-    (value,) = _words(c, i, address, offset + 4 * word, 1, wanted)
-    bits = c.both("shl", c.both("umin", left, c.b.const("i32", 4)), c.b.const("i32", 3))
+    wanted = c.binary("and", some, c.negate(whole))
+    (value,) = _load_where(c, wanted, 1, address, offset + 4 * number)
+    bits = c.binary("shl", c.binary("umin", left, c.b.const("i32", 4)), c.b.const("i32", 3))
     mask = c.negate(shifted(c, "shl", c.b.const("i32", -1), bits))
-    return c.b.select(some, c.both("and", value, mask), c.b.const("i32", 0))
+    return c.b.select(some, c.binary("and", value, mask), c.b.const("i32", 0))

@@ -1,9 +1,9 @@
-"""A thread's stack in its local memory: frames of functions that call themselves, and ``alloca``.
+"""A thread's stack in its local memory: frames of recursive functions, and ``alloca``.
 
-The stack grows upwards from behind the fixed variables. A function on a cycle of calls has its
-local variables there, and before it calls into its cycle the registers that it still needs are
-kept there. Both are known only when the whole program has been lowered, so calls leave blocks to
-be filled.
+The stack grows upwards from the end of the fixed local variables. It holds the local variables of
+recursive functions, and the registers that such a function needs after a recursive call. Which
+registers these are is known only after the whole program has been lowered, so each call leaves
+empty blocks for saving and restoring, which :meth:`Stack.fill` fills in.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ _ALIGN = 16
 
 @dataclass(frozen=True)
 class Call:
-    """A call into the caller's own cycle."""
+    """The blocks of a recursive call."""
 
     save: Block
     arguments: Block
-    """Follows ``save``: stores the arguments and goes to the function."""
+    """Follows ``save``: sets the arguments and jumps to the function."""
     restore: Block
     on: Block
-    """Follows ``restore``: where the saved registers are wanted."""
+    """Follows ``restore``: the code behind the call."""
     prefix: str
-    """Of the caller's registers."""
+    """Begins the names of the caller's registers."""
     place: Place
 
 
 class Stack:
-    """The stack pointer, and calls whose registers are still to be saved."""
+    """The stack pointer, and recursive calls whose registers are not saved yet."""
 
     def __init__(self, builder: Builder, start: int) -> None:
         self.b = builder
@@ -53,7 +53,7 @@ class Stack:
         self.used = False
         self.calls: list[Call] = []
         self.depot_bytes = 0
-        """The largest frame of local variables."""
+        """Size of the largest frame of local variables."""
 
     @property
     def end(self) -> int:
@@ -72,7 +72,7 @@ class Stack:
         self.b.set(self.register, to)
 
     def enter(self, frame: Reg, bytes_: int) -> None:
-        """Start of a function with local variables: ``frame`` is where they lie."""
+        """Push a frame of ``bytes_`` and set ``frame`` to its address."""
         pointer = self.pointer()
         self.b.set(frame, pointer)
         size = -(-bytes_ // _ALIGN) * _ALIGN
@@ -80,7 +80,7 @@ class Stack:
         self.move(self.b.pure("add", "i32", pointer, self.b.const("i32", size)))
 
     def check(self, pointer: Node, place: Place) -> None:
-        """Trap where the stack would grow beyond its end; goes on in a new block."""
+        """Trap if ``pointer`` lies beyond the stack's end; else go on in a new block."""
         full, on = self.b.new_block(), self.b.new_block()
         beyond = self.b.icmp("ugt", pointer, self.b.const("i32", self.end))
         self.b.finish(Branch(beyond, full.number, on.number))
@@ -89,15 +89,17 @@ class Stack:
         self.b.start(on)
 
     def around(self, prefix: str, place: Place) -> Call:
-        """A call that keeps the registers of ``prefix``; its arguments and what follows are to
-        be written by the caller."""
+        """Make the blocks of a recursive call that saves the registers named with ``prefix``.
+
+        The caller of this method writes the blocks ``arguments`` and ``on``.
+        """
         new = self.b.new_block
         call = Call(new(), new(), new(), new(), prefix, place)
         self.calls.append(call)
         return call
 
     def fill(self) -> None:
-        """Save and restore around the calls, all blocks being written but these."""
+        """Write the saves and restores of all recursive calls; all other blocks are complete."""
         for call in self.calls:
             # What is wanted after the call is wanted before it too, though the function that is
             # entered in between writes the same registers.

@@ -6,8 +6,6 @@ from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_ptx.context import Context, width
 from placewise.executor.lower_ptx.memory.memory import (
-    guards,
-    make_access,
     read_values,
     write_values,
 )
@@ -16,7 +14,7 @@ from placewise.executor.texture.texture_words import SHAPES
 from placewise.kernel.ptx import Address, Instruction, Operand, Pair, Register, Vector
 
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4}
-"""Coordinates that matter, the layer among them; PTX pads three to four."""
+"""Number of coordinates by shape, array layers included; PTX pads three to four."""
 _NAMED = frozenset(SHAPES[:-1])
 
 
@@ -33,11 +31,11 @@ def tex(c: Context, i: Instruction) -> None:
     if "v4" not in i.parts or type_ not in ("u32", "s32", "f32"):
         c.unsupported(i, "results of 32 bits are covered")
     handle, coordinates = _object(c, i, i.operands[1], shape)
-    access = make_access(c, i, "load", "texture", (32, 4, 0), f"{shape}.{coordinate}")
+    access = c.access("load", "texture", 32, 4, 0, f"{shape}.{coordinate}")
     if shape == "1d" and coordinate == "s32":
-        node = c.b.access("texture", "i32", access, handle, coordinates[0], *guards(c))
+        node = c.b.access("texture", "i32", access, handle, coordinates[0], *c.guards())
     else:
-        node = c.b.access("sample", "i32", access, handle, *coordinates, *guards(c))
+        node = c.b.access("sample", "i32", access, handle, *coordinates, *c.guards())
     _give(c, i.operands[0], node)
 
 
@@ -47,16 +45,16 @@ def tld4(c: Context, i: Instruction) -> None:
     if shape != "2d" or len(i.operands) != 2 or i.parts[-2] not in ("u32", "s32", "f32"):
         c.unsupported(i, "gathers of plain two-dimensional textures are covered")
     handle, coordinates = _object(c, i, i.operands[1], shape)
-    access = make_access(c, i, "load", "texture", (32, 4, 0), f"{shape}.f32.{i.parts[1]}")
-    _give(c, i.operands[0], c.b.access("sample", "i32", access, handle, *coordinates, *guards(c)))
+    access = c.access("load", "texture", 32, 4, 0, f"{shape}.f32.{i.parts[1]}")
+    _give(c, i.operands[0], c.b.access("sample", "i32", access, handle, *coordinates, *c.guards()))
 
 
 def suld(c: Context, i: Instruction) -> None:
     """suld.b.SHAPE[.cache][.vector].TYPE.BOUNDARY d, [object, {coordinates}]"""
     shape, bits, count, boundary = _surface(c, i)
     handle, coordinates = _object(c, i, i.operands[1], shape)
-    access = make_access(c, i, "load", "texture", (bits, count, 0), f"{shape}.{boundary}")
-    node = c.b.access("surface", int_type(bits), access, handle, *coordinates, *guards(c))
+    access = c.access("load", "texture", bits, count, 0, f"{shape}.{boundary}")
+    node = c.b.access("surface", int_type(bits), access, handle, *coordinates, *c.guards())
     values = [c.b.part(node, n, int_type(bits)) for n in range(count)]
     write_values(c, i.operands[0], values, signed=False)
 
@@ -66,8 +64,8 @@ def sust(c: Context, i: Instruction) -> None:
     shape, bits, count, boundary = _surface(c, i)
     handle, coordinates = _object(c, i, i.operands[0], shape)
     values = read_values(c, i.operands[1], int_type(bits))
-    access = make_access(c, i, "store", "texture", (bits, count, 0), f"{shape}.{boundary}")
-    c.b.access("surface", "i1", access, handle, *coordinates, *values, *guards(c))
+    access = c.access("store", "texture", bits, count, 0, f"{shape}.{boundary}")
+    c.b.access("surface", "i1", access, handle, *coordinates, *values, *c.guards())
 
 
 def _shape(c: Context, i: Instruction) -> str:
@@ -103,7 +101,7 @@ def _object(
 
 
 def _give(c: Context, target: Operand, node: Node) -> None:
-    """Four channels; the data is always resident."""
+    """Write the four channels; the predicate beside them says that the data is resident."""
     if isinstance(target, Pair):
         c.dst(target.second, c.b.const("i1", 1))
         target = target.first

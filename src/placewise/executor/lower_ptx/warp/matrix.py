@@ -11,14 +11,15 @@ from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.matrix_lanes import ELEMENT_BITS, Mma, register_bits
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_ptx.context import Context
-from placewise.executor.lower_ptx.memory.memory import make_access, place_of
+from placewise.executor.lower_ptx.memory.memory import space_and_address
 from placewise.executor.lowering.matrices import (
-    from_rows,
     half_word,
     lane_field,
+    load_matrices,
     pack_halves,
     permute,
     product,
+    row_guard,
     to_rows,
 )
 from placewise.kernel.ptx import Instruction, Operand, Vector
@@ -35,8 +36,6 @@ _SHAPES = {
 }
 """Shapes of mma.sync by element type (PTX ISA, "Matrix multiply-accumulate operation")."""
 _FAMILY = {"s8": "8", "u8": "8", "s4": "4", "u4": "4", "e4m3": "fp8", "e5m2": "fp8"}
-_ROWS = 8
-"""Rows and columns of a matrix that ldmatrix moves; a row has 16 bytes."""
 
 
 def shape_of(text: str) -> tuple[int, int, int]:
@@ -47,7 +46,7 @@ def shape_of(text: str) -> tuple[int, int, int]:
 
 
 def registers(c: Context, operand: Operand, type_: str) -> list[Node]:
-    """The registers of a fragment as integers."""
+    """Values of a fragment's registers as integers."""
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     return [c.src(e, int_type(register_bits(type_))) for e in elements]
 
@@ -93,17 +92,6 @@ def _check_matrices(c: Context, i: Instruction) -> None:
         c.unsupported(i, "only matrices of 8 by 8 elements of 16 bits are covered")
 
 
-def _row_guard(c: Context, count: int) -> tuple[Node, ...]:
-    """Lanes that hold the address of a row."""
-    guards = [c.guard] if c.guard is not None else []
-    if count < 4:
-        lane = c.b.pure("special", "i32", attr="laneid")
-        guards.append(c.b.icmp("ult", lane, c.b.const("i32", _ROWS * count)))
-    if len(guards) == 2:
-        return (c.both("and", guards[0], guards[1]),)
-    return tuple(guards)
-
-
 def _count(i: Instruction) -> int:
     return next(int(p[1:]) for p in i.parts if p in ("x1", "x2", "x4"))
 
@@ -111,23 +99,21 @@ def _count(i: Instruction) -> int:
 def ldmatrix(c: Context, i: Instruction) -> None:
     """ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16"""
     _check_matrices(c, i)
-    space, address, offset = place_of(c, i, i.operands[1])
+    space, address, offset = space_and_address(c, i, i.operands[1])
     count = _count(i)
-    access = make_access(c, i, "load", space, (32, 4, offset))
-    node = c.b.access("load", "i32", access, address, *_row_guard(c, count))
-    words = [c.b.part(node, w, "i32") for w in range(4)]
-    values = [from_rows(c, words, _ROWS * m, transposed="trans" in i.parts) for m in range(count)]
+    transposed = "trans" in i.parts
+    values = load_matrices(c, space, address, offset, count, transposed=transposed)
     write_registers(c, i.operands[0], values)
 
 
 def stmatrix(c: Context, i: Instruction) -> None:
     """stmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16"""
     _check_matrices(c, i)
-    space, address, offset = place_of(c, i, i.operands[0])
+    space, address, offset = space_and_address(c, i, i.operands[0])
     count = _count(i)
     words = to_rows(c, registers(c, i.operands[1], "f16"), transposed="trans" in i.parts)
-    access = make_access(c, i, "store", space, (32, 4, offset))
-    c.b.access("store", "i1", access, address, *words, *_row_guard(c, count))
+    access = c.access("store", space, 32, 4, offset)
+    c.b.access("store", "i1", access, address, *words, *row_guard(c, count))
 
 
 def movmatrix(c: Context, i: Instruction) -> None:

@@ -78,13 +78,13 @@ def _redux_float(c: Context, i: Instruction) -> None:
     smaller = "min" in i.parts
     bits = c.src(i.operands[1], "i32")
     if "abs" in i.parts:
-        bits = c.both("and", bits, b.const("i32", 0x7FFFFFFF))
+        bits = c.binary("and", bits, b.const("i32", 0x7FFFFFFF))
     value = b.bitcast(bits, "f32")
     number = b.fcmp("ord", value, value)
 
     def turned(word: Node) -> Node:
-        sign = c.both("ashr", word, b.const("i32", 31))
-        return c.both("xor", word, c.both("and", sign, b.const("i32", 0x7FFFFFFF)))
+        sign = c.binary("ashr", word, b.const("i32", 31))
+        return c.binary("xor", word, c.binary("and", sign, b.const("i32", 0x7FFFFFFF)))
 
     none = b.const("i32", 0x7FFFFFFF if smaller else 1 << 31)
     key = b.select(number, turned(bits), none)
@@ -102,7 +102,7 @@ def elect(c: Context, i: Instruction) -> None:
     """elect.sync d|p: the lowest active lane."""
     mask = c.b.effect("activemask", "i32")
     for members in _members(c, i, 1):
-        mask = c.both("and", mask, members)
+        mask = c.binary("and", mask, members)
     first = c.b.pure("cttz", "i32", mask)
     lane = c.b.pure("special", "i32", attr="laneid")
     target = i.operands[0]

@@ -18,7 +18,7 @@ from placewise.executor.ir.matrix_lanes import (
 )
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_ptx.context import Context
-from placewise.executor.lower_ptx.memory.memory import make_access, place_of
+from placewise.executor.lower_ptx.memory.memory import space_and_address
 from placewise.executor.lower_ptx.warp.matrix import (
     operation_of,
     registers,
@@ -66,10 +66,9 @@ def _multiply(c: Context, i: Instruction) -> None:
 
 @dataclass(frozen=True)
 class _Memory:
-    """A matrix in memory: address of its first element, bytes from line to line."""
+    """A matrix in memory: address of its first element, and its pitch in bytes."""
 
     c: Context
-    i: Instruction
     space: str
     start: Node
     offset: int
@@ -79,47 +78,41 @@ class _Memory:
     def at(self, line: int, along: int, line_of: Node, along_of: Node) -> tuple[Node, int]:
         """Address of element (line + line_of, along + along_of) of a lane, and constant offset."""
         c, t = self.c, self.start.type
-        line_node = c.both("add", c.b.resize(line_of, t), c.b.const(t, line))
-        down = c.both("mul", line_node, self.pitch)
-        bits = c.both("mul", c.b.resize(along_of, t), c.b.const(t, self.bits))
-        right = c.both("lshr", bits, c.b.const(t, 3))
-        address = c.both("add", self.start, c.both("add", down, right))
+        line_node = c.binary("add", c.b.resize(line_of, t), c.b.const(t, line))
+        down = c.binary("mul", line_node, self.pitch)
+        bits = c.binary("mul", c.b.resize(along_of, t), c.b.const(t, self.bits))
+        right = c.binary("lshr", bits, c.b.const(t, 3))
+        address = c.binary("add", self.start, c.binary("add", down, right))
         return address, self.offset + along * self.bits // 8
 
     def load(self, place: tuple[Node, int], bits: int, count: int) -> list[Node]:
-        c = self.c
-        access = make_access(c, self.i, "load", self.space, (bits, count, place[1]))
-        guard = (c.guard,) if c.guard is not None else ()
-        node = c.b.access("load", int_type(bits), access, place[0], *guard)
-        return [c.b.part(node, n, int_type(bits)) for n in range(count)] if count > 1 else [node]
+        return self.c.load(self.space, bits, count, *place)
 
     def store(self, place: tuple[Node, int], values: list[Node]) -> None:
         c = self.c
         bits = {"i16": 16, "i32": 32, "i64": 64}[values[0].type]
-        shape = (bits, len(values), place[1])
-        access = make_access(c, self.i, "store", self.space, shape)
-        guard = (c.guard,) if c.guard is not None else ()
-        c.b.access("store", "i1", access, place[0], *values, *guard)
+        access = c.access("store", self.space, bits, len(values), place[1])
+        c.b.access("store", "i1", access, place[0], *values, *c.guards())
 
 
 def _memory(c: Context, i: Instruction, position: int, element: str, width: int) -> _Memory:
-    """The matrix at operand ``position``; ``width`` is the pitch where none is given (elements)."""
-    space, address, offset = place_of(c, i, i.operands[position])
+    """The matrix at operand ``position``; ``width`` (elements) is the pitch if none is given."""
+    space, address, offset = space_and_address(c, i, i.operands[position])
     stride = i.operands[-1] if len(i.operands) > 2 else None
     t, bits = address.type, ELEMENT_BITS[element]
     if stride is None:
         pitch = c.b.const(t, width * bits // 8)
     else:
         elements = c.b.resize(c.src(stride, "i32"), t)
-        pitch = c.both("mul", elements, c.b.const(t, bits))
-        pitch = c.both("lshr", pitch, c.b.const(t, 3))
-    return _Memory(c, i, space, address, offset, pitch, bits)
+        pitch = c.binary("mul", elements, c.b.const(t, bits))
+        pitch = c.binary("lshr", pitch, c.b.const(t, 3))
+    return _Memory(c, space, address, offset, pitch, bits)
 
 
 def _lane(c: Context) -> tuple[Node, Node]:
-    """g = lane / 4 and t = lane % 4."""
+    """(g, t) with g = lane / 4 and t = lane % 4."""
     lane = c.b.pure("special", "i32", attr="laneid")
-    return c.both("lshr", lane, c.b.const("i32", 2)), c.both("and", lane, c.b.const("i32", 3))
+    return c.binary("lshr", lane, c.b.const("i32", 2)), c.binary("and", lane, c.b.const("i32", 3))
 
 
 def _load(c: Context, i: Instruction) -> None:
@@ -143,7 +136,7 @@ def _load_factor(c: Context, i: Instruction, kind: Mma, element: str, which: str
     per = elements_per_register(element)
     memory = _memory(c, i, 1, element, kind.k if along_k else 8 * tiles)
     g, t = _lane(c)
-    first_k = c.both("mul", t, c.b.const("i32", per))
+    first_k = c.binary("mul", t, c.b.const("i32", per))
     bits = register_bits(element)
     values: dict[int, Node] = {}
     for tile in range(tiles):
@@ -187,7 +180,9 @@ def _store(c: Context, i: Instruction) -> None:
     given = registers(c, i.operands[1], element)
     if element == "f16":
         sixteen = c.b.const("i32", 16)
-        given = [c.b.resize(half, "i16") for v in given for half in (v, c.both("lshr", v, sixteen))]
+        given = [
+            c.b.resize(half, "i16") for v in given for half in (v, c.binary("lshr", v, sixteen))
+        ]
     for at, places in _accumulator_places(c, memory, kind, by_rows):
         step = 2 // len(places)
         for e, place in enumerate(places):
@@ -197,10 +192,10 @@ def _store(c: Context, i: Instruction) -> None:
 def _accumulator_places(
     c: Context, memory: _Memory, kind: Mma, by_rows: bool
 ) -> list[tuple[int, list[tuple[Node, int]]]]:
-    """Of each 8 by 8 tile: number of its first element in a lane, and where its two elements lie
-    (one place where they are neighbours)."""
+    """For each 8 by 8 tile: number of the lane's first element in it, and the address of its two
+    elements in memory: one address if they are adjacent, else two."""
     g, t = _lane(c)
-    first = c.both("shl", t, c.b.const("i32", 1))
+    first = c.binary("shl", t, c.b.const("i32", 1))
     found = []
     for row in range(kind.m // 8):
         for column in range(kind.n // 8):

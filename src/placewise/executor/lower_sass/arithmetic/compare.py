@@ -1,4 +1,4 @@
-"""Comparisons into predicates, and choices by them."""
+"""Integer comparisons into predicates."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _INTEGER = ("LT", "EQ", "LE", "GT", "NE", "GE", "F", "T")
 _ORDERED = {"EQ": "oeq", "NE": "one", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
 _UNORDERED = {"EQU": "ueq", "NEU": "une", "LTU": "ult", "LEU": "ule", "GTU": "ugt", "GEU": "uge"}
 FLOAT = {**_ORDERED, **_UNORDERED, "NUM": "ord", "NAN": "uno"}
-"""LLVM's names of floating-point comparisons."""
+"""LLVM conditions of floating-point comparisons, by modifier."""
 
 
 def isetp(c: Context, i: Instruction) -> None:
-    """A comparison of integers, combined with a predicate; .EX goes on from the low words."""
+    """ISETP: compare integers, combine with a predicate; .EX compares 64 bits' high words."""
     kind = c.one_of("U32", "U64", "S64") or "S32"
     signed, read = kind[0] == "S", c.i64 if kind.endswith("64") else c.i32
     extended = c.flag("EX")
@@ -29,14 +29,14 @@ def isetp(c: Context, i: Instruction) -> None:
     else:
         holds = _compare(c, condition, x, y, signed=signed)
         if extended:
-            equal = c.both("and", c.b.icmp("eq", x, y), c.predicate(low[0]))
+            equal = c.binary("and", c.b.icmp("eq", x, y), c.predicate(low[0]))
             if condition == "EQ":
                 holds = equal
             elif condition == "NE":
-                holds = c.both("or", holds, c.predicate(low[0]))
+                holds = c.binary("or", holds, c.predicate(low[0]))
             else:
                 strict = _compare(c, condition[0] + "T", x, y, signed=signed)
-                holds = c.both("or", strict, equal)
+                holds = c.binary("or", strict, equal)
     write_both(c, first, second, holds, combine, other)
 
 
@@ -48,9 +48,9 @@ def _compare(c: Context, condition: str, a: Node, b: Node, *, signed: bool) -> N
 def write_both(
     c: Context, first: Operand, second: Operand, holds: Node, combine: str, other: Operand
 ) -> None:
-    """A comparison's two results: itself and its opposite, each combined with a predicate."""
+    """Write a comparison and its opposite, each combined with predicate ``other``."""
     extra = c.predicate(other)
     op = combine.lower()
     opposite = c.negate(holds)
-    c.write_predicate(first, c.both(op, holds, extra))
-    c.write_predicate(second, c.both(op, opposite, extra))
+    c.write_predicate(first, c.binary(op, holds, extra))
+    c.write_predicate(second, c.binary(op, opposite, extra))

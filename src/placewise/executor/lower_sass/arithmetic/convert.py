@@ -15,7 +15,7 @@ _INTEGRAL = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "ftrunc"}
 
 
 def i2f(c: Context, i: Instruction) -> None:
-    """Integer to single or double precision; I2FP is the same on another unit."""
+    """I2F and I2FP: integer to single or double precision."""
     mode = rounding_mode(c)
     to = {"F64": "f64", "F16": "f16", "BF16": "bf16"}.get(
         c.one_of("F64", "F16", "BF16") or "", "f32"
@@ -46,7 +46,7 @@ def i2f(c: Context, i: Instruction) -> None:
 
 
 def part_of_word(c: Context, operand: Operand, bits: int, *, signed: bool) -> Node:
-    """8, 16 or 32 bits of a word (the lowest, or those that a suffix names), as 32 bits."""
+    """The low 8 or 16 bits of a word, those that a suffix names, or all; extended to 32 bits."""
     start = 0
     if isinstance(operand, Register) and operand.suffixes:
         (suffix,) = operand.suffixes
@@ -59,12 +59,12 @@ def part_of_word(c: Context, operand: Operand, bits: int, *, signed: bool) -> No
     if bits == 32:
         return value
     if start:
-        value = c.both("lshr", value, c.b.const("i32", start))
+        value = c.binary("lshr", value, c.b.const("i32", start))
     return c.b.resize(c.b.resize(value, int_type(bits)), "i32", signed=signed)
 
 
 def f2i(c: Context, i: Instruction) -> None:
-    """Floating point to integer, saturating; NaN is zero (.NTZ) or the lowest bit pattern."""
+    """F2I: floating point to integer, saturating; NaN gives zero (.NTZ) or only the top bit set."""
     ftz = c.flag("FTZ")
     nan_is_zero = c.flag("NTZ")
     of = {"F64": "f64", "F16": "f16", "BF16": "bf16"}.get(
@@ -97,7 +97,7 @@ def f2i(c: Context, i: Instruction) -> None:
 
 
 def f2f(c: Context, i: Instruction) -> None:
-    """Between floating-point widths: F2F.to.from."""
+    """F2F.to.from: convert between floating-point widths."""
     ftz = c.flag("FTZ")
     mode = rounding_mode(c) or "rn"
     widths = [m for m in c.modifiers if m in ("F16", "F32", "F64", "BF16")]

@@ -1,4 +1,4 @@
-"""Double precision, in pairs of registers."""
+"""Double precision, in register pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def arithmetic(c: Context, i: Instruction) -> None:
 
 
 def dsetp(c: Context, i: Instruction) -> None:
-    """A comparison combined with a predicate; .MIN and .MAX say which operand is the extreme."""
+    """DSETP: compare, combine with a predicate; .MIN and .MAX tell which operand to take."""
     extreme = c.one_of("MIN", "MAX")
     if extreme is not None:
         _takes_first(c, i, "fmin" if extreme == "MIN" else "fmax")
@@ -42,8 +42,8 @@ def _takes_first(c: Context, i: Instruction, op: str) -> None:
         c.unsupported(i)
     first, second, a, b, other = i.operands
     x, y, extra = c.f64(a), c.f64(b), c.predicate(other)
-    same = c.b.icmp("eq", c.b.as_int(c.both(op, x, y)), c.b.as_int(x))
+    same = c.b.icmp("eq", c.b.as_int(c.binary(op, x, y)), c.b.as_int(x))
     number = c.b.fcmp("ord", x, x)
-    nans = c.both("and", c.negate(number), c.b.fcmp("uno", y, y))
-    c.write_predicate(first, c.both("and", c.both("and", number, same), extra))
-    c.write_predicate(second, c.both("and", nans, extra))
+    nans = c.binary("and", c.negate(number), c.b.fcmp("uno", y, y))
+    c.write_predicate(first, c.binary("and", c.binary("and", number, same), extra))
+    c.write_predicate(second, c.binary("and", nans, extra))

@@ -1,4 +1,4 @@
-"""Single precision: arithmetic, comparison, choice, and the approximations of MUFU."""
+"""Single precision: arithmetic, comparisons, selections, and MUFU's approximations."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _SCALES = {
     **{f"D{1 << n}": (1023 - n) << 52 for n in (1, 2, 3)},
     **{f"M{1 << n}": (1023 + n) << 52 for n in (1, 2, 3)},
 }
-"""What FMUL's modifiers divide or multiply its product by, as bits of a double."""
+"""Factor (bits of a double) by which FMUL's modifiers D2 … M8 scale its product."""
 _INVERSE_TWO_PI = 0x3E22F983
-"""1 / (2 pi) in single precision: what an argument is scaled by before MUFU.SIN and MUFU.COS."""
+"""1 / (2 pi) in single precision, the scale of arguments of MUFU.SIN and MUFU.COS."""
 _TWO_PI = 0x401921FB54442D18
 """2 pi in double precision."""
 _ONE = 0x3F800000
 
 
 def rounding_mode(c: Context) -> str | None:
-    """Take the rounding mode; a node's ``attr``."""
+    """Take the rounding mode modifier; returns a node's ``attr``."""
     return _ROUNDING[c.one_of(*_ROUNDING) or "RN"]
 
 
 def arithmetic(c: Context, i: Instruction) -> None:
-    """FADD, FMUL, FFMA, of lanes or uniform."""
+    """FADD, FMUL, FFMA, and their uniform forms."""
     op = {"FADD": "fadd", "FMUL": "fmul", "FFMA": "fma"}[i.parts[0].removeprefix("U")]
     mode = rounding_mode(c)
     ftz = c.flag("FTZ")
@@ -44,8 +44,8 @@ def arithmetic(c: Context, i: Instruction) -> None:
         result = c.b.pure(op, "f32", *values, attr=mode)
     else:
         # The product of two singles is exact in double precision, so it is rounded once.
-        wide = c.both("fmul", *(c.b.pure("fpext", "f64", v) for v in values))
-        scaled = c.both("fmul", wide, c.b.const("f64", scale))
+        wide = c.binary("fmul", *(c.b.pure("fpext", "f64", v) for v in values))
+        scaled = c.binary("fmul", wide, c.b.const("f64", scale))
         result = c.b.pure("fptrunc", "f32", scaled, attr=mode)
     if ftz:
         result = flush(c, result)
@@ -53,7 +53,7 @@ def arithmetic(c: Context, i: Instruction) -> None:
 
 
 def fsetp(c: Context, i: Instruction) -> None:
-    """A comparison combined with a predicate."""
+    """FSETP: compare and combine with a predicate."""
     ftz = c.flag("FTZ")
     condition = c.one_of(*FLOAT)
     combine = c.one_of("AND", "OR", "XOR")
@@ -67,7 +67,7 @@ def fsetp(c: Context, i: Instruction) -> None:
 
 
 def fset(c: Context, i: Instruction) -> None:
-    """A comparison as a word: all ones, or 1.0 (.BF)."""
+    """FSET: a comparison as a word: all ones, or 1.0 (.BF)."""
     ftz = c.flag("FTZ")
     as_float = c.flag("BF")
     condition = c.one_of(*FLOAT)
@@ -78,12 +78,12 @@ def fset(c: Context, i: Instruction) -> None:
     x, y = c.f32(a), c.f32(b)
     if ftz:
         x, y = flush(c, x), flush(c, y)
-    holds = c.both(combine.lower(), c.b.fcmp(FLOAT[condition], x, y), c.predicate(other))
+    holds = c.binary(combine.lower(), c.b.fcmp(FLOAT[condition], x, y), c.predicate(other))
     c.write(target, c.b.select(holds, c.b.const("i32", _ONE if as_float else -1), c.zero()))
 
 
 def fsel(c: Context, i: Instruction) -> None:
-    """One of two, signs as the operands say."""
+    """FSEL: select one of two operands by a predicate."""
     ftz = c.flag("FTZ")
     target, a, b, choice = i.operands
     result = c.b.select(c.predicate(choice), c.f32(a), c.f32(b))
@@ -91,18 +91,20 @@ def fsel(c: Context, i: Instruction) -> None:
 
 
 def fmnmx(c: Context, i: Instruction) -> None:
-    """The smaller where the predicate holds, else the larger; of a number and NaN the number."""
+    """FMNMX: minimum where the predicate holds, else maximum; NaN loses against a number."""
     ftz = c.flag("FTZ")
     kind = "_nan" if c.flag("NAN") else ""
     target, a, b, choice = i.operands
     x, y, smaller = c.f32(a), c.f32(b), c.predicate(choice)
     if ftz:
         x, y = flush(c, x), flush(c, y)
-    c.write(target, c.b.select(smaller, c.both("fmin" + kind, x, y), c.both("fmax" + kind, x, y)))
+    c.write(
+        target, c.b.select(smaller, c.binary("fmin" + kind, x, y), c.binary("fmax" + kind, x, y))
+    )
 
 
 def frnd(c: Context, i: Instruction) -> None:
-    """To an integral value."""
+    """FRND: round to an integral value."""
     ftz = c.flag("FTZ")
     double = c.flag("F64")
     op = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "ftrunc"}.get(
@@ -125,10 +127,10 @@ def frnd(c: Context, i: Instruction) -> None:
 
 
 def fchk(c: Context, i: Instruction) -> None:
-    """Whether a quotient needs the long way: operands or results near or beyond the range.
+    """FCHK: whether a division needs the slow path, because it may overflow or underflow.
 
-    NVIDIA does not say where exactly it begins; both ways give the same quotient. Here the short
-    one is taken where none of its steps can leave the normal numbers.
+    NVIDIA does not document the exact limits; both paths give the same quotient. Here the fast
+    path is taken if none of its steps can leave the normal numbers.
     """
     c.without_effect("DIVIDE")
     target, a, b = i.operands
@@ -136,27 +138,27 @@ def fchk(c: Context, i: Instruction) -> None:
     unsafe: Node = c.b.const("i1", 0)
     for exponent, least in zip(exponents, (26, 2), strict=True):
         # Outside of [least, 252]: one unsigned comparison.
-        moved = c.both("sub", exponent, c.b.const("i32", least))
+        moved = c.binary("sub", exponent, c.b.const("i32", least))
         outside = c.b.icmp("ugt", moved, c.b.const("i32", 252 - least))
-        unsafe = c.both("or", unsafe, outside)
+        unsafe = c.binary("or", unsafe, outside)
     # The quotient's exponent stays between -124 and 124.
-    difference = c.both("sub", exponents[0], exponents[1])
-    moved = c.both("add", difference, c.b.const("i32", 124))
-    unsafe = c.both("or", unsafe, c.b.icmp("ugt", moved, c.b.const("i32", 248)))
+    difference = c.binary("sub", exponents[0], exponents[1])
+    moved = c.binary("add", difference, c.b.const("i32", 124))
+    unsafe = c.binary("or", unsafe, c.b.icmp("ugt", moved, c.b.const("i32", 248)))
     c.write_predicate(target, unsafe)
 
 
 def _exponent(c: Context, operand: Operand) -> Node:
     bits = c.b.as_int(c.f32(operand))
-    field = c.both("lshr", bits, c.b.const("i32", 23))
-    return c.both("and", field, c.b.const("i32", 255))
+    field = c.binary("lshr", bits, c.b.const("i32", 23))
+    return c.binary("and", field, c.b.const("i32", 255))
 
 
 def mufu(c: Context, i: Instruction) -> None:
-    """Approximations, as near to the true value as for the corresponding PTX instructions.
+    """MUFU: reciprocals, roots, logarithm, exponential, sine, cosine and tanh, in full precision.
 
-    Subnormal arguments and results count as zero. Sine and cosine take their argument in units of
-    2 pi; where it has just been scaled so, the unscaled argument is used.
+    Subnormal arguments and results are flushed to zero. Sine and cosine take their argument in
+    units of 2 pi; if the code has just scaled it so, the unscaled argument is used.
     """
     kind = c.one_of("RCP", "RSQ", "SQRT", "LG2", "EX2", "SIN", "COS", "TANH", "RCP64H", "RSQ64H")
     target, a = i.operands
@@ -166,11 +168,11 @@ def mufu(c: Context, i: Instruction) -> None:
     x = flush(c, c.f32(a))
     one = c.b.const("f32", _ONE)
     if kind == "RCP":
-        result = c.both("fdiv", one, x)
+        result = c.binary("fdiv", one, x)
     elif kind == "RSQ":
         wide = c.b.pure("sqrt", "f64", c.b.pure("fpext", "f64", x))
         one_wide = c.b.const("f64", 0x3FF0000000000000)
-        result = c.b.pure("fptrunc", "f32", c.both("fdiv", one_wide, wide))
+        result = c.b.pure("fptrunc", "f32", c.binary("fdiv", one_wide, wide))
     elif kind == "SQRT":
         result = c.b.pure("sqrt", "f32", x)
     elif kind in ("LG2", "EX2", "TANH"):
@@ -184,17 +186,17 @@ def mufu(c: Context, i: Instruction) -> None:
 
 
 def _circular(c: Context, op: str, turns: Node) -> Node:
-    """Sine or cosine of 2 pi times the argument."""
+    """Sine or cosine of 2 pi times ``turns``."""
     if turns.op == "fmul" and turns.args[1].op == "const" and turns.args[1].attr == _INVERSE_TWO_PI:
         return c.b.pure(op, "f32", turns.args[0])
-    angle = c.both("fmul", c.b.pure("fpext", "f64", turns), c.b.const("f64", _TWO_PI))
+    angle = c.binary("fmul", c.b.pure("fpext", "f64", turns), c.b.const("f64", _TWO_PI))
     return c.b.pure("fptrunc", "f32", c.b.pure(op, "f64", angle))
 
 
 def _high_word_seed(c: Context, kind: str, high: Node) -> Node:
-    """Upper word of the reciprocal (root) of the double with this upper word."""
+    """Upper word of the reciprocal (square root) of the double whose upper word is ``high``."""
     value = c.b.bitcast(c.pairs.wide(c.zero(), high), "f64")
     if kind == "RSQ64H":
         value = c.b.pure("sqrt", "f64", value)
-    result = c.both("fdiv", c.b.const("f64", 0x3FF0000000000000), value)
+    result = c.binary("fdiv", c.b.const("f64", 0x3FF0000000000000), value)
     return c.pairs.halves(c.b.as_int(result))[1]

@@ -20,9 +20,9 @@ from placewise.executor.lowering.integers import join, split
 from placewise.kernel.binary.sass import Constant, Immediate, Instruction, Operand, Register
 
 Pair = tuple[Node, Node]
-"""The values of the low and the high half."""
+"""Values of the low and the high half of a register."""
 _HALVES = {"H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (0, 1), "H0_H1": (1, 0)}
-"""Which half of the register each lane takes; a suffix names the high one first."""
+"""Halves of the register for the low and the high element; suffixes name the high one first."""
 _ONES = {"f16": 0x3C00, "bf16": 0x3F80}
 
 
@@ -53,7 +53,7 @@ def arithmetic(c: Context, i: Instruction) -> None:
         if name != "HADD2":
             c.unsupported(i)
         a, b = (_single(c, source[0]) for source in sources)
-        result = c.both("fadd", a, b)
+        result = c.binary("fadd", a, b)
         c.write(target, saturate(c, result) if saturated else result)
         return
     lanes = []
@@ -71,7 +71,7 @@ def arithmetic(c: Context, i: Instruction) -> None:
 
 
 def _moves(operands: list[Operand]) -> bool:
-    """Zeros as factors: the literal is moved as it is."""
+    """Whether HFMA2's factors are zeros, so that it moves its literal."""
     return (
         len(operands) == 4
         and all(is_zero(o) for o in operands[:2])
@@ -80,7 +80,7 @@ def _moves(operands: list[Operand]) -> bool:
 
 
 def _narrows(operands: list[Operand]) -> TypeGuard[list[Register]]:
-    """A single (.F32) with -0 added: what PTX's cvt.rz becomes, where a half is cut off from it."""
+    """Whether HADD2 adds -0 to an f32 operand (.F32), which is how cvt.rz.f16.f32 is compiled."""
     a, b = operands if len(operands) == 2 else (None, None)
     return (
         isinstance(a, Register)
@@ -92,8 +92,10 @@ def _narrows(operands: list[Operand]) -> TypeGuard[list[Register]]:
 
 
 def _narrowed_literal(c: Context, operands: list[Operand]) -> Node | None:
-    """A single from a constant bank (.F32) added to -0, where it is a half exactly: sm_75 makes
-    literals so. Other values would show a rounding that is not known."""
+    """The f32 constant that HADD2 adds to -0 (.F32), if it is exactly a half; else None.
+
+    sm_75 loads literals so. How other values would be rounded is not known.
+    """
     a, b = operands if len(operands) == 2 else (None, None)
     if not (isinstance(a, Register) and a.number is None and a.negated):
         return None
@@ -110,25 +112,25 @@ def _narrowed_literal(c: Context, operands: list[Operand]) -> Node | None:
 def _compute(c: Context, name: str, values: list[Node]) -> Node:
     if name == "HFMA2":
         return rounding.half_fma(c, *values)
-    return c.both("fadd" if name == "HADD2" else "fmul", *values)
+    return c.binary("fadd" if name == "HADD2" else "fmul", *values)
 
 
 def hmnmx2(c: Context, i: Instruction) -> None:
-    """The smaller where the predicate holds, else the larger; of a number and NaN the number."""
+    """HMNMX2: minimum where the predicate holds, else maximum; NaN loses against a number."""
     kind = _kind(c)
     suffix = "_nan" if c.flag("NAN") else ""
     target, *operands, choice = i.operands
     a, b = _pairs(c, operands, kind)
     smaller = c.predicate(choice)
     lanes = [
-        c.b.select(smaller, c.both("fmin" + suffix, x, y), c.both("fmax" + suffix, x, y))
+        c.b.select(smaller, c.binary("fmin" + suffix, x, y), c.binary("fmax" + suffix, x, y))
         for x, y in zip(a, b, strict=True)
     ]
     _write(c, target, lanes, kind)
 
 
 def hset2(c: Context, i: Instruction) -> None:
-    """Comparisons as halves: all ones, or 1.0 (.BF)."""
+    """HSET2: comparisons as halves: all ones, or 1.0 (.BF)."""
     kind = _kind(c)
     yes = _ONES[kind] if c.flag("BF") else -1
     target, *operands, other = i.operands
@@ -139,13 +141,13 @@ def hset2(c: Context, i: Instruction) -> None:
 
 
 def hsetp2(c: Context, i: Instruction) -> None:
-    """Comparisons as predicates, one for each half; or both halves' and its opposite (.H_AND)."""
+    """HSETP2: a predicate for each half; with .H_AND that of both halves, and its opposite."""
     kind = _kind(c)
     together = c.flag("H_AND")
     first, second, *operands, other = i.operands
     low, high = _comparisons(c, i, operands, other, kind)
     if together:
-        low = c.both("and", low, high)
+        low = c.binary("and", low, high)
         high = c.negate(low)
     c.write_predicate(first, low)
     c.write_predicate(second, high)
@@ -161,14 +163,14 @@ def _comparisons(
     a, b = _pairs(c, operands, kind)
     extra = c.predicate(other)
     low, high = (
-        c.both(combine.lower(), c.b.fcmp(FLOAT[condition], x, y), extra)
+        c.binary(combine.lower(), c.b.fcmp(FLOAT[condition], x, y), extra)
         for x, y in zip(a, b, strict=True)
     )
     return low, high
 
 
 def pack(c: Context, i: Instruction) -> None:
-    """F2FP: two singles to a pair, the first to the high half."""
+    """F2FP: convert two singles to a pair of halves, the first to the high half."""
     kind = "bf16" if c.flag("BF16") else "f16"
     c.without_effect("F16", "F32")
     if not c.flag("PACK_AB"):
@@ -187,7 +189,7 @@ def pack(c: Context, i: Instruction) -> None:
 
 
 def narrow(c: Context, value: Node, kind: str, mode: str = "rn") -> Node:
-    """The bits of a half or bfloat16 that a single or double rounds to."""
+    """Bits of the half or bfloat16 that a single or double rounds to."""
     if kind == "f16":
         return c.b.as_int(rounding.to_half(c, value, mode))
     if mode not in ("rn", "rz"):
@@ -196,7 +198,7 @@ def narrow(c: Context, value: Node, kind: str, mode: str = "rn") -> Node:
 
 
 def low_half(c: Context, operand: Operand, kind: str) -> Node:
-    """One half or bfloat16 in single precision: the low one, or that of the suffix."""
+    """One half or bfloat16 of a register, widened to f32: the low one, or that of the suffix."""
     ((low, _),) = _pairs(c, [operand], kind)
     return _single(c, low)
 
@@ -210,7 +212,7 @@ def _single(c: Context, value: Node) -> Node:
 
 
 def _pairs(c: Context, operands: list[Operand], kind: str) -> list[Pair]:
-    """The values of the operands; a literal stands as two of them, with bits of the encoding."""
+    """Pairs of halves of the operands; a literal's two halves come from the encoding."""
     found = []
     rest = list(operands)
     while rest:

@@ -19,23 +19,23 @@ from placewise.kernel.binary.sass import (
 )
 
 _PARTS = {"U16x2": 2, "S16x2": 2, "U8x4": 4, "S8x4": 4}
-"""Into how many parts a word is taken."""
+"""Number of parts that a word is split into, by modifier."""
 _SAME_PRODUCT = ("MOV", "IADD", "SHL", "U32")
 """Names for IMAD where some operand is 0, 1 or a power of two; the low word has no sign."""
 
 
 def is_zero(operand: Operand) -> bool:
-    """RZ, whatever its sign."""
+    """Whether an operand is RZ, negated or not."""
     return isinstance(operand, Register) and operand.number is None and not operand.inverted
 
 
 def iadd(c: Context, i: Instruction) -> None:
-    """Sum of two words as IADD3 makes it of three, or (.64) of pairs."""
+    """IADD: sum of two words with carries as of IADD3, or of register pairs (.64)."""
     _sum(c, i, 2)
 
 
 def iadd3(c: Context, i: Instruction) -> None:
-    """Sum of three words, with up to two carries out (the sum of their values) and in (.X)."""
+    """IADD3: sum of three words, with up to two carries out (they add up) and two in (.X)."""
     _sum(c, i, 3)
 
 
@@ -47,7 +47,7 @@ def _sum(c: Context, i: Instruction, words: int) -> None:
             c.unsupported(i, "with carries")
         first, *others = (c.i64(s) for s in sources if not is_zero(s))
         for other in others:
-            first = c.both("add", first, other)
+            first = c.binary("add", first, other)
         c.write_wide(target, first)
         return
     if len(sources) != words or len(outs) > 2 or len(ins) > 2 or bool(ins) != extended:
@@ -68,19 +68,19 @@ def _sum(c: Context, i: Instruction, words: int) -> None:
 
 
 def _plain_sum(c: Context, terms: list[Operand]) -> Node:
-    """A sum without carries."""
+    """Sum of the terms, without carries."""
     total: Node | None = None
     for term in sorted(terms, key=is_negated):
         if total is not None and is_negated(term):
-            total = c.both("sub", total, c.i32(unsigned(term)))
+            total = c.binary("sub", total, c.i32(unsigned(term)))
         else:
             value = c.i32(term)
-            total = value if total is None else c.both("add", total, value)
+            total = value if total is None else c.binary("add", total, value)
     return c.zero() if total is None else total
 
 
 def _sum_of_two(c: Context, first: Operand, second: Operand) -> tuple[Node, Node]:
-    """Low word and carry of a sum or difference."""
+    """(low word, carry) of a sum or difference."""
     minus = [is_negated(t) for t in (first, second)]
     if all(minus):
         total = long_sum(c, [first, second], [])
@@ -90,33 +90,33 @@ def _sum_of_two(c: Context, first: Operand, second: Operand) -> tuple[Node, Node
         first, second = second, first
     if any(minus):
         a, b = c.i32(first), c.i32(unsigned(second))
-        low = c.both("sub", a, b)
+        low = c.binary("sub", a, b)
         flag = c.b.icmp("uge", a, b)
     else:
         a, b = c.i32(first), c.i32(second)
-        low = c.both("add", a, b)
+        low = c.binary("add", a, b)
         flag = c.b.icmp("ult", low, a)
     c.pairs.note_carry(flag, Carry(a, b, low, subtract=any(minus)))
     return low, flag
 
 
 def long_sum(c: Context, terms: list[Operand], carries: list[Node]) -> Node:
-    """The sum in 64 bits, negation being complement plus one as in the machine's adder."""
+    """The sum in 64 bits; a negated term is its complement plus one, as in the hardware's adder."""
     total = c.zero("i64")
     for term in terms:
         if is_negated(term):
             value = c.negate(c.i32(unsigned(term)))
-            total = c.both("add", total, c.b.const("i64", 1))
+            total = c.binary("add", total, c.b.const("i64", 1))
         else:
             value = c.i32(term)
-        total = c.both("add", total, c.b.resize(value, "i64"))
+        total = c.binary("add", total, c.b.resize(value, "i64"))
     for carry in carries:
-        total = c.both("add", total, c.b.resize(carry, "i64"))
+        total = c.binary("add", total, c.b.resize(carry, "i64"))
     return total
 
 
 def extended_sum(c: Context, terms: list[Operand], ins: list[Operand]) -> Node:
-    """The high word of a 64-bit sum: terms plus carries."""
+    """High word of a 64-bit sum: terms plus carries, as one 64-bit addition where possible."""
     flags = [f for f in (c.predicate(p) for p in ins) if f.op != "const" or f.attr]
     source = c.pairs.carry(flags[0]) if len(flags) == 1 else None
     if source is not None and len(terms) <= 2:
@@ -133,33 +133,32 @@ def extended_sum(c: Context, terms: list[Operand], ins: list[Operand]) -> Node:
             return c.pairs.extended(source, first, second)
     total = _plain_sum(c, terms)
     for flag in flags:
-        total = c.both("add", total, c.b.resize(flag, "i32"))
+        total = c.binary("add", total, c.b.resize(flag, "i32"))
     return total
 
 
 def product(c: Context, a: Node, b: Node) -> Node:
-    """A product, shorter where a factor is a power of two."""
+    """A product; by a power of two it is a shift."""
     if a.op == "const":
         a, b = b, a
     if b.op == "const":
-        assert isinstance(b.attr, int)
-        if b.attr == 0:
+        if b.integer == 0:
             return b
-        if b.attr & (b.attr - 1) == 0:
-            shift = c.b.const(b.type, b.attr.bit_length() - 1)
-            return a if b.attr == 1 else c.both("shl", a, shift)
-    return c.both("mul", a, b)
+        if b.integer & (b.integer - 1) == 0:
+            shift = c.b.const(b.type, b.integer.bit_length() - 1)
+            return a if b.integer == 1 else c.binary("shl", a, shift)
+    return c.binary("mul", a, b)
 
 
 def plus(c: Context, a: Node, b: Node) -> Node:
-    """A sum, shorter where a term is zero."""
+    """A sum; of a zero term it is the other term."""
     if a.op == "const" and a.attr == 0:
         return b
-    return a if b.op == "const" and b.attr == 0 else c.both("add", a, b)
+    return a if b.op == "const" and b.attr == 0 else c.binary("add", a, b)
 
 
 def imad(c: Context, i: Instruction) -> None:
-    """a * b + c in its forms: low word, .HI, .WIDE, each with carries."""
+    """IMAD: a * b + c, the low word, the high word (.HI) or 64 bits (.WIDE), with carries."""
     if c.flag("WIDE"):
         _imad_wide(c, i)
         return
@@ -177,7 +176,7 @@ def imad(c: Context, i: Instruction) -> None:
         return
     total = plus(c, product(c, c.i32(a), c.i32(b)), c.i32(addend))
     for flag in ins:
-        total = c.both("add", total, c.b.resize(c.predicate(flag), "i32"))
+        total = c.binary("add", total, c.b.resize(c.predicate(flag), "i32"))
     c.write(target, total)
 
 
@@ -196,13 +195,13 @@ def _long_product(c: Context, a: Operand, b: Operand, *, signed: bool) -> Node:
 
 
 def _imad_wide(c: Context, i: Instruction) -> None:
-    """64-bit product plus a 64-bit addend."""
+    """IMAD.WIDE: 64-bit product plus a 64-bit addend."""
     target, total = _long_multiply_add(c, i)
     c.write_wide(target, total)
 
 
 def _imad_high(c: Context, i: Instruction) -> None:
-    """The upper word of a product plus a 64-bit addend."""
+    """IMAD.HI: upper word of a product plus a 64-bit addend."""
     target, total = _long_multiply_add(c, i)
     c.write(target, c.pairs.halves(total)[1])
 
@@ -219,8 +218,8 @@ def _long_multiply_add(c: Context, i: Instruction) -> tuple[Operand, Node]:
     flag = c.b.icmp("ult", total, first)
     if extended:
         carry = c.b.resize(c.predicate(ins[0]), "i64")
-        with_carry = c.both("add", total, carry)
-        flag = c.both("or", flag, c.b.icmp("ult", with_carry, total))
+        with_carry = c.binary("add", total, carry)
+        flag = c.binary("or", flag, c.b.icmp("ult", with_carry, total))
         total = with_carry
     if outs:
         # The sources are read by now: the predicate cannot be one that still counts.
@@ -249,7 +248,7 @@ def lea(c: Context, i: Instruction) -> None:
 
 
 def _shifted_left(c: Context, value: Node, by: int) -> Node:
-    return c.both("shl", value, c.b.const(value.type, by)) if by else value
+    return c.binary("shl", value, c.b.const(value.type, by)) if by else value
 
 
 def _lea_high(c: Context, i: Instruction) -> None:
@@ -284,7 +283,7 @@ def _lea_high(c: Context, i: Instruction) -> None:
         return
     total = plus(c, upper, addend)
     for flag in flags:
-        total = c.both("add", total, c.b.resize(flag, "i32"))
+        total = c.binary("add", total, c.b.resize(flag, "i32"))
     c.write(target, total)
 
 
@@ -308,7 +307,7 @@ def viaddmnmx(c: Context, i: Instruction) -> None:
 
 
 def imnmx(c: Context, i: Instruction) -> None:
-    """IMNMX, VIMNMX: the smaller of two where the predicate holds, else the larger."""
+    """IMNMX, VIMNMX: minimum of two where the predicate holds, else maximum."""
     target, outs, (a, b), (choice, *low) = c.form(i)
     if not all(map(is_sink, outs)):
         c.unsupported(i, "with a predicate")
@@ -319,12 +318,12 @@ def imnmx(c: Context, i: Instruction) -> None:
         _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)
     else:
         x, y, sign = c.i64(a), c.i64(b), kind[0].lower()
-        least, most = c.both(f"{sign}min", x, y), c.both(f"{sign}max", x, y)
+        least, most = c.binary(f"{sign}min", x, y), c.binary(f"{sign}max", x, y)
         c.write_wide(target, c.b.select(c.predicate(choice), least, most))
 
 
 def imnmx3(c: Context, i: Instruction) -> None:
-    """VIMNMX3: the smallest or largest of three."""
+    """VIMNMX3: minimum or maximum of three."""
     kind = "u" if c.flag("U32") else "s"
     target, *sources, choice = i.operands
     smaller = c.predicate(choice)
@@ -332,7 +331,7 @@ def imnmx3(c: Context, i: Instruction) -> None:
         c.unsupported(i)
     op = kind + ("min" if smaller.attr else "max")
     x, y, z = (c.i32(s) for s in sources)
-    c.write(target, c.both(op, c.both(op, x, y), z))
+    c.write(target, c.binary(op, c.binary(op, x, y), z))
 
 
 def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: Operand) -> None:
@@ -346,21 +345,21 @@ def _minimum_or_maximum(c: Context, target: Operand, x: Node, y: Node, choice: O
     results = []
     for a, b in pairs:
         if smaller.op == "const":
-            result = c.both(kind + ("min" if smaller.attr else "max"), a, b)
+            result = c.binary(kind + ("min" if smaller.attr else "max"), a, b)
         else:
-            result = c.b.select(smaller, c.both(f"{kind}min", a, b), c.both(f"{kind}max", a, b))
-        results.append(c.both("smax", result, c.zero(result.type)) if relu else result)
+            result = c.b.select(smaller, c.binary(f"{kind}min", a, b), c.binary(f"{kind}max", a, b))
+        results.append(c.binary("smax", result, c.zero(result.type)) if relu else result)
     c.write(target, join(c, results, "i32"))
 
 
 def iabs(c: Context, i: Instruction) -> None:
     target, a = i.operands
     value = c.i32(a)
-    c.write(target, c.both("smax", value, c.both("sub", c.zero(), value)))
+    c.write(target, c.binary("smax", value, c.binary("sub", c.zero(), value)))
 
 
 def vabsdiff(c: Context, i: Instruction) -> None:
-    """|a - b| + c."""
+    """VABSDIFF: |a - b| + c."""
     kind = "u" if c.flag("U32") else "s"
     target, a, b, addend = i.operands
     difference = _distance(c, kind, c.i32(a), c.i32(b))
@@ -368,7 +367,7 @@ def vabsdiff(c: Context, i: Instruction) -> None:
 
 
 def vabsdiff4(c: Context, i: Instruction) -> None:
-    """|a - b| of each byte; with .ACC their sum, plus c."""
+    """VABSDIFF4: |a - b| of each byte; with .ACC their sum plus c."""
     kind = "s" if c.one_of("U8", "S8") == "S8" else "u"
     accumulate = c.flag("ACC")
     target, a, b, addend = i.operands
@@ -381,12 +380,12 @@ def vabsdiff4(c: Context, i: Instruction) -> None:
         return
     total = c.i32(addend)
     for distance in distances:
-        total = c.both("add", total, c.b.resize(distance, "i32"))
+        total = c.binary("add", total, c.b.resize(distance, "i32"))
     c.write(target, total)
 
 
 def _distance(c: Context, kind: str, a: Node, b: Node) -> Node:
-    return c.both("sub", c.both(f"{kind}max", a, b), c.both(f"{kind}min", a, b))
+    return c.binary("sub", c.binary(f"{kind}max", a, b), c.binary(f"{kind}min", a, b))
 
 
 def dot(c: Context, i: Instruction) -> None:
@@ -406,11 +405,11 @@ def dot(c: Context, i: Instruction) -> None:
     for n in range(count):
         left = _piece(c, x, 32 // count, n, signed=types[0][0] == "S")
         right = _piece(c, y, 8, n + (2 if upper else 0), signed=types[1][0] == "S")
-        total = c.both("add", total, c.both("mul", left, right))
+        total = c.binary("add", total, c.binary("mul", left, right))
     c.write(target, total)
 
 
 def _piece(c: Context, value: Node, bits: int, number: int, *, signed: bool) -> Node:
-    """One of a word's equal parts, as 32 bits."""
-    up = c.both("shl", value, c.b.const("i32", 32 - bits * (number + 1)))
-    return c.both("ashr" if signed else "lshr", up, c.b.const("i32", 32 - bits))
+    """Part ``number`` of a word's equal parts of ``bits``, extended to 32 bits."""
+    up = c.binary("shl", value, c.b.const("i32", 32 - bits * (number + 1)))
+    return c.binary("ashr" if signed else "lshr", up, c.b.const("i32", 32 - bits))

@@ -1,12 +1,14 @@
-"""Bits: Boolean functions, shifts, permutations of bytes, counts, and moves of words."""
+"""Boolean functions, shifts, permutations of bytes, bit counts, and moves."""
 
 from __future__ import annotations
 
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.context import Context, is_predicate
 from placewise.executor.lowering.bits import (
-    field_mask,
+    extended,
+    highest_one,
     lop3_value,
+    ones_from,
     permuted,
     permuted_constant,
     shifted,
@@ -15,12 +17,12 @@ from placewise.executor.lowering.integers import join
 from placewise.kernel.binary.sass import Immediate, Instruction, Name, Operand, Register
 
 _BYTES = {"B0": 0, "B1": 8, "B2": 16, "B3": 24}
-"""Where a byte of a word starts, in bits."""
+"""First bit of each byte of a word, by modifier."""
 _ALL_PREDICATES = 0x7F
 
 
 def mov(c: Context, i: Instruction) -> None:
-    """MOV, with a mask of the bytes' parts only where it takes all."""
+    """MOV; a byte mask is covered only if it selects all bytes."""
     target, source, *mask = i.operands
     if mask and c.literal(mask[0]) != 15:
         c.unsupported(i, "a partial move")
@@ -31,7 +33,7 @@ def mov(c: Context, i: Instruction) -> None:
 
 
 def lop3(c: Context, i: Instruction) -> None:
-    """Any Boolean function of three words; a predicate beside it: not zero, or the last one."""
+    """LOP3: any Boolean function of three words; a predicate tells whether it is not zero."""
     if not c.flag("LUT"):
         c.unsupported(i)
     combine = "and" if c.flag("PAND") else "or"
@@ -44,11 +46,11 @@ def lop3(c: Context, i: Instruction) -> None:
     c.write(target, result)
     if outs:
         nonzero = c.b.icmp("ne", result, c.zero())
-        c.write_predicate(outs[0], c.both(combine, nonzero, extra))
+        c.write_predicate(outs[0], c.binary(combine, nonzero, extra))
 
 
 def plop3(c: Context, i: Instruction) -> None:
-    """Two Boolean functions of the same three predicates."""
+    """PLOP3: two Boolean functions of the same three predicates."""
     if not c.flag("LUT"):
         c.unsupported(i)
     first, second, *sources = i.operands
@@ -62,7 +64,7 @@ def plop3(c: Context, i: Instruction) -> None:
 
 
 def shf(c: Context, i: Instruction) -> None:
-    """Shift of the pair {high, low}; the low word, or the high one (.HI)."""
+    """SHF: shift of the pair {high, low}; the result is its low word, or the high one (.HI)."""
     left = c.one_of("L", "R") == "L"
     wrap = c.flag("W")
     kind = c.one_of("U32", "S32", "U64", "S64")
@@ -73,13 +75,13 @@ def shf(c: Context, i: Instruction) -> None:
     low, amount, high = (c.i32(o) for o in (low_operand, amount_operand, high_operand))
     bits = int(kind[1:])
     if wrap:
-        amount = c.both("and", amount, c.b.const("i32", bits - 1))
+        amount = c.binary("and", amount, c.b.const("i32", bits - 1))
     short = _short_shift(c, low, high, amount, left=left, signed=kind[0] == "S", upper=upper)
     if short is not None:
         c.write(target, short)
         return
     if bits == 32 and not wrap:
-        amount = c.both("umin", amount, c.b.const("i32", 32))
+        amount = c.binary("umin", amount, c.b.const("i32", 32))
     op = "shl" if left else "ashr" if kind[0] == "S" else "lshr"
     moved = shifted(c, op, c.pairs.wide(low, high), amount)
     c.write(target, c.pairs.halves(moved)[1 if upper else 0])
@@ -88,18 +90,18 @@ def shf(c: Context, i: Instruction) -> None:
 def _short_shift(
     c: Context, low: Node, high: Node, amount: Node, *, left: bool, signed: bool, upper: bool
 ) -> Node | None:
-    """A shift that only one word takes part in, by a known amount below 32."""
+    """The shift as one of a single word, if a constant amount below 32 allows it; else None."""
     if amount.op != "const" or not isinstance(amount.attr, int) or amount.attr >= 32:
         return None
     if left and not upper:
-        return c.both("shl", low, amount)
+        return c.binary("shl", low, amount)
     if not left and upper:
-        return c.both("ashr" if signed else "lshr", high, amount)
+        return c.binary("ashr" if signed else "lshr", high, amount)
     return None
 
 
 def prmt(c: Context, i: Instruction) -> None:
-    """Bytes of the pair {c, a} chosen by the selector's nibbles."""
+    """PRMT: four bytes of the pair {c, a}, chosen by the selector's nibbles."""
     target, a, selector, b = i.operands
     x, y = c.i32(a), c.i32(b)
     if isinstance(selector, Immediate):
@@ -128,17 +130,12 @@ def brev(c: Context, i: Instruction) -> None:
 
 
 def flo(c: Context, i: Instruction) -> None:
-    """Position of the highest bit that differs from the sign (or is set, .U32); -1 if none."""
+    """FLO: position of the highest bit that differs from the sign (.U32: is set), or -1."""
     signed = not c.flag("U32")
     as_shift = c.flag("SH")
     target, *outs, a = i.operands
-    value = c.i32(a)
-    if signed:
-        value = c.both("xor", value, c.both("ashr", value, c.b.const("i32", 31)))
-    zeros = c.b.pure("ctlz", "i32", value)
-    found = zeros if as_shift else c.both("sub", c.b.const("i32", 31), zeros)
-    none = c.b.icmp("eq", value, c.zero())
-    c.write(target, c.b.select(none, c.b.const("i32", -1), found))
+    found, none = highest_one(c, c.i32(a), signed=signed, as_shift=as_shift)
+    c.write(target, found)
     for out in outs:
         if not is_predicate(out):
             c.unsupported(i)
@@ -146,50 +143,40 @@ def flo(c: Context, i: Instruction) -> None:
 
 
 def bmsk(c: Context, i: Instruction) -> None:
-    """A mask of b bits from bit a on."""
+    """BMSK: a mask of b bits from bit a on."""
     wrap = c.flag("W")
     target, a, b = i.operands
-    position, length = c.i32(a), c.i32(b)
-    if wrap:
-        low = c.b.const("i32", 31)
-        position, length = c.both("and", position, low), c.both("and", length, low)
-    c.write(target, shifted(c, "shl", field_mask(c, "i32", length), position))
+    c.write(target, ones_from(c, c.i32(a), c.i32(b), wrap=wrap))
 
 
 def sgxt(c: Context, i: Instruction) -> None:
-    """Extend from bit b - 1."""
+    """SGXT: extend the low b bits of a word with its sign or (.U32) zeros."""
     signed = not c.flag("U32")
     wrap = c.flag("W")
     target, a, b = i.operands
-    value, length = c.i32(a), c.i32(b)
-    if wrap:
-        length = c.both("and", length, c.b.const("i32", 31))
-    full = c.b.const("i32", 32)
-    spare = c.both("sub", full, c.both("umin", length, full))
-    up = shifted(c, "shl", value, spare)
-    c.write(target, shifted(c, "ashr" if signed else "lshr", up, spare))
+    c.write(target, extended(c, c.i32(a), c.i32(b), signed=signed, wrap=wrap))
 
 
 def p2r(c: Context, i: Instruction) -> None:
-    """Predicates as bits of a word: (a & ~mask) | (predicates & mask)."""
+    """P2R: predicates as bits of a word: (a & ~mask) | (predicates & mask)."""
     shift = _byte_shift(c)
     target, a, mask_operand = _without_file(i)
     mask, base = c.i32(mask_operand), c.i32(a)
-    # A predicate that a known mask leaves out is none of the word's business.
+    # Predicates that a constant mask leaves out need not be read.
     wanted = mask.attr if mask.op == "const" and isinstance(mask.attr, int) else _ALL_PREDICATES
     bits = c.zero()
     for n in range(7):
         if not wanted >> n & 1:
             continue
         flag = c.b.get(c.b.reg(f"{_predicate_file(i)}{n}", "i1"))
-        bits = c.both("or", bits, c.both("shl", c.b.resize(flag, "i32"), c.b.const("i32", n)))
-    taken = c.both("and", bits, mask)
-    kept = c.both("and", base, c.negate(c.both("shl", mask, c.b.const("i32", shift))))
-    c.write(target, c.both("or", kept, c.both("shl", taken, c.b.const("i32", shift))))
+        bits = c.binary("or", bits, c.binary("shl", c.b.resize(flag, "i32"), c.b.const("i32", n)))
+    taken = c.binary("and", bits, mask)
+    kept = c.binary("and", base, c.negate(c.binary("shl", mask, c.b.const("i32", shift))))
+    c.write(target, c.binary("or", kept, c.binary("shl", taken, c.b.const("i32", shift))))
 
 
 def r2p(c: Context, i: Instruction) -> None:
-    """Bits of a word to the predicates that the mask names."""
+    """R2P: bits of a word to the predicates that the mask names."""
     shift = _byte_shift(c)
     a, mask_operand = _without_file(i)
     if isinstance(a, Register) and a.suffixes:
@@ -201,14 +188,14 @@ def r2p(c: Context, i: Instruction) -> None:
     value, mask = c.i32(a), c.literal(mask_operand)
     for n in range(7):
         if mask >> n & 1:
-            bit = c.both("and", value, c.b.const("i32", 1 << (n + shift)))
+            bit = c.binary("and", value, c.b.const("i32", 1 << (n + shift)))
             reg = c.b.reg(f"{_predicate_file(i)}{n}", "i1")
             flag = c.b.icmp("ne", bit, c.zero())
             c.b.set(reg, c.b.select(c.guard, flag, c.b.get(reg)) if c.guard else flag)
 
 
 def _without_file(i: Instruction) -> list[Operand]:
-    """Operands but for PR, which stands for all predicates."""
+    """Operands without PR, which stands for all predicates."""
     return [o for o in i.operands if not (isinstance(o, Name) and o.text in ("PR", "UPR"))]
 
 

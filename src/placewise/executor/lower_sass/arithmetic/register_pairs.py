@@ -1,8 +1,8 @@
-"""64-bit values in pairs of 32-bit registers.
+"""Recognises 64-bit values in pairs of 32-bit registers.
 
-Machine code adds 64-bit numbers in two steps with a carry between them. Seen as one 64-bit addition
-again, an address keeps the form in which the executor finds that lanes are consecutive, and costs
-one operation instead of six. Whatever is not recognised is computed as the machine does it.
+Machine code adds 64-bit numbers in two steps, with a carry between them. Turned back into one
+64-bit addition, an address costs one operation instead of six, and the executor can see that lanes
+access consecutive memory. Anything that is not recognised is computed in two steps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from placewise.executor.ir.nodes import Node
 
 
 class Carry(NamedTuple):
-    """What a carry came from: ``low = a + b``, or ``a - b`` where ``subtract``."""
+    """Origin of a carry: ``low = a + b``, or ``a - b`` if ``subtract``."""
 
     a: Node
     b: Node
@@ -23,7 +23,7 @@ class Carry(NamedTuple):
 
 
 class Pairs:
-    """Knows which pairs of nodes of the present block are the halves of a 64-bit node."""
+    """Which pairs of nodes of the current block are the halves of a 64-bit node."""
 
     def __init__(self, builder: Builder) -> None:
         self.b = builder
@@ -31,19 +31,19 @@ class Pairs:
         self._carries: dict[int, Carry] = {}
 
     def forget(self) -> None:
-        """A new block starts; its nodes are new ones."""
+        """Drop everything at the start of a new block."""
         self._wide = {}
         self._carries = {}
 
     def note(self, low: Node, high: Node, wide: Node) -> None:
-        """``low`` and ``high`` are the halves of ``wide``."""
+        """Note that ``low`` and ``high`` are the halves of ``wide``."""
         self._wide[low.number, high.number] = wide
 
     def note_carry(self, flag: Node, carry: Carry) -> None:
         self._carries[flag.number] = carry
 
     def carry(self, flag: Node) -> Carry | None:
-        """Where a carry came from, if this block computed it."""
+        """Origin of a carry, if this block computed it."""
         return self._carries.get(flag.number)
 
     def halves(self, wide: Node) -> tuple[Node, Node]:
@@ -51,30 +51,25 @@ class Pairs:
         b = self.b
         low = b.resize(wide, "i32")
         if wide.op == "const":
-            assert isinstance(wide.attr, int)
-            high = b.const("i32", wide.attr >> 32)
+            high = b.const("i32", wide.integer >> 32)
         else:
             high = b.resize(b.pure("lshr", "i64", wide, b.const("i64", 32)), "i32")
         self.note(low, high, wide)
         return low, high
 
     def known(self, low: Node, high: Node) -> Node | None:
-        """The 64-bit value of a pair, where it has a shorter form than two halves put together."""
+        """The 64-bit value of a pair, if there is a simpler form than joining its halves."""
         found = self._wide.get((low.number, high.number))
         if found is not None:
             return found
         b = self.b
         if high.op == "const":
-            assert isinstance(high.attr, int)
             if low.op == "const":
-                assert isinstance(low.attr, int)
-                return b.const("i64", high.attr << 32 | low.attr)
-            if high.attr == 0:
+                return b.const("i64", high.integer << 32 | low.integer)
+            if high.integer == 0:
                 return b.pure("zext", "i64", low)
-        if low.op == high.op == "param":
-            assert isinstance(low.attr, int)
-            if high.attr == low.attr + 4:
-                return b.pure("param", "i64", attr=low.attr)
+        if low.op == high.op == "param" and high.integer == low.integer + 4:
+            return b.pure("param", "i64", attr=low.integer)
         if high.op == "ashr" and high.args[0] is low and high.args[1].attr == 31:
             return b.pure("sext", "i64", low)
         if low.op == high.op == "select" and low.args[0] is high.args[0]:

@@ -1,7 +1,7 @@
-"""Calls and returns: subroutines put in place or jumped to, by name or through pointers.
+"""Lowers calls and returns: to inlined subroutines, to those lowered once, through pointers.
 
-See :mod:`placewise.executor.lower_sass.control.subroutines` for what becomes of which. A return to
-anywhere else than where its call returns to ends the run as a trap.
+:mod:`placewise.executor.lower_sass.control.subroutines` decides which subroutines are inlined. A
+return to another address than the one behind its call ends the run as a trap.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _HEAP = frozenset({"malloc", "free"})
 
 @dataclass
 class _Once:
-    """A subroutine lowered once."""
+    """A subroutine that is lowered once."""
 
     leave: Block
     back: dict[int, int] = field(default_factory=dict)
-    """Blocks to go on at, by what the callers put into the register of the return."""
+    """Numbers of the blocks to return to, by the return address that the caller sets."""
     place: Place = field(default_factory=lambda: Place(0, None))
 
 
@@ -57,7 +57,7 @@ class Calling:
         if start is None:
             c.unsupported(i, f"'{target}' is not in the kernel's code")
         if start not in self.subroutines.starts:
-            # Into the middle of the code that calls: a jump, from which nothing returns.
+            # A call into the caller's own code is a jump, from which nothing returns.
             self.control.branch_if(calls, i, guard, target)
             return True
         if guard is not None:
@@ -106,7 +106,7 @@ class Calling:
         return True
 
     def finish(self) -> None:
-        """Connect the returns of subroutines that are lowered once with their callers."""
+        """Connect the returns of subroutines that are lowered once to their callers."""
         for start, once in self.once.items():
             lost = self.b.new_block()
             self.c.start(lost)
@@ -122,7 +122,7 @@ class Calling:
     # --- callees that only the run knows
 
     def _cases(self, value: Node, cases: dict[int, list[int]]) -> None:
-        """Go to the block of the case that has ``value`` (i64) among its numbers."""
+        """Branch to the block among whose numbers ``value`` (i64) is; trap if there is none."""
         callee = self.b.reg("callee", "i64")
         self.b.set(callee, value)
         for block, numbers in cases.items():
@@ -130,7 +130,7 @@ class Calling:
             here = None
             for number in numbers:
                 same = self.b.icmp("eq", known, self.b.const("i64", number))
-                here = same if here is None else self.c.both("or", here, same)
+                here = same if here is None else self.c.binary("or", here, same)
             assert here is not None
             on = self.b.new_block()
             self.b.finish(Branch(here, block, on.number))
@@ -138,7 +138,7 @@ class Calling:
         self.b.finish(Trap(self.c.place, NO_FUNCTION))
 
     def _through_pointer(self, calls: Calls, i: Instruction, guard: Node | None) -> None:
-        """A function has its place in this code, and the address that all kernels know it by."""
+        """Call by pointer: a function's offset in this code, or its address in the module."""
         if guard is not None:
             self.control.fork(calls, i, guard)
         value = self.c.i64(i.operands[0])
@@ -149,7 +149,7 @@ class Calling:
         self._cases(value, cases)
 
     def _driver(self, calls: Calls, i: Instruction, guard: Node | None) -> None:
-        """CALL.ABS: to a function that only the driver has."""
+        """CALL.ABS: call a function that the driver provides."""
         c = self.c
         (target,) = i.operands
         address = c.i64(target)
@@ -173,7 +173,7 @@ class Calling:
                 c.unsupported(i, f"'{name}'")
 
     def _provided(self, name: str | None, after: int) -> bool:
-        """Do what a function of the driver does and go on ``after`` it; whether it is known."""
+        """Lower a driver's function and go on at block ``after``; returns whether it is known."""
         c = self.c
         if name in _FAILURES:
             # Expression, file, line and function.

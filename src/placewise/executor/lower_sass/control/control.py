@@ -1,4 +1,4 @@
-"""Control flow: blocks, branches, barriers, and the end of threads.
+"""Lowers control flow: blocks, branches, barriers, and the end of threads.
 
 For calls and returns see :mod:`placewise.executor.lower_sass.control.calls`.
 """
@@ -32,11 +32,11 @@ from placewise.kernel.binary.sass import (
 )
 
 _LONGEST = 200_000
-"""Instructions of all copies together; more would take minutes to compile."""
+"""Most instructions of a kernel with its subroutines inlined; more take minutes to compile."""
 
 
 class Control:
-    """Lowers a kernel's section from its start, and whatever it reaches."""
+    """Lowers all code that a kernel reaches from its first instruction."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Control:
         self.lowered = 0
 
     def run(self) -> None:
-        """Lower all that the kernel reaches."""
+        """Lower all code that the kernel reaches."""
         self._block((), 0)
         while self.waiting:
             calls, offset = self.waiting.pop()
@@ -69,7 +69,7 @@ class Control:
         self.calling.finish()
 
     def _leaders(self) -> set[int]:
-        """Where blocks start."""
+        """Code offsets at which basic blocks start."""
         found = set(self.subroutines.starts)
         for i in self.code:
             if i.parts[0] in MAY_END:
@@ -99,11 +99,11 @@ class Control:
         return found
 
     def go(self, calls: Calls, offset: int) -> int:
-        """Number of the block at ``offset`` in a copy."""
+        """Number of the block at ``offset`` in the copy of a subroutine that ``calls`` names."""
         return self._block(calls, offset).number
 
     def _lower(self, calls: Calls, offset: int) -> None:
-        """One block, up to where control goes elsewhere or another one starts."""
+        """Lower one block, up to a control instruction or the start of the next block."""
         self.c.start(self._block(calls, offset))
         at = offset
         while True:
@@ -122,16 +122,17 @@ class Control:
         return self.code[offset // INSTRUCTION_BYTES]
 
     def _instruction(self, calls: Calls, i: Instruction) -> bool:
-        """Lower one instruction; whether it ended the block."""
+        """Lower one instruction; returns whether it ended the block."""
         c = self.c
         self.lowered += 1
         if self.lowered > _LONGEST:
             raise UnsupportedError(
-                "its subroutines, put in place at each call, are too long", where=c.where(i)
+                "its subroutines are too long to be inlined at each call", where=c.where(i)
             )
         self.b.block.instructions += 1
         self.b.block.places.append(i.offset)
         c.instruction = i
+        c.opcode = i.opcode
         c.modifiers = list(i.parts[1:])
         source = (self.files[i.place[0]], i.place[1]) if i.place in self._known(i) else None
         c.place = Place(i.offset, source)
@@ -172,12 +173,12 @@ class Control:
     # --- branches
 
     def _condition(self, i: Instruction, guard: Node | None) -> tuple[Node | None, list[Operand]]:
-        """A branch's guard and predicate operands combined, and its other operands."""
+        """(condition, other operands) of a branch: guard and predicate operands combined."""
         condition = guard
         rest = list(i.operands)
         while rest and is_predicate(rest[0]):
             extra = self.c.predicate(rest.pop(0))
-            condition = extra if condition is None else self.c.both("and", condition, extra)
+            condition = extra if condition is None else self.c.binary("and", condition, extra)
         return condition, rest
 
     def _branch(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
@@ -196,7 +197,7 @@ class Control:
     def branch_if(
         self, calls: Calls, i: Instruction, condition: Node | None, operand: Operand
     ) -> None:
-        """End the block: to where ``operand`` says where the condition holds, else behind ``i``."""
+        """End the block: to ``operand`` where the condition holds, else behind ``i``."""
         target = self.go(calls, self.c.literal(operand))
         if condition is None:
             self.b.finish(Jump(target))
@@ -204,10 +205,10 @@ class Control:
             self.b.finish(Branch(condition, target, self.go(calls, i.offset + INSTRUCTION_BYTES)))
 
     def _branch_together(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        """BRA.DIV and BRA.CONV ask whether just the lanes of a mask are here with the guard.
+        """BRA.DIV and BRA.CONV: branch if the lanes of a mask are diverged, or converged.
 
-        If not, the code goes a longer way around for functions across lanes. Lanes that are
-        elsewhere need none here, so only the guard of those present counts.
+        The compiler uses them to take a slower path for warp-wide functions of diverged lanes.
+        The executor needs no such path, so only the guards of the active lanes count.
         """
         converged = self.c.flag("CONV")
         self.c.without_effect("DIV")
@@ -221,7 +222,7 @@ class Control:
         return True
 
     def _indirect(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        """BRX: to the register's value plus a literal, counted from the next instruction."""
+        """BRX: branch to the next instruction's offset plus a register plus a literal."""
         targets = self.branches.get(i.offset)
         if targets is None or guard is not None:
             self.c.unsupported(i, "its targets are not known")
@@ -236,7 +237,7 @@ class Control:
         return True
 
     def fork(self, calls: Calls, i: Instruction, guard: Node | None) -> int:
-        """Go to a new block where ``guard`` holds; returns the number of the block after ``i``."""
+        """Branch to a new block where ``guard`` holds; returns the block number behind ``i``."""
         after = self.go(calls, i.offset + INSTRUCTION_BYTES)
         if guard is not None:
             taken = self.b.new_block()
@@ -263,11 +264,11 @@ class Control:
     # --- barriers
 
     def _barrier(self, calls: Calls, i: Instruction, guard: Node | None) -> bool:
-        """BAR.SYNC, BAR.ARV and BAR.RED, whose result B2R.RESULT fetches."""
+        """BAR.SYNC, BAR.ARV and BAR.RED; B2R.RESULT reads the reduction's result."""
         c = self.c
         c.without_effect("DEFER_BLOCKING", "SYNC")
         arrive = c.flag("ARV")
-        # Operands belong to the block that the barrier ends.
+        # Operands are read in the block that the barrier ends, so after the fork.
         after = self.fork(calls, i, guard)
         reduce = None
         operands = list(i.operands)

@@ -1,11 +1,10 @@
-"""Subroutines: where they start, who calls them, and where they return to.
+"""Finds subroutines in machine code: where they start, who calls them, and where they return to.
 
-A subroutine gets a copy of its own at each call, since lanes that parted before different calls
-must not meet inside; a copy is named by the calls that lead to it. One that may call itself, or
-that calls such a one, is lowered once. (Subroutines without cycles never are, however many calls
-there are: where each of them may return to any of many places, LLVM takes longer than for copies.)
-The register that a return goes by holds what the caller put into it: the compiler loads a literal
-right before the call.
+A subroutine is inlined at each call, so that lanes that diverged before different calls do not
+reconverge inside it. A copy is named by the calls that lead to it. Recursive subroutines, and those
+that call them, are lowered once instead. Others are always inlined, however many calls there are:
+LLVM compiles copies faster than returns to many places. The compiler loads the return address, a
+literal, into a register right before the call.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from placewise.kernel.binary.sass import (
 )
 
 Calls = tuple[int, ...]
-"""Offsets of the call instructions that lead to a copy, outermost first. Those inside a subroutine
-that is lowered once come behind the complement of its start."""
+"""Name of a copy of a subroutine: code offsets of the calls that lead to it, outermost first. For a
+subroutine that is lowered once, the complement of its start comes first instead."""
 
 MAY_END = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "EXIT", "BPT", "KILL", "BAR", "JMX"})
-"""Instructions after which a block starts."""
+"""Instructions that may end a basic block."""
 
 
 class Subroutines:
-    """What is called in a kernel's section, and from where.
+    """The subroutines of a kernel's code section, and the calls among them.
 
     ``pointers`` are the addresses of functions that pointers may hold, by their names in the PTX.
     """
@@ -49,14 +48,14 @@ class Subroutines:
             for f in facts.functions
             if (name := f.name.removeprefix(own)) in pointers
         )
-        """Start and address of each function that a pointer may hold."""
+        """(code offset, address) of each function that a pointer may hold."""
         self.recursive = False
-        """Whether some subroutine may call itself."""
+        """Whether some subroutine is recursive."""
         self.shared = self._lowered_once()
-        """Starts of the subroutines that are lowered once."""
+        """Code offsets of the subroutines that are lowered once."""
 
     def start_of(self, callee: Operand) -> int | None:
-        """Where a callee starts; None where it is none of this section."""
+        """Code offset of a callee; None if it is not in this section."""
         if isinstance(callee, Name):
             found = self.functions.get(callee.text)
             return found.offset if found is not None else None
@@ -65,7 +64,7 @@ class Subroutines:
         return None
 
     def callees(self, i: Instruction) -> tuple[int, ...]:
-        """Where the subroutines start that a call may reach; none for functions of the driver."""
+        """Code offsets of the subroutines that a call may reach; none for driver functions."""
         if "ABS" in i.parts:
             return ()
         if isinstance(i.operands[0], Register):
@@ -74,8 +73,11 @@ class Subroutines:
         return (start,) if start is not None else ()
 
     def return_address(self, i: Instruction, registers: Collection[Operand]) -> int:
-        """Where a call returns to: what was put last into one of the registers that its subroutine
-        returns by."""
+        """Code offset that a call returns to: the last literal loaded into one of ``registers``.
+
+        ``registers`` are those by which the subroutine returns. Without such a load it is the
+        instruction behind the call.
+        """
         after = i.offset + INSTRUCTION_BYTES
         for at in range(i.offset - INSTRUCTION_BYTES, -1, -INSTRUCTION_BYTES):
             earlier = self.code[at // INSTRUCTION_BYTES]
@@ -89,15 +91,17 @@ class Subroutines:
         return after
 
     def return_registers(self, start: int) -> set[Operand]:
-        """Registers in which a subroutine is told where to return to."""
+        """Registers in which the caller passes a subroutine its return address."""
         function = next((f for f in self.functions.values() if f.offset == start), None)
         if function is None:
             return set()
         return {self.return_register(i) for i in self._body(function) if i.parts[0] == "RET"}
 
     def return_register(self, i: Instruction) -> Operand:
-        """The register that the one of a return was copied from right before: until then that one
-        may hold an argument."""
+        """The register in which the caller passed the return address of a RET.
+
+        If the RET's own register was copied from another one right before, it is that other one.
+        """
         found = i.operands[0]
         for earlier in reversed(self.code[: i.offset // INSTRUCTION_BYTES]):
             if earlier.parts[0] in MAY_END:
@@ -116,7 +120,7 @@ class Subroutines:
         return self.code[first : first + function.size // INSTRUCTION_BYTES]
 
     def _calls(self) -> Iterator[tuple[int, int]]:
-        """(start of the subroutine, start of what it calls); 0 is the kernel itself."""
+        """(caller, callee) by code offset; 0 is the kernel itself."""
         owner = dict.fromkeys(range(len(self.code)), 0)
         for function in self.functions.values():
             first = function.offset // INSTRUCTION_BYTES
@@ -143,7 +147,7 @@ class Subroutines:
         self.recursive = bool(once)
         more = set(once)
         while more:
-            # Of a caller there must be one, too, for the return to be to one place.
+            # A caller must exist only once too, so that the return goes to one place.
             more = {a for a, b in calls if b in once} - once - {0}
             once |= more
         return frozenset(once - {0})

@@ -8,7 +8,7 @@ from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, WIND
 from placewise.executor.ir.builder import int_type
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.context import Context, is_predicate, is_sink
-from placewise.executor.lower_sass.memory.memory import place, write_loaded
+from placewise.executor.lower_sass.memory.memory import address_of, write_loaded
 from placewise.kernel.binary.sass import Instruction, Operand
 
 _SPACE = {
@@ -21,14 +21,14 @@ _SPACE = {
 _OPERATIONS = ("ADD", "MIN", "MAX", "AND", "OR", "XOR", "EXCH", "CAS", "INC", "DEC")
 _QUERIED = {"S": "shared", "L": "local"}
 _HALVES = {"F16x2": "_f16x2", "BF16_V2": "_bf16x2"}
-"""Sums of two halves, as the IR's operation is called."""
+"""Suffixes of the IR's operation for sums of two halves."""
 _HINTS = ("E", "SYS", "CTA", "GPU", "SM", "VC", "STRONG", "MMIO", "EF", "EL", "NA", "RN", "FTZ")
-"""Scope and caching, and the rounding that all floating-point sums have; sums of singles in
-memory keep subnormals whatever .FTZ says only on the host, a difference below 2**-126."""
+"""Modifiers for scope and caching, and the rounding that all floating-point sums have. .FTZ is not
+done: the host keeps subnormal sums, a difference below 2**-126."""
 
 
 def _operation(c: Context) -> tuple[str, int]:
-    """Take (operation of the IR, bits)."""
+    """Take the modifiers that name the operation: (operation of the IR, bits)."""
     c.without_effect(*_HINTS)
     name = c.one_of(*_OPERATIONS)
     kind = c.one_of("F32", "F64", "F16x2", "BF16_V2", "S32", "U32", "S64", "U64", "64", "32")
@@ -55,7 +55,7 @@ def reduction(c: Context, i: Instruction) -> None:
 
 
 def _count_lanes(c: Context, i: Instruction) -> None:
-    """ATOMS.POPC.INC: adds the number of lanes that come to an address."""
+    """ATOMS.POPC.INC: add the number of lanes that access an address."""
     c.without_effect("INC", "32")
     target, where = i.operands
     if not is_sink(target):
@@ -64,7 +64,7 @@ def _count_lanes(c: Context, i: Instruction) -> None:
 
 
 def _try_to_exchange(c: Context, i: Instruction) -> None:
-    """ATOMS.CAST.SPIN: compare and swap whose result, a word or a predicate, is 1 where it did."""
+    """ATOMS.CAST.SPIN: compare and swap; the result (word or predicate) is 1 if it swapped."""
     c.without_effect("SPIN")
     bits = 64 if c.flag("64") else 32
     target, where, *sources = i.operands
@@ -101,11 +101,11 @@ def atomic(c: Context, i: Instruction) -> None:
         return
     if not operation.endswith(tuple(_HALVES.values())):
         c.unsupported(i, "with a predicate result")
-    # Other memories have no sums of halves: the code that follows makes one there.
-    address, _ = place(c, where, "generic")
-    in_global = c.negate(c.both("or", _leads_to(c, address, "S"), _leads_to(c, address, "L")))
+    # Only global memory has sums of halves; the code that follows handles other spaces.
+    address, _ = address_of(c, where, "generic")
+    in_global = c.negate(c.binary("or", _lies_in(c, address, "S"), _lies_in(c, address, "L")))
     before = c.guard
-    c.guard = in_global if before is None else c.both("and", before, in_global)
+    c.guard = in_global if before is None else c.binary("and", before, in_global)
     old = _emit(c, i, where, values, operation, bits, used=not is_sink(target))
     write_loaded(c, target, [old], signed=False)
     c.guard = before
@@ -113,25 +113,24 @@ def atomic(c: Context, i: Instruction) -> None:
 
 
 def query_space(c: Context, i: Instruction) -> None:
-    """QSPC: whether a generic address leads to shared (S) or local memory (L)."""
+    """QSPC: whether a generic address lies in shared (S) or local (L) memory."""
     c.without_effect("E")
     memory = c.one_of(*_QUERIED)
     done, _, where = i.operands
     if memory is None:
         c.unsupported(i)
-    address, _ = place(c, where, "generic")
-    c.write_predicate(done, _leads_to(c, address, memory))
+    address, _ = address_of(c, where, "generic")
+    c.write_predicate(done, _lies_in(c, address, memory))
 
 
-def _leads_to(c: Context, address: Node, memory: str) -> Node:
-    window = c.both("lshr", address, c.b.const("i64", WINDOW_SHIFT))
+def _lies_in(c: Context, address: Node, memory: str) -> Node:
+    window = c.binary("lshr", address, c.b.const("i64", WINDOW_SHIFT))
     return c.b.icmp("eq", window, c.b.const("i64", WINDOW_OF_SPACE[_QUERIED[memory]]))
 
 
 def update(c: Context, where: Operand, operation: str, value: Node) -> Node:
-    """An operation on the mbarrier at ``where`` in shared memory, with an i64 operand; returns
-    the word that it was."""
-    address, offset = place(c, where, "shared")
+    """Operate on the mbarrier at ``where`` in shared memory with an i64; returns its old word."""
+    address, offset = address_of(c, where, "shared")
     access = c.access("atomic", "shared", 64, 1, offset, f"mbarrier_{operation}")
     return c.b.access("atomic", "i64", access, address, value, *c.guards())
 
@@ -153,6 +152,6 @@ def _emit(
     if len(values) != (2 if operation == "cas" else 1):
         c.unsupported(i)
     space = _SPACE[i.parts[0]]
-    address, offset = place(c, where, space)
+    address, offset = address_of(c, where, space)
     access = replace(c.access("atomic", space, bits, 1, offset, operation), result_used=used)
     return c.b.access("atomic", int_type(bits), access, address, *values, *c.guards())

@@ -1,8 +1,8 @@
-"""Constant banks: launch geometry and parameters, the user's constants, the compiler's own.
+"""Reads of constant banks.
 
-Bank 0 starts with what the driver writes for a launch (the offsets below are those of the code
-that NVRTC makes; NVIDIA does not document them), then come the kernel's parameters. Bank 3 holds
-``__constant__`` variables, banks 2 and 4 literals and addresses of variables.
+Bank 0 starts with words that the driver writes for a launch; NVIDIA does not document their
+offsets, which were read off NVRTC's code. The kernel's parameters follow. Bank 3 holds
+``__constant__`` variables, banks 2 and 4 the compiler's literals and addresses of variables.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _LaunchWords:
-    """Where bank 0 has what the driver writes for a launch, in bytes."""
+    """Byte offsets in bank 0 of the words that the driver writes for a launch."""
 
     geometry: dict[int, str]
     windows: dict[int, str]
-    """Generic addresses (64 bits) of memories of a block or thread."""
+    """Generic addresses (64 bits) at which shared and local memory start, by offset."""
     stack_top: int
-    """Where R1 starts."""
+    """Initial value of R1, the stack pointer."""
     descriptor: int
-    """Of global memory; only goes into addresses' descriptor operands."""
+    """Descriptor of global memory, used only in the descriptor operand of addresses."""
     grid: dict[int, int]
-    """Halves of the address of the memory by which the blocks of a grid wait for each other (the
-    environment registers 1 and 2), and by how many bits each is shifted."""
+    """Halves of the address of the grid barrier's memory (environment registers 1 and 2): by
+    offset, the bits that the address is shifted right by."""
 
 
 def _geometry(block: int, grid: int) -> dict[int, str]:
@@ -60,14 +60,14 @@ _BLACKWELL = _LaunchWords(
 )
 _USER, _COMPILER = 3, (2, 4)
 FUNCTION_WINDOW = 0x7F << 56
-"""Numbers from here on stand for functions of the driver, in the order of the cubin's."""
+"""Addresses from here on stand for functions of the driver, in the cubin's order."""
 _DESCRIPTORS = 2
-"""The bank in which functions have their places, to which pointers are offsets where a module has
-several kernels."""
+"""Bank with the addresses of functions. In modules of several kernels a function pointer is an
+offset into it."""
 _LONGEST_TABLE = 256
-"""Bytes of a table up to which its entries are compared one by one."""
+"""Largest table, in bytes, whose entries are selected by comparisons instead of a load."""
 _NOWHERE = 0x7E << 56
-"""Address of what the kernel's PTX does not have and so cannot read: in no window."""
+"""Address, in no window, of variables that the kernel's PTX does not have and so cannot read."""
 
 
 class Banks:
@@ -84,18 +84,18 @@ class Banks:
         self.symbols = symbols
         """Addresses of module variables."""
         self.pointed = pointed
-        """Start in the code, and address, of each function that a pointer may hold."""
+        """(code offset, address) of each function that a pointer may hold."""
         self.tables = bytearray()
-        """Tables that are read from memory."""
+        """Contents of the compiler's tables that are loaded from memory."""
         self._placed: dict[int, int] = {}
-        """Where the banks' tables start there."""
+        """Offset in ``tables`` of each bank's table."""
         self.local_bytes = local_bytes
         self._variables = tuple(
             v for v in facts.variables if v.section == f".nv.constant{_USER}" and v.size
         )
 
     def read(self, c: Context, operand: Constant, bits: int) -> Node:
-        """32 or 64 bits of a bank."""
+        """32 or 64 bits of a constant bank."""
         operand = _at_known_place(c, operand)
         if operand.base is not None:
             return self.load(c, operand, bits, 1)[0]
@@ -107,19 +107,22 @@ class Banks:
         return self._word(c, operand.bank, operand.offset)
 
     def load(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
-        """``count`` elements of ``bits`` from memory that may be indexed at run time."""
+        """``count`` elements of ``bits`` from a bank; the offset may be known only at run time."""
         operand = _at_known_place(c, operand)
         if operand.bank == 0 and operand.base is None and self._is_parameter(operand.offset):
             start = operand.offset - self.facts.parameter_offset
             places = [start + n * bits // 8 for n in range(count)]
             return [c.b.pure("param", int_type(bits), attr=at) for at in places]
+        if operand.bank == 0 and operand.base is None and bits <= 32:
+            places = [operand.offset + n * bits // 8 for n in range(count)]
+            return [self._part_of_launch_word(c, at, bits) for at in places]
         offset: Node = c.b.const("i32", operand.offset)
         if operand.base is not None:
             base = c.register(operand.base.file, operand.base.number)
-            offset = c.both("add", base, offset) if operand.offset else base
+            offset = c.binary("add", base, offset) if operand.offset else base
         if operand.bank == 0:
             first = (WINDOW_OF_SPACE["param"] << WINDOW_SHIFT) - self.facts.parameter_offset
-            address = c.both("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
+            address = c.binary("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
             space = "param"
         elif operand.bank == _USER:
             if bits * count > 32 and not self._is_aligned(operand, bits * count // 8):
@@ -130,10 +133,10 @@ class Banks:
             if bits < 32 or count > 1:
                 c.refuse("a table of the compiler read in other than words")
             return [self._table(c, operand, offset, bits)]
-        return c.memory_load(space, bits, count, address, 0)
+        return c.load(space, bits, count, address, 0)
 
     def _is_aligned(self, operand: Constant, size: int) -> bool:
-        """Whether a place that is aligned in bank 3 is so in its variable, and ends inside it."""
+        """Whether an aligned access of bank 3 is aligned, and ends, inside its variable."""
         if operand.base is not None:
             return all(v.offset % size == 0 for v in self._variables)
         return any(
@@ -144,7 +147,7 @@ class Banks:
         )
 
     def _by_words(self, c: Context, operand: Constant, bits: int, count: int) -> list[Node]:
-        """An access that the variables' own windows cannot do at once."""
+        """An access of bank 3, word by word, since it is unaligned in, or crosses, a variable."""
         words = [
             self.load(c, operand._replace(offset=operand.offset + n), 32, 1)[0]
             for n in range(0, bits * count // 8, 4)
@@ -154,7 +157,7 @@ class Banks:
         return [c.pairs.wide(low, high) for low, high in zip(words[::2], words[1::2], strict=True)]
 
     def _user_address(self, c: Context, operand: Constant, offset: Node) -> Node:
-        """A place in bank 3 as an address in its variable's window."""
+        """The generic address of an offset in bank 3."""
         if operand.base is None:
             inside = [v for v in self._variables if v.offset <= operand.offset < v.offset + v.size]
             if not inside:
@@ -164,7 +167,7 @@ class Banks:
         wide = c.b.pure("zext", "i64", offset)
         result: Node | None = None
         for v in sorted(self._variables, key=lambda v: v.offset):
-            here = c.both("add", wide, c.b.const("i64", self._symbol(c, v) - v.offset))
+            here = c.binary("add", wide, c.b.const("i64", self._symbol(c, v) - v.offset))
             if result is None:
                 result = here
             else:
@@ -180,15 +183,21 @@ class Banks:
         return self.symbols[variable.name]
 
     def _word(self, c: Context, bank: int, offset: int) -> Node:
-        """32 bits at a known place."""
+        """32 bits of a bank at a constant offset."""
         if bank == 0:
             return self._launch_word(c, offset)
         if bank in _COMPILER:
             return c.b.const("i32", self._compiler_word(c, bank, offset))
         return c.refuse(f"constant bank {bank}")
 
+    def _part_of_launch_word(self, c: Context, offset: int, bits: int) -> Node:
+        """8, 16 or 32 bits at a constant offset in the driver's part of bank 0."""
+        word = self._launch_word(c, offset & ~3)
+        shift = c.b.const("i32", 8 * (offset & 3))
+        return c.b.resize(c.binary("lshr", word, shift) if offset & 3 else word, int_type(bits))
+
     def _is_parameter(self, offset: int) -> bool:
-        """Whether a place in bank 0 is among the parameters; a kernel without any has no offset."""
+        """Whether an offset in bank 0 lies among the kernel's parameters."""
         return self.facts.parameter_bytes > 0 and offset >= self.facts.parameter_offset
 
     def _launch_word(self, c: Context, offset: int) -> Node:
@@ -219,7 +228,7 @@ class Banks:
         return self._table_word(bank, offset)
 
     def _table_word(self, bank: int, offset: int) -> int:
-        """32 bits of a bank, with addresses of what the kernel cannot read leading nowhere."""
+        """32 bits of a bank; variables that the kernel cannot read lie in no window."""
         content = self.facts.bank(bank)
         for r in content.relocations:
             if r.offset in (offset, offset - 4):
@@ -229,7 +238,7 @@ class Banks:
         return int.from_bytes(content.data[offset : offset + 4], "little")
 
     def _relocated(self, bank: int, offset: int) -> str | None:
-        """The symbol whose address stands at a place."""
+        """The symbol whose address is stored at an offset of a bank."""
         at = (offset, offset - 4)
         return next((r.symbol for r in self.facts.bank(bank).relocations if r.offset in at), None)
 
@@ -239,7 +248,7 @@ class Banks:
         return self.symbols.get(symbol)
 
     def _place(self, bank: int) -> int:
-        """Where a bank's table lies among those that are read from memory."""
+        """Offset of a bank's table in ``tables``, added at its first use."""
         if bank not in self._placed:
             self._placed[bank] = len(self.tables)
             length = len(self.facts.bank(bank).data) // 4 * 4
@@ -249,7 +258,7 @@ class Banks:
         return self._placed[bank]
 
     def _table(self, c: Context, operand: Constant, offset: Node, bits: int) -> Node:
-        """An entry of the compiler's tables (targets of a switch, addresses), by its offset."""
+        """An entry of a compiler's table (switch targets, addresses) at a run-time offset."""
         functions = []
         if operand.bank == _DESCRIPTORS:
             for start, pointer in self.pointed:
@@ -266,8 +275,8 @@ class Banks:
         length, step = len(self.facts.bank(operand.bank).data), bits // 8
         if length > _LONGEST_TABLE:
             first = address(TABLES_WINDOW) + self._place(operand.bank)
-            where = c.both("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
-            return c.memory_load("param", bits, 1, where, 0)[0]
+            where = c.binary("add", c.b.pure("zext", "i64", offset), c.b.const("i64", first))
+            return c.load("param", bits, 1, where, 0)[0]
         result = c.zero(int_type(bits))
         for at in range(operand.offset % step, length - step + 1, step):
             words = [self._table_word(operand.bank, at + n) for n in range(0, step, 4)]
@@ -277,13 +286,13 @@ class Banks:
         return result
 
     def function(self, number: int) -> str | None:
-        """The driver's function that a number from :data:`FUNCTION_WINDOW` on stands for."""
+        """Name of the driver's function at an address from :data:`FUNCTION_WINDOW` on."""
         index = number - FUNCTION_WINDOW
         return self.facts.externals[index] if 0 <= index < len(self.facts.externals) else None
 
 
 def _at_known_place(c: Context, operand: Constant) -> Constant:
-    """The operand without its index, where that has just been loaded with a literal."""
+    """The operand with a constant offset, if its index register holds a known literal."""
     if operand.base is None:
         # A listing shows the upper half of a bank with the sign of 16 bits.
         return operand._replace(offset=operand.offset & 0xFFFF)

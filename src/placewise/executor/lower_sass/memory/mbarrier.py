@@ -1,8 +1,7 @@
-"""Barriers in shared memory (``mbarrier`` of PTX) since compute capability 9.0, and what arrives
-at them with copies.
+"""SYNCS and ARRIVES: mbarriers in shared memory, since compute capability 9.0.
 
-How the word is laid out says :mod:`placewise.executor.codegen.accesses.mbarrier`. Copies are made
-at once, so arriving for them is arriving.
+:mod:`placewise.executor.codegen.accesses.mbarrier` describes the layout of the 64-bit word. Copies
+are done at once, so an arrival on behalf of a copy is a plain arrival.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import replace
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.context import Context, is_sink
 from placewise.executor.lower_sass.memory.atomics import update
-from placewise.executor.lower_sass.memory.memory import place, write_loaded
+from placewise.executor.lower_sass.memory.memory import address_of, write_loaded
 from placewise.kernel.binary.sass import Instruction
 
 _ARRIVALS = {
@@ -33,7 +32,7 @@ def syncs(c: Context, i: Instruction) -> None:
     elif c.flag("EXCH"):
         c.without_effect("64")
         target, where, value = i.operands
-        address, offset = place(c, where, "shared")
+        address, offset = address_of(c, where, "shared")
         access = c.access("atomic", "shared", 64, 1, offset, "exch")
         access = replace(access, result_used=not is_sink(target))
         old = c.b.access("atomic", "i64", access, address, c.i64(value), *c.guards())
@@ -65,7 +64,7 @@ def _check(c: Context, i: Instruction) -> None:
     out, where, given = i.operands
     now = update(c, where, "read", c.zero("i64"))
     _, high = c.pairs.halves(now)
-    c.write_predicate(out, _is_negative(c, c.both("xor", high, c.i32(given))))
+    c.write_predicate(out, _is_negative(c, c.binary("xor", high, c.i32(given))))
 
 
 def _is_negative(c: Context, word: Node) -> Node:

@@ -1,4 +1,4 @@
-"""Loads and stores."""
+"""Loads and stores of machine code."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _HINTS = (
     *("E", "SYS", "CTA", "GPU", "SM", "VC", "STRONG", "WEAK", "CONSTANT", "MMIO", "PRIVATE"),
     *("EF", "EL", "LU", "EU", "NA", "LTC64B", "LTC128B", "LTC256B", "LDG"),
 )
-"""Width of the address (always 64 bits), scope, order and caching: no matter for results, since a
-warp's accesses are done in program order."""
+"""Modifiers for address width (always 64 bits), scope, order and caching. They change no result,
+because a warp's accesses are done in program order."""
 _SCALE = {"X4": 2, "X8": 3, "X16": 4}
 SHORT = {"U8": (8, False), "S8": (8, True), "U16": (16, False), "S16": (16, True)}
 """(bits, signed) of elements below 32 bits."""
 
 
-def place(c: Context, operand: Operand, space: str) -> tuple[Node, int]:
-    """The address (i32 in shared and local memory, else i64) and the constant offset."""
+def address_of(c: Context, operand: Operand, space: str) -> tuple[Node, int]:
+    """Address (i32 in shared and local memory, else i64), and its constant offset in bytes."""
     if not isinstance(operand, Memory) or operand.suffixes:
         c.refuse(f"address {operand}")
     if space == "shared":
@@ -39,7 +39,7 @@ def place(c: Context, operand: Operand, space: str) -> tuple[Node, int]:
         c.refuse(f"address suffix '{base.suffixes[0]}'")
     if operand.uniform is not None:
         common = c.i64(operand.uniform)
-        address = common if address is None or _is_zero(base) else c.both("add", address, common)
+        address = common if address is None or _is_zero(base) else c.binary("add", address, common)
     if address is None:
         return c.b.const("i64", operand.offset), 0
     return address, operand.offset
@@ -58,39 +58,39 @@ def _short_address(c: Context, operand: Memory) -> Node:
             (suffix,) = suffixes
             if suffix not in _SCALE:
                 c.refuse(f"address suffix '{suffix}'")
-            address = c.both("shl", address, c.b.const("i32", _SCALE[suffix]))
+            address = c.binary("shl", address, c.b.const("i32", _SCALE[suffix]))
     if operand.uniform is not None:
         common = c.i32(operand.uniform)
-        address = common if address is None else c.both("add", address, common)
+        address = common if address is None else c.binary("add", address, common)
     return c.zero() if address is None else address
 
 
-def shape(c: Context) -> tuple[int, int, bool]:
-    """Take the width: (bits, elements, signed) of a lane's access."""
+def take_width(c: Context) -> tuple[int, int, bool]:
+    """Take the width modifiers: (bits of an element, elements, signed) of a lane's access."""
     c.without_effect(*_HINTS)
     short = c.one_of(*SHORT)
     if short:
         return (SHORT[short][0], 1, SHORT[short][1])
     wide = c.one_of("64", "128")
     c.without_effect("32")
-    # Pairs go as one number: mostly they are one, an address or a double.
+    # A pair is loaded as one 64-bit element: mostly it is an address or a double.
     return {"64": (64, 1, False), "128": (32, 4, False)}.get(wide or "", (32, 1, False))
 
 
 def load(c: Context, i: Instruction) -> None:
     """LDG, LD, LDS, LDL."""
     space = _SPACE[i.parts[0][2:]]
-    bits, count, signed = shape(c)
+    bits, count, signed = take_width(c)
     c.without_effect("U")
     target, *outs, where = i.operands
     if outs:
         c.unsupported(i, "with a predicate")
-    address, offset = place(c, where, space)
-    write_loaded(c, target, c.memory_load(space, bits, count, address, offset), signed=signed)
+    address, offset = address_of(c, where, space)
+    write_loaded(c, target, c.load(space, bits, count, address, offset), signed=signed)
 
 
 def write_loaded(c: Context, target: Operand, values: list[Node], *, signed: bool) -> None:
-    """Loaded elements to consecutive registers; bytes and half-words are extended."""
+    """Write loaded elements to consecutive registers; elements below 32 bits are extended."""
     if values[0].type == "i64":
         c.write_wide(target, values[0])
     else:
@@ -99,7 +99,7 @@ def write_loaded(c: Context, target: Operand, values: list[Node], *, signed: boo
 
 def load_constant(c: Context, i: Instruction) -> None:
     """LDC, ULDC, LDCU."""
-    bits, count, signed = shape(c)
+    bits, count, signed = take_width(c)
     target, where = i.operands
     if not isinstance(where, Constant):
         c.unsupported(i)
@@ -113,15 +113,15 @@ def load_constant(c: Context, i: Instruction) -> None:
 def store(c: Context, i: Instruction) -> None:
     """STG, ST, STS, STL."""
     space = _SPACE[i.parts[0][2:]]
-    bits, count, _ = shape(c)
+    bits, count, _ = take_width(c)
     where, value = i.operands
-    address, offset = place(c, where, space)
+    address, offset = address_of(c, where, space)
     access = c.access("store", space, bits, count, offset)
     c.b.access("store", "i1", access, address, *stored(c, value, bits, count), *c.guards())
 
 
 def stored(c: Context, operand: Operand, bits: int, count: int) -> list[Node]:
-    """Elements to store from consecutive registers."""
+    """Elements to store, read from consecutive registers."""
     if bits == 64:
         return [c.i64(operand)]
     if count == 1:

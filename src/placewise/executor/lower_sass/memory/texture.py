@@ -33,7 +33,7 @@ _SHAPES = {
     "ARRAY_2D": ("a2d", 3),
     "ARRAY_CUBE": ("acube", 4),
 }
-"""Shape as PTX names it, and coordinates, the layer among them."""
+"""(shape as PTX names it, number of coordinates, array layers included)."""
 _SURFACES = {
     "1D": ("1d", 1),
     "2D": ("2d", 2),
@@ -48,16 +48,16 @@ _CHANNELS = ("R", "G", "B", "A")
 _ALL = 0xF
 _WORD = 4
 _RESULTS = 2
-"""Registers of each of the two groups that results go to."""
+"""Registers in each of the two groups that receive results."""
 
 SAMPLING = frozenset({"TEX", "TLD", "TLD4", "TXD"})
 """Instructions that read textures."""
 Shapes = Mapping[tuple[int, int] | None, frozenset[str]]
-"""Shapes that the PTX samples on each source line; all of them under None."""
+"""Texture shapes that the PTX samples, by source (file, line); those of all lines under None."""
 
 
 def shapes_of(module: Module) -> Shapes:
-    """What the PTX of a kernel samples at floating-point coordinates, by (file, line)."""
+    """Texture shapes that a kernel's PTX samples at floating-point coordinates, by (file, line)."""
     found: dict[tuple[int, int] | None, set[str]] = {None: set()}
     known = {shape for shape, _ in _SHAPES.values()}
     for function in module.functions.values():
@@ -71,14 +71,14 @@ def shapes_of(module: Module) -> Shapes:
 
 
 def read(c: Context, i: Instruction) -> None:
-    """TEX, TLD, TLD4, TXD: four channels, of which the mask says which are wanted."""
+    """TEX, TLD, TLD4, TXD: read a texel or sample; a mask chooses among its four channels."""
     name = i.parts[0]
     scattered = c.flag("SCR")
     level = c.flag("LL")
     c.without_effect("LZ", "NODEP")
     channel = None
     if name == "TLD4" and c.modifiers and c.modifiers[0] in _CHANNELS:
-        # Of two Bs, the first one is the channel.
+        # If there are two modifiers B, the first is the channel.
         channel = c.modifiers.pop(0)
     loose = c.flag("B")
     upper, lower, *rest = i.operands
@@ -140,14 +140,16 @@ def _whole_handle(c: Context, word: Node) -> Node:
     if word.op == "param" and isinstance(word.attr, int):
         return c.b.pure("param", "i64", attr=word.attr)
     wide = c.b.pure("zext", "i64", word)
-    return c.both("or", c.both("shl", wide, c.b.const("i64", WINDOW_SHIFT)), wide)
+    return c.binary("or", c.binary("shl", wide, c.b.const("i64", WINDOW_SHIFT)), wide)
 
 
 def _loose(
     c: Context, operands: list[Operand], count: int, *, gradients: bool
 ) -> tuple[Node, list[Node]]:
-    """Object and coordinates with .B: the object stands before what the second group has else, of
-    TXD before the coordinates."""
+    """(handle, coordinates) of an instruction with .B, whose texture object is in a register.
+
+    The object is the first register of the second group, for TXD of the first group.
+    """
     if len(operands) != _RESULTS or not all(_is_plain(o) for o in operands):
         c.refuse("its coordinates")
     first, second = (o for o in operands if isinstance(o, Register))
@@ -160,7 +162,7 @@ def _loose(
 def _coordinates(
     c: Context, operands: list[Operand], count: int, scattered: bool, *, gradients: bool
 ) -> list[Node]:
-    """Words of the registers that ``operands`` start; scattered, the first holds half of them."""
+    """Values of the registers from those in ``operands`` on; ``scattered`` splits them in half."""
     if not operands or len(operands) > _RESULTS or not all(_is_plain(o) for o in operands):
         c.refuse("its coordinates")
     first = operands[0]
@@ -192,7 +194,7 @@ def _register(c: Context, operand: Register, n: int) -> Node:
 
 
 def surface_load(c: Context, i: Instruction) -> None:
-    """SULD.D.BA: bytes as they are."""
+    """SULD.D.BA: read bytes of a surface without conversion."""
     shape, axes, bits, count, boundary = _surface(c, i)
     target, *rest = i.operands
     handle = _handle(c, i, rest)
@@ -204,7 +206,7 @@ def surface_load(c: Context, i: Instruction) -> None:
 
 
 def surface_store(c: Context, i: Instruction) -> None:
-    """SUST.D.BA: bytes as they are."""
+    """SUST.D.BA: write bytes of a surface without conversion."""
     shape, axes, bits, count, boundary = _surface(c, i)
     place, value, *rest = i.operands
     handle = _handle(c, i, rest)
@@ -231,7 +233,7 @@ def _surface(c: Context, i: Instruction) -> tuple[str, int, int, int, str]:
 
 
 def _surface_words(c: Context, operands: list[Operand], axes: int) -> list[Node]:
-    """The coordinates, in registers from that in brackets on."""
+    """Four coordinates, read from the registers that start at the one in brackets."""
     (place,) = operands
     if not isinstance(place, Memory) or place.base is None or place.offset or place.uniform:
         c.refuse("its coordinates")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from placewise.executor.ir.matrix_lanes import Mma, register_bits
 from placewise.executor.ir.nodes import Node
 from placewise.executor.lower_sass.context import Context
-from placewise.executor.lower_sass.memory.memory import place
-from placewise.executor.lowering.matrices import from_rows, product
+from placewise.executor.lower_sass.memory.memory import address_of
+from placewise.executor.lowering.matrices import load_matrices, product
 from placewise.kernel.binary.sass import Instruction, Operand, Register
 
 _SHAPES = {
@@ -25,7 +25,6 @@ _SHAPES = {
 _SHAPES |= {"x".join(map(str, shape)): shape for shape in _SHAPES.values()}
 _ELEMENTS = {"BF16": "bf16", "TF32": "tf32"}
 _INTEGERS = ("S8", "U8", "S4", "U4")
-_ROWS = 8
 
 
 def multiply(c: Context, i: Instruction) -> None:
@@ -95,14 +94,5 @@ def load(c: Context, i: Instruction) -> None:
     transposed = c.one_of("M88", "MT88") == "MT88"
     count = int(c.one_of("2", "4") or "1")
     target, where = i.operands
-    address, offset = place(c, where, "shared")
-    guards = list(c.guards())
-    if count < 4:
-        # Only the lanes that hold the address of a row read.
-        lane = c.b.pure("special", "i32", attr="laneid")
-        guards.append(c.b.icmp("ult", lane, c.b.const("i32", _ROWS * count)))
-    guard = (c.both("and", guards[0], guards[1]),) if len(guards) == 2 else tuple(guards)
-    access = c.access("load", "shared", 32, 4, offset)
-    node = c.b.access("load", "i32", access, address, *guard)
-    words = [c.b.part(node, w, "i32") for w in range(4)]
-    c.write(target, *(from_rows(c, words, _ROWS * m, transposed=transposed) for m in range(count)))
+    address, offset = address_of(c, where, "shared")
+    c.write(target, *load_matrices(c, "shared", address, offset, count, transposed=transposed))

@@ -59,8 +59,8 @@ def vote(c: Context, i: Instruction) -> None:
         if mode == "EQ":
             c.unsupported(i, "under a predicate")
         out_of_it = c.negate(c.guard)
-        everywhere = c.both("or", predicate, out_of_it)
-        predicate = everywhere if mode == "ALL" else c.both("and", predicate, c.guard)
+        everywhere = c.binary("or", predicate, out_of_it)
+        predicate = everywhere if mode == "ALL" else c.binary("and", predicate, c.guard)
         if mode == "ALL" and target is not None:
             c.unsupported(i, "under a predicate")
     if target is not None:

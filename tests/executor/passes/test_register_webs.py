@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from placewise.executor.ir.builder import Builder
 from placewise.executor.ir.nodes import Branch, Exit, Jump, Program
-from placewise.executor.lower_sass.control.webs import split_webs
+from placewise.executor.passes.register_webs import split_webs
 
 REGISTERS = ("R0", "R1", "R2")
 operations = st.lists(

@@ -1,10 +1,9 @@
-"""One register for each value that lives in a machine register.
+"""Splits each register into its webs of definitions and uses (Chaitin 1982).
 
-The compiler uses a machine register for one purpose after another. Whether lanes share its value is
-known per register of the warp IR, so each web of definitions and uses (Chaitin 1982) becomes a
-register of its own: a pointer's step that is the same in all lanes stays so, whatever its
-register holds later. A value that a loop hands on to code behind it is copied where it leaves the
-loop: lanes that have left it have other values than those that go on, which share a counter.
+The compiler uses one machine register for one value after another. Uniformity is known per
+register of the warp IR, so each web becomes a register of its own: a stride that is the same in all
+lanes stays uniform, whatever its machine register holds later. A value that leaves a loop is copied
+at the exit, because lanes that have left the loop hold other values than lanes still inside.
 """
 
 from __future__ import annotations
@@ -16,19 +15,17 @@ from placewise.executor.passes import cfg
 
 
 def split_webs(program: Program) -> Program:
-    """``program`` with a register per web; blocks must be numbered by their place in the list."""
+    """``program`` with a register per web, and without writes that nothing reads."""
     webs = _Webs(program)
     for block in program.blocks:
         kept = []
         for n in block.nodes:
             if n.op == "get":
-                assert isinstance(n.attr, Reg)
-                n.attr = webs.at_entry(block, n.attr)
+                n.attr = webs.at_entry(block, n.reg)
             elif n.op == "set":
-                assert isinstance(n.attr, Reg)
-                if not webs.is_live_after(block, n.attr):
+                if not webs.is_live_after(block, n.reg):
                     continue
-                n.attr = webs.defined_in(block, n.attr)
+                n.attr = webs.defined_in(block, n.reg)
             kept.append(n)
         block.nodes = kept
         t = block.terminator
@@ -39,7 +36,7 @@ def split_webs(program: Program) -> Program:
             )
     number = 1 + max((n.number for block in program.blocks for n in block.nodes), default=0)
     for block in program.blocks:
-        for from_loop, behind in webs.handed_on(block):
+        for from_loop, behind in webs.leaving(block):
             made = [Node("get", from_loop.type, (), from_loop, number)]
             given = [n.args[0] for n in block.nodes if n.op == "set" and n.attr is from_loop]
             value = given[-1] if given else made[0]
@@ -53,7 +50,7 @@ def split_webs(program: Program) -> Program:
 
 
 class _Webs:
-    """Webs as sets of places: a register at the entry of a block, or as a block defines it."""
+    """Webs as disjoint sets of elements: a register at a block's entry, or as the block sets it."""
 
     def __init__(self, program: Program) -> None:
         self.old = program.regs
@@ -68,53 +65,51 @@ class _Webs:
         for block in program.blocks:
             for loop in around[block.number]:
                 changed[loop] = changed.get(loop, 0) | defined[block.number]
-        self._handed_on: dict[int, set[tuple[int, int]]] = {}
+        self._leaving: dict[int, set[tuple[int, int]]] = {}
         for block in program.blocks:
             for after in block.successors():
                 left = self.live[after]
-                handed_on = 0
+                leaving = 0
                 for loop in set(around[block.number]) - set(around[after]):
-                    handed_on |= left & changed[loop]
-                handed_on &= ~_reduced(block)
-                left &= ~handed_on
-                while handed_on:
-                    low = handed_on & -handed_on
-                    handed_on ^= low
-                    self._handed_on.setdefault(block.number, set()).add(
-                        (after, low.bit_length() - 1)
-                    )
+                    leaving |= left & changed[loop]
+                leaving &= ~_reduced(block)
+                left &= ~leaving
+                while leaving:
+                    low = leaving & -leaving
+                    leaving ^= low
+                    self._leaving.setdefault(block.number, set()).add((after, low.bit_length() - 1))
                 while left:
                     low = left & -left
                     left ^= low
                     number = low.bit_length() - 1
                     own = bool(defined[block.number] & low)
                     self._join(
-                        self._place(block.number, number, defined=own),
-                        self._place(after, number, defined=False),
+                        self._element(block.number, number, defined=own),
+                        self._element(after, number, defined=False),
                     )
 
-    def handed_on(self, block: Block) -> list[tuple[Reg, Reg]]:
-        """Registers whose values leave a loop at the end of ``block``: in it, and behind it."""
+    def leaving(self, block: Block) -> list[tuple[Reg, Reg]]:
+        """(register inside, register behind) of values that leave a loop after ``block``."""
         found = []
-        for after, number in sorted(self._handed_on.get(block.number, ())):
+        for after, number in sorted(self._leaving.get(block.number, ())):
             reg = self.old[number]
             own = bool(self._defined[block.number] >> number & 1)
-            inside = self._reg(self._place(block.number, number, defined=own), reg)
-            behind = self._reg(self._place(after, number, defined=False), reg)
+            inside = self._reg(self._element(block.number, number, defined=own), reg)
+            behind = self._reg(self._element(after, number, defined=False), reg)
             if inside is not behind and (inside, behind) not in found:
                 found.append((inside, behind))
         return found
 
-    def _place(self, block: int, number: int, *, defined: bool) -> int:
+    def _element(self, block: int, number: int, *, defined: bool) -> int:
         return (2 * block + defined) * len(self.old) + number
 
-    def _find(self, place: int) -> int:
-        root = place
+    def _find(self, element: int) -> int:
+        root = element
         while (up := self.parent.get(root, root)) != root:
             root = up
-        while (up := self.parent.get(place, place)) != root:
-            self.parent[place] = root
-            place = up
+        while (up := self.parent.get(element, element)) != root:
+            self.parent[element] = root
+            element = up
         return root
 
     def _join(self, a: int, b: int) -> None:
@@ -127,15 +122,15 @@ class _Webs:
         return any(self.live[s] >> reg.number & 1 for s in block.successors())
 
     def at_entry(self, block: Block, reg: Reg) -> Reg:
-        """The web of the value that ``reg`` has when ``block`` starts."""
-        return self._reg(self._place(block.number, reg.number, defined=False), reg)
+        """Register of the web that ``reg`` belongs to when ``block`` starts."""
+        return self._reg(self._element(block.number, reg.number, defined=False), reg)
 
     def defined_in(self, block: Block, reg: Reg) -> Reg:
-        """The web of the value that ``block`` gives to ``reg``."""
-        return self._reg(self._place(block.number, reg.number, defined=True), reg)
+        """Register of the web that ``block`` writes when it sets ``reg``."""
+        return self._reg(self._element(block.number, reg.number, defined=True), reg)
 
-    def _reg(self, place: int, reg: Reg) -> Reg:
-        root = self._find(place)
+    def _reg(self, element: int, reg: Reg) -> Reg:
+        root = self._find(element)
         found = self._of_web.get(root)
         if found is None:
             found = Reg(f"{reg.name}.{len(self.regs)}", reg.type, len(self.regs))
@@ -149,12 +144,11 @@ def _defines(block: Block) -> int:
     found = 0
     for n in block.nodes:
         if n.op == "set":
-            assert isinstance(n.attr, Reg)
-            found |= 1 << n.attr.number
+            found |= 1 << n.reg.number
     return found | _reduced(block)
 
 
 def _reduced(block: Block) -> int:
-    """The same of the register that the barrier at its end writes."""
+    """Bit set with the register that a block's barrier reduction writes, if it has one."""
     t = block.terminator
     return 1 << t.reduce[2].number if isinstance(t, Barrier) and t.reduce is not None else 0
