@@ -6,7 +6,6 @@ A violation is a bug of Placewise, never of the kernel: lowering refuses what it
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 
 from placewise.executor.ir.matrix_lanes import Mma, register_bits
@@ -24,106 +23,20 @@ from placewise.executor.ir.nodes import (
     Switch,
     Sync,
 )
-
-_FLOATS = frozenset({"f16", "f32", "f64"})
-_INTEGERS = frozenset(BITS) - _FLOATS
-_ROUNDED = frozenset({"fadd", "fmul", "fma", "fdiv", "sqrt", "fptrunc", "sitofp", "uitofp"})
-_MODES = (None, "rz", "rm", "rp")
-_CONDITIONS = {
-    "icmp": frozenset(["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"]),
-    "fcmp": frozenset(
-        [
-            "oeq",
-            "one",
-            "olt",
-            "ole",
-            "ogt",
-            "oge",
-            "ueq",
-            "une",
-            "ult",
-            "ule",
-            "ugt",
-            "uge",
-            "ord",
-            "uno",
-        ]
-    ),
-}
-_UNARY = frozenset(
-    [
-        "ctlz",
-        "cttz",
-        "ctpop",
-        "bitreverse",
-        "fneg",
-        "fabs",
-        "sqrt",
-        "floor",
-        "ceil",
-        "ftrunc",
-        "rint",
-        "sin",
-        "cos",
-        "exp2",
-        "log2",
-        "tanh",
-    ]
+from placewise.executor.ir.operation_types import (
+    ARGUMENTS,
+    CASTS,
+    CHANNELS,
+    CONDITIONS,
+    FLOATS,
+    INTEGERS,
+    MODES,
+    ON_FLOATS,
+    ROUNDED,
+    SHORT_SPACES,
+    STRINGS,
+    SYNC_OPERANDS,
 )
-_ARGUMENTS = {**dict.fromkeys(_UNARY, 1), "fma": 3, "fshl": 3, "fshr": 3}
-"""Operands of operations whose operands and result have one type; two where not listed."""
-_ON_FLOATS = frozenset(
-    [
-        "fadd",
-        "fsub",
-        "fmul",
-        "fdiv",
-        "fma",
-        "fneg",
-        "fabs",
-        "copysign",
-        "fmin",
-        "fmax",
-        "fmin_nan",
-        "fmax_nan",
-        "sqrt",
-        "floor",
-        "ceil",
-        "ftrunc",
-        "rint",
-        "sin",
-        "cos",
-        "exp2",
-        "log2",
-        "tanh",
-    ]
-)
-_CASTS: dict[str, tuple[frozenset[str], frozenset[str], Callable[[int, int], bool] | None]] = {
-    "trunc": (_INTEGERS, _INTEGERS, operator.gt),
-    "zext": (_INTEGERS, _INTEGERS, operator.lt),
-    "sext": (_INTEGERS, _INTEGERS, operator.lt),
-    "bitcast": (frozenset(BITS), frozenset(BITS), operator.eq),
-    "fptrunc": (_FLOATS, _FLOATS, operator.gt),
-    "fpext": (_FLOATS, _FLOATS, operator.lt),
-    "fptosi": (_FLOATS, _INTEGERS, None),
-    "fptoui": (_FLOATS, _INTEGERS, None),
-    "sitofp": (_INTEGERS, _FLOATS, None),
-    "uitofp": (_INTEGERS, _FLOATS, None),
-}
-"""Types that each conversion takes and gives, and how the operand's width compares with the
-result's."""
-_STRINGS = {
-    "shuffle": frozenset({"up", "down", "bfly", "idx"}),
-    "vote": frozenset({"all", "any", "uni", "ballot"}),
-    "match": frozenset({"any", "all"}),
-    "reduce": frozenset({"add", "smin", "smax", "umin", "umax", "and", "or", "xor"}),
-    "heap": frozenset({"malloc", "free"}),
-    "host": frozenset({"printf", "assert"}),
-}
-_SYNC_OPERANDS = {"warp": 1, "collective": 1, "shuffle": 3}
-_SHORT_SPACES = frozenset({"shared", "local", "stack"})
-"""Spaces whose addresses have 32 bits."""
-_CHANNELS = 4
 
 
 class BrokenProgramError(RuntimeError):
@@ -280,11 +193,11 @@ class _Verifier:
         element = f"i{access.bits}"
         values = (element,) * access.count
         kind = access.kind
-        address: tuple[str, ...] = ("i32",) if access.space in _SHORT_SPACES else ("i64",)
+        address: tuple[str, ...] = ("i32",) if access.space in SHORT_SPACES else ("i64",)
         if n.op == "texture":
             address = ("i64", "i32")
         elif n.op in ("sample", "surface"):
-            address = ("i64", *("i32",) * _CHANNELS)
+            address = ("i64", *("i32",) * CHANNELS)
         else:
             _require(kind == n.op, f"its access is a {kind}")
         if kind == "atomic":
@@ -302,7 +215,7 @@ class _Verifier:
         _require(known and sync.number not in self.syncs, f"number {sync.number} is not its own")
         self.syncs.add(sync.number)
         guard = ("i1",) if sync.guarded else ()
-        _operands(n, *("i32",) * _SYNC_OPERANDS.get(sync.kind, 0), *guard)
+        _operands(n, *("i32",) * SYNC_OPERANDS.get(sync.kind, 0), *guard)
 
     def _count(self, n: Node) -> None:
         _operands(n, "i1")
@@ -311,7 +224,7 @@ class _Verifier:
 
     def _across(self, n: Node) -> None:
         """shuffle, vote, match and reduce; a member mask may follow the operands."""
-        _require(n.attr in _STRINGS[n.op], f"there is no {n.op} '{n.attr}'")
+        _require(n.attr in STRINGS[n.op], f"there is no {n.op} '{n.attr}'")
         if n.op == "shuffle":
             _operands(n, "i32", "i32", "i32")
         elif n.op == "vote":
@@ -338,7 +251,7 @@ class _Verifier:
 
     def _runtime(self, n: Node) -> None:
         """Calls of the device runtime: host and heap."""
-        _require(n.attr in _STRINGS[n.op], f"there is no {n.op} '{n.attr}'")
+        _require(n.attr in STRINGS[n.op], f"there is no {n.op} '{n.attr}'")
         most = 1 if n.op == "heap" else 4
         _require(len(n.args) <= most, f"it has more than {most} operands")
         _require(n.type == "i64", "its type is not i64")
@@ -358,26 +271,26 @@ class _Verifier:
         _require(n.type == f"i{register_bits(mma.d)}", "its type is not that of D's registers")
 
     def _elementwise(self, n: Node) -> None:
-        mode = n.op in _ROUNDED and n.attr in _MODES
+        mode = n.op in ROUNDED and n.attr in MODES
         _require(n.attr is None or mode, f"attribute {n.attr}")
-        _require(n.type in (_FLOATS if n.op in _ON_FLOATS else _INTEGERS), f"type {n.type}")
-        _operands(n, *(n.type,) * _ARGUMENTS.get(n.op, 2))
+        _require(n.type in (FLOATS if n.op in ON_FLOATS else INTEGERS), f"type {n.type}")
+        _operands(n, *(n.type,) * ARGUMENTS.get(n.op, 2))
 
     def _cast(self, n: Node) -> None:
-        of_types, to_types, fits = _CASTS[n.op]
+        of_types, to_types, fits = CASTS[n.op]
         _require(len(n.args) == 1, "it has not one operand")
         of = n.args[0].type
         good = of in of_types and n.type in to_types
         good = good and (fits is None or fits(BITS[of], BITS[n.type]))
         _require(good, f"from {of} to {n.type}")
-        mode = n.op in _ROUNDED and n.attr in _MODES
+        mode = n.op in ROUNDED and n.attr in MODES
         _require(n.attr is None or mode, f"attribute {n.attr}")
 
     def _compare(self, n: Node) -> None:
-        _require(n.attr in _CONDITIONS[n.op], f"there is no condition '{n.attr}'")
+        _require(n.attr in CONDITIONS[n.op], f"there is no condition '{n.attr}'")
         _require(n.type == "i1" and len(n.args) == 2, "it compares two values to an i1")
         kind = n.args[0].type
-        _require(kind in (_FLOATS if n.op == "fcmp" else _INTEGERS), f"of type {kind}")
+        _require(kind in (FLOATS if n.op == "fcmp" else INTEGERS), f"of type {kind}")
         _operands(n, kind, kind)
 
     def _select(self, n: Node) -> None:
@@ -432,8 +345,8 @@ def _values(n: Node) -> int:
 _Rule = Callable[[_Verifier, Node], None]
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(ELEMENTWISE, _Verifier._elementwise),
-    **dict.fromkeys(_CASTS, _Verifier._cast),
-    **dict.fromkeys(_CONDITIONS, _Verifier._compare),
+    **dict.fromkeys(CASTS, _Verifier._cast),
+    **dict.fromkeys(CONDITIONS, _Verifier._compare),
     **dict.fromkeys(("load", "store", "atomic"), _Verifier._access),
     **dict.fromkeys(("texture", "sample", "surface"), _Verifier._access),
     **dict.fromkeys(("shuffle", "vote", "match", "reduce"), _Verifier._across),
