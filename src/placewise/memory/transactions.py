@@ -23,8 +23,8 @@ _ARRAY_ALIGNMENT = 256
 Alignment Requirement"), so that an offset in the array serves as its address."""
 
 IRREGULAR_ROWS = 1 << 18
-"""Irregular accesses evaluated at most; of more, this many drawn at random stand for all (relative
-standard error of a mean below 0.2 % wherever the spread is no larger than the mean)."""
+"""Most irregular accesses that are evaluated. Of more, this many are chosen at random and stand for
+all: the relative standard error of a mean is below 0.2 % where the spread is at most the mean."""
 
 LANE_SIZES = (16, 8, 4, 2, 1)
 """Bytes that one lane can access with one instruction."""
@@ -37,14 +37,15 @@ class Patterns:
     addresses: NDArray[np.int64]
     """(patterns, 32) bytes, not negative."""
     mask: NDArray[np.uint32]
-    """(patterns,)"""
+    """(patterns,) active lanes."""
     lane_bytes: NDArray[np.int32]
-    """(patterns,)"""
+    """(patterns,) bytes of a lane."""
     weight: NDArray[np.float64]
     """(patterns, TAGS) accesses of each tag that follow the pattern."""
 
 
 def _numbers(expression: Expression) -> list[int]:
+    """Literal numbers in a condition."""
     match expression:
         case Number(value):
             return [value]
@@ -72,7 +73,7 @@ def address_period(machine: Machine) -> int | None:
 
 
 def _thinned(at: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
-    """At most ``IRREGULAR_ROWS`` of the accesses ``at``, and how many each stands for."""
+    """At most IRREGULAR_ROWS of the accesses ``at``, and how many accesses each stands for."""
     if len(at) <= IRREGULAR_ROWS:
         return at, 1.0
     drawn = np.random.default_rng(0).choice(len(at), IRREGULAR_ROWS, replace=False)
@@ -82,7 +83,7 @@ def _thinned(at: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
 def _one_by_one(
     stream: ArrayStream, at: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Addresses and weights of single accesses."""
+    """(n, 32) addresses and (n, TAGS) weights of the accesses ``at``, a pattern each."""
     addresses = stream.base[at, None] + stream.stride[at, None].astype(np.int64) * _LANES
     irregular = stream.row[at] >= 0
     addresses[irregular] = stream.offsets[stream.row[at[irregular]]]
@@ -92,7 +93,8 @@ def _one_by_one(
 
 
 def patterns(stream: ArrayStream, period: int | None) -> Patterns:
-    """Patterns of a stream: affine accesses alike up to a shift by ``period`` are one."""
+    """Patterns of a stream. Affine accesses that differ by a multiple of ``period`` bytes share
+    one."""
     affine = np.flatnonzero(stream.row < 0)
     irregular, scale = _thinned(np.flatnonzero(stream.row >= 0))
 

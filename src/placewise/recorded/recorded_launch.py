@@ -14,7 +14,7 @@ from placewise.machine import Machine
 Dimensions = tuple[int, int, int]
 
 DURATION = "gpu__time_duration.sum"
-"""In nanoseconds."""
+"""Metric of a launch's duration in nanoseconds."""
 _PREFIX = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _NANOSECONDS = {
     f"{prefix}{unit}": factor
@@ -39,11 +39,12 @@ class MeasuredLaunch:
     kernel: str | None
     """Name in the file, where it has one."""
     values: Mapping[str, float]
-    """By metric name, in bytes and nanoseconds where they have such a unit; of a table of
-    configurations, its other numbers too."""
+    """Values by metric name, sizes in bytes, times in nanoseconds; also the other numbers of a
+    table of configurations."""
     grid: Dimensions | None = None
-    """In blocks."""
+    """Grid size in blocks."""
     block: Dimensions | None = None
+    """Block size in threads."""
     capability: tuple[int, int] | None = None
     """Compute capability of the GPU."""
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class Executed:
     defines: Mapping[str, str]
     """Macros that the kernel was compiled with, a tuner's parameters among them."""
     registers: int | None
-    """Per thread, of the machine code compiled here."""
+    """Registers of a thread in the machine code compiled here."""
     capability: tuple[int, int]
 
 
@@ -89,7 +90,7 @@ def executed(
 
 
 def named_alike(recorded: str | None, kernel: str) -> bool:
-    """Whether a launch may be of ``kernel``, by its name: no name is no difference."""
+    """Whether a launch of name ``recorded`` may be of ``kernel``; a launch without a name may."""
     return recorded is None or base_name(recorded) == base_name(kernel)
 
 
