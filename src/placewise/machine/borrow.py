@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from placewise.machine.load import machine_text
+from placewise.machine.load import bundled_specification
 from placewise.machine.msl.parse import parse_specification
 from placewise.machine.msl.printer import print_specification
 from placewise.machine.msl.tree import (
@@ -35,7 +35,7 @@ def with_borrowed(text: str, name: str) -> str:
     ``name``, where it has none itself; each says so. Raises MachineError where ``text`` is wrong.
     """
     own = parse_specification(text)
-    other = parse_specification(machine_text(name), name)
+    other = bundled_specification(name)
     limits = own.limits.limits if own.limits else ()
     found = replace(
         own,

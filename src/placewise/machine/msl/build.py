@@ -12,7 +12,9 @@ from lark import Token, Tree
 from placewise.errors import MachineError
 from placewise.machine.msl.located import located, nearest
 from placewise.machine.msl.tree import (
+    Base,
     Binary,
+    ChangeEntry,
     Condition,
     DetailEntry,
     Expression,
@@ -38,6 +40,7 @@ from placewise.machine.msl.tree import (
     Special,
     Specification,
     Unary,
+    WithoutEntry,
     Word,
     Words,
 )
@@ -92,30 +95,50 @@ class _Builder:
             title = token.rstrip(":").split("of", 1)[1].strip()
         entries = {kind: list(_nodes(tree, kind)) for kind in _ENTRIES}
         processors = entries["processor"]
-        if not processors:
+        header = self.header(entries["header"][0]) if entries["header"] else None
+        whole = header is None or not (header.base or header.is_architecture)
+        if not processors and whole:
             raise self.error(Position(), "no processor entry", "start with: die = 1 tpc; …")
         for kind in ("processor", "limits"):
             if len(entries[kind]) > 1:
                 raise self.error(_at(entries[kind][1]), f"a second {kind} entry")
         return Specification(
             title=title,
-            header=self.header(entries["machine"][0]) if entries["machine"] else None,
+            header=header,
             sources=tuple(
                 SourceEntry(str(name), _text(text), at=_at(name))
                 for _, name, text in (_tokens(node) for node in entries["source"])
             ),
-            processor=self.processor(processors[0]),
+            processor=self.processor(processors[0]) if processors else None,
             limits=self.limits(entries["limits"][0]) if entries["limits"] else None,
             memories=tuple(self.memory(node) for node in entries["memory"]),
             details=tuple(self.detail(node) for node in entries["detail"]),
             parts=tuple(self.part(node) for node in entries["part"]),
             spaces=tuple(self.space(node) for node in entries["space"]),
+            changes=tuple(self.change(node) for node in entries["change"]),
+            without=tuple(self.without(node) for node in entries["without"]),
             warnings=tuple(self.warnings),
         )
 
     def header(self, node: Node) -> Header:
-        _, name, *title = _tokens(node)
-        return Header(str(name), _text(title[0]) if title else None, at=_at(name))
+        tokens = {token.type: token for token in _tokens(node)}
+        name, title = tokens["MACHINE_NAME"], tokens.get("STRING")
+        base = None
+        for child in _nodes(node, "base"):
+            (token,) = _tokens(child)
+            is_path = token.type == "STRING"
+            base = Base(_text(token) if is_path else str(token), is_path, at=_at(token))
+        text = _text(title) if title else None
+        return Header(str(name), text, base, "ARCHITECTURE" in tokens, at=_at(name))
+
+    def change(self, node: Node) -> ChangeEntry:
+        _, name = _tokens(node)
+        settings = tuple(self.limit(n) for n in _nodes(node, "limit"))
+        return ChangeEntry(str(name), settings, at=_at(name))
+
+    def without(self, node: Node) -> WithoutEntry:
+        _, kind, *name = _tokens(node)
+        return WithoutEntry(str(kind), str(name[0]) if name else None, at=_at(kind))
 
     def processor(self, node: Node) -> ProcessorEntry:
         counts = [token for token in _tokens(node) if token.type == "COUNT"]
@@ -335,7 +358,18 @@ class _Builder:
         return located(self.filename, at, message, hint)
 
 
-_ENTRIES = ("machine", "source", "processor", "limits", "memory", "detail", "part", "space")
+_ENTRIES = (
+    "header",
+    "source",
+    "processor",
+    "limits",
+    "memory",
+    "change",
+    "detail",
+    "part",
+    "space",
+    "without",
+)
 
 
 def _at(node: Any) -> Position:

@@ -10,8 +10,10 @@ from placewise.machine.msl.tree import Position
 
 
 def located(filename: str, at: Position, message: str, hint: str | None = None) -> MachineError:
-    """The error ``message`` at ``filename:line:column``."""
-    return MachineError(message, where=f"{filename}:{at.line}:{at.column}", hint=hint)
+    """The error ``message`` at ``filename:line:column``, or in the base's file where ``at`` says
+    that it was written there."""
+    where = f"{at.file or filename}:{at.line}:{at.column}"
+    return MachineError(message, where=where, hint=hint)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

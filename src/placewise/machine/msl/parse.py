@@ -20,6 +20,11 @@ _READABLE = {
     "TITLE": None,  # tolerated, so never asked for
     "COUNT": "a whole number",
     "MACHINE_NAME": "the machine's name",
+    "BASE": "the name of a bundled machine or architecture",
+    "MEMORY_NAME": "the name of a memory",
+    "GONE_KIND": "memory, detail, pipe, instruction, tlb, space or dram",
+    "GONE_DRAM": None,
+    "GONE_NAME": "the name of what is left out",
     "SOURCE_NAME": "a name for the source",
     "CITATION": "the name of a source",
     "STRING": 'a text in "quotes"',
@@ -89,6 +94,10 @@ _WORDS = {
 
 _CONSTRUCT_WORDS = (
     "MACHINE",
+    "ARCHITECTURE",
+    "LIKE",
+    "CHANGE",
+    "WITHOUT",
     "SOURCE",
     "LIMITS",
     "DETAIL",
@@ -103,6 +112,9 @@ _CONSTRUCT_WORDS = (
 )
 _ENTRY_WORDS = (
     "machine",
+    "architecture",
+    "change",
+    "without",
     "source",
     "limits",
     "detail",

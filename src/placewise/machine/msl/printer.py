@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from placewise.machine.msl.tree import (
     Binary,
+    ChangeEntry,
     Condition,
     DetailEntry,
     Expression,
     Extent,
     Floor,
+    Header,
     Keyword,
     Latency,
     Level,
@@ -45,23 +47,23 @@ def print_specification(specification: Specification) -> str:
     if specification.title is not None:
         parts.append(f"Mem spec of {specification.title}:")
     if specification.header is not None:
-        title = specification.header.title
-        parts.append(f"machine {specification.header.name}{_optional(title)};")
+        parts.append(_header(specification.header))
     if specification.sources:
         parts.append(
             "\n".join(f"source {s.name} {_quoted(s.text)};" for s in specification.sources)
         )
-    p = specification.processor
-    provenance = _provenance(p.provenance)
-    parts.append(
-        f"die = {p.tpcs} tpc; tpc = {p.sms_per_tpc} sm; sm = {p.cores_per_sm} core{provenance};"
-    )
+    if specification.without:
+        parts.append("\n".join(f"without {w.kind}{_named(w.name)};" for w in specification.without))
+    if (p := specification.processor) is not None:
+        counts = f"die = {p.tpcs} tpc; tpc = {p.sms_per_tpc} sm; sm = {p.cores_per_sm} core"
+        parts.append(f"{counts}{_provenance(p.provenance)};")
     if specification.limits is not None:
         lines = "".join(f"  {_limit(limit)}\n" for limit in specification.limits.limits)
         parts.append(f"limits {{\n{lines}}}")
     parts += [_memory(memory) for memory in specification.memories]
+    parts += [_settings(f"change {change.name}", change) for change in specification.changes]
     parts += [_settings(f"detail {detail.name}", detail) for detail in specification.details]
-    parts += [_settings(_head(part), part) for part in specification.parts]
+    parts += [_settings(part.kind + _named(part.name), part) for part in specification.parts]
     if specification.spaces:
         parts.append("\n".join(_space(space) for space in specification.spaces))
     return "\n\n".join(parts) + "\n"
@@ -138,11 +140,19 @@ def _condition(condition: Condition | Special) -> str:
     return f"{condition.scope}{{{print_expression(condition.expression)}}}"
 
 
-def _head(part: PartEntry) -> str:
-    return f"{part.kind} {part.name}" if part.name else part.kind
+def _header(header: Header) -> str:
+    kind = "architecture" if header.is_architecture else "machine"
+    like = ""
+    if header.base is not None:
+        like = f" like {_quoted(header.base.name) if header.base.is_path else header.base.name}"
+    return f"{kind} {header.name}{like}{_optional(header.title)};"
 
 
-def _settings(head: str, entry: DetailEntry | PartEntry) -> str:
+def _named(name: str | None) -> str:
+    return f" {name}" if name else ""
+
+
+def _settings(head: str, entry: ChangeEntry | DetailEntry | PartEntry) -> str:
     lines = "".join(f"  {_limit(setting)}\n" for setting in entry.settings)
     return f"{head} {{\n{lines}}}"
 
@@ -185,7 +195,7 @@ def _from(reference: Reference | None) -> str:
 
 
 def _reference(reference: Reference) -> str:
-    return (f" {reference.name}" if reference.name else "") + _optional(reference.text)
+    return _named(reference.name) + _optional(reference.text)
 
 
 def _optional(text: str | None) -> str:

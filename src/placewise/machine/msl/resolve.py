@@ -60,6 +60,8 @@ class _Resolver:
         self._unique(((s.name, s.at) for s in spec.sources), "source named")
         neighbours = resolve_levels(spec.memories, self.filename, self.warnings.append)
         entry = spec.processor
+        if entry is None:
+            raise located(self.filename, Position(), "no processor entry", "nor has the base one")
         processor = Processor(
             entry.tpcs, entry.sms_per_tpc, entry.cores_per_sm, self._sources(entry.provenance)
         )
@@ -186,13 +188,13 @@ class _Resolver:
         return float(latency.value * _SECONDS[latency.unit]) * limits.clock_mhz * 1e6
 
     def _condition(self, entry: MemoryEntry) -> SerialCondition:
-        where = f"{self.filename}:{entry.at.line}:{entry.at.column}"
+        where = f"{entry.at.file or self.filename}:{entry.at.line}:{entry.at.column}"
         if not isinstance(entry.condition, Special):
             at = entry.condition.at
             condition = SerialCondition(
                 entry.condition.scope,
                 entry.condition.expression,
-                f"{self.filename}:{at.line}:{at.column}",
+                f"{at.file or self.filename}:{at.line}:{at.column}",
             )
             condition.check(block_bytes=_bytes(entry.block_size), banks=_or_none(entry.banks))
             return condition

@@ -16,6 +16,8 @@ class Position:
 
     line: int = 1
     column: int = 1
+    file: str | None = None
+    """The base's file, for what a machine inherits; None for the file that is read."""
 
 
 _START = Position()
@@ -126,9 +128,21 @@ class Provenance(Placed):
 
 
 @dataclass(frozen=True)
+class Base(Placed):
+    """The description that a file starts from."""
+
+    name: str
+    """A bundled machine or architecture, or the path of a file."""
+    is_path: bool
+
+
+@dataclass(frozen=True)
 class Header(Placed):
     name: str
     title: str | None
+    base: Base | None = None
+    is_architecture: bool = False
+    """It describes what several machines share, and is no machine itself."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +229,24 @@ class MemoryEntry(Placed):
 
 
 @dataclass(frozen=True)
+class ChangeEntry(Placed):
+    """``change NAME { FIELD = VALUE from SOURCE; … }``: fields of an inherited memory."""
+
+    name: str
+    settings: tuple[LimitEntry, ...]
+
+
+@dataclass(frozen=True)
+class WithoutEntry(Placed):
+    """``without KIND NAME;``: an inherited entry that this machine does not have."""
+
+    kind: str
+    """memory, detail, pipe, instruction, tlb, space or dram."""
+    name: str | None
+    """None for the DRAM."""
+
+
+@dataclass(frozen=True)
 class DetailEntry(Placed):
     """What MSL's ``memSpec`` has no field for, of the memory called ``name``."""
 
@@ -252,7 +284,8 @@ class SpaceEntry(Placed):
 class Specification:
     """A whole MSL file. ``warnings`` are departures from Fig. 2 that the parser let pass."""
 
-    processor: ProcessorEntry
+    processor: ProcessorEntry | None
+    """None only where it is inherited, or in an architecture."""
     memories: tuple[MemoryEntry, ...]
     title: str | None = None
     """The line ``Mem spec of …:`` of Fig. 4."""
@@ -262,4 +295,6 @@ class Specification:
     details: tuple[DetailEntry, ...] = ()
     parts: tuple[PartEntry, ...] = ()
     spaces: tuple[SpaceEntry, ...] = ()
+    changes: tuple[ChangeEntry, ...] = ()
+    without: tuple[WithoutEntry, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
