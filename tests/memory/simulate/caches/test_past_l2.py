@@ -1,4 +1,4 @@
-"""Spaces that have no cache of the die on their way: what leaves the SM goes to DRAM at once.
+"""Spaces that have reach no L2 on their way: what leaves the SM goes to DRAM at once.
 
 Counted by hand: 256 threads read 32 bytes each, every word of them with a load of its own, and
 write one word. Global memory of the C1060 has no cache at all, its texture memory has two.
@@ -72,7 +72,7 @@ def test_nothing_is_found_on_the_way_to_dram(machine, plain):
     assert not [name for name in values if "lookup_hit" in name]
     assert values["dram__sectors_read.sum"] == loads + atomics
     assert values["dram__sectors_write.sum"] == atomics
-    with pytest.raises(CaseError, match="no cache of the die"):
+    with pytest.raises(CaseError, match="reach no L2"):
         other_sizes(report.run)
 
 
