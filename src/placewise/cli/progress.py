@@ -8,8 +8,6 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from placewise.compiled_code import told_of_compiling
-
 FIRST_RUN = (
     "First run on this machine: compiling the simulator for this processor. "
     "This takes up to a minute; later runs use the result."
@@ -28,6 +26,9 @@ class StepProgress:
         self._open = ExitStack()
 
     def __enter__(self) -> StepProgress:
+        # Imported here, as Numba takes longer to load than commands that need no simulator.
+        from placewise.compiled_code import told_of_compiling
+
         self._open.enter_context(told_of_compiling(self._say_first_run))
         if self._console.is_terminal and not self._quiet:
             self._bar = Progress(
