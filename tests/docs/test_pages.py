@@ -115,3 +115,10 @@ def test_every_command_stands_in_a_block_that_is_run(page):
         if re.search(r"^(\$ |\.venv/bin/)?(placewise|make) [a-z]", body, re.MULTILINE):
             assert language == "console", body
             assert re.search(r"^\$ ", body, re.MULTILINE), body
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_that_a_page_names_are_there(page):
+    roots = (ROOT, ROOT / "src" / "placewise", ROOT / "src", EXAMPLES, ROOT / "tests")
+    for name in re.findall(r"`([a-z_]+(?:/[a-z0-9_]+)+(?:\.py|/))`", page.read_text()):
+        assert any((root / name).exists() for root in roots), name
