@@ -15,8 +15,8 @@ LINE = [
     "output_file",
     "progress",
     "disk_cache",
-    "compiled_code",
     "dataframe",
+    "compiled_code",
     "space",
     "machine",
     "kernel",
@@ -31,6 +31,7 @@ LINE = [
     "advisor",
     "validate",
     "reproduce",
+    "doctor",
     "report",
     "cli",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from placewise.advisor.advice import Advice, Option, Verification
     from placewise.advisor.lint import Remark
+    from placewise.advisor.machine_code import CodeReport, inspect_machine_code
     from placewise.advisor.predicted_counters import CounterReport
     from placewise.api import (
         LintReport,
@@ -38,6 +39,7 @@ _HOMES = {
     "Advice": "advisor.advice",
     "Case": "kernel.cases.case",
     "CaseRun": "executor.run_case",
+    "CodeReport": "advisor.machine_code",
     "CompileOptions": "kernel.cases.case",
     "CounterReport": "advisor.predicted_counters",
     "DeviceMemory": "executor.device_memory.device_memory",
@@ -58,6 +60,7 @@ _HOMES = {
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
     "execute": "api",
+    "inspect_machine_code": "advisor.machine_code",
     "kernel_from": "kernel.frontends.kernel_from",
     "lint": "api",
     "load_case": "cases",
@@ -75,6 +78,7 @@ __all__ = [
     "Advice",
     "Case",
     "CaseRun",
+    "CodeReport",
     "CompileOptions",
     "CounterReport",
     "DeviceMemory",
@@ -95,6 +99,7 @@ __all__ = [
     "case_names",
     "compile_module",
     "execute",
+    "inspect_machine_code",
     "kernel_from",
     "lint",
     "load_case",

@@ -25,6 +25,11 @@ def key_of(*parts: str | bytes) -> str:
     return digest.hexdigest()
 
 
+def cache_root() -> Path:
+    """The user's cache folder for Placewise; it need not exist."""
+    return Path(platformdirs.user_cache_dir("placewise"))
+
+
 @dataclass(frozen=True)
 class DiskCache:
     """A folder of results, by default below the user's cache folder."""
@@ -39,7 +44,7 @@ class DiskCache:
         """Where the results are kept."""
         if self.place is not None:
             return self.place
-        return Path(platformdirs.user_cache_dir("placewise")) / self.name
+        return cache_root() / self.name
 
     def read(self, key: str) -> bytes | None:
         """The result under ``key``, or None."""

@@ -5,7 +5,7 @@ import pytest
 
 from placewise import make_case
 from placewise.advisor import advise
-from placewise.report import as_text
+from placewise.report.advice.files import as_text
 
 N = 4096
 SOURCE = """

@@ -13,7 +13,7 @@ from placewise.kernel.cases.prepare_case import named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.machine import load_machine
 from placewise.model.evidence import evidence
-from placewise.report import as_text
+from placewise.report.advice.files import as_text
 
 
 @pytest.fixture(scope="module")

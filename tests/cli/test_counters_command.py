@@ -16,7 +16,8 @@ from placewise.errors import CaseError
 from placewise.memory.simulate.caches.tlb import TlbTraffic
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.ncu_metrics import WARPS_ACTIVE
-from placewise.report import render_counters, report_console
+from placewise.report.counters import render_counters
+from placewise.report.formats import report_console
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
@@ -51,7 +52,7 @@ def test_predicted_beside_measured(report):
 def test_what_was_recorded_and_is_not_predicted_is_zero(report):
     line = next(x for x in text_of(report).splitlines() if SPILLED in x)
     assert line.split() == [SPILLED, "0", "7", "-100.00", "%"]
-    assert counters_document(report)["counters"][SPILLED]["value"] == 0
+    assert report.to_dict()["counters"][SPILLED]["value"] == 0
 
 
 def test_a_recording_of_another_launch_is_refused_or_told(tmp_path):
@@ -64,11 +65,11 @@ def test_a_recording_of_another_launch_is_refused_or_told(tmp_path):
     lines = text_of(told).splitlines()
     assert "recorded with block 64 × 1 × 1, here 256 × 1 × 1" in lines
     assert "has none of these counters" in " ".join(" ".join(lines).split())
-    assert len(counters_document(told)["measured_with"]) == 2
+    assert len(told.to_dict()["measured_with"]) == 2
 
 
 def test_parts_add_up(report):
-    document = counters_document(report)
+    document = report.to_dict()
     json.dumps(document, allow_nan=False)
     total = {name: c["value"] for name, c in document["counters"].items()}
     arrays = document["arrays"].values()
@@ -83,7 +84,7 @@ def test_parts_add_up(report):
 def test_what_the_machine_reads_itself_is_counted_and_said(report):
     """Without it, L2 reads are those of the arrays and of the machine code."""
     reads = "lts__t_sectors_op_read.sum"
-    document = counters_document(report)
+    document = report.to_dict()
     total = document["counters"][reads]["value"]
     parts = sum(a[reads]["value"] for a in document["arrays"].values() if reads in a)
     assert "(machine code)" in document["arrays"]
@@ -104,7 +105,7 @@ def test_each_array_and_line_is_told(report):
 def test_occupancy_is_a_bound(report):
     line = next(x for x in text_of(report).splitlines() if WARPS_ACTIVE in x)
     assert line.split()[1:] == ["≤", "100"]
-    assert counters_document(report)["counters"][WARPS_ACTIVE]["upper_bound"]
+    assert report.to_dict()["counters"][WARPS_ACTIVE]["upper_bound"]
     for measured, word in ((87.5, "holds"), (101.0, "exceeded")):
         launch = replace(report.measured, values={WARPS_ACTIVE: measured})
         text = text_of(replace(report, measured=launch))
@@ -130,7 +131,7 @@ def test_translation_and_row_buffers(report):
     assert ["row", "open", "16", "40.0", "%"] in lines
     assert ["another", "row", "open", "22", "55.0", "%"] in lines
     assert ["busiest", "of", "2", "banks", "30", "75.0", "%"] in lines
-    document = counters_document(known)
+    document = known.to_dict()
     json.dumps(document, allow_nan=False)
     assert document["tlbs"][0] == {"name": "T1", "requests": 200, "hits": 150}
     by_array = [line.split() for line in text_of(known, by="array").splitlines()]
@@ -147,7 +148,7 @@ def test_translation_and_row_buffers(report):
 def test_slices_of_l2(report):
     """Every sector that the SMs ask for lies in one of them."""
     total = {m.name: m.value for m in report.metrics}
-    slices = counters_document(report)["l2_slices"]
+    slices = report.to_dict()["l2_slices"]
     assert len(slices["loads"]) == 44
     assert slices["crossed"] is None
     for op, kind in (("read", "loads"), ("write", "stores")):
@@ -163,7 +164,7 @@ def test_slices_of_l2(report):
 def test_other_sizes_of_l2(report):
     """Both speeds: they differ by sets alone, as the policy is to replace the least recently used
     line; larger caches miss no more."""
-    sizes = counters_document(report)["l2_sizes"]
+    sizes = report.to_dict()["l2_sizes"]
     estimated = [one["estimated"] for one in sizes]
     assert estimated == sorted(estimated, reverse=True)
     for one in sizes:
@@ -274,11 +275,11 @@ def test_the_rewritten_kernels_outputs_are_compared():
     [
         (["--place", "table=textur"], "did you mean 'texture'"),
         (["--place", "tabel=texture"], "did you mean 'table'"),
-        (["--place", "table"], "is no move"),
+        (["--place", "table"], "does not say what moves"),
         (["--place", "out=constant", "--retarget"], "the kernel writes to it"),
         (["--place", "large=constant", "--retarget"], "it holds 64 KB"),
         (["--place", "out=constant"], "cannot be placed in constant: written"),
-        (["--retarget"], "there are none"),
+        (["--retarget"], "no array is moved"),
     ],
 )
 def test_moves_that_cannot_be_are_refused(tmp_path, capsys, monkeypatch, arguments, message):

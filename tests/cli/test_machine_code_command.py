@@ -9,7 +9,8 @@ from placewise.advisor.machine_code import inspect_machine_code
 from placewise.cli.main import main
 from placewise.errors import CaseError
 from placewise.kernel.toolchain import toolkit
-from placewise.report import machine_code_document, render_machine_code, report_console
+from placewise.report.formats import report_console
+from placewise.report.machine_code import render_machine_code
 
 
 def text_of(report, **options):
@@ -41,7 +42,7 @@ def test_the_listing_has_every_instruction_under_its_line(executed):
 
 
 def test_counts_add_up(executed):
-    document = machine_code_document(executed)
+    document = executed.to_dict()
     json.dumps(document)
     run = document["run"]
     assert sum(g["executed"] for g in document["mix"].values()) == run["warp_instructions"]

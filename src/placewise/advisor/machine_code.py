@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from placewise.cases import load_case
+from placewise.advisor.documents.machine_code import executions, machine_code_document
+from placewise.cases import CaseLike, load_case
+from placewise.dataframe import dataframe
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import execute
 from placewise.executor.compare import OutputCheck, compare
@@ -17,8 +19,11 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.kernel.toolchain import Target
-from placewise.machine import Machine, load_machine, machine_names
+from placewise.machine import Machine, MachineLike, load_machine, machine_names
 from placewise.memory.occupancy import Occupancy, occupancy
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +53,29 @@ class CodeReport:
     run: CodeRun | None
     notes: tuple[str, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``placewise machine-code --json`` prints."""
+        return machine_code_document(self)
+
+    def to_dataframe(self) -> DataFrame:
+        """One row per machine instruction. Needs pandas."""
+        return dataframe(
+            [
+                {
+                    "offset": i.offset,
+                    "text": self.code.text[i.offset],
+                    "file": None if i.place is None else i.place[0],
+                    "line": None if i.place is None else i.place[1],
+                    "executions": executions(self, i),
+                }
+                for i in self.code.instructions
+            ]
+        )
+
 
 def inspect_machine_code(
-    case: Case | str | Path,
-    machine: Machine | str | Path | None = None,
+    case: CaseLike,
+    machine: MachineLike | None = None,
     *,
     arch: str | None = None,
     nvrtc: str | None = None,

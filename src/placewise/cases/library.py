@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from os import PathLike, fspath
 from pathlib import Path
 
 from placewise.errors import CaseError
@@ -19,15 +20,26 @@ def case_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
 
 
-def load_case(name_or_path: Case | str | Path) -> Case:
-    """A bundled case by name (``convolution`` is its pass along the rows), or that of a file:
-    ``.toml``, or ``.json`` in the T1 format. A case is given back as it is.
+CaseLike = Case | str | PathLike[str]
+"""What every function takes as a case: the value, a bundled case's name, or a file's path."""
 
-    Raises CaseError, with the nearest names where there is no such case.
+
+def load_case(name_or_path: CaseLike) -> Case:
+    """The case that a name, a path or a :class:`Case` stands for.
+
+    Files are ``.toml``, or ``.json`` in the T1 format. ``convolution`` is its pass along the rows;
+    a :class:`Case` is returned as it is. Raises CaseError, with the nearest names where there is no
+    such case.
     """
     if isinstance(name_or_path, Case):
         return name_or_path
-    name = str(name_or_path)
+    if not isinstance(name_or_path, str | PathLike):
+        raise CaseError(
+            f"not a case: a value of type {type(name_or_path).__name__}",
+            where="case",
+            hint="give a Case (make_case builds one), a bundled case's name, or a file's path",
+        )
+    name = fspath(name_or_path)
     name = _ALIASES.get(name, name)
     if name in case_names():
         return read_case_file(_FOLDER / f"{name}.toml")

@@ -1,10 +1,10 @@
-"""``placewise counters``: what a profiler would count."""
+"""``placewise counters``: the hardware counters that a profiler would show."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +21,7 @@ from placewise.cli.options import (
     OutputFormat,
     Quiet,
     SarifFile,
+    show,
 )
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import check_row
@@ -28,7 +29,7 @@ from placewise.errors import CaseError
 
 
 class Part(StrEnum):
-    """Parts of a launch that counters are told apart by."""
+    """What counters are broken down by."""
 
     array = "array"
     line = "line"
@@ -39,39 +40,42 @@ def counters(
     machine: MachineName,
     nvrtc: CompilerVersion = None,
     by: Annotated[
-        Part | None, typer.Option(help="Counters of each array, or of each source line, too.")
+        Part | None,
+        typer.Option(help="Also show the counters of each array, or of each source line."),
     ] = None,
     measured: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Recorded counters to show beside: a report (.ncu-rep) or CSV of Nsight Compute, "
+            help="Compare with recorded counters: a report (.ncu-rep) or CSV of Nsight Compute, "
             "CSV or JSON of KTT, JSON of Kernel Tuner.",
         ),
     ] = None,
     row: Annotated[
         int | None,
-        typer.Option(min=0, help="Which launch of that file, from 0, where it has several."),
+        typer.Option(min=0, help="Which launch of the --measured file, from 0, if it has several."),
     ] = None,
     place: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ARRAY=SPACE",
-            help="Counters with this array there, beside those of the case as it is: the kernel is "
-            "rewritten and run. May be given again.",
+            help="Also show the counters with this array moved: the kernel is rewritten and run. "
+            "May be given again.",
         ),
     ] = None,
     retarget: Annotated[
         bool,
         typer.Option(
-            "--retarget", help="With --place: reckon the present code's accesses there instead."
+            "--retarget",
+            help="With --place: count the present code's accesses in the new space instead of "
+            "rewriting the kernel.",
         ),
     ] = False,
     sizes: Annotated[
         bool,
         typer.Option(
             "--sizes",
-            help="What other sizes of L2 would miss: from reuse distances, and simulated.",
+            help="Also show the misses of other L2 sizes, from reuse distances and simulated.",
         ),
     ] = False,
     sarif: SarifFile = None,
@@ -85,8 +89,9 @@ def counters(
     from placewise.advisor.moved_counters import predict_moved_counters
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
-    from placewise.report import render_counters, report_console
     from placewise.report.advice.files import check_file
+    from placewise.report.counters import render_counters
+    from placewise.report.formats import Report
     from placewise.report.sarif.findings import write_lint_sarif
 
     if sarif is not None:
@@ -94,9 +99,17 @@ def counters(
     check_row(row, measured)
     moves = _moves(place or (), retarget=retarget)
     if moves and measured is not None:
-        raise CaseError("recorded counters are those of the case as it is", where="--measured")
+        raise CaseError(
+            "recorded counters cannot be compared with moved arrays",
+            where="--measured",
+            hint="give --measured or --place, not both",
+        )
     if moves and sizes:
-        raise CaseError("these are worked out for the case as it is", where="--sizes")
+        raise CaseError(
+            "other L2 sizes are not simulated for moved arrays",
+            where="--sizes",
+            hint="give --sizes or --place, not both",
+        )
     instruction_limit = limit or DEFAULT_LIMIT
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         if moves:
@@ -124,26 +137,30 @@ def counters(
             )
     if sarif is not None:
         write_lint_sarif(sarif, report)
-    if as_json or format_ is Format.json:
-        print(json.dumps(counters_document(report, present=present), indent=2, allow_nan=False))
-        return
-    report_console().print(render_counters(report, by=by, present=present))
+    show(
+        Report(
+            partial(render_counters, report, by=by, present=present),
+            partial(counters_document, report, present=present),
+        ),
+        format_,
+        as_json,
+    )
 
 
 def _moves(place: Iterable[str], *, retarget: bool) -> dict[str, str]:
-    """Space by array of ``array=space``; raises CaseError for anything else."""
+    """Space by array from texts ``array=space``; raises CaseError for anything else."""
     moves: dict[str, str] = {}
     for text in place:
         array, equals, space = (part.strip() for part in text.partition("="))
         if not (array and equals and space):
-            raise CaseError(f"'{text}' is no move", where="--place", hint="such as x=texture")
+            raise CaseError(
+                f"'{text}' does not say what moves where",
+                where="--place",
+                hint="give ARRAY=SPACE, such as x=texture",
+            )
         if array in moves:
             raise CaseError(f"'{array}' is moved twice", where="--place")
         moves[array] = space
     if retarget and not moves:
-        raise CaseError(
-            "says how moves are counted, and there are none",
-            where="--retarget",
-            hint="give --place ARRAY=SPACE",
-        )
+        raise CaseError("no array is moved", where="--retarget", hint="add --place ARRAY=SPACE")
     return moves

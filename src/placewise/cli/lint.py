@@ -1,14 +1,14 @@
-"""``placewise lint``: what a launch does badly with its memories, for continuous integration."""
+"""``placewise lint``: accesses that waste memory bandwidth, for continuous integration."""
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from placewise.cli.options import (
+    FOUND,
     AsJson,
     CaseName,
     CompilerVersion,
@@ -18,11 +18,9 @@ from placewise.cli.options import (
     OutputFormat,
     Quiet,
     SarifFile,
+    show,
 )
 from placewise.cli.progress import StepProgress
-
-FOUND = 1
-"""Exit status where there are warnings."""
 
 
 def lint(
@@ -31,7 +29,7 @@ def lint(
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     report_only: Annotated[
-        bool, typer.Option("--report-only", help="Exit with 0 even if there are warnings.")
+        bool, typer.Option("--report-only", help="Exit with status 0 even if there are warnings.")
     ] = False,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
@@ -40,14 +38,14 @@ def lint(
 ) -> None:
     """Find uncoalesced accesses, bank conflicts, divergent constant loads and spills, by line.
 
-    Exit status: 0, 1 if there are warnings, 2 if something is wrong with the input.
+    Exit status: 0 if there are no warnings, 1 if there are, 2 for bad input.
     """
     from placewise.advisor.documents.lint import lint_document
     from placewise.advisor.lint import lint as remarks_on
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
-    from placewise.report import report_console
     from placewise.report.advice.files import check_file
+    from placewise.report.formats import Report
     from placewise.report.lint import render_lint
     from placewise.report.sarif.findings import write_lint_sarif
 
@@ -64,9 +62,10 @@ def lint(
     remarks = remarks_on(report.run)
     if sarif is not None:
         write_lint_sarif(sarif, report)
-    if as_json or format_ is Format.json:
-        print(json.dumps(lint_document(report, remarks), indent=2, allow_nan=False))
-    else:
-        report_console().print(render_lint(report, remarks))
+    show(
+        Report(lambda: render_lint(report, remarks), lambda: lint_document(report, remarks)),
+        format_,
+        as_json,
+    )
     if any(remark.warning for remark in remarks) and not report_only:
         raise typer.Exit(FOUND)

@@ -1,82 +1,57 @@
-"""``placewise machine``: the machines that are known, and files of others."""
+"""``placewise machine``: known machines, and files of others."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from placewise.cli.options import AsJson, Format, OutputFormat
+from placewise.cli.options import AsJson, Format, OutputFormat, show
 from placewise.output_file import write_whole
 
-machine_app = typer.Typer(no_args_is_help=True, help="The machines that are known.")
+machine_app = typer.Typer(no_args_is_help=True, help="List, show, check and compare machines.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A known GPU or an MSL file.")]
+Name = Annotated[
+    str, typer.Argument(metavar="NAME|FILE", help="A known GPU or a machine file (.msl).")
+]
 
 
 @machine_app.command("list", epilog="Example: `placewise machine list --json`")
 def list_machines(format_: OutputFormat = Format.text, as_json: AsJson = False) -> None:
-    """List the machines that are known."""
+    """List the known machines."""
     from placewise.machine import load_machine, machine_names
+    from placewise.report.formats import Report
+    from placewise.report.machine import list_document, render_list
 
-    if as_json or format_ is Format.json:
-        from placewise.report.machine import list_document
-
-        machines = [load_machine(name) for name in machine_names()]
-        print(json.dumps(list_document(machines), indent=2))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("name", "GPU", "SMs", "spaces"):
-        table.add_column(column)
-    for name in machine_names():
-        machine = load_machine(name)
-        spaces = ", ".join(space.name for space in machine.spaces)
-        table.add_row(machine.name, machine.title, str(machine.processor.sms), spaces)
-    Console().print(table)
+    machines = [load_machine(name) for name in machine_names()]
+    show(Report(lambda: render_list(machines), lambda: list_document(machines)), format_, as_json)
 
 
 @machine_app.command("check", epilog="Example: `placewise machine check mine.msl --json`")
 def check_machine(
     machine: Name, format_: OutputFormat = Format.text, as_json: AsJson = False
 ) -> None:
-    """Read a machine file and report its first error, or what it left to defaults."""
+    """Check a machine file; show its first error, or the figures that it leaves to defaults."""
     from placewise.machine import load_machine
+    from placewise.report.formats import Report
+    from placewise.report.machine import check_document, render_check
 
     loaded = load_machine(machine)
-    if as_json or format_ is Format.json:
-        from placewise.report.machine import check_document
-
-        print(json.dumps(check_document(loaded), indent=2))
-        return
-    console = Console()
-    for warning in loaded.warnings:
-        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
-    console.print(
-        f"{loaded.name}: {len(loaded.memories)} memories, {len(loaded.spaces)} spaces, "
-        f"{len(loaded.warnings)} warnings",
-        highlight=False,
-    )
+    show(Report(lambda: render_check(loaded), lambda: check_document(loaded)), format_, as_json)
 
 
 @machine_app.command("show", epilog="Example: `placewise machine show A100`")
 def show_machine(
     machine: Name, format_: OutputFormat = Format.text, as_json: AsJson = False
 ) -> None:
-    """Show every figure of a machine and where it is from."""
+    """Show every figure of a machine and its source."""
     from placewise.machine import load_machine
-    from placewise.report import report_console
+    from placewise.report.formats import Report
     from placewise.report.machine import machine_document, render_machine
 
     loaded = load_machine(machine)
-    if as_json or format_ is Format.json:
-        print(json.dumps(machine_document(loaded), indent=2))
-        return
-    report_console().print(render_machine(loaded), highlight=False)
+    show(Report(lambda: render_machine(loaded), lambda: machine_document(loaded)), format_, as_json)
 
 
 @machine_app.command("diff", epilog="Example: `placewise machine diff A100 H100`")
@@ -85,14 +60,17 @@ def diff_machines(
 ) -> None:
     """Show the figures in which two machines differ."""
     from placewise.machine import load_machine
-    from placewise.report import report_console
+    from placewise.report.formats import Report
     from placewise.report.machine import difference_document, render_difference
 
     first, second = load_machine(one), load_machine(other)
-    if as_json or format_ is Format.json:
-        print(json.dumps(difference_document(first, second), indent=2))
-        return
-    report_console().print(render_difference(first, second), highlight=False)
+    show(
+        Report(
+            lambda: render_difference(first, second), lambda: difference_document(first, second)
+        ),
+        format_,
+        as_json,
+    )
 
 
 @machine_app.command(
@@ -101,18 +79,31 @@ def diff_machines(
 def from_mt4g(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON that mt4g wrote.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where the machine file goes; else printed.")
+        Path | None, typer.Option(metavar="FILE", help="Machine file to write. Default: print it.")
     ] = None,
+    format_: OutputFormat = Format.text,
+    as_json: AsJson = False,
 ) -> None:
-    """Write a machine file from a topology that mt4g found."""
+    """Make a machine file from a topology that mt4g found."""
+    from rich.text import Text
+
+    from placewise.machine import parse_machine
     from placewise.recorded.mt4g import read_mt4g
+    from placewise.report.formats import Report
+    from placewise.report.machine import machine_document
 
     text = read_mt4g(file)
-    if out is None:
+    if out is not None:
+        write_whole(out, text)
+    elif not as_json and format_ is Format.text:
         print(text, end="")
         return
-    write_whole(out, text)
-    Console().print(f"Written: {out}", soft_wrap=True)
+    files = () if out is None else (out,)
+    show(
+        Report(lambda: Text(end=""), lambda: machine_document(parse_machine(text)), files),
+        format_,
+        as_json,
+    )
 
 
 @machine_app.command("curve", epilog="Example: `placewise machine curve gpu-latency_h100.txt`")
@@ -121,38 +112,17 @@ def read_curve(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="What gpu-latency, gpu-cache, gpu-l2-cache or gpu-stream of gpu-benches printed, "
-            "or a raw file of mt4g.",
+            help="Output of gpu-latency, gpu-cache, gpu-l2-cache or gpu-stream of gpu-benches, or "
+            "a raw file of mt4g.",
         ),
     ],
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
 ) -> None:
-    """Read levels, capacities, lines, latencies and bandwidths from others' measurements."""
+    """Read cache levels, capacities, lines, latencies and bandwidths from other tools' files."""
     from placewise.probe.recorded.levels import read_levels
+    from placewise.report.formats import Report
+    from placewise.report.levels import levels_document, render_levels
 
     levels = read_levels(file)
-    if as_json or format_ is Format.json:
-        print(json.dumps([asdict(level) for level in levels], indent=2))
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    columns = ("level", "capacity", "latency", "bandwidth", "line", "fetched", "confidence")
-    for column in columns:
-        table.add_column(column)
-    for number, level in enumerate(levels, 1):
-        size = level.capacity_bytes
-        beyond = "beyond" if len(levels) > 1 else ""
-        table.add_row(
-            str(number),
-            beyond if size is None else f"{size / 1024:.0f} KB",
-            _with_unit(level.cycles, ".1f", "clk"),
-            _with_unit(level.gb_per_s, ".0f", "GB/s"),
-            _with_unit(level.line_bytes, "d", "B"),
-            _with_unit(level.fetched_bytes, "d", "B"),
-            "; ".join(("low", *level.doubts)) if level.doubts else "high",
-        )
-    Console().print(table)
-
-
-def _with_unit(value: float | None, form: str, unit: str) -> str:
-    return "" if value is None else f"{value:{form}} {unit}"
+    show(Report(lambda: render_levels(levels), lambda: levels_document(levels)), format_, as_json)

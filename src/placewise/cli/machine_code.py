@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from placewise.cli.options import AsJson, CaseName, CompilerVersion, Format, OutputFormat
+from placewise.cli.options import AsJson, CaseName, CompilerVersion, Format, OutputFormat, show
 
 
 def machine_code(
@@ -18,24 +18,26 @@ def machine_code(
     ] = None,
     arch: Annotated[
         str | None,
-        typer.Option(metavar="SM", help="Architecture, such as sm_86, in place of a machine's."),
+        typer.Option(metavar="SM", help="Compile for this architecture, such as sm_86."),
     ] = None,
     nvrtc: CompilerVersion = None,
     run: Annotated[
-        bool, typer.Option("--run", help="Execute it with the case's inputs, and count.")
+        bool,
+        typer.Option(
+            "--run", help="Execute it with the case's inputs, count, and compare outputs."
+        ),
     ] = False,
     listing: Annotated[
-        bool, typer.Option("--listing", "-l", help="Every instruction, under its source line.")
+        bool, typer.Option("--listing", "-l", help="Show every instruction under its source line.")
     ] = False,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
 ) -> None:
-    """Registers, occupancy, spills, instructions and schedule of a kernel's real machine code."""
+    """Show registers, occupancy, spills, instructions and schedule of a kernel's machine code."""
     from placewise.advisor.machine_code import inspect_machine_code
-    from placewise.report import machine_code_document, render_machine_code, report_console
+    from placewise.report.formats import Report
+    from placewise.report.machine_code import render_machine_code
 
     report = inspect_machine_code(case, machine, arch=arch, nvrtc=nvrtc, run=run)
-    if as_json or format_ is Format.json:
-        print(json.dumps(machine_code_document(report), indent=2))
-        return
-    report_console().print(render_machine_code(report, listing=listing))
+    text = partial(render_machine_code, report, listing=listing)
+    show(Report(text, report.to_dict), format_, as_json)

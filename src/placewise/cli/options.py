@@ -1,16 +1,26 @@
-"""Arguments and options that several commands take, said once."""
+"""Arguments and options that several commands take, and the printing of what they find."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from placewise.report.formats import Report
+
+FOUND = 1
+"""Exit status of a command that checks and has found something."""
+STATUSES = (
+    "Exit status: 0 success; 1 findings of `lint` or `run --check`, something missing in `doctor`, "
+    "or output that cannot be written; 2 bad input; 3 an error in Placewise itself; 130 Ctrl-C."
+)
+
 
 class Format(StrEnum):
-    """Output formats."""
+    """Output formats; a test compares them with :data:`placewise.report.formats.FORMATS`."""
 
     text = "text"
     json = "json"
@@ -20,11 +30,18 @@ CaseName = Annotated[
     str,
     typer.Argument(
         metavar="CASE",
-        help="A bundled case, a case file (.toml), or a tuning problem in the T1 format (.json).",
+        help="A bundled case (see `placewise cases`), a case file (.toml), or a tuning problem in "
+        "the T1 format (.json).",
     ),
 ]
 MachineName = Annotated[
-    str, typer.Option("--machine", "-m", metavar="NAME|FILE", help="A known GPU or an MSL file.")
+    str,
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME|FILE",
+        help="A known GPU (see `placewise machine list`) or a machine file (.msl).",
+    ),
 ]
 MachineNames = Annotated[
     list[str] | None,
@@ -32,18 +49,19 @@ MachineNames = Annotated[
         "--machine",
         "-m",
         metavar="NAME|FILE",
-        help="GPU of the measurements: once for all files, or once for each in their order. "
-        "By default the device that the file names.",
+        help="GPU of the measurements: once for all files, or once for each, in their order. "
+        "Default: the device that the file names.",
     ),
 ]
 OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="What to print.")]
-AsJson = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; short for --format json.")]
 CompilerVersion = Annotated[
     str | None,
     typer.Option(
         "--nvrtc",
         metavar="VERSION",
-        help="Compiler: 13, or 12.9 or 11.8 if installed; the case's own by default.",
+        help="Version of the CUDA compiler: 13, or 12.9 or 11.8 if installed. Default: the one "
+        "that the case names.",
     ),
 ]
 InstructionLimit = Annotated[
@@ -52,8 +70,8 @@ InstructionLimit = Annotated[
         "--limit",
         "--instruction-limit",
         min=1,
-        help="Instructions of a warp after which it is taken to be endless; looked at about once "
-        "in a million.",
+        help="Stop with an error when a warp has executed this many instructions. Checked about "
+        "once in a million.",
     ),
 ]
 SarifFile = Annotated[
@@ -61,7 +79,15 @@ SarifFile = Annotated[
     typer.Option(
         "--sarif",
         metavar="FILE",
-        help="Write what is found there as SARIF, which code hosts and editors show at its lines.",
+        help="Write the findings to FILE as SARIF, which code hosts and editors show beside the "
+        "source.",
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def show(report: Report, format_: Format, as_json: bool) -> None:
+    """Print what a command has found, in the format that was asked for."""
+    from placewise.report.formats import FORMATS
+
+    FORMATS[Format.json if as_json else format_](report)

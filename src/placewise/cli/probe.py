@@ -1,8 +1,7 @@
-"""``placewise probe``: how this machine's memories are built, measured."""
+"""``placewise probe``: caches, TLBs, DRAM and pipelines of this machine's GPU, measured."""
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import ExitStack
 from datetime import date
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, Format, OutputFormat, Quiet
+from placewise.cli.options import AsJson, Format, OutputFormat, Quiet, show
 from placewise.cli.progress import StepProgress
 from placewise.errors import PlacewiseError
 from placewise.output_file import write_whole
@@ -24,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class Part(StrEnum):
-    """:data:`placewise.probe.session.PARTS`, said again so that help needs no measuring code."""
+    """Parts of a probe.
+
+    Repeats :data:`placewise.probe.session.PARTS`, which takes long to load, for ``--help``.
+    """
 
     launch = "launch"
     banks = "banks"
@@ -42,40 +44,46 @@ class Part(StrEnum):
 def probe(
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where the machine file goes; by default NAME.msl."),
+        typer.Option(metavar="FILE", help="Machine file to write. Default: NAME.msl."),
     ] = None,
     curves: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where the curves go (.svg, .png); by default beside it."
+            metavar="FILE",
+            help="Drawing of the curves (.svg, .png). Default: beside the machine file.",
         ),
     ] = None,
     only: Annotated[
-        list[Part] | None, typer.Option(help="Only this part; may be given again.")
+        list[Part] | None, typer.Option(help="Measure only this part; may be given again.")
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Take only the nearest caches apart, and no TLBs."),
+        typer.Option("--quick", help="Measure only the nearest caches, and no TLBs."),
     ] = False,
     time_limit: Annotated[
         float | None,
-        typer.Option(min=1, metavar="SECONDS", help="After which parts are left out; 280."),
+        typer.Option(
+            min=1, metavar="SECONDS", help="Skip the remaining parts after this time. Default: 280."
+        ),
     ] = None,
     device: Annotated[int, typer.Option(help="Number of the GPU.")] = 0,
     simulate: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="Act as if this machine were the GPU at hand."),
+        typer.Option(
+            metavar="NAME|FILE", help="Probe a simulation of this machine instead of a GPU."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of what a simulated machine leaves open.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what the simulation leaves open.")] = 0,
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure this machine's GPU: write a machine file and draw its curves, in five minutes."""
+    """Measure this machine's GPU in five minutes; write a machine file and draw its curves."""
     from placewise.probe.session import PARTS, TIME_LIMIT_S, Request
     from placewise.probe.session import probe as run_probe
-    from placewise.report.advice.files import check_folder, report_console
+    from placewise.report.advice.files import check_folder
     from placewise.report.drawing import check_drawing, write_drawing
+    from placewise.report.formats import Report
     from placewise.report.probe.curves import probe_curves
     from placewise.report.probe.probe import probe_document, render_probe
 
@@ -91,7 +99,7 @@ def probe(
         target = _target(stack, simulate, device, seed)
         progress = stack.enter_context(StepProgress(Console(stderr=True), quiet=quiet))
         found = run_probe(target, request, progress.step)
-    # What was measured is shown even where no machine can be made of it.
+    # Measurements are shown even where they do not suffice for a machine file.
     missing: PlacewiseError | None = None
     written = []
     name = re.sub(r"\W+", "-", found.facts.name).strip("-")
@@ -106,12 +114,11 @@ def probe(
     if curves is not None or _drawable(found):
         write_drawing(probe_curves(found), drawing)
         written.append(drawing)
-    if as_json or format_ is Format.json:
-        print(json.dumps(probe_document(found), indent=2))
-    else:
-        report_console().print(render_probe(found), highlight=False)
-        if written:
-            Console().print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+    show(
+        Report(lambda: render_probe(found), lambda: probe_document(found), tuple(written)),
+        format_,
+        as_json,
+    )
     if missing is not None:
         Console(stderr=True).print(f"no machine file: {missing}", soft_wrap=True, highlight=False)
         raise typer.Exit(1)

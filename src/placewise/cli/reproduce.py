@@ -1,8 +1,7 @@
-"""``placewise reproduce``: the papers' tables, recomputed."""
+"""``placewise reproduce``: tables of the papers behind Placewise, recomputed."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -11,16 +10,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, Format, MachineNames, OutputFormat, Quiet
+from placewise.cli.options import AsJson, Format, MachineNames, OutputFormat, Quiet, show
 from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError
 
 CONFIGURATIONS = 24
-"""Of a table of measured times, unless asked otherwise: some minutes."""
+"""Configurations taken of each file of times unless asked otherwise: some minutes."""
 
 
 class What(StrEnum):
-    """What can be recomputed."""
+    """Tables that can be recomputed."""
 
     porple_table4 = "porple-table4"
     hu_liu = "hu-liu"
@@ -35,7 +34,7 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="porple-table4, hu-liu, huang-li-addressing, huang-li-events, huang-li-ablations; "
-            "by default all that the given files allow.",
+            "Default: all that the given files allow.",
         ),
     ] = None,
     counters: Annotated[
@@ -56,20 +55,23 @@ def reproduce(
     ] = None,
     case: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Their kernel: a case file with [parameters]."),
+        typer.Option(metavar="FILE", help="The measured kernel: a case file with [parameters]."),
     ] = None,
     machine: MachineNames = None,
     configurations: Annotated[
-        int, typer.Option("--configurations", "-n", min=2, help="Taken of each --data file.")
+        int,
+        typer.Option(
+            "--configurations", "-n", min=2, help="Configurations taken of each --data file."
+        ),
     ] = CONFIGURATIONS,
-    seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Recompute tables of the papers behind Placewise, paper beside program."""
-    from placewise.report import report_console
-    from placewise.report.reproduction import render_reproduction, reproduction_document
+    """Recompute tables of the papers behind Placewise and compare with the printed figures."""
+    from placewise.report.formats import Report
+    from placewise.report.reproduction import render_reproductions, reproduction_document
     from placewise.reproduce import (
         Reproduction,
         ablations,
@@ -109,12 +111,8 @@ def reproduce(
             ),
         }
         found = [make[one]() for one in dict.fromkeys(chosen)]
-    if as_json or format_ is Format.json:
-        print(json.dumps(reproduction_document(found), indent=2, allow_nan=False))
-        return
-    console = report_console()
-    for number, one in enumerate(found):
-        if number:
-            console.print()
-            console.rule()
-        console.print(render_reproduction(one))
+    show(
+        Report(lambda: render_reproductions(found), lambda: reproduction_document(found)),
+        format_,
+        as_json,
+    )

@@ -1,8 +1,7 @@
-"""``placewise run``: execute a case, and check it."""
+"""``placewise run``: execute a case on the CPU, and check it for mistakes."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 from rich.console import Console
 
 from placewise.cli.options import (
+    FOUND,
     AsJson,
     CaseName,
     CompilerVersion,
@@ -18,12 +18,10 @@ from placewise.cli.options import (
     OutputFormat,
     Quiet,
     SarifFile,
+    show,
 )
 from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError
-
-FOUND = 1
-"""Exit status where the checker found mistakes."""
 
 
 def run(
@@ -38,7 +36,10 @@ def run(
     machine: Annotated[
         str | None,
         typer.Option(
-            "--machine", "-m", metavar="NAME|FILE", help="Compile for a known GPU or an MSL file."
+            "--machine",
+            "-m",
+            metavar="NAME|FILE",
+            help="Compile for a known GPU or that of a machine file (.msl).",
         ),
     ] = None,
     arch: Annotated[
@@ -48,35 +49,42 @@ def run(
     sarif: SarifFile = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write each output array there, as NAME.npy."),
+        typer.Option(metavar="DIR", help="Write each output array to DIR/NAME.npy."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all output arrays to one .npz file.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Cores to use; all that give the same result.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Cores to use. Default: all, or one if the order of blocks could matter.",
+        ),
     ] = None,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Run a case on the CPU: outputs, counts by source line, and with --check its mistakes.
+    """Run a case on the CPU; show outputs, counts by source line, and with --check mistakes.
 
-    Exit status: 0, 1 if the checker found mistakes, 2 if something is wrong with the input.
+    Exit status: 0, 1 if --check found mistakes, 2 for bad input.
     """
     from placewise.executor.check import Checker
     from placewise.executor.run_case import run_case
-    from placewise.report import render_findings, render_run, report_console
     from placewise.report.advice.files import check_file
+    from placewise.report.formats import Report
     from placewise.report.outputs import check_targets, write_outputs
+    from placewise.report.run import render_findings, render_run
     from placewise.report.sarif.findings import check_sarif
     from placewise.report.sarif.log import write_sarif
 
     check_targets(save, out)
     if sarif is not None:
         if not check:
-            raise CaseError("only the checker finds anything", where="--sarif", hint="add --check")
+            raise CaseError(
+                "there is nothing to write without --check", where="--sarif", hint="add --check"
+            )
         check_file(sarif)
     checker = Checker() if check else None
     errors = Console(stderr=True)
@@ -94,20 +102,13 @@ def run(
             )
     except KeyboardInterrupt:
         if checker is not None and checker.findings:
-            errors.print("found until then:")
+            errors.print("Found before the interrupt:")
             errors.print(render_findings(checker))
         raise
     files = write_outputs(done, save, out)
     if sarif is not None and checker is not None:
         write_sarif(sarif, check_sarif(done.case, checker.findings))
-    if as_json or format_ is Format.json:
-        print(json.dumps(done.to_dict(), indent=2, allow_nan=False))
-    else:
-        if done.execution.printed.text:
-            print(done.execution.printed.text, end="", flush=True)
-        console = report_console()
-        console.print(render_run(done))
-        if files:
-            console.print(f"Written: {', '.join(map(str, files))}", soft_wrap=True)
+    printed = done.execution.printed.text
+    show(Report(lambda: render_run(done), done.to_dict, files, printed=printed), format_, as_json)
     if checker is not None and not checker.clean:
         raise typer.Exit(FOUND)

@@ -1,18 +1,26 @@
-"""``placewise validate``: predictions beside measured times."""
+"""``placewise validate``: predictions compared with measured times."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, CompilerVersion, Format, MachineNames, OutputFormat, Quiet
+from placewise.cli.options import (
+    AsJson,
+    CompilerVersion,
+    Format,
+    MachineNames,
+    OutputFormat,
+    Quiet,
+    show,
+)
 from placewise.cli.progress import StepProgress
 
 CONFIGURATIONS = 100
+"""Configurations predicted of each file unless asked otherwise."""
 
 
 def validate(
@@ -35,8 +43,9 @@ def validate(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Only this model; may be given again. All by default. Huang and Li's also without "
-            "a part: huang-li:no-queue, :even-queue, :no-replays, :latency-service.",
+            help="Compare only this model; may be given again. Default: all. Huang and Li's model "
+            "also comes with one part switched off: huang-li:no-queue, :even-queue, :no-replays, "
+            ":latency-service.",
         ),
     ] = None,
     configurations: Annotated[
@@ -45,15 +54,15 @@ def validate(
             "--configurations",
             "-n",
             min=0,
-            help="Predicted of every file, drawn at random; 0: all.",
+            help="Configurations of each file to predict, chosen at random; 0 for all.",
         ),
     ] = CONFIGURATIONS,
     best: Annotated[
         bool,
         typer.Option(
             "--best",
-            help="Look for the configurations that the first model puts first, among all: a random "
-            "quarter of --configurations, then the most promising.",
+            help="Search all configurations for those that the first model ranks best: a random "
+            "quarter of --configurations first, then the most promising.",
         ),
     ] = False,
     clock: Annotated[
@@ -61,27 +70,28 @@ def validate(
         typer.Option(
             metavar="MHZ",
             min=1.0,
-            help="Clock that the SMs really ran at, where it was not the machine's own.",
+            help="Clock of the SMs during the measurement, if not the machine's own.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of that choice.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,
     time_column: Annotated[
         str | None,
-        typer.Option("--time", metavar="NAME", help="Column or measurement that is the time."),
+        typer.Option("--time", metavar="NAME", help="Column or measurement that holds the time."),
     ] = None,
     nvrtc: CompilerVersion = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Draw predicted over measured times (.svg or .png)."),
+        typer.Option(metavar="FILE", help="Plot predicted over measured times (.svg or .png)."),
     ] = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Compare every model's predictions with measured times of a kernel's configurations."""
-    from placewise.report import render_validation, report_console, validation_document
+    """Compare the models' predictions with measured times of a kernel's configurations."""
     from placewise.report.drawing import check_drawing
+    from placewise.report.formats import Report
     from placewise.report.scatter import draw_scatter
+    from placewise.report.validation import render_validation, validation_document
     from placewise.validate import validate as run_validate
 
     if plot is not None:
@@ -102,10 +112,9 @@ def validate(
         )
     if plot is not None:
         draw_scatter(results, plot)
-    if as_json or format_ is Format.json:
-        print(json.dumps(validation_document(results), indent=2, allow_nan=False))
-        return
-    console = report_console()
-    console.print(render_validation(results))
-    if plot is not None:
-        console.print(f"Written: {plot}", soft_wrap=True)
+    files = () if plot is None else (plot,)
+    show(
+        Report(lambda: render_validation(results), lambda: validation_document(results), files),
+        format_,
+        as_json,
+    )

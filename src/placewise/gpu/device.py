@@ -36,6 +36,25 @@ def load_driver() -> Any:
     return driver
 
 
+def gpu_names(driver: Any = None) -> tuple[str, tuple[str, ...]]:
+    """The newest CUDA version that the driver supports, and the names of this machine's GPUs.
+
+    Creates no context. Raises DeviceError where there is no driver or no GPU.
+    """
+    cuda = load_driver() if driver is None else driver
+    try:
+        (status,) = cuda.cuInit(0)
+    except RuntimeError as error:
+        raise DeviceError("no NVIDIA driver or GPU found on this machine") from error
+    if status != cuda.CUresult.CUDA_SUCCESS:
+        raise DeviceError(f"no NVIDIA driver or GPU found on this machine ({status.name})")
+    _, version = cuda.cuDriverGetVersion()
+    _, count = cuda.cuDeviceGetCount()
+    names = [cuda.cuDeviceGetName(128, cuda.cuDeviceGet(n)[1])[1] for n in range(count)]
+    shown = tuple(name.split(b"\0")[0].decode(errors="replace") for name in names)
+    return f"{version // 1000}.{version % 1000 // 10}", shown
+
+
 class Device:
     """A GPU with its primary context made current and one stream; close it after use."""
 

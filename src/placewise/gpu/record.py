@@ -97,8 +97,12 @@ def write_measurements(path: Path, measurements: tuple[Measurement, ...]) -> Non
 
     Raises PlacewiseError where it cannot be written.
     """
-    document = {"schema": SCHEMA, "measurements": [asdict(m) for m in measurements]}
-    write_whole(path, json.dumps(document, indent=1) + "\n")
+    write_whole(path, json.dumps(measurements_document(measurements), indent=1) + "\n")
+
+
+def measurements_document(measurements: tuple[Measurement, ...]) -> dict[str, Any]:
+    """The contents of a data file as JSON types."""
+    return {"schema": SCHEMA, "measurements": [asdict(m) for m in measurements]}
 
 
 def read_measurements(path: Path) -> tuple[Measurement, ...]:

@@ -6,6 +6,7 @@ import os
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from os import PathLike, fspath
 from pathlib import Path
 
 from placewise.errors import MachineError
@@ -20,16 +21,26 @@ _SUFFIX = ".msl"
 _FILES = resources.files("placewise.machine") / "files"
 
 
-def load_machine(name_or_path: Machine | str | Path) -> Machine:
-    """A bundled machine by name (in any case), or the machine of an ``.msl`` file.
+MachineLike = Machine | str | PathLike[str]
+"""What every function takes as a machine: the value, a bundled one's name, or a file's path."""
 
-    A machine is given back as it is. What ends in ``.msl`` or contains a path separator is a file.
-    Raises MachineError for an unknown name, a file that cannot be read, and whatever is wrong in
-    it.
+
+def load_machine(name_or_path: MachineLike) -> Machine:
+    """The machine that a bundled name (in any case), a path or a :class:`Machine` stands for.
+
+    What ends in ``.msl`` or contains a path separator is a file. A :class:`Machine` is returned as
+    it is. Raises MachineError for an unknown name, a file that cannot be read, and whatever is
+    wrong in it.
     """
     if isinstance(name_or_path, Machine):
         return name_or_path
-    name_or_path = str(name_or_path)
+    if not isinstance(name_or_path, str | PathLike):
+        raise MachineError(
+            f"not a machine: a value of type {type(name_or_path).__name__}",
+            where="machine",
+            hint="give a Machine, the name of a known GPU, or the path of an .msl file",
+        )
+    name_or_path = fspath(name_or_path)
     known = {name.lower(): name for name in machine_names()}
     if name_or_path.lower() in known:
         return _bundled(known[name_or_path.lower()])

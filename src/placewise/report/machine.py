@@ -38,8 +38,28 @@ def render_difference(one: Machine, other: Machine) -> RenderableType:
     return table
 
 
+def render_list(machines: list[Machine]) -> RenderableType:
+    """A table with one row per machine."""
+    table = _table("name", "GPU", "SMs", "spaces")
+    for machine in machines:
+        spaces = ", ".join(space.name for space in machine.spaces)
+        table.add_row(machine.name, machine.title, str(machine.processor.sms), spaces)
+    return table
+
+
+def render_check(machine: Machine) -> RenderableType:
+    """What a machine file declares, and the warnings about it."""
+    return Group(
+        *(Text(f"warning: {warning}") for warning in machine.warnings),
+        Text(
+            f"{machine.name}: {len(machine.memories)} memories, {len(machine.spaces)} spaces, "
+            f"{len(machine.warnings)} warnings"
+        ),
+    )
+
+
 def list_document(machines: list[Machine]) -> dict[str, Any]:
-    """Names of machines, with what tells them apart."""
+    """Name, GPU, compute capability, SMs and spaces of each machine, as JSON types."""
     return {
         "schema": MACHINE_SCHEMA_VERSION,
         "machines": [
@@ -67,7 +87,7 @@ def check_document(machine: Machine) -> dict[str, Any]:
 
 
 def machine_document(machine: Machine) -> dict[str, Any]:
-    """The same as data."""
+    """All figures of a machine with their sources, as JSON types."""
     return {
         "schema": MACHINE_SCHEMA_VERSION,
         "name": machine.name,
@@ -78,7 +98,7 @@ def machine_document(machine: Machine) -> dict[str, Any]:
 
 
 def difference_document(one: Machine, other: Machine) -> dict[str, Any]:
-    """The same as data."""
+    """The figures in which two machines differ, as JSON types."""
     found: tuple[Difference, ...] = differences(one, other)
     return {
         "schema": MACHINE_SCHEMA_VERSION,

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from placewise.advisor.documents.machine_code import executions, groups_of, most_live
 from placewise.advisor.machine_code import CodeReport
 from placewise.advisor.why import count
 from placewise.choose import in_words
-from placewise.kernel.binary.sass.classes import group, groups
 from placewise.kernel.binary.sass.control import control
 from placewise.kernel.binary.sass.instruction import Instruction
-
-MACHINE_CODE_SCHEMA_VERSION = 1
 
 
 def render_machine_code(report: CodeReport, *, listing: bool = False) -> RenderableType:
@@ -35,47 +30,6 @@ def render_machine_code(report: CodeReport, *, listing: bool = False) -> Rendera
     if report.notes:
         parts += [Text(), *(Text(f"note: {note}", style="dim") for note in report.notes)]
     return Group(*parts)
-
-
-def machine_code_document(report: CodeReport) -> dict[str, Any]:
-    """Everything the text says, with the whole listing; only JSON types."""
-    case, facts, spills = report.case, report.code.facts, report.code.spills
-    found = report.occupancy
-    return {
-        "schema": "placewise-machine-code",
-        "schema_version": MACHINE_CODE_SCHEMA_VERSION,
-        "case": {"name": case.name, "source": case.filename, "kernel": case.kernel},
-        "target": {"arch": report.target.arch, "nvrtc": report.code.kernel.compiler},
-        "registers": facts.registers,
-        "live_registers": _most_live(report),
-        "static_shared_bytes": facts.static_shared_bytes,
-        "dynamic_shared_bytes": case.launch.shared_bytes,
-        "local_bytes": facts.stack_bytes,
-        "spills": None if spills is None else asdict(spills),
-        "barriers": facts.barriers,
-        "code_bytes": len(facts.code),
-        "occupancy": None
-        if found is None or report.machine is None
-        else {
-            "machine": report.machine.name,
-            "blocks_per_sm": found.blocks,
-            "warps_per_sm": found.warps,
-            "max_warps_per_sm": found.max_warps,
-            "bound_by": list(found.binding),
-            "blocks_allowed": dict(found.limits),
-        },
-        "mix": {name: {"static": n, "executed": e} for name, n, e in _groups(report)},
-        "run": None
-        if report.run is None
-        else {
-            "warp_instructions": report.run.warp_instructions,
-            "thread_instructions": report.run.thread_instructions,
-            "ptx_warp_instructions": report.run.ptx_warp_instructions,
-            "outputs": [asdict(check) for check in report.run.outputs],
-        },
-        "instructions": [_instruction(report, i) for i in report.code.instructions],
-        "notes": list(report.notes),
-    }
 
 
 def _heading(report: CodeReport) -> Text:
@@ -93,7 +47,7 @@ def _resources(report: CodeReport) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    live = _most_live(report)
+    live = most_live(report)
     used = "" if live is None else f", {live} in use at the most"
     table.add_row("registers", f"{facts.registers} per thread{used}")
     shared = facts.static_shared_bytes + launch.shared_bytes
@@ -124,31 +78,6 @@ def _resources(report: CodeReport) -> Table:
     return table
 
 
-def _most_live(report: CodeReport) -> int | None:
-    live = report.code.live
-    # At a call nvdisasm counts what the callee may touch, not what holds a value.
-    calls = {i.offset for i in report.code.instructions if i.parts[0] == "CALL"}
-    return max((n.general for at, n in live.items() if at not in calls), default=None)
-
-
-def _groups(report: CodeReport) -> Iterator[tuple[str, int, int | None]]:
-    """(group, instructions, warp executions or None), for groups that occur."""
-    static = Counter(group(i.opcode) for i in report.code.instructions)
-    executed: Counter[str] = Counter()
-    for i in report.code.instructions:
-        executed[group(i.opcode)] += _executions(report, i) or 0
-    for name in groups():
-        if static[name]:
-            yield name, static[name], executed[name] if report.run else None
-
-
-def _executions(report: CodeReport, i: Instruction) -> int | None:
-    if report.run is None:
-        return None
-    found = report.run.counts.get(i.offset)
-    return found.warps if found is not None else 0
-
-
 def _mix(report: CodeReport) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("kind of instruction")
@@ -158,7 +87,7 @@ def _mix(report: CodeReport) -> Table:
     if report.run is not None:
         table.add_column("executed by warps", justify="right")
         table.add_column("")
-    for name, static, executed in sorted(_groups(report), key=lambda g: -(g[2] or g[1])):
+    for name, static, executed in sorted(groups_of(report), key=lambda g: -(g[2] or g[1])):
         cells = [name, str(static), f"{static / total:.0%}"]
         if executed is not None and report.run is not None:
             cells += [count(executed), f"{executed / report.run.warp_instructions:.0%}"]
@@ -209,23 +138,9 @@ def _source_line(sources: dict[str, list[str]], file: str, line: int) -> str:
 
 def _line(report: CodeReport, i: Instruction) -> str:
     live = report.code.live.get(i.offset)
-    executions = _executions(report, i)
-    executed = "" if executions is None else f"  {count(executions):>9}"
+    warps = executions(report, i)
+    executed = "" if warps is None else f"  {count(warps):>9}"
     return (
         f"  {i.offset:04x}  {control(i.encoding)}  {live.general if live else 0:4}{executed}  "
         f"{report.code.text[i.offset]}"
     )
-
-
-def _instruction(report: CodeReport, i: Instruction) -> dict[str, Any]:
-    live = report.code.live.get(i.offset)
-    return {
-        "offset": i.offset,
-        "text": report.code.text[i.offset],
-        "group": group(i.opcode),
-        "file": None if i.place is None else i.place[0],
-        "line": None if i.place is None else i.place[1],
-        "control": asdict(control(i.encoding)),
-        "live_registers": None if live is None else live._asdict(),
-        "executions": _executions(report, i),
-    }

@@ -1,4 +1,4 @@
-"""Recomputed tables as a person reads them, and as data."""
+"""Recomputed tables of papers as text and JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
+from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
@@ -17,15 +18,24 @@ from placewise.reproduce.result import Table as Data
 REPRODUCTION_SCHEMA_VERSION = 1
 
 
+def render_reproductions(found: Sequence[Reproduction]) -> RenderableType:
+    """All reproductions, with a rule between two."""
+    parts: list[RenderableType] = []
+    for number, one in enumerate(found):
+        parts += [Text(), Rule()] if number else []
+        parts.append(render_reproduction(one))
+    return Group(*parts)
+
+
 def render_reproduction(found: Reproduction) -> RenderableType:
-    """One reproduction: its tables, what is missing, and what it comes to."""
+    """One reproduction: its tables, its verdict, and what was not recomputed."""
     parts: list[RenderableType] = [
         Text.assemble((found.paper, "bold"), f"  ({found.name})"),
         Text(),
     ]
     for data in found.tables:
         parts += [_table(data), *_notes(data.notes), Text()]
-    parts.append(Text.assemble(("Comes to  ", "bold"), found.verdict))
+    parts.append(Text.assemble(("Result  ", "bold"), found.verdict))
     if found.missing:
         parts += [Text(), Text("Not recomputed, or assumed", style="bold")]
         parts += _notes(found.missing)
@@ -68,7 +78,7 @@ def _words(cell: Cell) -> str:
 
 
 def reproduction_document(found: Sequence[Reproduction]) -> dict[str, Any]:
-    """Everything the text can say; only JSON types."""
+    """JSON document ``placewise-reproduction``."""
     return {
         "schema": "placewise-reproduction",
         "schema_version": REPRODUCTION_SCHEMA_VERSION,

@@ -15,7 +15,7 @@ _DISTRIBUTION = "nvidia-cuda-nvdisasm"
 _PATH = "nvidia/cu13/bin/nvdisasm"
 _REMEMBERED = 32
 """Listings kept in memory, by contents of the cubin."""
-_CACHE = DiskCache("listings", files=400)
+LISTINGS = DiskCache("listings", files=400)
 """nvdisasm takes a quarter of a second, however small the kernel."""
 
 
@@ -27,7 +27,7 @@ def disassemble(cubin: bytes, flags: tuple[str, ...] = ("-c", "-hex")) -> str:
     """
     program = nvdisasm()
     key = key_of(importlib.metadata.version(_DISTRIBUTION), *flags, cubin)
-    kept = _CACHE.read(key)
+    kept = LISTINGS.read(key)
     if kept is not None:
         return kept.decode()
     with tempfile.TemporaryDirectory(prefix="placewise-") as folder:
@@ -40,7 +40,7 @@ def disassemble(cubin: bytes, flags: tuple[str, ...] = ("-c", "-hex")) -> str:
             f"nvdisasm refuses the machine code: {reason}",
             hint="it reads sm_75 and later" if "architecture" in reason else None,
         )
-    _CACHE.write(key, done.output.encode())
+    LISTINGS.write(key, done.output.encode())
     return done.output
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -11,11 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from placewise.advisor.advice import Advice
-from placewise.advisor.documents.advice import advice_document
 from placewise.errors import PlacewiseError
 from placewise.report.advice.text import render
-
-REPORT_WIDTH = 110
+from placewise.report.formats import REPORT_WIDTH, json_text
 
 
 def check_folder(folder: Path) -> None:
@@ -42,7 +39,7 @@ def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     if the folder cannot be written.
     """
     contents = {
-        "advice.json": json.dumps(advice_document(advice), indent=2) + "\n",
+        "advice.json": json_text(advice.to_dict()) + "\n",
         "advice.txt": as_text(advice),
     }
     option = advice.recommended
@@ -69,9 +66,3 @@ def as_text(advice: Advice) -> str:
     text = io.StringIO()
     Console(width=REPORT_WIDTH, file=text, color_system=None).print(render(advice))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
-
-
-def report_console() -> Console:
-    """Console for the report: the terminal's width, or a fixed one where there is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=REPORT_WIDTH)

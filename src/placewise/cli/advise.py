@@ -1,0 +1,99 @@
+"""``placewise advise``: where each array of a kernel should live."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.options import (
+    AsJson,
+    CaseName,
+    CompilerVersion,
+    Format,
+    InstructionLimit,
+    MachineName,
+    OutputFormat,
+    Quiet,
+    SarifFile,
+    show,
+)
+from placewise.cli.progress import StepProgress
+from placewise.cli.quantities import check_row, parse_time_ms
+
+
+# A parameter per option of the command.
+def advise(
+    case: CaseName,
+    machine: MachineName,
+    measured: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME|FILE",
+            help="Measurement of the unchanged kernel: its time, such as 1.3ms, or counters "
+            "recorded by Nsight Compute (report or CSV), which correct the predicted ones.",
+        ),
+    ] = None,
+    row: Annotated[
+        int | None,
+        typer.Option(min=0, help="Which launch of the --measured file, from 0, if it has several."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the report and the verified source to DIR."),
+    ] = None,
+    finalists: Annotated[
+        int | None,
+        typer.Option(min=0, help="How many of the best are rewritten, verified and timed."),
+    ] = None,
+    nvrtc: CompilerVersion = None,
+    sarif: SarifFile = None,
+    limit: InstructionLimit = None,
+    as_json: AsJson = False,
+    format_: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
+    from placewise.advisor import FINALISTS
+    from placewise.advisor import advise as find_advice
+    from placewise.advisor.predicted_counters import predict_counters
+    from placewise.executor import DEFAULT_LIMIT
+    from placewise.report.advice.files import check_file, check_folder, write_files
+    from placewise.report.advice.text import render
+    from placewise.report.formats import Report
+    from placewise.report.sarif.findings import write_lint_sarif
+
+    profile = Path(measured) if measured is not None and Path(measured).is_file() else None
+    measured_ms = None if measured is None or profile else parse_time_ms(measured)
+    check_row(row, profile)
+    if out is not None:
+        check_folder(out)
+    if sarif is not None:
+        check_file(sarif)
+    with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+        advice = find_advice(
+            case,
+            machine,
+            measured_ms=measured_ms,
+            profile=profile,
+            row=row,
+            finalists=FINALISTS if finalists is None else finalists,
+            nvrtc=nvrtc,
+            instruction_limit=limit or DEFAULT_LIMIT,
+            progress=progress.step,
+        )
+        if sarif is not None:
+            counted = predict_counters(
+                advice.case,
+                advice.machine,
+                instruction_limit=limit or DEFAULT_LIMIT,
+                progress=progress.step,
+            )
+            write_lint_sarif(sarif, counted, advice)
+    files = write_files(advice, out) if out is not None else ()
+    kept = advice.recommended is None
+    what = "report" if kept else "report, verified source and its host code"
+    show(Report(partial(render, advice), advice.to_dict, files, what), format_, as_json)
