@@ -35,7 +35,7 @@ class Parameter:
     end: int = 0
     """The declaration in the parameter list."""
     fields: tuple[Member, ...] = ()
-    """Of an element that is a struct."""
+    """Members of an element that is a struct."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class ArrayUse:
     """How the source reaches it now: DIRECT, or INTRINSIC where every load goes through the same
     load function."""
     load_function: str | None = None
-    """That function, such as ``__ldg``."""
+    """The load function through which it is accessed, such as ``__ldg``."""
     tokens: tuple[int, ...] = ()
     """Offsets of the parameter's name where it is used in the body."""
     aliases: tuple[Alias, ...] = ()

@@ -83,7 +83,7 @@ class Texels:
 
     @property
     def bytes(self) -> int:
-        """Of one texel."""
+        """Bytes of one texel."""
         return int(self.channel[1]) * self.channels
 
 

@@ -148,7 +148,7 @@ class Model(Protocol):
         """Time of the kernel with the placement that the counters belong to."""
 
     def variants(self) -> tuple[Model, ...]:
-        """This model with every plausible value of its open parameters, the model itself first."""
+        """The model with every plausible value of its open parameters, itself first."""
 
 
 @dataclass(frozen=True)

@@ -243,6 +243,7 @@ class _Writer:
             return _how(cache)
         return Reference("like", f"{name} was not probed")
 
+    # One parameter for each column of the memory table of an MSL file.
     def _memory(
         self,
         name: str,

@@ -64,6 +64,7 @@ class TableResult:
         return np.array([self.chosen[at].nanoseconds for at in result.rows])
 
 
+# Keyword options of the command, one parameter each.
 def validate(
     files: Sequence[Path],
     case: Path,

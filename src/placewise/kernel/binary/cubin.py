@@ -30,7 +30,7 @@ _ENTRY_FLAG = 0x10
 _BARRIERS_FLAG = 20
 """Lowest bit of the number of barriers in ``sh_flags``."""
 _OTHER_OFFSET = 5
-"""Of ``st_other`` in an Elf64_Sym."""
+"""Offset of ``st_other`` in an Elf64_Sym."""
 _REMEMBERED = 64
 _OLD_ABI = 7
 """ELF ABI version of CUDA 12 and before: the target in the lowest byte of the flags, not above."""
@@ -90,7 +90,7 @@ class Variable:
     data: bytes
     """Initial contents; empty for one that starts as zeros."""
     relocations: tuple[Relocation, ...] = ()
-    """Those inside the variable; offsets from its start."""
+    """Relocations inside the variable; offsets from its start."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class CubinKernel:
     registers: int
     """Per thread, as allocated by ptxas."""
     static_shared_bytes: int
-    """Of a block, without what the system reserves."""
+    """Static shared memory of a block, without what the system reserves."""
     shared_base: int
     """Shared memory address of the first static byte; what lies below is the system's."""
     stack_bytes: int | None
@@ -142,7 +142,7 @@ class CubinKernel:
     barriers: int
     """Hardware barriers in use."""
     max_threads: tuple[int, int, int] | None
-    """Of ``__launch_bounds__``, as extents."""
+    """Block extents that ``__launch_bounds__`` allows at most."""
     required_threads: tuple[int, int, int] | None
     parameter_offset: int
     """Where parameters start in constant bank 0."""
@@ -155,7 +155,7 @@ class CubinKernel:
     externals: tuple[str, ...]
     """Names that only the driver provides, such as ``vprintf``."""
     relocations: tuple[Relocation, ...]
-    """Of the code."""
+    """Relocations of the code."""
     exits: tuple[int, ...]
     """Offsets of EXIT instructions."""
     indirect_branches: tuple[IndirectBranch, ...]

@@ -95,7 +95,7 @@ class _Row:
     address: int
     """Bytes from where the run of code begins; once it is placed, from the section's start."""
     place: Place
-    """Of the outermost call."""
+    """Source place of the outermost inlined call."""
 
 
 class _Unit:

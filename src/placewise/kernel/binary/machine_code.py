@@ -39,7 +39,7 @@ class MachineCode:
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:
-        """Those that can be reached, by offset; none without a listing."""
+        """Instructions without padding, by offset; none without a listing."""
         return without_padding(self.listing.instructions) if self.listing else ()
 
 

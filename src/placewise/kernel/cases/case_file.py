@@ -72,7 +72,7 @@ class CaseFamily:
 
     @property
     def placement_parameters(self) -> tuple[str, ...]:
-        """Those that say where data lives, and nothing else."""
+        """Tuning parameters that only say where data lives."""
         return tuple(self._model.placement_parameters)
 
     def case(self, chosen: Mapping[str, Parameter]) -> Case:

@@ -367,7 +367,7 @@ class CaseModel(Strict):
     parameters: dict[Name, Parameter] = {}
     """What a tuner varies: each is a define of its name, and a size where it is a whole number."""
     placement_parameters: list[Name] = []
-    """Those of them that say where data lives, and nothing else."""
+    """Tuning parameters that only say where data lives."""
     matrices: dict[Name, AnyMatrix] = {}
     images: dict[Name, ImageFile] = {}
     launch: LaunchModel

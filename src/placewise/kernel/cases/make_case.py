@@ -55,6 +55,7 @@ Value = (
 and of structs are arrays of them, None is a null pointer."""
 
 
+# Public and keyword-only: one parameter for each part of a case.
 def make_case(
     kernel: str,
     source: Any,

@@ -22,7 +22,7 @@ class CupySource:
     source: str
     options: CompileOptions
     name: str | None
-    """Of a ``RawKernel``; None for a module."""
+    """Name of a ``RawKernel``'s kernel; None for a ``RawModule``."""
     expressions: tuple[str, ...]
     """Name expressions of a module."""
 

@@ -29,7 +29,7 @@ class Dialect:
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self.headers: list[str] = []
-        """That come before the source."""
+        """Headers to include before the source."""
         self.defines = [
             (word, meaning)
             for word, meaning in _KEYWORDS.items()

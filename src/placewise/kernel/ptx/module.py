@@ -134,7 +134,7 @@ class Variable:
     external: bool = False
     line: int = 0
     type: str = ""
-    """Of an element, as in PTX without the dot: ``f32``, ``u64``, ``b8`` …"""
+    """Element type as in PTX without the dot: ``f32``, ``u64``, ``b8`` …"""
 
 
 class Prototype(NamedTuple):
@@ -184,14 +184,14 @@ class Module:
     used: frozenset[str]
     """Variables that some function or another variable's initial value mentions."""
     parameters: tuple[Variable, ...]
-    """Of the entry."""
+    """Parameters of the entry."""
     parse_functions: Callable[[], dict[str, Function]] = field(repr=False, compare=False)
     declared: frozenset[str]
     """Functions named without a body (``vprintf``)."""
     function_lines: dict[str, int] = field(default_factory=dict)
     """PTX line of every function with a body, whether the entry needs it or not."""
     checksum: int = 0
-    """Of the whole text (CRC-32)."""
+    """CRC-32 of the whole text."""
     taken: frozenset[str] = frozenset()
     """Functions whose address some code or initial value takes, anywhere in the text: another
     kernel of the module, or the host by way of a variable, may store it for this one to call."""

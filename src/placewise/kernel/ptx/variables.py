@@ -23,6 +23,7 @@ def type_bytes(word: str) -> int | None:
     return int(found[2]) * (2 if found[3] else 1) // 8 if found else None
 
 
+# One branch for each part of the grammar, in the order of the text.
 def parse_variable(s: Stream, *, external: bool, terminated: bool = True) -> list[Variable]:
     """Parse ``.space [.align n] .type name[n] [= initialiser] {, name} ;`` from its space on."""
     line = s.line()

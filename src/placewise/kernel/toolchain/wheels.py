@@ -23,7 +23,7 @@ class Target:
     """Which machine code is meant: the architecture, and the NVRTC that makes it."""
 
     arch: str
-    """Such as ``sm_86``."""
+    """Compiler target, such as ``sm_86``."""
     nvrtc: str = DEFAULT_NVRTC
     """``13``, or a version in full such as ``12.9``."""
 
@@ -42,7 +42,7 @@ class Toolkit:
     """One installed release."""
 
     version: str
-    """Of the NVRTC library, such as ``12.9``."""
+    """Version of the NVRTC library, such as ``12.9``."""
     nvrtc: Path
     headers: tuple[Path, ...]
     flags: tuple[str, ...]
@@ -67,7 +67,7 @@ class _Release:
     headers: tuple[_Part, ...]
     ptxas: _Part | None
     extra: str | None
-    """Of Placewise's own extras, the one that installs them."""
+    """The extra of Placewise that installs this release."""
     flags: tuple[str, ...] = ()
 
 

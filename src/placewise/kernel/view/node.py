@@ -33,10 +33,10 @@ class Node:
     parent: Node | None
     children: list[Node] = field(default_factory=list)
     members: tuple[tuple[str, int], ...] = ()
-    """Of a parameter that is a struct or points to one: names and byte offsets."""
+    """Names and byte offsets of the members, if a parameter is a struct or points to one."""
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, in source order."""
+        """Yield the node and all below it, in source order."""
         yield self
         for child in self.children:
             yield from child.walk()

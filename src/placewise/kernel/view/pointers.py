@@ -161,6 +161,7 @@ class _Follower:
         """Follow a pointer's value outwards."""
         self.follow_pointer(node, _Reach(variable, node))
 
+    # One branch for each kind of expression that a pointer can stand in.
     def follow_pointer(self, node: Node, reach: _Reach) -> None:
         while (parent := node.parent) is not None:
             if parent.kind in _TRANSPARENT:

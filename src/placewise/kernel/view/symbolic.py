@@ -18,7 +18,7 @@ class AtomKind(StrEnum):
     """What is known of an atom's value."""
 
     UNIFORM = "uniform"
-    """The same for all threads of a block: a launch dimension, a block index, a scalar argument."""
+    """Equal in all threads of a block: a launch dimension, a block index, a scalar argument."""
     RANGE = "range"
     """Between ``lower`` and ``upper``."""
     COMPOUND = "compound"

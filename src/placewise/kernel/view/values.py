@@ -231,6 +231,7 @@ class Values:
                 return self.value(result, values)
         return unknown_at(node, f"it is the result of {name or 'a function'}()")
 
+    # One branch for each kind of variable that CUDA C++ has.
     def _variable(self, node: Node) -> Poly:
         identity = node.target
         if node.name == "warpSize" and identity not in self.locals:

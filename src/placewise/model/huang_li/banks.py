@@ -26,7 +26,7 @@ class RowTimes:
     miss: float
     """No row was open."""
     conflict: float
-    """Another row was open."""
+    """Requests that found another row open."""
 
 
 @dataclass(frozen=True)

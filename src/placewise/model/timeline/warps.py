@@ -60,6 +60,7 @@ class Pace(NamedTuple):
     """Cycles between two lines of code that partitions receive."""
 
 
+# One loop over the cycles of an SM; its state is plain numbers, as calls would slow it down.
 @compiled(nogil=True, error_model="numpy")
 def run(
     table: NDArray[np.float64],
@@ -221,6 +222,7 @@ def run(
     return float(max(now, drained.max()))
 
 
+# Compiled by Numba: the arrays of one warp's state, one parameter each.
 @compiled(nogil=True)
 def _begin(
     place: int,

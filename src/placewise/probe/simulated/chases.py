@@ -228,6 +228,7 @@ def _misses(
     return missing != 0
 
 
+# Compiled by Numba: the state of all caches and TLBs, one array each.
 @compiled(nogil=True)
 def _walk(
     caches: Caches,

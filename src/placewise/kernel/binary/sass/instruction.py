@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 INSTRUCTION_BYTES = 16
-"""Of one instruction since compute capability 7.0."""
+"""Bytes of one instruction since compute capability 7.0."""
 
 
 class Register(NamedTuple):
