@@ -9,7 +9,6 @@ import numpy as np
 from placewise.advisor.advice import ArrayFacts
 from placewise.machine import Memory
 from placewise.memory import Profile
-from placewise.space import Way
 
 NOTICED = 4.0
 """Times the transactions that the same lanes need side by side, from which a pattern is named."""
@@ -31,7 +30,7 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
         line = lines[0]
         taken = line.transactions_per_request
         where = f"{facts.array}, line {line.site.source_line}"
-        if space.way is Way.HOST_BUFFER:
+        if space.way.facts.host_filled:
             if taken >= NOTICED:
                 found.append(
                     f"{where}: the lanes of a warp ask for {taken:.3g} different addresses of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from placewise.advisor.advice import Option
 from placewise.choose import Legality
 from placewise.machine import Machine
-from placewise.space import Placement, Way
+from placewise.space import Placement
 
 AS_GOOD = 0.02
 """Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
@@ -30,7 +30,7 @@ def finalists(options: list[Option], present: Option, number: int) -> list[int]:
 def operands(legality: Legality, machine: Machine) -> list[Placement]:
     """Moves of one array into constant memory. Instructions take operands from there without a
     load, of which a model of memory traffic knows nothing: only the form's own time tells."""
-    constant = [s.name for s in machine.spaces if s.way is Way.HOST_BUFFER]
+    constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
     return [
         placement
         for array, present in legality.present
@@ -61,7 +61,7 @@ def _with(placement: Placement, moves: dict[str, str]) -> Placement:
 def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None:
     """An array that the option moves into constant memory and whose accesses miss the nearest cache
     there, and their share: the time of the option's own form leaves such misses out."""
-    constant = [s.name for s in machine.spaces if s.way is Way.HOST_BUFFER]
+    constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
     for reason in option.reasons:
         if option.rerun is None or reason.after.space not in constant or not reason.after.served:
             continue

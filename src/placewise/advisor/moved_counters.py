@@ -32,7 +32,7 @@ from placewise.model.huang_li.retarget import (
 )
 from placewise.progress import Progress, silent
 from placewise.rewriter import rewrite
-from placewise.space import Placement, Way
+from placewise.space import Placement
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> N
     """Raises CaseError where memory that the host fills cannot hold what moves there, beside what
     the source has there."""
     for space in machine.spaces:
-        if space.way != Way.HOST_BUFFER:
+        if not space.way.facts.host_filled:
             continue
         moved = [a.data.nbytes for a in _arrays(case) if moves.get(a.name) == space.name]
         limit = machine.levels(space.name)[-1].size_bytes

@@ -12,7 +12,7 @@ from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
 from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.ptx_loads import is_written_in_ptx, rewrite_loads
-from placewise.space import Placement, Way
+from placewise.space import Placement
 
 _LOADED_FROM = ("global", "generic")
 
@@ -58,7 +58,7 @@ def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
     machine = prepared.machine
     moves = {array: machine.space(space) for array, space in placement}
     all_traced = prepared.traced_blocks == prepared.case.launch.blocks
-    if not all_traced and any(s.way is Way.INTRINSIC and not s.hint for s in moves.values()):
+    if not all_traced and any(s.way.facts.by_load_function and not s.hint for s in moves.values()):
         raise UnsupportedError(
             "not all blocks were traced, so a load that is made read-only may have another array"
         )

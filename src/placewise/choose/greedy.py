@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.choose.table import CostTable
-from placewise.space import Way
 
 
 def greedy(table: CostTable) -> NDArray[np.int64]:
@@ -27,7 +26,7 @@ def greedy(table: CostTable) -> NDArray[np.int64]:
     constant: list[tuple[float, int, int]] = []
     for a in arrays:
         for o, space in enumerate(table.options[a]):
-            if machine.space(space).way is Way.HOST_BUFFER and gains[a][o] > 0:
+            if machine.space(space).way.facts.host_filled and gains[a][o] > 0:
                 constant.append((gains[a][o], a, o))
     for _, a, o in sorted(constant, reverse=True):
         tried = choice.copy()

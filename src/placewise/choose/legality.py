@@ -11,7 +11,7 @@ from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.kernel.view.elements import texel
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.space import MemorySpace, Placement, Way
+from placewise.space import MemorySpace, Placement
 
 SHARED_ALIGNMENT = 16
 """Bytes to which each tile is aligned: the widest access of a lane."""
@@ -186,7 +186,7 @@ def legal_spaces(
             else:
                 reason = tied.get(argument.name)
                 reason = reason or _property(view, use, argument, space, machine, written=written)
-                if argument.name in read_only_loads and space.way is Way.DIRECT:
+                if argument.name in read_only_loads and space.way.is_plain:
                     reason = "the compiler makes its loads read-only ones (const … __restrict__)"
                 reason = reason or bare.over(constant, shared)
             choices.append(Choice(argument.name, space.name, reason, constant, shared))
@@ -224,12 +224,12 @@ def in_words(amount: float) -> str:
 def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
     """Space that the compiled kernel has the array in (the direct one where the machine lacks the
     way)."""
-    direct = next(s.name for s in machine.spaces if s.way is Way.DIRECT)
-    through = [s for s in machine.spaces if s.way is Way.INTRINSIC]
+    direct = next(s.name for s in machine.spaces if s.way.is_plain)
+    through = [s for s in machine.spaces if s.way.facts.by_load_function]
     plain = next((s.name for s in through if s.hint is None), direct)
     if read_only:
         return plain
-    if use.present is not Way.INTRINSIC:
+    if not use.present.facts.by_load_function:
         return direct
     named = next((s.name for s in through if s.intrinsic == use.load_function), None)
     return named or (plain if use.load_function in (None, "__ldg") else direct)
@@ -237,9 +237,9 @@ def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
 
 def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[int, int]:
     """Bytes of constant memory, and of shared memory per block, that a choice takes."""
-    if space.way is Way.HOST_BUFFER:
+    if space.way.facts.host_filled:
         return argument.data.nbytes, 0
-    if space.way is Way.KERNEL_BUFFER and use.tile is not None:
+    if space.way.facts.per_block and use.tile is not None:
         tile = use.tile.bytes(use.parameter.element_bytes)
         return 0, -(-tile // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
     return 0, 0
@@ -268,14 +268,14 @@ def _property(
     if obstacle:
         return obstacle
     channels = texel(use.parameter.element_type)
-    if space.way is Way.BINDING and channels and use.parameter.element_bytes // channels[1] < 4:
+    if space.way.facts.texels and channels and use.parameter.element_bytes // channels[1] < 4:
         return "texels of 8 or 16 bits, which the executor cannot read: it could not be proven"
     elements = argument.data.nbytes // max(1, use.parameter.element_bytes)
     if home.size_elements is not None and elements > home.size_elements:
         return f"{elements} elements; {space.name} memory holds {home.size_elements}"
     size = home.size_bytes
-    limited_apart = (Way.KERNEL_BUFFER, Way.HOST_BUFFER)
-    if size is not None and space.way not in limited_apart and argument.data.nbytes > size:
+    limited_apart = space.way.has_own_memory
+    if size is not None and not limited_apart and argument.data.nbytes > size:
         return f"{in_words(argument.data.nbytes)}; {space.name} memory holds {in_words(size)}"
     return None
 
@@ -283,6 +283,6 @@ def _property(
 def _constant_limit(machine: Machine) -> int | None:
     """Bytes that constant memory holds on ``machine``, None if it has none or does not say."""
     for space in machine.spaces:
-        if space.way is Way.HOST_BUFFER:
+        if space.way.facts.host_filled:
             return machine.levels(space.name)[-1].size_bytes
     return None

@@ -217,13 +217,13 @@ def source_obstacle(
     Raises KeyError for an unknown array.
     """
     use = view.array(array)
-    if way is Way.INTRINSIC and not writable:
+    if way.facts.by_load_function and not writable:
         line = next((a.line for a in use.accesses if a.kind != "load"), None)
         if line is not None:
             return f"written (line {line})"
     if way == use.present:
         return None
     obstacle = use.obstacle(way)
-    if obstacle is None and way == Way.KERNEL_BUFFER and use.tile is None:
+    if obstacle is None and way.facts.per_block and use.tile is None:
         return use.tile_obstacle
     return obstacle

@@ -4,40 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
 
 from placewise.machine.machine import Memory
 from placewise.machine.msl.levels import level_name
 from placewise.machine.msl.located import located
 from placewise.machine.msl.tree import SpaceEntry
 from placewise.space import MemorySpace, Way
-
-_DECLARATIONS = {
-    Way.BINDING: "cudaTextureObject_t",
-    Way.HOST_BUFFER: "__constant__",
-    Way.KERNEL_BUFFER: "__shared__",
-}
-_INTRINSICS = {Way.INTRINSIC: "__ldg", Way.BINDING: "tex1Dfetch"}
-
-
-class _Implied(NamedTuple):
-    """A space that a memory implies whose name contains ``part``."""
-
-    part: str
-    name: str
-    letter: str
-    way: Way
-    path: str
-
-
-_IMPLIED = (
-    _Implied("global", "global", "G", Way.DIRECT, "global"),
-    _Implied("readonly", "readonly", "R", Way.INTRINSIC, "texture"),
-    _Implied("tex", "texture", "T", Way.BINDING, "texture"),
-    _Implied("const", "constant", "C", Way.HOST_BUFFER, "constant"),
-    _Implied("shared", "shared", "S", Way.KERNEL_BUFFER, "global"),
-)
-"""The paths are the three of Kepler (Chen et al. 2017, section 3.1.2)."""
 
 
 def read_spaces(
@@ -90,8 +62,8 @@ def read_spaces(
                 levels=names,
                 path=entry.path,
                 writable=writable,
-                declaration=entry.declaration or _DECLARATIONS.get(way),
-                intrinsic=entry.intrinsic or _INTRINSICS.get(way),
+                declaration=entry.declaration or way.facts.declaration,
+                intrinsic=entry.intrinsic or way.facts.load_function,
             )
         )
     return tuple(spaces)
@@ -104,24 +76,24 @@ def infer_spaces(
     spaces: dict[str, MemorySpace] = {}
     for memory in memories:
         folded = memory.name.lower().replace("_", "")
-        implied = next((i for i in _IMPLIED if i.part in folded), None)
-        if implied is None:
+        way = next((way for way in Way if way.facts.implied.part in folded), None)
+        if way is None:
             if memory.software_managed:
                 warn(f"{filename}: {memory.name} has no space entry, and its name implies none")
             continue
-        _, name, letter, way, path = implied
-        if name in spaces or not (memory.software_managed or way is Way.INTRINSIC):
+        name, cached = way.facts.implied.name, way.facts.by_load_function
+        if name in spaces or not (memory.software_managed or cached):
             continue
-        through = memory.lower if way is Way.INTRINSIC else ()
+        through = memory.lower if cached else ()
         spaces[name] = MemorySpace(
             name=name,
-            letter=letter,
+            letter=way.facts.implied.letter,
             way=way,
             levels=(*reversed(memory.upper), memory.name, *through),
-            path=path,
-            writable=memory.writable and way in (Way.DIRECT, Way.KERNEL_BUFFER),
-            declaration=_DECLARATIONS.get(way),
-            intrinsic=_INTRINSICS.get(way),
+            path=way.facts.implied.path,
+            writable=memory.writable and way.can_be_written,
+            declaration=way.facts.declaration,
+            intrinsic=way.facts.load_function,
         )
         levels = " ".join(spaces[name].levels)
         warn(f"{filename}: no space entries: {name} <{levels}> inferred from {memory.name}")

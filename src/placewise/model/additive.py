@@ -12,7 +12,6 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.reuse.counters import ArrayCounters, Counters
 from placewise.memory.reuse.staging import LevelCount
 from placewise.model.base import PathTime, Prediction, Term
-from placewise.space import Way
 
 DEFAULT_ALPHA = 0.2
 """Chen et al. 2017, section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
@@ -110,5 +109,5 @@ class AdditiveModel:
 
 def _constant_only(memory: Memory, machine: Machine) -> bool:
     """Whether only constant placements reach this memory."""
-    ways = {space.way for space in machine.spaces if memory.name in space.levels}
-    return ways == {Way.HOST_BUFFER}
+    ways = [space.way for space in machine.spaces if memory.name in space.levels]
+    return bool(ways) and all(way.facts.host_filled for way in ways)

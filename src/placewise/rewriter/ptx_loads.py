@@ -15,7 +15,7 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.rewriter.rewritten import Rewritten
-from placewise.space import MemorySpace, Placement, Way
+from placewise.space import MemorySpace, Placement
 
 _MODIFIERS: Mapping[str | None, str] = {
     None: "",
@@ -40,9 +40,10 @@ def is_written_in_ptx(space: MemorySpace) -> bool:
 
 def _modifier(space: MemorySpace) -> str | None:
     """What loads of a space say; None where no load of global memory reaches it."""
-    if space.way not in (Way.DIRECT, Way.INTRINSIC):
+    facts = space.way.facts
+    if not facts.by_pointer:
         return None
-    return _MODIFIERS.get(space.intrinsic if space.way is Way.INTRINSIC else None)
+    return _MODIFIERS.get(space.intrinsic if facts.by_load_function else None)
 
 
 def rewrite_loads(

@@ -6,8 +6,8 @@ and 6, in today's CUDA C++ (texture objects instead of texture references).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import assert_never
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
@@ -26,13 +26,6 @@ from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_above
 from placewise.space import MemorySpace, Placement, Way
-
-_PLACE: dict[Way, Callable[[Draft, ArrayUse, MemorySpace], None]] = {
-    Way.DIRECT: place_direct,
-    Way.INTRINSIC: place_intrinsic,
-    Way.BINDING: place_binding,
-    Way.HOST_BUFFER: place_host_buffer,
-}
 
 
 def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView) -> Rewritten:
@@ -59,12 +52,20 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
                 f"array '{array}' cannot be placed in {space_name}: {obstacle}",
                 where=case.filename,
             )
-        if space.way == Way.KERNEL_BUFFER:
-            tiled.append((use, space))
-        else:
-            _PLACE[space.way](draft, use, space)
-        if space.way == Way.HOST_BUFFER:
-            check_host_buffers(draft, space, machine)
+        match space.way:
+            case Way.DIRECT:
+                place_direct(draft, use, space)
+            case Way.INTRINSIC:
+                place_intrinsic(draft, use, space)
+            case Way.BINDING:
+                place_binding(draft, use, space)
+            case Way.HOST_BUFFER:
+                place_host_buffer(draft, use, space)
+                check_host_buffers(draft, space, machine)
+            case Way.KERNEL_BUFFER:
+                tiled.append((use, space))
+            case way:
+                assert_never(way)
     place_kernel_buffers(draft, tiled)
     check_kernel_buffers(draft, machine)
     edit_signature(draft)
@@ -96,7 +97,7 @@ def _is_there(use: ArrayUse, space: MemorySpace) -> bool:
     if space.way != use.present:
         return False
     functions = {p.intrinsic for p in use.accesses if p.kind == "load"}
-    return space.way != Way.INTRINSIC or functions == {space.intrinsic}
+    return not space.way.facts.by_load_function or functions == {space.intrinsic}
 
 
 def _new_case(draft: Draft) -> Case:

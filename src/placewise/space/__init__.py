@@ -2,6 +2,7 @@
 
 from placewise.space.hints import Hint, hint_of
 from placewise.space.placement import Placement
-from placewise.space.spaces import MemorySpace, Way
+from placewise.space.spaces import MemorySpace
+from placewise.space.way import Way
 
 __all__ = ["Hint", "MemorySpace", "Placement", "Way", "hint_of"]

@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from placewise.space.hints import LOAD_FUNCTIONS, Hint
-
-
-class Way(StrEnum):
-    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5)."""
-
-    DIRECT = "direct"
-    """Plain indexing of a pointer parameter (global memory)."""
-    INTRINSIC = "intrinsic"
-    """A pointer parameter read through an intrinsic (read-only cache)."""
-    BINDING = "binding"
-    """An object bound on the host, read through an intrinsic (texture)."""
-    HOST_BUFFER = "host_buffer"
-    """A buffer declared at file scope and filled by the host (constant)."""
-    KERNEL_BUFFER = "kernel_buffer"
-    """A per-block buffer declared and filled in the kernel (shared)."""
+from placewise.space.way import Way
 
 
 @dataclass(frozen=True)
@@ -46,4 +31,5 @@ class MemorySpace:
     @property
     def hint(self) -> Hint | None:
         """What its load function asks of the caches; None for a place of its own."""
-        return LOAD_FUNCTIONS.get(self.intrinsic or "") if self.way is Way.INTRINSIC else None
+        by_function = self.way.facts.by_load_function
+        return LOAD_FUNCTIONS.get(self.intrinsic or "") if by_function else None

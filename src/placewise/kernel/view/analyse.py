@@ -9,13 +9,15 @@ from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, So
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
 from placewise.kernel.view.node import Node
-from placewise.kernel.view.pointers import Uses, element_type, follow
+from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
 from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.values import Values
 from placewise.space import Way
 
-_NEVER_WRITTEN = (Way.BINDING, Way.HOST_BUFFER)
-_READ_ONLY_WAYS = (Way.INTRINSIC, *_NEVER_WRITTEN)
+_BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)
+_REPLACING = tuple(way for way in Way if way.facts.replaces_parameter)
+_TEXTURES = tuple(way for way in Way if way.facts.texels)
+_PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
 _TEXELS = 1 << 27
 """Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
 Specifications: 2^27 or 2^28)."""
@@ -121,7 +123,7 @@ def _tile(
     kernel: ParsedKernel, uses: Uses, values: Values, elements: int, element_bytes: int,
     launch: Launch, written: bool,
 ) -> TileResult:  # fmt: skip
-    blocked = uses.obstacles.get(Way.KERNEL_BUFFER)
+    blocked = next((uses.obstacles[w] for w in _PER_BLOCK if w in uses.obstacles), None)
     first, last = kernel.body.line, kernel.body_last_line
     unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
     if unread is not None:
@@ -138,40 +140,40 @@ def _obstacles(
     elements: int,
 ) -> dict[Way, str]:  # fmt: skip
     obstacles = dict(uses.obstacles)
+
+    def obstruct(ways: tuple[Way, ...], reason: str) -> None:
+        for way in ways:
+            obstacles.setdefault(way, reason)
+
     written = next((p for p in places if p.kind != "load"), None)
     if written is not None:
-        for way in _NEVER_WRITTEN:
-            obstacles.setdefault(way, f"written (line {written.line})")
+        obstruct(_REPLACING, f"written (line {written.line})")
         if not any(p.kind == "load" for p in places):
-            obstacles.setdefault(Way.INTRINSIC, "the kernel only writes to it")
+            obstruct(_BY_LOAD_FUNCTION, "the kernel only writes to it")
     if not places:
-        for way in (*_READ_ONLY_WAYS, Way.KERNEL_BUFFER):
-            obstacles.setdefault(way, "never accessed in the kernel's body")
+        obstruct(MOVES, "never accessed in the kernel's body")
     for place in places:
         read = _unqualified(place.member_type)
         if place.kind == "load" and not loads_by_intrinsic(read):
-            obstacles.setdefault(
-                Way.INTRINSIC, f"no load function for elements of type {read} (line {place.line})"
+            obstruct(
+                _BY_LOAD_FUNCTION,
+                f"no load function for elements of type {read} (line {place.line})",
             )
     if texel(parameter.element_type) is None:
-        obstacles.setdefault(Way.BINDING, f"{parameter.element_type} is no texel type")
+        obstruct(_TEXTURES, f"{parameter.element_type} is no texel type")
     elif elements > _TEXELS:
-        obstacles.setdefault(
-            Way.BINDING, f"{elements} elements, a linear texture holds {_TEXELS} at most"
-        )
+        obstruct(_TEXTURES, f"{elements} elements, a linear texture holds {_TEXELS} at most")
     early = _first_return(kernel.body)
     if written is not None and early is not None and _synchronises(kernel):
-        obstacles.setdefault(
-            Way.KERNEL_BUFFER,
+        obstruct(
+            _PER_BLOCK,
             f"written, and threads return early (line {early}) while others wait for one another: "
             "a tile cannot be copied back",
         )
     if kernel.redeclared is not None:
-        for way in (Way.BINDING, Way.HOST_BUFFER):
-            obstacles.setdefault(way, f"the kernel is declared again (line {kernel.redeclared})")
+        obstruct(_REPLACING, f"the kernel is declared again (line {kernel.redeclared})")
     if not parameter.name or parameter.start < 0:
-        for way in (Way.BINDING, Way.HOST_BUFFER):
-            obstacles.setdefault(way, "its declaration comes from a macro")
+        obstruct(_REPLACING, "its declaration comes from a macro")
     return obstacles
 
 

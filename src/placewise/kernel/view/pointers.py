@@ -19,8 +19,8 @@ from placewise.kernel.view.places import IndexTerm, balanced, term_place
 from placewise.space import Way
 
 LOAD_INTRINSICS = frozenset({"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"})
-MOVES = (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER, Way.KERNEL_BUFFER)
-BY_INDEX = (Way.BINDING, Way.KERNEL_BUFFER)
+MOVES = tuple(way for way in Way if not way.is_plain)
+BY_INDEX = tuple(way for way in Way if way.facts.indexed)
 """Ways that need an element's index where a pointer will not do."""
 
 _CASTS = frozenset(

@@ -14,6 +14,7 @@ from placewise.machine.msl.build import build_specification
 from placewise.machine.msl.located import located, nearest
 from placewise.machine.msl.parse_tables import kept_tables
 from placewise.machine.msl.tree import Position, Specification
+from placewise.space import Way
 
 _SPECIALS = ("UNKNOWN", "NOT_APPLICABLE", "OMITTED")
 _READABLE = {
@@ -55,7 +56,7 @@ _READABLE = {
     "FIELD": "the name of a field",
     "SPACE_NAME": "the space's name",
     "LETTER": "the space's letter (one capital)",
-    "WAY": "a way of access (direct, intrinsic, binding, host_buffer or kernel_buffer)",
+    "WAY": f"a way of access ({', '.join(tuple(Way)[:-1])} or {tuple(Way)[-1]})",
     "PATH": "the name of a data path",
     "SPACE_RW": "R or RW",
     "OR": "'||'",
@@ -88,7 +89,7 @@ _WORDS = {
     "RW": ("R", "W", "RW"),
     "SHARE_SCOPE": ("core", "sm", "tpc", "die"),
     "SERIAL_SCOPE": ("warp", "block", "grid"),
-    "WAY": ("direct", "intrinsic", "binding", "host_buffer", "kernel_buffer"),
+    "WAY": tuple(Way),
 }
 """The words a terminal consists of, for hints at misspelt ones."""
 
@@ -147,7 +148,7 @@ def parse_specification(text: str, filename: str = "<machine>") -> Specification
 def _parser() -> Lark:
     grammar = resources.files("placewise.machine.msl").joinpath("grammar.lark").read_text("utf-8")
     return Lark(
-        grammar,
+        grammar.replace("@WAYS@", "|".join(Way)),
         parser="lalr",
         propagate_positions=True,
         maybe_placeholders=False,

@@ -17,7 +17,7 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.staging import LevelCount, staging_traffic
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS
-from placewise.space import MemorySpace, Placement, Way
+from placewise.space import MemorySpace, Placement
 
 WHOLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
 """Which of the sampled blocks counters are taken from."""
@@ -78,7 +78,7 @@ class Counters:
 
 def direct_space(machine: Machine) -> MemorySpace:
     """The space of plain pointers, where arrays start and tiles are filled from."""
-    return next(space for space in machine.spaces if space.way is Way.DIRECT)
+    return next(space for space in machine.spaces if space.way.is_plain)
 
 
 def full_placement(profile: Profile, placement: Placement) -> Placement:
@@ -191,13 +191,13 @@ def array_counters(
     reading = reading or Reading()
     array = profile.array(name)
     where = machine.space(space)
-    tiled = where.way is Way.KERNEL_BUFFER
+    tiled = where.way.facts.per_block
     requests = sum(array.requests)
     memories = machine.levels(space)
     levels = _level_counts(profile, array, memories, sharers, part, reading, tiled=tiled)
     each = _per_request(profile, array, memories[0], part, in_tile=tiled)
     nearest = sum(r * e for r, e in zip(array.requests, each, strict=True))
-    copied = array.bytes if where.way is Way.HOST_BUFFER and array.fixed is None else 0
+    copied = array.bytes if where.way.facts.host_filled and array.fixed is None else 0
     bandwidth = machine.limits.copy_bandwidth_gb_per_s
     seconds = copied / (bandwidth * 1e9) if bandwidth else None
     result = ArrayCounters(

@@ -21,7 +21,6 @@ from placewise.model.huang_li.banks import BankLoad, loads_of
 from placewise.model.huang_li.latency import arithmetic_latency
 from placewise.model.huang_li.replays import Replays, replays_of
 from placewise.model.huang_li.retarget import address_instructions, memories_of, seen_in
-from placewise.space import Way
 
 WARP = 32
 _OFF_CHIP = ("global", "generic", "local", "texture")
@@ -183,21 +182,21 @@ class Latencies:
 
 def latencies(machine: Machine) -> Latencies:
     """Latencies of ``machine`` in cycles; 0 for shared or constant memory that it does not have."""
-    direct = next(s for s in machine.spaces if s.way is Way.DIRECT)
+    direct = next(s for s in machine.spaces if s.way.is_plain)
     levels = machine.levels(direct.name)
     caches = [m for m in levels[:-1] if m.readable]
     die = [m for m in caches if m.scope == "die"]
     l2 = die[-1].latency_cycles if die else 0.0
     first = caches[0].latency_cycles if caches else l2
     nearest = {
-        s.way: machine.levels(s.name)[0].latency_cycles
+        s.way.facts.state_space: machine.levels(s.name)[0].latency_cycles
         for s in machine.spaces
-        if s.way in (Way.HOST_BUFFER, Way.KERNEL_BUFFER)
+        if s.way.has_own_memory
     }
     return Latencies(
         first,
         l2,
         max(0.0, levels[-1].latency_cycles - l2),
-        nearest.get(Way.HOST_BUFFER, 0.0),
-        nearest.get(Way.KERNEL_BUFFER, 0.0),
+        nearest.get("constant", 0.0),
+        nearest.get("shared", 0.0),
     )

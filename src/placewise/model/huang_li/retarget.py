@@ -10,19 +10,14 @@ from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
-from placewise.space import Way
 
-_MEMORY_OF = {Way.BINDING: "texture", Way.HOST_BUFFER: "constant", Way.KERNEL_BUFFER: "shared"}
 _TYPE_OF_SIZE = {4: "float", 8: "double", 16: "float4"}
 """Addresses depend on the size of an element alone."""
 
 
 def memories_of(machine: Machine, placement: Mapping[str, str]) -> dict[str, str]:
     """The kind of memory that each moved array is in."""
-    return {
-        array: _MEMORY_OF.get(machine.space(space).way, "global")
-        for array, space in placement.items()
-    }
+    return {array: machine.space(space).way.facts.state_space for array, space in placement.items()}
 
 
 def seen_in(site: SiteTraffic, moved: Mapping[str, str]) -> SiteTraffic:

@@ -10,7 +10,6 @@ from placewise.machine.machine import Machine, Memory
 from placewise.machine.msl.details import MOST_SECTORS
 from placewise.memory.occupancy import Occupancy, allocation_rules
 from placewise.memory.simulate.caches.cache import BYPASS, WRITE_BACK, WRITE_THROUGH, Geometry
-from placewise.space import Way
 
 DEFAULT_WAYS = 16
 """Ways of a cache where the machine's file does not state them: enough that conflicts are rare."""
@@ -103,14 +102,14 @@ def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_byte
 
 def unknown_caches(machine: Machine) -> tuple[str, ...]:
     """Caches that arrays go through and whose size the machine's file does not state."""
-    ways = (machine.levels(s.name)[:-1] for s in machine.spaces if s.way != Way.HOST_BUFFER)
+    ways = (machine.levels(s.name)[:-1] for s in machine.spaces if not s.way.facts.host_filled)
     caches = {memory.name: memory for levels in ways for memory in levels}
     return tuple(n for n, m in caches.items() if not m.size_bytes and not m.detail.unified_bytes)
 
 
 def shared_memory(machine: Machine) -> Memory | None:
     """What kernels declare buffers in; None where the machine's file has no such space."""
-    space = next((s for s in machine.spaces if s.way == Way.KERNEL_BUFFER), None)
+    space = next((s for s in machine.spaces if s.way.facts.per_block), None)
     return machine.levels(space.name)[0] if space else None
 
 
@@ -137,8 +136,8 @@ def hierarchy(machine: Machine, occupancy: Occupancy, shared_bytes: int) -> Hier
     numbers: dict[str, int | None] = {}
     constant: tuple[Memory, ...] = ()
     for space in machine.spaces:
-        if space.way in (Way.HOST_BUFFER, Way.KERNEL_BUFFER):
-            if space.way == Way.HOST_BUFFER:
+        if space.way.has_own_memory:
+            if space.way.facts.host_filled:
                 constant = constant or machine.levels(space.name)[:-1]
             continue
         numbers[space.name] = None

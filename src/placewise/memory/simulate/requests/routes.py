@@ -108,7 +108,7 @@ class Routes:
         return self._machine.levels(name)[0] if name else None
 
     def _uncached(self, site: Site, array: str) -> bool:
-        return self._ways[self._space(site, array)] in (Way.HOST_BUFFER, Way.KERNEL_BUFFER)
+        return self._ways[self._space(site, array)].has_own_memory
 
     def _space(self, site: Site, array: str) -> str:
         """Space that the accesses of an instruction to an array belong to."""
@@ -119,7 +119,7 @@ class Routes:
 
     def _route(self, site: Site, array: str) -> int:
         through = self._ways[self._space(site, array)]
-        if self._caches.constant and is_constant_load(site) and through == Way.HOST_BUFFER:
+        if self._caches.constant and is_constant_load(site) and through.facts.host_filled:
             return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
             return UNCACHED
