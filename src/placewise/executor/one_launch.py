@@ -17,6 +17,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 
 
+# Public and keyword-only: one parameter for each option of a launch.
 def execute(
     kernel: Kernel,
     launch: Launch,

@@ -41,11 +41,11 @@ class ArraySummary:
     written: bool
     """The kernel stored to it."""
     least: float | int | None
-    """Of the numbers that are no NaN; None where there are none, or no order (structs, complex)."""
+    """Smallest number that is no NaN; None where there is none, or no order (structs, complex)."""
     most: float | int | None
     nans: int
     sha256: str
-    """Of the bytes in C order."""
+    """SHA-256 of the bytes in C order."""
 
 
 @dataclass(frozen=True)

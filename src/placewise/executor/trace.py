@@ -129,7 +129,7 @@ class CompiledConsumer(Protocol):
         """What takes the chunks of this worker (from 0)."""
 
     def refused(self, worker: int) -> None:
-        """This worker's taker has not taken a chunk; it will be asked again. May raise."""
+        """Called when the taker of ``worker`` has refused a chunk, which comes again. May raise."""
 
 
 class TraceConsumer(Protocol):

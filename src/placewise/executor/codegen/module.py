@@ -186,7 +186,7 @@ def _entry(parts: list[str]) -> tuple[Any, Any]:
 
 @functools.cache
 def compiled_waiting_driver(*, shared: bool, traced: bool) -> tuple[Any, Any]:
-    """The same for programs whose warps wait for each other."""
+    """The compiled driver and its object for programs whose warps wait for each other."""
     text = waiting_driver(shared=shared, traced=traced)
     return _entry([text, support.fault_function(), _ATTRIBUTES, _METADATA])
 

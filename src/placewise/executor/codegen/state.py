@@ -151,13 +151,13 @@ class State(Values):
             self.live |= live
         first = 2 * len(program.blocks) + len(program.accesses) + len(program.guards)
         self.meetings = {b.number: first + k for k, b in enumerate(program.meetings())}
-        """Of blocks that begin where lanes meet again, the counter of groups that find others."""
+        """Counter of arriving groups of lanes, by number of the block at which lanes reconverge."""
         self.number = 0
         """The present block."""
         self.mask = ""
         """Active lanes of the present block (i32)."""
         self.words = ""
-        """Of the trace records of its accesses, what depends on them."""
+        """Words of the block's trace records that depend on its active lanes."""
         self.hot = False
         """The present block is in a loop."""
         self.pairs: dict[tuple[int, int], str] = {}
@@ -165,7 +165,7 @@ class State(Values):
         self.structs: dict[int, tuple[str, str]] = {}
         """LLVM type and name of nodes whose value is a struct."""
         self.patterns: dict[tuple[int, int], tuple[str, str, str]] = {}
-        """Of a root and a stride: kind of pattern, lane 0's and lane 16's value."""
+        """By address root and stride: kind of pattern, value in lane 0 and in lane 16."""
         self.ends: dict[tuple[object, ...], str] = {}
         """Parts of trace records: addresses of lanes 0 and 16, by their root and what is added."""
         self.reaches: dict[tuple[object, ...], Reach] = {}

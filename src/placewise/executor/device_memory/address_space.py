@@ -17,7 +17,7 @@ BARRIERS = 16
 
 BARRIER_ROWS = 4
 WAIT_ROWS = 3
-"""Of what :attr:`Slot.BARRIERS` and :attr:`Slot.WAITS` point to."""
+"""Rows that :attr:`Slot.BARRIERS` and :attr:`Slot.WAITS` point to."""
 
 WINDOW_SHIFT = 36
 """64 GiB per window."""
@@ -29,7 +29,7 @@ WINDOW_OF_SPACE = {"shared": 1, "local": 2, "param": 3}
 """Windows of the spaces that have their own addresses; 0 stays invalid for null pointers."""
 
 LAST_WINDOW = WINDOWS - 17
-"""Of arrays; the windows above are for what the engine itself needs an address for."""
+"""Last window for arrays; the engine uses the windows above for itself."""
 
 FIRST_WINDOW = 4
 """Module variables go from here up, each module's in its order; arrays from LAST_WINDOW down."""
@@ -49,7 +49,7 @@ TABLES_WINDOW = WINDOWS - 4
 """Constants that the compiler of machine code keeps for itself."""
 
 GRID_BYTES = 64
-"""Of it; cooperative_groups uses the first words."""
+"""Bytes of the grid workspace; cooperative_groups uses its first words."""
 
 
 def address(window: int) -> int:
@@ -128,8 +128,8 @@ class Slot(IntEnum):
     STATES = 41
     """Pointer to an i32 per warp: where it goes on."""
     RED_COUNT = 42
-    """Of the reduction at the next barrier, where all are one and the same: threads whose predicate
-    holds, and all; then these of the last barrier."""
+    """Barrier reduction where only one barrier is in use: threads whose predicate holds and all
+    threads, for the next barrier; then the same two counts for the last one."""
     RED_TOTAL = 43
     RED_COUNT_DONE = 44
     RED_TOTAL_DONE = 45
@@ -148,7 +148,8 @@ class Slot(IntEnum):
     """Pointer to :data:`WAIT_ROWS` rows of an i32 per warp: the barrier it waits at, or -1; of the
     last barrier that let it go, the threads whose predicate holds, and all that gave one."""
     BARRIER_NUMBER = 54
-    """Of the barrier that a warp has just reached; it waits for so many threads (0: all)."""
+    """Number of the barrier that a warp has just reached; BARRIER_THREADS is how many threads it
+    waits for (0: all)."""
     BARRIER_THREADS = 55
     BARRIER_ARRIVE = 56
     """Nonzero if the warp does not wait there."""
@@ -180,7 +181,7 @@ class Slot(IntEnum):
     WARP_CODE = 90
     """Function that runs a warp of a block that is not traced; may change while blocks run."""
     WARP_TRACED = 91
-    """The same for a block that is traced."""
+    """Function that runs a warp of a block that is traced."""
     TAKE = 73
     """Compiled function that takes a full trace buffer; 0 where Python does."""
     TAKE_STATE = 74

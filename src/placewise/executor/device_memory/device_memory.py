@@ -158,6 +158,7 @@ class DeviceMemory:
             )
         target.data[:] = data.reshape(-1).view(np.uint8)
 
+    # Public and keyword-only: one parameter for each option of a launch.
     def launch(
         self,
         kernel: Kernel,
@@ -205,8 +206,9 @@ class DeviceMemory:
         return result
 
     def prepare(self, kernel: Kernel, arguments: Sequence[DeviceArgument]) -> Device:
-        """This memory as a launch of ``kernel`` with ``arguments`` sees it; errors as of
-        :func:`execute` where they do not fit."""
+        """The memory as a launch of ``kernel`` with ``arguments`` sees it.
+
+        Raises CaseError where the arguments do not fit the kernel."""
         loaded = self._load(kernel)
         passed = resolve(self, kernel, arguments)
         parameters = parsed(kernel).parameters
@@ -227,7 +229,7 @@ class DeviceMemory:
         return tuple(self._regions.values())
 
     def _device(self) -> Device:
-        """This memory as a launch sees it, but for the kernel's own parameters and variables."""
+        """The memory as a launch sees it, without the kernel's own parameters and variables."""
         if self._snapshot is None:
             self._snapshot = Device(
                 regions=self.regions(),

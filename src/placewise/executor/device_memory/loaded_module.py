@@ -23,7 +23,7 @@ class LoadedModule:
     variables: tuple[Variable, ...]
     """All of them, in windows or not."""
     addresses: dict[str, int]
-    """Of the variables that have windows and of the functions, by name in the PTX."""
+    """Addresses of variables that have windows and of functions, by name in the PTX."""
     regions: dict[str, Region] = field(default_factory=dict)
     """By name in the PTX. A variable that no function uses gets its region when it is asked for."""
 

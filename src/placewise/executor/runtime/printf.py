@@ -32,7 +32,7 @@ class Conversion:
     precision: int | None
     """-1 where the precision is an argument."""
     bits: int
-    """Of an integer."""
+    """Bits of an integer."""
     type: str
 
     @property

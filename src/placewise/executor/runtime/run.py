@@ -65,6 +65,7 @@ _PATIENCE = 1e-3
 Progress = Callable[[int, int], None]
 
 
+# Keyword-only: the options of a launch as DeviceMemory.launch has them.
 def run_on(
     device: Device,
     kernel: Kernel,

@@ -54,7 +54,8 @@ class TraceBuffer:
         )
 
     def chunk(self, sizes: tuple[int, int, int], windows: NDArray[np.int32]) -> TraceChunk:
-        """So many records, runs and offsets as columns; ``windows`` tells each window's array."""
+        """A trace chunk of ``sizes`` records, runs and offsets; ``windows`` maps windows to
+        arrays."""
         n, runs, rows = sizes
         records = self.records[:n]
         window = records["base"] >> address_space.WINDOW_SHIFT
@@ -184,4 +185,4 @@ class ToCompiled:
         buffer.install(self._ctx)
 
     def wake(self) -> None:
-        """It never waits."""
+        """Do nothing: the compiled taker never waits."""

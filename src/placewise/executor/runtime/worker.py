@@ -41,6 +41,7 @@ class Worker:
     A worker that hands nothing over can be used again, see :meth:`again`.
     """
 
+    # Fills every slot of the context that compiled code reads, in the order of the slots.
     def __init__(
         self,
         translation: Translation,

@@ -154,6 +154,7 @@ def _texel_place(words: Any, axis: int, coordinate: float, exact: bool, linear: 
     return min(coordinate, _FAR)
 
 
+# Compiled by Numba as one callback: calls in the loop over lanes would cost more than they say.
 @compiled_callback(CALL, nopython=True, error_model="numpy")
 def read_texture(
     words_at: Any,

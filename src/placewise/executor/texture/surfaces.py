@@ -42,6 +42,7 @@ _1D, _2D, _3D, _A1D, _A2D, _CUBE, _ACUBE, _LINEAR = range(len(SHAPES))
 _TRAP, _CLAMP, _ZERO = range(len(BOUNDARY))
 
 
+# Compiled by Numba as one callback, with one branch for each surface shape.
 @compiled_callback(CALL, nopython=True)
 def access_surface(
     words_at: Any,

@@ -24,7 +24,8 @@ COUNT_STEP = BYTES_STEP * 64
 
 
 def texture_request(operation: str) -> int:
-    """Of ``SHAPE.COORDINATES[.CHANNEL]``: a sample at f32 or s32 coordinates, or a gather."""
+    """Request word of ``SHAPE.COORDINATES[.CHANNEL]``: a sample at f32 or s32 coordinates, or a
+    gather of one channel."""
     shape, coordinates, *channel = operation.split(".")
     request = SHAPES.index(shape)
     if coordinates == "s32":
@@ -35,7 +36,7 @@ def texture_request(operation: str) -> int:
 
 
 def surface_request(access: Access) -> int:
-    """Of an access whose operation is ``SHAPE.BOUNDARY``."""
+    """Request word of an access whose operation is ``SHAPE.BOUNDARY``."""
     shape, boundary = access.operation.split(".")
     return (
         SHAPES.index(shape)

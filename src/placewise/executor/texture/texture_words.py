@@ -56,7 +56,7 @@ class TexelRead:
     words: int
     """32-bit words of a texel where reads are plain loads of linear memory, else 0."""
     bytes: int
-    """Of a texel."""
+    """Bytes of a texel."""
 
 
 def texel_read(argument: TextureArgument | SurfaceArgument, texels: Texels) -> TexelRead:

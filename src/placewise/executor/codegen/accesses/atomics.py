@@ -46,6 +46,7 @@ def name_of(access: Access, *, traced: bool, parallel: bool) -> str:
     )
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def atomic_helper(access: Access, declarations: set[str], *, traced: bool, parallel: bool) -> str:
     """``parallel`` uses the host's atomics, for blocks that run on several cores at once."""
     kind = atomic_kind(access, traced=traced)

@@ -57,7 +57,7 @@ class _Group:
     first: Node
     kind: Kind
     parts: Parts
-    """Of the first one's address."""
+    """Parts of the first load's address."""
     low: int
     """Lowest constant part of their addresses, and how much further the highest one is."""
     spread: int

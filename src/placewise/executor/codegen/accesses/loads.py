@@ -54,6 +54,7 @@ def scalar_load(kind: Kind, declarations: set[str]) -> str:
     return "\n".join([head, *t.lines, "}"])
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def vector_load(
     kind: Kind, declarations: set[str], options: Options, *, patterned: bool = True
 ) -> str:

@@ -43,7 +43,8 @@ def _in_pattern(s: State, n: Node, kind: Kind) -> bool:
 
 
 def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, int, int]]:
-    """Of the accesses of a block, :func:`loop_patterns.displacements`."""
+    """Accesses of a block that differ by a constant, as :func:`loop_patterns.displacements` finds
+    them."""
     kinds: dict[Node, Kind] = {}
     for n in nodes:
         if n.op in ("load", "store") and isinstance(n.attr, Access):

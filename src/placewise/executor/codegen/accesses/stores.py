@@ -18,6 +18,7 @@ from placewise.executor.codegen.text import Text, lanes
 from placewise.executor.codegen.tracing import records
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def vector_store(
     kind: Kind, declarations: set[str], options: Options, *, patterned: bool = True
 ) -> str:

@@ -41,6 +41,7 @@ class Reader:
         return "{ " + ", ".join([f"<32 x i{self.bits}>"] * self.count) + " }"
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def reader_function(reader: Reader, declarations: set[str]) -> str:
     """A helper: one call of the sampler for each object that lanes of the warp name."""
     t = Text(declarations)

@@ -35,6 +35,6 @@ class Processor:
 
 @functools.cache
 def this_processor() -> Processor:
-    """That of this computer."""
+    """The processor of the computer that runs the program."""
     features = llvm.get_host_cpu_features()
     return Processor(llvm.get_host_cpu_name(), tuple(features.flatten().split(",")))

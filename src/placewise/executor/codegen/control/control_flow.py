@@ -217,7 +217,7 @@ def _reduction_counts(s: State, t: Barrier) -> list[str]:
 
 
 def _reduced(s: State) -> list[str]:
-    """These counts (i64) of the barrier that has just let this warp go."""
+    """Counts (i64) of the barrier reduction that has just released the warp."""
     if not _numbered(s):
         return [s.slot(slot) for slot in (Slot.RED_COUNT_DONE, Slot.RED_TOTAL_DONE)]
     warps, place = s.slot(Slot.WARPS), s.op("zext i32 %warp to i64")

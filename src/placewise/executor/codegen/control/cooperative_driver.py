@@ -21,6 +21,7 @@ from placewise.executor.device_memory.address_space import (
 )
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def waiting_driver(*, shared: bool, traced: bool) -> str:
     """``@run(ctx, blocks, count)`` as of :func:`driver`."""
     declarations: set[str] = set()

@@ -18,7 +18,7 @@ from placewise.executor.device_memory.address_space import (
 )
 
 REDUCTION_ROW = 2
-"""Of the rows of barriers, the first that a reduction counts in."""
+"""First row of a barrier's state that a reduction counts in."""
 
 
 def release_function() -> str:
@@ -118,6 +118,7 @@ def begin(t: Text, warps: str) -> None:
         t.do(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 {value}, i64 {size}, i1 false)")
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def turn_function(
     declarations: set[str], run_warp: Callable[[Text, str], str], *, gives_way: bool
 ) -> str:

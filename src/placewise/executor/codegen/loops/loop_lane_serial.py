@@ -229,6 +229,7 @@ class _Loop:
             return n.attr in self.values
         return any(self._counts(a) for a in n.args)
 
+    # One branch for each kind of node that can stand in such a loop.
     def _lane(self, at: str) -> tuple[str, str]:
         """The turns of one lane; returns whether it has more (i1), and its bit of the masks."""
         s = self.s

@@ -309,6 +309,7 @@ def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, part
 # --- lanes that are
 
 
+# Called from one place, with the pieces of the access that it emits.
 def _short_way(
     s: State,
     n: Node,

@@ -91,7 +91,7 @@ def begin(t: Text) -> None:
 
 
 def begin_rows(t: Text) -> None:
-    """The same where up to :data:`UNCHECKED` rows of a few lanes are written too."""
+    """Make room for up to :data:`UNCHECKED` rows of offsets, for accesses of a few lanes."""
     _make_room(t, Slot.ROW, Slot.ROW_LIMIT)
     begin(t)
 
@@ -152,8 +152,8 @@ class Rows:
         first = t.op(f"insertelement <4 x i64> zeroinitializer, i64 {last}, i64 3")
         self._written = 0
         self._before: dict[int, tuple[str, int, int, int]] = {-1: (first, 0, 0, 0)}
-        """Of a group of accesses, the last record; of -1, one without address: with its site,
-        number and what is added to its offsets."""
+        """By group of accesses (-1: records without address): the last record, its site, its
+        number, and what is added to its offsets."""
         self._steps: dict[tuple[int, int, int], str] = {}
 
     def write(
@@ -312,6 +312,7 @@ def _ask(t: Text) -> None:
     t.do(f"call void {function}(i64 {own})")
 
 
+# Long because it is one LLVM function as text, read from top to bottom.
 def _general(declarations: set[str], processor: Processor, given: str, large: bool) -> str:
     """``@record.general.TYPE``: an affine record if the lanes of each half are on a line, else a
     row of the active lanes' offsets."""
@@ -407,7 +408,7 @@ def _pack(t: Text, place: str, offsets: str) -> None:
 
 
 def _pack_lanewise(t: Text, place: str, offsets: str, type_: str) -> None:
-    """The same, lane after lane."""
+    """Pack the active lanes' offsets one lane after another."""
     aside = t.stack(f"<32 x {type_}>")
     t.do(f"store <32 x {type_}> {offsets}, ptr {aside}")
     before, head, body, out = t.label(), t.label(), t.label(), t.label()
