@@ -3,14 +3,14 @@ from dataclasses import replace
 
 import pytest
 
-from placewise.advisor.documents.advice import ADVICE_SCHEMA_VERSION
+from placewise.advisor.documents.advice import SCHEMA_VERSION
 from placewise.errors import PlacewiseError
 from placewise.report.advice.files import as_text, check_folder, write_files
 
 
 def test_the_document_is_json_and_carries_the_ranking(gather_advice):
     data = json.loads(json.dumps(gather_advice.to_dict(), allow_nan=False))
-    assert data["schema_version"] == ADVICE_SCHEMA_VERSION
+    assert data["schema_version"] == SCHEMA_VERSION
     assert len(data["options"]) == len(gather_advice.options)
     first = data["options"][0]
     assert first["verification"]["identical"] is True
