@@ -151,7 +151,7 @@ class _Process:
             )
         try:
             return marshal.load(self._stdout)
-        except EOFError:
+        except (EOFError, ValueError, TypeError):  # also of an answer cut short
             raise _crash(self._process.wait(), where) from None
 
     def close(self) -> None:
