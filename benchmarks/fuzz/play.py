@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -141,7 +142,9 @@ class Player:
         environment = dict(around.environment)
         if around.cache == "damaged":
             environment["XDG_CACHE_HOME"] = str(folder / "cache")
-            shutil.copytree(self._cache, folder / "cache")
+            # Others keep it small meanwhile: a file may go while it is copied.
+            with contextlib.suppress(shutil.Error):
+                shutil.copytree(self._cache, folder / "cache")
             for path in sorted((folder / "cache").rglob("*")):
                 if path.is_file() and rng.randrange(24) < _DAMAGED:
                     path.write_bytes(mutate_bytes(rng, path.read_bytes()))
