@@ -118,4 +118,6 @@ def _text(path: Path) -> str:
     if not path.is_file():
         return ""
     with path.open("rb") as file:
-        return _COLOUR.sub("", file.read(50_000_000).decode("utf-8", "replace"))
+        text = file.read(50_000_000).replace(b"\0", b"").decode("utf-8", "replace")
+    # Of UTF-16, colours and lines that are written over, only the letters count.
+    return _COLOUR.sub("", text).replace("\r", "\n").replace("\ufffd", "")

@@ -95,7 +95,7 @@ def _output(rng: Random, made: HostileInput) -> HostileInput:
 def _encoding(rng: Random, made: HostileInput) -> HostileInput:
     """Output that cannot show every letter, of inputs that hold such letters."""
     files = dict(made.files)
-    case = {**SMALL_CASE, "name": "größe 𝔘", "description": "é\u202e\x1b[31m[red]"}
+    case = {**SMALL_CASE, "description": "é\u202e\x1b[31m[red]"}
     files["case.toml"] = toml(case).encode()
     files["kernel.cu"] = KERNEL.replace("tile", "größe").encode()
     if rng.random() < 0.3:

@@ -3,7 +3,8 @@ without a word until there is something to put in order."""
 
 from __future__ import annotations
 
-import signal
+# The module that signal gives names to, there at once: also this import can be interrupted.
+import _signal as signal  # type: ignore[import-not-found]
 import sys
 
 

@@ -16,6 +16,8 @@ from placewise.errors import CaseError
 
 DEFAULT_NVRTC = "13"
 """The release that Placewise depends on, in whichever version is installed."""
+_LONG = 6
+"""Digits that no compute capability has."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Target:
     def number(self) -> int:
         """Compute capability times ten; 0 for a name that is none."""
         digits = self.arch.removeprefix("sm_").rstrip("af")
-        return int(digits) if digits.isdigit() else 0
+        return int(digits) if digits.isdecimal() and len(digits) < _LONG else 0
 
     def __str__(self) -> str:
         return f"{self.arch} by NVRTC {self.nvrtc}"
