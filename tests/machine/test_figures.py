@@ -6,8 +6,8 @@ import pytest
 
 from placewise.errors import MachineError
 from placewise.machine import load_machine, machine_names, parse_machine
+from placewise.machine.device_machine import machine_for
 from placewise.machine.figures import differences, figures
-from placewise.machine.machine_for import machine_for
 from placewise.recorded.mt4g import read_mt4g
 from placewise.report.machine import as_written, machine_document
 

@@ -4,7 +4,7 @@ import pytest
 
 from placewise.executor.lower_sass.table import OPCODES
 from placewise.machine import load_machine
-from placewise.machine.pipes import pipes_of
+from placewise.machine.opcode_pipes import pipes_of
 
 SINCE_HOPPER = {
     *("VIMNMX3", "VIADDMNMX", "UVIADD", "UVIMNMX", "UVIMNMX3", "UVIADDMNMX"),

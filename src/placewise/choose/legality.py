@@ -213,7 +213,7 @@ def _tied(inputs: Inputs) -> dict[str, str]:
 
 
 def in_words(amount: float) -> str:
-    """Bytes as a person says them: 1.2 MB, 64 KB, 12 B (1 KB = 1024 B)."""
+    """Bytes with a unit, three digits: 1.2 MB, 64 KB, 12 B (1 KB = 1024 B)."""
     for unit in ("B", "KB", "MB"):
         if amount < 1024:
             return f"{amount:.3g} {unit}" if amount < 1000 else f"{amount:.0f} {unit}"

@@ -1,4 +1,4 @@
-"""Ranked placements: the one door to the searches."""
+"""Search for the best placements: exhaustive, or greedy where there are too many."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _target(stack: ExitStack, simulate: str | None, device: int, seed: int) -> P
 
 def _machine_text(found: Findings) -> str:
     """The machine file; MachineError where the caches of global memory were not found."""
-    from placewise.machine.machine_for import machine_for
+    from placewise.machine.device_machine import machine_for
     from placewise.probe.write_machine import machine_text
 
     like = machine_for(found.facts.name, found.facts.compute_capability)

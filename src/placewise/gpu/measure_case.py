@@ -19,7 +19,7 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.source import SourceView
 from placewise.kernel.view import analyse_source
 from placewise.machine import Machine
-from placewise.machine.machine_for import machine_for
+from placewise.machine.device_machine import machine_for
 from placewise.rewriter.rewrite import rewrite
 from placewise.rewriter.rewritten import Rewritten
 

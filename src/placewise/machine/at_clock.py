@@ -1,4 +1,4 @@
-"""The same machine at another clock of its SMs."""
+"""A machine whose SMs run at another clock."""
 
 from __future__ import annotations
 

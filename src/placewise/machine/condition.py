@@ -138,16 +138,17 @@ def keyed_transactions(
     Lanes of one group and different keys conflict, so the graph is a union of complete
     multipartite graphs and this is its chromatic number.
     """
-    from placewise.machine import kernels  # Numba takes longer to import than a machine to load
+    # Here, since Numba takes longer to import than a machine to load.
+    from placewise.machine import count_transactions
 
     key = _quotient(form.key, element_bytes, constants)
     if key is not None and not form.groups:
-        distinct: NDArray[np.int64] = kernels.distinct_quotients(addresses, mask, key)
+        distinct: NDArray[np.int64] = count_transactions.distinct_quotients(addresses, mask, key)
         return distinct
     if key is not None and len(form.groups) == 1:
         banks = _modulus(form.groups[0], form.key, constants)
         if banks is not None:
-            worst: NDArray[np.int64] = kernels.worst_bank(addresses, mask, key, banks)
+            worst: NDArray[np.int64] = count_transactions.worst_bank(addresses, mask, key, banks)
             return worst
     active = _active(mask)
     values: Values = {
@@ -159,7 +160,7 @@ def keyed_transactions(
     groups = np.empty((*shape, len(form.groups)))
     for g, group in enumerate(form.groups):
         groups[..., g] = evaluate(group, values)
-    most: NDArray[np.int64] = kernels.worst_group(keys, groups, mask)
+    most: NDArray[np.int64] = count_transactions.worst_group(keys, groups, mask)
     return most
 
 
@@ -176,7 +177,8 @@ def pairwise_transactions(
     lane order is exact for cographs, which the graphs of key and group conditions are; for other
     graphs it is an upper bound.
     """
-    from placewise.machine import kernels  # Numba takes longer to import than a machine to load
+    # Here, since Numba takes longer to import than a machine to load.
+    from placewise.machine import count_transactions
 
     result = np.empty(len(addresses), np.int64)
     bits = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
@@ -193,7 +195,7 @@ def pairwise_transactions(
         holds = (holds | holds.transpose(0, 2, 1)) & active[:, :, None] & active[:, None, :]
         holds[:, np.arange(WARP), np.arange(WARP)] = False
         conflicts = (holds * bits).sum(axis=2, dtype=np.uint32)
-        result[rows] = kernels.colours(conflicts, mask[rows])
+        result[rows] = count_transactions.colours(conflicts, mask[rows])
     return result
 
 

@@ -46,11 +46,11 @@ class MemoryDetail:
     write_miss: str | None = None
     """``allocate`` or ``bypass``."""
     slices: int | None = None
-    """Parts of a cache of the die that lines are spread over."""
+    """Parts of L2 that lines are spread over."""
     slice_hashes: tuple[int, ...] = ()
     """Masks of address bits whose parities are the bits of a line's slice, the lowest first."""
     partitions: int | None = None
-    """Of a cache of the die: halves, say, each near to as many SMs and made of as many slices."""
+    """Parts of L2 with as many slices each, every one near to an equal share of the SMs."""
     far_lines: str | None = None
     """``kept`` where the partition near an SM keeps lines that belong to another one, too."""
     unified_bytes: int | None = None
@@ -68,12 +68,12 @@ class MemoryDetail:
     far_latency_cycles: float | None = None
     """Latency where the data lies in another partition than the SM."""
     merged_stores: float | None = None
-    """Of an L1: share of the stores that, written to a sector directly after another one of the
-    same warp, reach the next level with it."""
+    """L1 only: share of the stores that merge with the store directly before, of the same warp to
+    the same sector, and reach the next level with it."""
     near_bytes: int | None = None
-    """Of shared memory: what lies beyond so many bytes of an SM's is stored to more slowly."""
+    """Shared memory only: stores beyond the first so many bytes of an SM's are slower."""
     far_stores: float | None = None
-    """Of shared memory: wavefronts that a store beyond these takes more than banks explain."""
+    """Shared memory only: extra wavefronts of a store beyond ``near_bytes``, on average."""
     background_gb_per_s: float | None = None
     """What is read from it at all times, whatever runs (a display, say)."""
     sources: tuple[tuple[str, str], ...] = ()
@@ -143,7 +143,7 @@ class Limits:
     instruction_buffer_bytes: int | None = None
     """Cache of instructions that one scheduler has for itself."""
     instruction_bytes_per_cycle: float | None = None
-    """What an SM's schedulers together get from the caches of instructions behind."""
+    """Bytes that an SM's schedulers together fetch from the instruction caches behind."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
 
@@ -165,7 +165,7 @@ class Pipe:
 
 @dataclass(frozen=True)
 class InstructionTiming:
-    """What holds of one instruction in place of its pipe's figures; ``None`` where those do."""
+    """Figures of one instruction that replace its pipe's; ``None`` where the pipe's hold."""
 
     opcode: str
     """With the modifiers that matter: ``LDS.128``."""
@@ -182,7 +182,7 @@ class Tlb:
     name: str
     entries: int | None = None
     ways: tuple[int, ...] = ()
-    """Of each set."""
+    """Entries of each set."""
     page_bytes: int | None = None
     scope: str | None = None
     """Who shares one: sm, tpc or die."""
@@ -191,9 +191,9 @@ class Tlb:
     policy: str | None = None
     """Replacement: one of :data:`placewise.machine.msl.details.POLICIES`."""
     latency_cycles: float | None = None
-    """What an access adds that is translated here."""
+    """Cycles that an access adds whose page this level holds."""
     walk_cycles: float | None = None
-    """Of the last level: what an access adds whose page it does not hold."""
+    """Last level only: cycles that an access adds whose page this level misses."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (setting, source) pairs."""
 
@@ -208,20 +208,20 @@ class Dram:
 
     channels: int | None = None
     banks: int | None = None
-    """Of one channel."""
+    """Banks of one channel."""
     row_bytes: int | None = None
     """Bytes that one row buffer holds."""
     column_bits: tuple[int, ...] = ()
     row_bits: tuple[int, ...] = ()
-    """Of the row, whether or not they are hashed into bank or channel as well."""
+    """Address bits of the row; they may also be hashed into bank or channel."""
     bank_hashes: tuple[int, ...] = ()
     channel_hashes: tuple[int, ...] = ()
     hit_ns: float | None = None
     """Latency of a load whose row is open."""
     miss_ns: float | None = None
-    """The same where the bank has no row open."""
+    """Latency of a load whose bank has no row open."""
     conflict_ns: float | None = None
-    """The same where the bank must close another row first."""
+    """Latency of a load whose bank must close another row first."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (setting, source) pairs."""
 

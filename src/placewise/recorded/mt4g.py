@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from placewise.errors import MachineError, reading
-from placewise.machine.borrow import with_borrowed
+from placewise.machine.device_machine import machine_for
+from placewise.machine.fill_gaps import with_borrowed
 from placewise.machine.load import parse_machine
-from placewise.machine.machine_for import machine_for
 
 _GIB = 2**30 / 1e9
 """Gigabytes per GiB."""

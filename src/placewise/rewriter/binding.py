@@ -1,4 +1,6 @@
-"""Way 3: an object bound on the host, ``A[i]`` → ``tex1Dfetch<float>(A_tex, i)``.
+"""Rewrite an array as a texture object that the host binds (way ``binding``).
+
+``A[i]`` becomes ``tex1Dfetch<float>(A_tex, i)``.
 
 64-bit numbers have no texel of their own: they are fetched as ``int2`` and put together by a small
 inline function.

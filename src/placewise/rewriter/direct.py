@@ -1,4 +1,4 @@
-"""Way 1: plain indexing, ``__ldg(&A[i])`` → ``A[i]``."""
+"""Rewrite an array for plain indexing (way ``direct``): ``__ldg(&A[i])`` becomes ``A[i]``."""
 
 from __future__ import annotations
 

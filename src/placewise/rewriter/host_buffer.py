@@ -1,4 +1,7 @@
-"""Way 4: a buffer at file scope that the host fills, ``A[i]`` → ``A_const[i]``."""
+"""Rewrite an array as a buffer at file scope that the host fills (way ``host_buffer``).
+
+``A[i]`` becomes ``A_const[i]``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Way 2: reads of a pointer parameter through an intrinsic, ``A[i]`` → ``__ldg(&A[i])``."""
+"""Rewrite an array's loads to call a load function (way ``intrinsic``).
+
+``A[i]`` becomes ``__ldg(&A[i])``.
+"""
 
 from __future__ import annotations
 

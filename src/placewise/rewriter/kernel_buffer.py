@@ -1,4 +1,6 @@
-"""Way 5: a buffer per block that the kernel declares and fills, ``A[i]`` → ``A_tile[i - A_begin]``.
+"""Rewrite an array as a buffer of the block, filled in the kernel (way ``kernel_buffer``).
+
+``A[i]`` becomes ``A_tile[i - A_begin]``.
 
 All tiles share one dynamic shared buffer, behind what the kernel uses of it already. The threads
 of a block fill the tiles together before the body, and copy written ones back behind it.

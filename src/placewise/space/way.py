@@ -39,7 +39,7 @@ class WayFacts:
     """The host sets it up before the launch, in place of the pointer parameter: an object or a
     buffer that the kernel cannot write to."""
     host_filled: bool = False
-    """It is a buffer at file scope, into which the host copies; all such buffers share its size."""
+    """Arrays are buffers at file scope, into which the host copies; together they must fit."""
     per_block: bool = False
     """Each block has its own buffer, a tile, which its threads fill."""
     texels: bool = False

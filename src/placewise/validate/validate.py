@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from placewise.errors import CaseError
 from placewise.kernel.cases.case_file import read_case_family
 from placewise.machine import Machine, load_machine
-from placewise.machine.device_name import machine_named
+from placewise.machine.device_machine import machine_named
 from placewise.model.registry import MODELS, known_model
 from placewise.progress import Progress, silent
 from placewise.recorded.time_tables import MeasuredTime, TimeTable, read_times

@@ -5,7 +5,7 @@ import pytest
 from placewise.errors import MachineError
 from placewise.machine import parse_machine
 from placewise.machine.figures import figures
-from placewise.machine.pipes import pipes_of, timing_of
+from placewise.machine.opcode_pipes import pipes_of, timing_of
 
 SMALL = """machine Small;
 source guide "A guide";

@@ -29,7 +29,7 @@ POLICIES = ("lru", "fifo", "random", "plru", "weighted")
 with the probabilities of ``way_probabilities`` (Mei et al. 2014, Fermi's L1)."""
 
 MOST_SECTORS = 16
-"""Of a line."""
+"""Sectors that a line can have at most."""
 
 
 def with_details(
@@ -66,6 +66,7 @@ def with_details(
     return tuple(by_name[memory.name] for memory in memories)
 
 
+# A list of independent checks, one per line of the reference: splitting it would hide none of them.
 def _contradiction(detail: MemoryDetail) -> str | None:
     if detail.line_bytes and detail.sector_bytes:
         if detail.line_bytes % detail.sector_bytes:

@@ -6,9 +6,11 @@ from platformdirs import user_cache_path
 
 
 def kept_tables(name: str) -> str | bool:
-    """What Lark takes as its ``cache``: the file that keeps a grammar's tables, whose making takes
-    ten times as long as a machine file's parsing; it makes them anew when the grammar changes.
-    False where no file can be kept."""
+    """Lark's ``cache`` argument: a file for a grammar's tables, False where none can be kept.
+
+    Making the tables takes ten times as long as parsing a machine file. Lark makes them anew when
+    the grammar changes.
+    """
     folder = user_cache_path("placewise")
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from placewise.machine.msl.levels import Neighbours, resolve_levels
 from placewise.machine.msl.limits import read_limits
 from placewise.machine.msl.located import located, nearest
 from placewise.machine.msl.parts import read_parts
+from placewise.machine.msl.spaces import infer_spaces, read_spaces
 from placewise.machine.msl.tree import (
     Binary,
     Expression,
@@ -30,7 +31,6 @@ from placewise.machine.msl.tree import (
     Special,
     Specification,
 )
-from placewise.machine.placements import infer_spaces, read_spaces
 
 ELEMENT_BYTES = 4
 """Assumed of an element where a size is given in elements: the word of Chen et al. 2017."""

@@ -23,7 +23,7 @@ CYCLES = {"clk": 1}
 TIMES = {"ns": 1, "us": 1000}
 """Units of a time, in nanoseconds."""
 HIGHEST_BIT = 62
-"""Of an address; what a signed word of 64 bits holds."""
+"""Highest address bit: the largest that a signed 64-bit word holds."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Kind:
     words: tuple[str, ...] = ()
     """What a word may be."""
     repeats: bool = False
-    """It may be given several times: the value is the tuple of all."""
+    """The setting may be given several times: its value is the tuple of all."""
 
 
 def read_settings(

@@ -142,7 +142,7 @@ class Header(Placed):
     title: str | None
     base: Base | None = None
     is_architecture: bool = False
-    """It describes what several machines share, and is no machine itself."""
+    """The file describes what several machines share, and is no machine itself."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.target import target_for
 from placewise.machine.machine import Machine
-from placewise.machine.pipes import pipes_of, timing_of
+from placewise.machine.opcode_pipes import pipes_of, timing_of
 
 ARITHMETIC = "FFMA"
 """Sim et al. 2012 and Huang and Li 2017 (appendix) take the latency of floating-point operations

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from placewise.machine.machine import Machine
-from placewise.machine.pipes import pipes_of
+from placewise.machine.opcode_pipes import pipes_of
 from placewise.model import parallelism as pl
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.huang_li import banks as bk

@@ -20,7 +20,7 @@ from placewise.kernel.binary.sass.control import control
 from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.kernel.kernel import Kernel
 from placewise.machine.machine import Machine, Pipe
-from placewise.machine.pipes import pipes_of, timing_of
+from placewise.machine.opcode_pipes import pipes_of, timing_of
 
 WARP = 32
 LOAD_STORE, TEXTURE = "lsu", "tex"

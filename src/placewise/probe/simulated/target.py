@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from placewise.errors import MachineError
 from placewise.machine.machine import Machine, Memory, Tlb
-from placewise.machine.pipes import pipes_of, timing_of
+from placewise.machine.opcode_pipes import pipes_of, timing_of
 from placewise.probe.chase import Chase, Timings
 from placewise.probe.simulated.chases import (
     Noise,

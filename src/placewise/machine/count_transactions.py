@@ -1,6 +1,6 @@
 """Compiled loops over warp accesses: distinct keys, keys per group, and colouring of conflicts.
 
-Kept apart because importing Numba takes longer than reading a machine file.
+A module of its own, because importing Numba takes longer than reading a machine file.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def worst_group(
 
 @compiled(nogil=True)
 def colours(conflicts: NDArray[np.uint32], mask: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Colours that greedy colouring in lane order uses, per row.
+    """Number of colours that greedy colouring in lane order uses, (n,).
 
     ``conflicts[i, l]`` has bit k set where lanes l and k are serialized.
     """

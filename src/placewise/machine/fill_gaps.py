@@ -1,4 +1,4 @@
-"""What a machine file lacks, taken from that of a near machine."""
+"""Fill a machine file's gaps with the figures of a similar machine, each marked as assumed."""
 
 from __future__ import annotations
 

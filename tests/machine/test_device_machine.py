@@ -2,7 +2,7 @@
 
 import pytest
 
-from placewise.machine.machine_for import machine_for
+from placewise.machine.device_machine import machine_for
 
 
 @pytest.mark.parametrize(
