@@ -23,7 +23,7 @@ from placewise.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("[!_]*.md"))]
 NEEDS_GPU = "# needs a GPU"
 ELSEWHERE = {"make", "pip", "git", "python3", "cd"}
 """Programs of set-up commands: ``make`` targets are compared with the Makefile, none is run
