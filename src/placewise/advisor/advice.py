@@ -115,7 +115,7 @@ class Option:
     present_ms: float | None = None
     """The present form's time as it is reported, where that was found in another way."""
     rerun: Ratio | None = None
-    """That time over the present form's."""
+    """The form's own time over the present form's, each from its own machine code."""
 
     @property
     def judged(self) -> Ratio:

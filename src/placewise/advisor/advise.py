@@ -35,6 +35,7 @@ UNCHANGED = 0.995
 """A ratio that prints as 1.00 or more is no gain."""
 
 
+# Public and keyword-only: one parameter for each option; the stages in their order.
 def advise(
     case: Case | str | Path,
     machine: Machine | str | Path,

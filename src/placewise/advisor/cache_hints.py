@@ -10,8 +10,8 @@ from placewise.memory.reuse.stream import LOAD
 from placewise.space import Hint, MemorySpace, Placement
 
 STREAMS = 0.5
-"""Of an array's loads, the share found in a cache that it has for itself up to which it only passes
-through: most of what it brings in is never used again."""
+"""An array only streams through a cache if at most this share of its loads hits in a cache of its
+own: most of what it brings in is never used again."""
 GAINS = 0.01
 """Share of its loads that a kept array must find more of in the cache; less is not looked at, as
 the estimate, equal portions for all arrays, is a coarse one."""

@@ -13,7 +13,7 @@ from placewise.memory import Profile
 NOTICED = 4.0
 """Times the transactions that the same lanes need side by side, from which a pattern is named."""
 _LEAST_SHARE = 0.05
-"""Of the memory model's cost; what an array with less does matters to nobody."""
+"""Least share of the memory model's cost that an array must have for its pattern to be named."""
 _WARP = 32
 
 

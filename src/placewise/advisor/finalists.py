@@ -8,8 +8,8 @@ from placewise.machine import Machine
 from placewise.space import Placement
 
 AS_GOOD = 0.02
-"""Of options whose ratios differ by less, the one with the fewest moves is preferred: code that is
-harder to read should buy something."""
+"""Ratios that differ by less than this count as equal; then the option with the fewest moves wins,
+since code that is harder to read should buy something."""
 
 MISSES_NOTICED = 0.01
 """Share of the accesses to constant memory; a miss waits some 200 cycles where a hit is an operand,
@@ -72,8 +72,10 @@ def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None
 
 
 def recommended(chosen: list[Option], present: Option, machine: Machine) -> Option | None:
-    """Of the proven options whose gain is certain, by their own times where there are any: the one
-    with the fewest moves among those as good as the best."""
+    """The option to recommend, or None.
+
+    Proven options whose gain is certain are compared, by their own times where there are any;
+    among those as good as the best, the one with the fewest moves is chosen."""
     proven = [o for o in chosen if o.proven and o.high < 1.0 and not untimed_misses(o, machine)]
     timed = [o for o in proven if o.rerun is not None]
     if not timed:

@@ -19,7 +19,7 @@ WORTH_A_WARNING = 4.0
 """Times what the same accesses need at best; from there a remark is a warning."""
 WORTH_A_NOTE = 2.0
 LEAST_SHARE = 0.02
-"""Of what all instructions of the launch together take of the same thing."""
+"""Least share of the launch's total (sectors, wavefronts …) that a line must cause to be named."""
 
 
 class Rule(StrEnum):
@@ -44,7 +44,7 @@ class Remark:
     times: float
     """What is taken over what would do."""
     share: float
-    """Of what the launch takes of it."""
+    """Share of the launch's total (sectors, wavefronts …) that the line causes."""
 
 
 def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:

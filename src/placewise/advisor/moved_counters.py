@@ -37,7 +37,7 @@ from placewise.space import Placement
 
 @dataclass(frozen=True, eq=False)
 class MovedCounters:
-    """The same launch twice."""
+    """Counters of a launch as it is and with arrays moved."""
 
     present: CounterReport
     moved: CounterReport

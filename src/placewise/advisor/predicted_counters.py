@@ -39,7 +39,7 @@ class CounterReport:
     case: Case
     run: SimulatedLaunch
     metrics: tuple[Metric, ...]
-    """Of the whole launch."""
+    """Counters of the whole launch."""
     measured: MeasuredLaunch | None
     microseconds: float | None
     """Time for which the machine's own reads of L2 are counted; None where it has none known."""
@@ -71,6 +71,7 @@ class CounterReport:
         return dataframe(rows)
 
 
+# Public and keyword-only: one parameter for each option; the stages in their order.
 def predict_counters(
     case: Case | str | Path,
     machine: Machine | str | Path,

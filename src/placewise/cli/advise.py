@@ -26,6 +26,7 @@ from placewise.cli.quantities import check_row, parse_time_ms
 
 
 # A parameter per option of the command.
+# One parameter for each option of the command: Typer reads them from the signature.
 def advise(
     case: CaseName,
     machine: MachineName,

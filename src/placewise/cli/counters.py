@@ -35,6 +35,7 @@ class Part(StrEnum):
     line = "line"
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def counters(
     case: CaseName,
     machine: MachineName,

@@ -23,6 +23,7 @@ from placewise.cli.options import (
 from placewise.cli.progress import StepProgress
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def lint(
     case: CaseName,
     machine: MachineName,

@@ -41,6 +41,7 @@ class Part(StrEnum):
     curve = "curve"
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def probe(
     out: Annotated[
         Path | None,

@@ -28,6 +28,7 @@ class What(StrEnum):
     ablations = "huang-li-ablations"
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def reproduce(
     what: Annotated[
         list[What] | None,

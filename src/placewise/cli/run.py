@@ -24,6 +24,7 @@ from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def run(
     case: CaseName,
     check: Annotated[

@@ -23,6 +23,7 @@ CONFIGURATIONS = 100
 """Configurations predicted of each file unless asked otherwise."""
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def validate(
     data: Annotated[
         list[Path],

@@ -18,7 +18,7 @@ class Diagnosis:
     """What works on this machine."""
 
     version: str
-    """Of Placewise."""
+    """Version of Placewise."""
     checks: tuple[Check, ...]
     caches: tuple[CacheFolder, ...]
     freed_bytes: int | None

@@ -204,7 +204,7 @@ def _tlbs(parts: Iterable[tuple[str, Sites]]) -> Table | None:
 
 
 def _constant(parts: Iterable[tuple[str, Sites]]) -> Table | None:
-    """The same of each cache of constant memory; None where no such cache was simulated."""
+    """Requests and misses of each constant cache; None where none was simulated."""
     return _levels(
         (name, c.name, c.asked.value, c.asked.value - c.missed.value)
         for name, sites in parts
