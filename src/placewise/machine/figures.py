@@ -156,7 +156,7 @@ def _bits(mask: int) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure that two machines do not share; a side is None that lacks it altogether."""
+    """A figure in which two machines differ; None for a machine that does not have it."""
 
     part: str
     name: str
@@ -165,7 +165,7 @@ class Difference:
 
 
 def differences(one: Machine, other: Machine) -> tuple[Difference, ...]:
-    """Figures whose values differ, in the order of the first machine, then what it lacks."""
+    """Figures that differ, in the first machine's order, then those only the second has."""
     left = {(f.part, f.name): f for f in figures(one)}
     right = {(f.part, f.name): f for f in figures(other)}
     found = []

@@ -25,7 +25,7 @@ from placewise.machine.msl.settings import (
 from placewise.machine.msl.tree import DetailEntry, LimitEntry
 
 POLICIES = ("lru", "fifo", "random", "plru", "weighted")
-"""Replacement policies: least recently used, oldest, any way alike, tree pseudo-LRU, and any way
+"""Replacement policies: least recently used, oldest, random, tree pseudo-LRU, and random
 with the probabilities of ``way_probabilities`` (Mei et al. 2014, Fermi's L1)."""
 
 MOST_SECTORS = 16
