@@ -7,20 +7,20 @@ from typing import Annotated
 
 import typer
 
-from placewise.cli.advise import advise
-from placewise.cli.cases import list_cases
-from placewise.cli.counters import counters
-from placewise.cli.doctor import doctor
+from placewise.cli.commands.advise import advise
+from placewise.cli.commands.cases import list_cases
+from placewise.cli.commands.counters import counters
+from placewise.cli.commands.doctor import doctor
+from placewise.cli.commands.lint import lint
+from placewise.cli.commands.machine import machine_app
+from placewise.cli.commands.machine_code import machine_code
+from placewise.cli.commands.measure import measure
+from placewise.cli.commands.probe import probe
+from placewise.cli.commands.reproduce import reproduce
+from placewise.cli.commands.run import run
+from placewise.cli.commands.validate import validate
 from placewise.cli.entry import main
-from placewise.cli.lint import lint
-from placewise.cli.machine import machine_app
-from placewise.cli.machine_code import machine_code
-from placewise.cli.measure import measure
 from placewise.cli.options import STATUSES
-from placewise.cli.probe import probe
-from placewise.cli.reproduce import reproduce
-from placewise.cli.run import run
-from placewise.cli.validate import validate
 
 __all__ = ["app", "main"]
 
