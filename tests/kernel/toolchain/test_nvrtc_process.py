@@ -53,6 +53,7 @@ def test_a_source_that_takes_too_long_or_too_much_is_an_error(library, monkeypat
     with pytest.raises(CompileError, match=r"did not end in 2 s|itself failed") as caught:
         compiled(library, "M28", DOUBLED)
     assert caught.value.hint is not None
+    monkeypatch.delenv(SECONDS_VARIABLE)
     assert compiled(library).succeeded
 
 
