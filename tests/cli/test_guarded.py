@@ -90,7 +90,10 @@ def test_letters_that_the_output_lacks_are_no_error(encoding):
     assert done.returncode == 0, done.stderr
 
 
+# A background shell's children ignore Ctrl-C, and a program that begins so goes on doing so.
 BUSY = """\
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def busy():
     print("busy", flush=True)
     {what}
