@@ -33,3 +33,10 @@ def test_other_files_are_refused(tmp_path):
         read_latency_curve(path)
     with pytest.raises(MachineError, match="cannot read"):
         read_latency_curve(tmp_path / "absent.txt")
+
+
+def test_what_is_no_number_is_no_latency(tmp_path):
+    file = tmp_path / "latency.txt"
+    file.write_text("1 1410 1 25.5 nan\n" * 8)
+    with pytest.raises(MachineError, match="no latencies"):
+        read_latency_curve(file)

@@ -130,3 +130,9 @@ def test_a_bad_file_is_one_located_error(tmp_path, name, content, message):
 def test_a_missing_file(tmp_path):
     with pytest.raises(CaseError, match="cannot read"):
         read_times(tmp_path / "none.csv", PARAMETERS)
+
+
+def test_a_parameter_that_is_no_value_is_refused(tmp_path):
+    path = written(tmp_path, "t.json", t4(({"a": []}, "a", 1.0)))
+    with pytest.raises(CaseError, match="neither numbers nor text"):
+        read_times(path, PARAMETERS)

@@ -84,6 +84,11 @@ def read_times(
             failed += 1
             continue
         key = tuple((name, values[name]) for name in wanted)
+        if not all(isinstance(value, str | int | float) for _, value in key):
+            raise CaseError(
+                f"configuration {at} has parameters that are neither numbers nor text",
+                where=str(path),
+            )
         best[key] = min(nanoseconds, best.get(key, math.inf))
     if not best:
         raise CaseError("no configuration has a time", where=str(path))

@@ -7,7 +7,7 @@ import pytest
 
 from placewise.errors import CaseError, ExecutionError, PlacewiseError, UnsupportedError
 from placewise.executor import execute
-from placewise.executor.runtime.launch_shape import bunches, numbers_of
+from placewise.executor.runtime.launch_shape import bunches, check_shape, numbers_of
 from placewise.executor.stratified_blocks import sample_blocks
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
@@ -41,6 +41,12 @@ def test_what_no_gpu_can_launch_is_refused(launch, where):
     with pytest.raises(CaseError) as caught:
         done(**launch)
     assert caught.value.where == where
+
+
+def test_more_local_memory_than_any_gpu_has_is_refused():
+    with pytest.raises(CaseError, match="local memory"):
+        check_shape(Launch((1, 1, 1), (1, 1, 1)), None, 0, 2**19 + 1)
+    check_shape(Launch((1, 1, 1), (1, 1, 1)), None, 0, 2**19)
 
 
 @pytest.mark.parametrize("grid", [(1, 65535), (3, 5, 7), (70_000,)])

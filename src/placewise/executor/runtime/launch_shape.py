@@ -25,9 +25,18 @@ _BLOCK = (1024, 1024, 64)
 _SHARED_BYTES = 227 * 1024
 """Largest of any GPU, of compute capability 9.0 and 10.0 (same table)."""
 
+_LOCAL_BYTES = 512 * 1024
+"""Per thread, of all compute capabilities (same table)."""
 
-def check_shape(launch: Launch, declared: int | None, static_shared_bytes: int) -> None:
-    """Raises CaseError where no GPU can launch that shape."""
+
+def check_shape(
+    launch: Launch, declared: int | None, static_shared_bytes: int, local_bytes: int
+) -> None:
+    """Raises CaseError where no GPU can launch that shape.
+
+    ``declared`` are the threads of the kernel's ``__launch_bounds__``, ``local_bytes`` those of
+    local memory per thread.
+    """
     limit = min(1024, declared or 1024)
     if launch.threads_per_block > limit:
         raise CaseError(
@@ -46,6 +55,11 @@ def check_shape(launch: Launch, declared: int | None, static_shared_bytes: int) 
         raise CaseError(
             f"{shared} bytes of shared memory per block; no GPU has more than {_SHARED_BYTES}",
             where="shared_bytes",
+        )
+    if local_bytes > _LOCAL_BYTES:
+        raise CaseError(
+            f"{local_bytes} bytes of local memory per thread; GPUs have at most {_LOCAL_BYTES}",
+            hint="keep large arrays in global memory",
         )
 
 

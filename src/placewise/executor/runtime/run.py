@@ -88,7 +88,12 @@ def run_on(
     start = time.perf_counter()
     module = parsed(kernel)
     program = lowered(kernel, device.first_window)
-    check_shape(launch, module.functions[kernel.entry].max_threads, program.shared_bytes)
+    check_shape(
+        launch,
+        module.functions[kernel.entry].max_threads,
+        program.shared_bytes,
+        program.local_bytes,
+    )
     blocks = block_list(launch, run_blocks)
     traced = _traced_flags(launch, consumer, trace_blocks)
     wanted = trace_spaces & TRACE_SPACES if consumer is not None else frozenset()

@@ -7,6 +7,7 @@ to the next; the capacity is where it has left the lower one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -64,7 +65,7 @@ def read_latency_curve(path: Path) -> Curve:
             numbers = [float(field) for field in fields]
         except ValueError:
             continue
-        if len(numbers) == _COLUMNS:
+        if len(numbers) == _COLUMNS and all(map(math.isfinite, numbers)):
             rows.append((numbers[2] * 1024, numbers[4]))
     if len(rows) < _COLUMNS:
         raise MachineError(
