@@ -173,9 +173,9 @@ def pairwise_transactions(
 ) -> NDArray[np.int64]:
     """Colours of the conflict graph, every pair of lanes evaluated.
 
-    Two lanes conflict where the expression holds for them in either order. Greedy colouring in
-    lane order is exact for cographs, which the graphs of key and group conditions are; for other
-    graphs it is an upper bound.
+    Two lanes conflict where the expression holds for them in either order. Greedy colouring in the
+    order of addresses is exact for cographs, which the graphs of key and group conditions are, and
+    for addresses too far apart; for other graphs it is an upper bound.
     """
     # Here, since Numba takes longer to import than a machine to load.
     from placewise.machine import count_transactions
@@ -186,6 +186,8 @@ def pairwise_transactions(
         rows = slice(start, start + _PAIRWISE_ROWS)
         active = _active(mask[rows])
         part = np.where(active, addresses[rows], 0)
+        order = np.argsort(part, axis=1, kind="stable")
+        part, active = (np.take_along_axis(a, order, axis=1) for a in (part, active))
         values: Values = {
             **constants,
             **_lane_values(part[:, :, None], element_bytes, "1"),
@@ -195,7 +197,9 @@ def pairwise_transactions(
         holds = (holds | holds.transpose(0, 2, 1)) & active[:, :, None] & active[:, None, :]
         holds[:, np.arange(WARP), np.arange(WARP)] = False
         conflicts = (holds * bits).sum(axis=2, dtype=np.uint32)
-        result[rows] = count_transactions.colours(conflicts, mask[rows])
+        result[rows] = count_transactions.colours(
+            conflicts, (active * bits).sum(axis=1, dtype=np.uint32)
+        )
     return result
 
 
