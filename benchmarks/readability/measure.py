@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-TEXT = (".py", ".msl", ".lark", ".cu", ".h", ".toml", ".txt", "")
-"""Endings of files that people read; the bundled photograph is none of them."""
+TEXT = (".py", ".msl", ".lark", ".cu", ".h", ".toml", ".txt")
+"""Endings of files that people read; C++ headers have none."""
 _POINTS_BACK = """
 the same|same as|of|as above|as before|
 like that|like this|likewise|ditto|and(?!,)|but|or|nor|so|also|its other|the other|the others|
@@ -84,7 +84,8 @@ def measure(root: Path) -> Tree:
 def is_source(path: Path) -> bool:
     """Whether people read it: neither data nor something that a tool left."""
     hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
-    return path.suffix in TEXT and not hidden and ".egg-info" not in str(path)
+    text = path.suffix in TEXT or path.parent.name == "headers"
+    return text and not hidden and ".egg-info" not in str(path)
 
 
 def is_function(node: ast.AST) -> bool:
