@@ -56,7 +56,8 @@ def test_the_new_case_carries_what_the_new_kernel_needs(machine):
     ]  # fmt: skip
     assert [a.name for a in inputs.arguments] == ["index_tex", "table", "y", "n"]
     assert [(name, data.shape) for name, data in inputs.constants] == [("x_const", (256,))]
-    assert rewritten.case.launch.shared_bytes == 100 * 8
+    assert rewritten.case.launch.shared_bytes == 0
+    assert "double table_tile[100]" in rewritten.case.source
     assert rewritten.renamed == (("index", "index_tex"), ("x", "x_const"))
     assert case.launch.shared_bytes == 0
 
@@ -96,8 +97,8 @@ def test_a_space_is_named_by_the_machine_alone(machine):
 def test_names_in_use_are_avoided(machine):
     source = """
 __global__ void k(const float *A, float *B, int t) {
-    float A_const = 1, A_tex = 2, A_tile = 3, block_tiles = 4;
-    B[threadIdx.x] = A[threadIdx.x] + A_const + A_tex + A_tile + block_tiles + t;
+    float A_const = 1, A_tex = 2, A_tile = 3, tile_thread = 4;
+    B[threadIdx.x] = A[threadIdx.x] + A_const + A_tex + A_tile + tile_thread + t;
 }
 """
     case = make_case("k", source, [F, F, N], block=64, grid=64)
@@ -105,25 +106,41 @@ __global__ void k(const float *A, float *B, int t) {
     for space, name in (("constant", "A_const2"), ("texture", "A_tex2"), ("shared", "A_tile2")):
         text = rewrite(case, Placement.of({"A": space}), machine, view).case.source
         assert name in text
-    assert "block_tiles2" in text
+    assert "tile_thread2" in text
 
 
-def test_several_tiles_share_one_buffer_behind_the_kernels_own(machine):
-    source = """
+LARGE = """
 __global__ void k(const char *A, const double *B, double *C) {
     extern __shared__ float own[];
     own[threadIdx.x] = A[threadIdx.x];
-    C[threadIdx.x] = B[threadIdx.x] + own[threadIdx.x];
+    C[threadIdx.x] = B[threadIdx.x * 7919 % 6500] + own[threadIdx.x];
 }
 """
-    args = [np.zeros(33, np.int8), np.zeros(33), np.zeros(33)]
-    case = make_case("k", source, args, block=33, grid=1, shared_bytes=132)
+
+
+def large():
+    args = [np.zeros(33, np.int8), np.zeros(6500), np.zeros(33)]
+    return make_case("k", LARGE, args, block=33, grid=1, shared_bytes=132)
+
+
+def test_tiles_beyond_static_memory_share_one_buffer_behind_the_kernels_own(machine):
+    case = large()
     placement = Placement.of({"A": "shared", "B": "shared"})
     rewritten = rewrite(case, placement, machine, analyse_source(case))
-    # 132 bytes of its own, then 33 bytes of A from 144 on, then 33 doubles of B from 192 on.
+    # 132 bytes of its own, then 33 bytes of A from 144 on, then the doubles of B from 192 on.
     assert "(block_tiles + 144)" in rewritten.case.source
     assert "(block_tiles + 192)" in rewritten.case.source
-    assert rewritten.case.launch.shared_bytes == 192 + 33 * 8
+    tile = analyse_source(case).array("B").tile
+    assert tile is not None
+    assert rewritten.case.launch.shared_bytes == 192 + tile.bytes(8)
+
+
+def test_tiles_beyond_static_memory_are_refused_where_the_file_launches_the_kernel(machine):
+    """Its launches would ask for too little shared memory, and the kernel would write behind it."""
+    case = large()
+    case = replace(case, source=case.source + "void run() { k<<<1, 33, 132>>>(0, 0, 0); }\n")
+    with pytest.raises(UnsupportedError, match="launches the kernel itself"):
+        rewrite(case, Placement.of({"B": "shared"}), machine, analyse_source(case))
 
 
 def test_what_does_not_fit_the_machine_is_refused(machine):

@@ -210,7 +210,7 @@ class Advice:
         to the present time with ``ratio_low`` and ``ratio_high``, ``predicted_ms``, ``proven``."""
         rows = [
             {
-                "moves": ", ".join(f"{a} → {to}" for a, _, to in moved) or "(present)",
+                "moves": option.placement.describe(self.present.placement) or "(present)",
                 "ratio": option.ratio,
                 "ratio_low": option.low,
                 "ratio_high": option.high,
@@ -218,6 +218,5 @@ class Advice:
                 "proven": option.proven,
             }
             for option in (*self.options, self.present)
-            for moved in [option.placement.moved(self.present.placement)]
         ]
         return dataframe(rows)

@@ -31,6 +31,9 @@ from placewise.space import Placement
 FINALISTS = 5
 """Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
 
+CHUNKED = 2
+"""Fastest placements in tiles of a loop's chunks that are run and proven."""
+
 UNCHANGED = 0.995
 """A ratio that prints as 1.00 or more is no gain."""
 
@@ -85,6 +88,7 @@ def advise(
     if present.rerun is not None:
         others = operands(prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
+        others += _fastest_chunked(prepared, present, progress)
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
     _prove(chosen, options, prepared, present, progress)
     together = joined(options, prepared.legality)
@@ -152,6 +156,34 @@ def _among(
     return found
 
 
+def _fastest_chunked(prepared: Prepared, present: Option, progress: Progress) -> list[Placement]:
+    """Of the placements in tiles of a loop's chunks, the fastest ones by their own machine code:
+    a model of memory traffic knows nothing of barriers, fills and occupancy."""
+    ratios: list[tuple[float, Placement]] = []
+    placements = prepared.legality.chunked
+    for done, placement in enumerate(placements):
+        progress("timing tiles by chunks of a loop", done, len(placements))
+        try:
+            form = write_form(prepared, _moved(placement, prepared))
+        except UnsupportedError:
+            continue
+        if form.kernel is None:
+            continue
+        timed = time_form(
+            form.kernel, form.rewritten.case, prepared.machine, corrected=prepared.corrected
+        )
+        ratio = ratio_of_times(timed, present.timed)
+        if ratio is not None and ratio.ratio < UNCHANGED:
+            ratios.append((ratio.ratio, placement))
+    return [placement for _, placement in sorted(ratios, key=lambda r: r[0])[:CHUNKED]]
+
+
+def _moved(placement: Placement, prepared: Prepared) -> Placement:
+    """The part of a placement that differs from the present one."""
+    moves = placement.moved(prepared.legality.present)
+    return Placement(tuple((array, target) for array, _, target in moves), placement.chunk)
+
+
 def _prove(
     chosen: list[int],
     options: list[Option],
@@ -179,10 +211,8 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
 
 
 def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
-    moves = option.placement.moved(prepared.legality.present)
-    placement = Placement(tuple((array, target) for array, _, target in moves))
     try:
-        form = write_form(prepared, placement)
+        form = write_form(prepared, _moved(option.placement, prepared))
     except UnsupportedError as error:
         # One placement that cannot be written out must not cost the user the advice on all others.
         found = Verification(False, f"cannot be written: {error.message}", ())
@@ -231,10 +261,7 @@ def _time_notes(present: Option, options: list[Option], machine: Machine) -> tup
         notes.append(
             "timed from a run of the whole launch in place of some blocks, and compared with the "
             "present form timed so; their ms are that ratio of the present form's: "
-            + "; ".join(
-                ", ".join(f"{a} → {to}" for a, _, to in o.placement.moved(present.placement))
-                for o in whole
-            )
+            + "; ".join(o.placement.describe(present.placement) for o in whole)
         )
     return tuple(notes)
 
@@ -325,9 +352,7 @@ def _verdict(
             f"present {_what(best)} ({best.low:.2f}–{best.high:.2f}), within the model's "
             "uncertainty."
         )
-    moves = ", ".join(
-        f"{array} → {target}" for array, _, target in recommended.placement.moved(present.placement)
-    )
+    moves = recommended.placement.describe(present.placement)
     return (
         f"Move {moves}: predicted {recommended.ratio:.2f} of the present {_what(recommended)} "
         f"({recommended.low:.2f}–{recommended.high:.2f}). The rewritten kernel was compiled and "

@@ -1,4 +1,4 @@
-"""Every legal placement of a kernel's arrays, cache hints one by one and all at once."""
+"""Every legal placement of a kernel's arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from placewise.space import Placement
 def legal_placements(legality: Legality) -> Iterator[Placement]:
     """All combinations of legal spaces that fit together, the present one first; then each cache
     hint for each array alone and for all together, as hints change no more than what caches keep
-    and would multiply the combinations."""
+    and would multiply the combinations; then shared tiles by chunks of a loop."""
     spaces = [legality.searched(array) for array in legality.arrays]
     for combination in product(*spaces):
         placement = Placement(tuple(zip(legality.arrays, combination, strict=True)))
@@ -24,6 +24,7 @@ def legal_placements(legality: Legality) -> Iterator[Placement]:
             yield _with(legality.present, moved, hint)
         if len(can) > 1:
             yield _with(legality.present, can, hint)
+    yield from legality.chunked
 
 
 def _with(present: Placement, moved: list[str], space: str) -> Placement:

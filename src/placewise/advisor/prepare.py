@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from placewise.choose import Legality, legal_spaces
+from placewise.choose import Legality, chunked_placements, legal_spaces
 from placewise.errors import CaseError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.cases.case import Case
@@ -82,6 +82,7 @@ def prepare(
         kernel,
         read_only_loads=read_only_loads(profile),
     )
+    legality = replace(legality, chunked=chunked_placements(view, machine, execution, legality))
     notes = (*machine.warnings, *([stand_in] if stand_in else []), *read.notes)
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,

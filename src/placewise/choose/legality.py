@@ -13,9 +13,6 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.space import MemorySpace, Placement
 
-SHARED_ALIGNMENT = 16
-"""Bytes to which each tile is aligned: the widest access of a lane."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -52,6 +49,10 @@ class Legality:
     shared_in_use: int
     """Bytes of shared memory per block that the kernel uses."""
     allow_lower_occupancy: bool
+    tied: tuple[str, ...] = ()
+    """Arrays that must stay where they are, whatever the space."""
+    chunked: tuple[Placement, ...] = ()
+    """Placements in shared tiles of a loop's chunks, which are no choice of one array alone."""
     _by_key: dict[tuple[str, str], Choice] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -200,6 +201,7 @@ def legal_spaces(
         view.constant_bytes,
         in_use,
         allow_lower_occupancy,
+        tuple(tied),
     )
 
 
@@ -240,8 +242,7 @@ def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[
     if space.way.facts.host_filled:
         return argument.data.nbytes, 0
     if space.way.facts.per_block and use.tile is not None:
-        tile = use.tile.bytes(use.parameter.element_bytes)
-        return 0, -(-tile // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
+        return 0, use.tile.bytes(use.parameter.element_bytes)
     return 0, 0
 
 

@@ -6,8 +6,12 @@ All offsets are half-open byte ranges of the UTF-8 source text.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from placewise.space import Way
+
+if TYPE_CHECKING:
+    from placewise.kernel.chunks import ChunkPlan
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,19 @@ class Split:
 
 
 @dataclass(frozen=True)
+class Extent:
+    """Rows or columns of a tile that the kernel can ask for, where that is less than the tile.
+
+    Texts are C++ expressions like those of :class:`Tile`, from the source's own conditions and
+    loop bounds: a row or column ``x`` is asked for only where ``x >= lower`` for each of
+    ``lowers`` and ``x < upper`` for each of ``uppers``.
+    """
+
+    lowers: tuple[str, ...] = ()
+    uppers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Tile:
     """The piece of an array that one block touches, from the index expressions (interval
     arithmetic over threads and loops). Texts are C++ expressions valid at kernel entry, in terms
@@ -142,9 +159,32 @@ class Tile:
     """Accessed columns lie in [0, pitch) in every block."""
     splits: tuple[Split, ...] = ()
     """Row and column of every access, in the order of the array's accesses (two dimensions)."""
+    row_extent: Extent = Extent()
+    column_extent: Extent = Extent()
+    inside: bool = False
+    """What the two extents leave of the tile lies inside the array in every block of the launch,
+    so that a fill needs no other guard."""
+    bound_to: tuple[str, ...] = ()
+    """Whole-number arguments whose values ``rows`` and ``width`` rest on; a tile also rests on the
+    shape of the launch's blocks."""
+    written_whole: bool = False
+    """The kernel only writes the array, and each element that the extents leave is written by
+    exactly one thread: nothing needs to be filled in before."""
+    wide: bool = True
+    """An index of the source has 64 bits."""
+    padding: int = 0
+    """Elements behind each row in shared memory, so that lanes that go along a column meet in
+    different banks."""
+
+    @property
+    def stride(self) -> int:
+        """Elements from one row to the next in shared memory."""
+        return self.width + self.padding
 
     def bytes(self, element_bytes: int) -> int:
-        return self.elements * element_bytes
+        """Shared memory that the tile takes, in whole groups of 16 bytes: the compiler may read
+        that many at once."""
+        return -(-self.rows * self.stride * element_bytes // 16) * 16
 
 
 @dataclass(frozen=True)
@@ -202,6 +242,8 @@ class SourceView:
     constant_bytes: int = 0
     """``__constant__`` memory that the source declares already."""
     in_namespace: bool = False
+    chunk_plans: tuple[ChunkPlan, ...] = ()
+    """Ways to run loops in chunks, with shared tiles of arrays that are only read."""
 
     def array(self, name: str) -> ArrayUse:
         """Use of array ``name``; raises KeyError for an unknown one."""

@@ -15,6 +15,10 @@ def edit_body(draft: Draft) -> None:
     """
     if not draft.entry and not draft.exit:
         return
+    if draft.checks:
+        # A launch of another shape must fail: it would compute nonsense in silence.
+        broken = " || ".join(f"{name} != {value}" for name, value in draft.checks.items())
+        draft.entry.insert(0, f"if ({broken}) __trap();")
     view = draft.view
     indent = _indentation(draft)
     wrapped = bool(draft.exit) and view.returns_early is not None

@@ -22,9 +22,10 @@ def check_host_buffers(draft: Draft, space: MemorySpace, machine: Machine) -> No
 def check_kernel_buffers(draft: Draft, machine: Machine) -> None:
     """Raise UnsupportedError where a block's tiles exceed its shared memory."""
     capacity = machine.limits.shared_bytes_per_block
-    if draft.shared_bytes > capacity:
+    needed = draft.shared_bytes + draft.static_bytes
+    if needed > capacity:
         raise UnsupportedError(
-            f"a block's tiles take {draft.shared_bytes} bytes of shared memory, {machine.name} "
+            f"a block's tiles take {needed} bytes of shared memory, {machine.name} "
             f"gives a block {capacity}",
             where=draft.case.filename,
         )

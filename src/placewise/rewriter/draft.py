@@ -41,6 +41,13 @@ class Draft:
     constants: list[tuple[str, NDArray[np.generic]]] = field(default_factory=list)
     shared_bytes: int = 0
     """Dynamic shared memory of the launch."""
+    static_bytes: int = 0
+    """Static shared memory of the tiles so far."""
+    buffer: str = ""
+    """The dynamic buffer that large tiles share."""
+    checks: dict[str, int] = field(default_factory=dict)
+    """What sizes in the kernel rest on: dimensions of the block, and arguments, with the values
+    that they must have."""
     host: list[str] = field(default_factory=list)
     """Host-side lines, in order."""
     renamed: list[tuple[str, str]] = field(default_factory=list)

@@ -12,11 +12,13 @@ from typing import assert_never
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
 from placewise.rewriter.binding import place_binding
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import check_host_buffers, check_kernel_buffers
+from placewise.rewriter.chunked_loops import place_chunked
 from placewise.rewriter.direct import place_direct
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
@@ -25,6 +27,7 @@ from placewise.rewriter.intrinsic import place_intrinsic
 from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_above
+from placewise.rewriter.tiles import tile_names
 from placewise.space import MemorySpace, Placement, Way
 
 
@@ -40,14 +43,16 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         )
     case = bind_names(case, view)
     draft = Draft.start(case, view)
-    tiled = []
+    tiled: list[tuple[ArrayUse, MemorySpace]] = []
+    chunked = _chunked_arrays(placement, machine, view, case)
     for array, space_name in placement:
         space = machine.space(space_name)
         use = _use(view, array, case)
         if _is_there(use, space):
             continue
+        in_chunks = chunked is not None and array in chunked.arrays
         obstacle = source_obstacle(view, array, space.way, writable=space.writable)
-        if obstacle is not None:
+        if obstacle is not None and not in_chunks:
             raise UnsupportedError(
                 f"array '{array}' cannot be placed in {space_name}: {obstacle}",
                 where=case.filename,
@@ -66,7 +71,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
                 tiled.append((use, space))
             case way:
                 assert_never(way)
-    place_kernel_buffers(draft, tiled)
+    _place_tiles(draft, tiled, chunked, placement.chunk)
     check_kernel_buffers(draft, machine)
     edit_signature(draft)
     edit_body(draft)
@@ -78,6 +83,41 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         edits=tuple(draft.edits),
         renamed=tuple(draft.renamed),
     )
+
+
+def _chunked_arrays(
+    placement: Placement, machine: Machine, view: SourceView, case: Case
+) -> ChunkPlan | None:
+    """The plan by which arrays of the placement live in tiles of a loop's chunks; None where it
+    asks for none. Raises UnsupportedError where the source has no such loop."""
+    if placement.chunk is None:
+        return None
+    tiled = {a for a, space in placement if machine.space(space).way.facts.per_block}
+    fitting = [
+        p for p in view.chunk_plans if set(p.arrays) <= tiled and placement.chunk in p.iterations
+    ]
+    if not fitting:
+        raise UnsupportedError(
+            f"no loop can run in chunks of {placement.chunk} with tiles of "
+            f"{', '.join(sorted(tiled)) or 'no array'}",
+            where=case.filename,
+        )
+    return max(fitting, key=lambda p: len(p.arrays))
+
+
+def _place_tiles(
+    draft: Draft, tiled: list[tuple[ArrayUse, MemorySpace]], chunked: ChunkPlan | None,
+    iterations: int | None,
+) -> None:  # fmt: skip
+    """Put arrays into shared memory: those of a plan chunk by chunk, the others once."""
+    if not tiled:
+        return
+    names = tile_names(draft)
+    if chunked is not None and iterations is not None:
+        uses = {use.name: (use, space) for use, space in tiled if use.name in chunked.arrays}
+        place_chunked(draft, chunked, iterations, uses, names)
+        tiled = [(use, space) for use, space in tiled if use.name not in uses]
+    place_kernel_buffers(draft, tiled, names)
 
 
 def _use(view: SourceView, array: str, case: Case) -> ArrayUse:

@@ -64,13 +64,16 @@ def insert_above(draft: Draft) -> None:
 
 
 def _this_launch(draft: Draft) -> str:
-    """The launch and the whole-number arguments that sizes in the rewritten source follow from."""
+    """What sizes in the rewritten source follow from: the launch and the whole-number arguments,
+    or, of tiles alone, what the kernel checks."""
     launch = draft.case.launch
     shapes = [f"{what} {'x'.join(map(str, dims))}" for what, dims in
               (("grid", launch.grid), ("block", launch.block))]  # fmt: skip
     numbers = [
         f"{a.name} = {a.value}"
         for a in draft.case.inputs.arguments
-        if isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
+        if isinstance(a, ScalarArgument)
+        and a.value.dtype.kind in "iu"
+        and (draft.constants or a.name in draft.checks)
     ]
-    return ", ".join((*shapes, *numbers))
+    return ", ".join((*(shapes if draft.constants else shapes[1:]), *numbers))

@@ -11,11 +11,14 @@ class Placement:
     """Space name per array, in the order of the kernel's parameters; hashable."""
 
     spaces: tuple[tuple[str, str], ...]
+    chunk: int | None = None
+    """Iterations of a loop that the tiles of arrays in shared memory hold at a time; None: tiles
+    hold all that a block accesses."""
 
     @classmethod
-    def of(cls, spaces: Mapping[str, str]) -> Placement:
+    def of(cls, spaces: Mapping[str, str], chunk: int | None = None) -> Placement:
         """Placement from a mapping of array name to space name, keeping its order."""
-        return cls(tuple(spaces.items()))
+        return cls(tuple(spaces.items()), chunk)
 
     @classmethod
     def uniform(cls, arrays: tuple[str, ...], space: str = "global") -> Placement:
@@ -36,3 +39,9 @@ class Placement:
     def moved(self, present: Placement) -> tuple[tuple[str, str, str], ...]:
         """``(array, from, to)`` for every array whose space differs from ``present``."""
         return tuple((a, present[a], s) for a, s in self.spaces if present[a] != s)
+
+    def describe(self, present: Placement) -> str:
+        """The moves from ``present`` in words: ``A → shared, B → texture``."""
+        moves = ", ".join(f"{array} → {to}" for array, _, to in self.moved(present))
+        tiles = f" (tiles of {self.chunk} iterations at a time)" if self.chunk else ""
+        return moves + tiles

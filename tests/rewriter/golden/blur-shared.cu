@@ -3,28 +3,22 @@
 // Placed by Placewise:
 //   src: shared (a tile of 4 x 18 elements per block)
 //   dst: shared (a tile of 4 x 16 elements per block)
-// Sizes hold for grid 4x16x1, block 16x4x1, n = 64.
+// Sizes hold for block 16x4x1.
 /* Horizontal blur of an n x n image. */
 __global__ void blur(const float *src, const float *weights, float *dst, int n)
 {
-    extern __shared__ __align__(16) unsigned char block_tiles[];
-    const int tile_thread = threadIdx.x + blockDim.x * threadIdx.y;
-    const int tile_threads = blockDim.x * blockDim.y;
-    float *src_tile = reinterpret_cast<float *>(block_tiles + 0);
+    if (blockDim.x != 16 || blockDim.y != 4 || blockDim.z != 1) __trap();
+    const int tile_thread = threadIdx.x + 16 * threadIdx.y;
+    __shared__ __align__(16) float src_tile[72];
     const int src_row = int(blockIdx.y * blockDim.y);
     const int src_column = int(blockIdx.x * blockDim.x) - 1;
-    float *dst_tile = reinterpret_cast<float *>(block_tiles + 288);
+    __shared__ __align__(16) float dst_tile[64];
     const int dst_row = int(blockIdx.y * blockDim.y);
     const int dst_column = int(blockIdx.x * blockDim.x);
-    for (int t = tile_thread; t < 72; t += tile_threads) {
-        const long long at = (long long)(src_row + t / 18) * n + src_column + t % 18;
-        if (at >= 0 && at < 4096)
-            src_tile[t] = src[at];
-    }
-    for (int t = tile_thread; t < 64; t += tile_threads) {
-        const long long at = (long long)(dst_row + t / 16) * n + dst_column + t % 16;
-        if (at >= 0 && at < 4096)
-            dst_tile[t] = dst[at];
+    for (int t = tile_thread; t < 72; t += 64) {
+        const int tile_row = src_row + t / 18;
+        const int tile_column = src_column + t % 18;
+        if (tile_row < n && tile_column >= 0 && tile_column < n) src_tile[t] = src[tile_row * n + tile_column];
     }
     __syncthreads();
     auto body = [&]() {
@@ -37,9 +31,9 @@ __global__ void blur(const float *src, const float *weights, float *dst, int n)
     };
     body();
     __syncthreads();
-    for (int t = tile_thread; t < 64; t += tile_threads) {
-        const long long at = (long long)(dst_row + t / 16) * n + dst_column + t % 16;
-        if (at >= 0 && at < 4096 && dst_column + t % 16 >= 0 && dst_column + t % 16 < n)
-            dst[at] = dst_tile[t];
+    for (int t = tile_thread; t < 64; t += 64) {
+        const int tile_row = dst_row + t / 16;
+        const int tile_column = dst_column + t % 16;
+        if (tile_row < n && tile_column >= 1 && tile_column < n - 1) dst[tile_row * n + tile_column] = dst_tile[t];
     }
 }

@@ -8,11 +8,10 @@ __constant__ double x_const[256];
 extern "C" __global__ void gather(cudaTextureObject_t index_tex,   // where to
                                   const double *table,
                                   double *y, int n) {
-  extern __shared__ __align__(16) unsigned char block_tiles[];
+  if (blockDim.x != 64 || blockDim.y != 1 || blockDim.z != 1 || n != 256) __trap();
   const int tile_thread = threadIdx.x;
-  const int tile_threads = blockDim.x;
-  double *table_tile = reinterpret_cast<double *>(block_tiles + 0);
-  for (int t = tile_thread; t < 100; t += tile_threads) {
+  __shared__ __align__(16) double table_tile[100];
+  for (int t = tile_thread; t < 100; t += 64) {
       table_tile[t] = table[t];
   }
   __syncthreads();

@@ -10,5 +10,5 @@ cudaTextureObject_t index_tex = 0;
 cudaCreateTextureObject(&index_tex, &index_tex_memory, &index_tex_reads, nullptr);
 // x: 256 elements of double in constant memory, copied from x_host, the host's array
 cudaMemcpyToSymbol(x_const, x_host, 256 * sizeof(double));
-// tiles: 800 bytes of shared memory per block, for this grid, block and arguments
-gather<<<dim3(4, 1, 1), dim3(64, 1, 1), 800>>>(index_tex, table, y, n);
+// tiles: 800 bytes of shared memory per block, for this block and arguments
+gather<<<dim3(4, 1, 1), dim3(64, 1, 1)>>>(index_tex, table, y, n);

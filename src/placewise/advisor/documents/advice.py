@@ -70,6 +70,7 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
             {"array": array, "from": source, "to": target}
             for array, source, target in option.placement.moved(present)
         ],
+        "chunk_iterations": option.placement.chunk,
         "ratio": option.ratio,
         "ratio_low": option.low,
         "ratio_high": option.high,

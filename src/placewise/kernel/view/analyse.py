@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from placewise.kernel.cases.bind_names import bind_parameters
 from placewise.kernel.cases.case import Case
+from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
+from placewise.kernel.view.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
 from placewise.kernel.view.node import Node
@@ -37,12 +41,17 @@ def analyse_source(case: Case) -> SourceView:
     parameters = tuple(_parameter(p) for p in kernel.parameters)
     inputs = bind_parameters(case, parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
-    arrays = tuple(
-        _array_use(kernel, node, parameter, inputs, values, case.launch)
+    pointers = [
+        (parameter, follow(kernel, node))
         for node, parameter in zip(kernel.parameters, parameters, strict=True)
         if parameter.is_pointer
+    ]
+    arrays = tuple(
+        _array_use(kernel, uses, parameter, inputs, values, case.launch)
+        for parameter, uses in pointers
     )
-    return _view(case, kernel, parameters, arrays)
+    plans = () if kernel.errors else _chunk_plans(kernel, values, pointers, arrays, case.launch)
+    return replace(_view(case, kernel, parameters, arrays), chunk_plans=plans)
 
 
 def bound_case(case: Case) -> Case:
@@ -87,11 +96,23 @@ def _parameter(node: Node) -> Parameter:
     )
 
 
+def _chunk_plans(
+    kernel: ParsedKernel, values: Values, pointers: list[tuple[Parameter, Uses]],
+    arrays: tuple[ArrayUse, ...], launch: Launch,
+) -> tuple[ChunkPlan, ...]:  # fmt: skip
+    """Plans for the arrays that are only read and followed to every access."""
+    read = [
+        ReadArray(p.name, uses, use.elements, p.element_bytes)
+        for (p, uses), use in zip(pointers, arrays, strict=True)
+        if not use.written and use.accesses and not any(w in uses.obstacles for w in _PER_BLOCK)
+    ]
+    return find_chunk_plans(kernel, values, read, launch, synchronises=_synchronises(kernel))
+
+
 def _array_use(
-    kernel: ParsedKernel, node: Node, parameter: Parameter, inputs: Inputs, values: Values,
+    kernel: ParsedKernel, uses: Uses, parameter: Parameter, inputs: Inputs, values: Values,
     launch: Launch,
 ) -> ArrayUse:  # fmt: skip
-    uses = follow(kernel, node)
     places = tuple(a.place for a in uses.accesses)
     loads = [p for p in places if p.kind == "load"]
     argument = next((a for a in inputs.arguments if a.name == parameter.name), None)

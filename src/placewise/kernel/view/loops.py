@@ -22,6 +22,18 @@ _OPPOSITE = {1: "<", -1: ">"}
 
 
 @dataclass(frozen=True)
+class Count:
+    """A ``for`` loop that counts: its variable, where it starts and how it moves."""
+
+    variable: int
+    """Identity of the variable's declaration."""
+    name: str
+    first: Poly
+    stepping: Stepping
+    parts: ForParts
+
+
+@dataclass(frozen=True)
 class ForParts:
     """``for (start; condition; step) body``; None for what is left out."""
 
@@ -99,27 +111,34 @@ def loop_variable(values: Values, loop: Node, node: Node) -> Poly:
     return ranged(key, limits, (first,), reason)
 
 
-def last_rounds(values: Values, loop: Node) -> tuple[Poly, ...]:
-    """Upper bounds of the number of a loop's last round, counted from 0."""
+def count_of(values: Values, loop: Node) -> Count | None:
+    """How ``loop`` counts; None where it steps no variable that can be followed."""
     parts = for_parts(loop, values.kernel.text)
     if parts is None or parts.start is None or parts.step is None:
-        return ()
+        return None
     for node in parts.step.walk():
-        variable = node.children[0].bare().target if node.children else 0
+        stepped = node.children[0].bare() if node.children else node
         if node.operator in STEPS or node.kind == "COMPOUND_ASSIGNMENT_OPERATOR":
+            variable = stepped.target
             if not _steps(variable, parts, values.changes.get(variable, []), loop):
                 continue
             first = _start(values, variable, parts.start)
             found = _stepping(values, variable, parts, first, f"loop {variable} {id(loop)}")
-            if found is None or found.stride is None:
-                return ()
-            by = Poly.constant(found.stride * found.direction)
-            return tuple(compound("/", limit - first, by) for limit in found.limits)
-    return ()
+            return None if found is None else Count(variable, stepped.name, first, found, parts)
+    return None
+
+
+def last_rounds(values: Values, loop: Node) -> tuple[Poly, ...]:
+    """Upper bounds of the number of a loop's last round, counted from 0."""
+    count = count_of(values, loop)
+    if count is None or count.stepping.stride is None:
+        return ()
+    by = Poly.constant(count.stepping.stride * count.stepping.direction)
+    return tuple(compound("/", limit - count.first, by) for limit in count.stepping.limits)
 
 
 @dataclass(frozen=True)
-class _Stepping:
+class Stepping:
     """How a loop's variable moves."""
 
     direction: int
@@ -132,7 +151,7 @@ class _Stepping:
 
 def _stepping(
     values: Values, variable: int, parts: ForParts, first: Poly, key: str
-) -> _Stepping | None:
+) -> Stepping | None:
     if parts.step is None:
         return None
     direction = _direction(values, variable, parts.step, first)
@@ -145,7 +164,7 @@ def _stepping(
         facts = facts_of(parts.condition, True, lambda n: _with(values, n, here), unequal)
         bounds = [bound_of(fact, key) for fact in facts]
         limits = [b[1] for b in bounds if b is not None and b[0] == (direction > 0)]
-    return _Stepping(direction, _stride(values, variable, parts.step), tuple(limits))
+    return Stepping(direction, _stride(values, variable, parts.step), tuple(limits))
 
 
 def _start(values: Values, variable: int, start: Node) -> Poly:

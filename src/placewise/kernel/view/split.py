@@ -113,6 +113,22 @@ def split_index(
     return result
 
 
+def all_in_columns(
+    values: Values, access: Access, variables: Sequence[PointerVariable]
+) -> tuple[Term, ...] | None:
+    """The whole index of an access as terms of the source; None where the text does not show them.
+
+    Raises Unbounded where a local pointer that it goes through moves.
+    """
+    result = IndexSplit()
+    for term in index_terms(access, variables):
+        if term not in access.terms and not _means_the_same(values, term.node):
+            return None
+        if not _add(values, term, result, row=False):
+            return None
+    return result.column_terms
+
+
 def _take(values: Values, term: IndexTerm, pitch: Pitch, result: IndexSplit) -> bool:
     """Add a summand to the row or the column, going into sums and definitions."""
     value = values.value(term.node)

@@ -19,6 +19,13 @@ from placewise.kernel.view.interval import Bounder, Facts, Numbers, Unbounded
 from placewise.kernel.view.pointers import Access, PointerVariable
 from placewise.kernel.view.split import Pitch, pitches, split_index
 from placewise.kernel.view.symbolic import Poly
+from placewise.kernel.view.tile_axes import (
+    Index,
+    axis_of,
+    follows_lanes,
+    has_wide_index,
+    is_written_whole,
+)
 from placewise.kernel.view.values import Values
 
 WHOLE_BYTES = 227 * 1024
@@ -37,15 +44,6 @@ class TileResult:
 
     tile: Tile | None
     obstacle: str | None
-
-
-@dataclass(frozen=True)
-class _Index:
-    """One access's index and the conditions around it."""
-
-    access: Access
-    poly: Poly
-    facts: Facts
 
 
 def make_bounder(launch: Launch, inputs: Inputs) -> Bounder:
@@ -86,8 +84,8 @@ def find_tile(
     """
     whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
     try:
-        indices = [_index(values, a) for a in accesses]
-        tiles = _tiles(values, indices, variables, elements, launch)
+        indices = [index_of(values, a) for a in accesses]
+        tiles = tiles_of(values, indices, variables, elements, launch)
     except Unbounded as unbounded:
         if whole is not None and (whole.disjoint or not written):
             return TileResult(whole, None)
@@ -127,26 +125,30 @@ def _whole(elements: int, launch: Launch) -> Tile:
     )
 
 
-def _index(values: Values, access: Access) -> _Index:
+def index_of(values: Values, access: Access) -> Index:
+    """The index of an access as a polynomial, with what holds around it."""
     total = values.value(access.pointer)
     for term in access.terms:
         value = values.value(term.node)
         total = total + value if term.sign > 0 else total - value
-    return _Index(access, total, facts_at(access.node, values))
+    return Index(access, total, facts_at(access.node, values))
 
 
-def _tiles(
+def tiles_of(
     values: Values,
-    indices: Sequence[_Index],
+    indices: Sequence[Index],
     variables: Sequence[PointerVariable],
     elements: int,
     launch: Launch,
 ) -> list[Tile]:
-    """One-dimensional tile, and a two-dimensional one for every pitch that the indices have."""
+    """One-dimensional tile, and a two-dimensional one for every pitch that the indices have.
+
+    Raises Unbounded where there is none.
+    """
     found: list[Tile] = []
     reason: Unbounded | None = None
     try:
-        found.append(_flat(values.bounder, indices, launch, elements))
+        found.append(_flat(values, indices, launch, elements))
     except Unbounded as unbounded:
         reason = unbounded
     for pitch in pitches([i.poly for i in indices]):
@@ -161,9 +163,13 @@ def _tiles(
     return found
 
 
-def _flat(bounder: Bounder, indices: Sequence[_Index], launch: Launch, elements: int) -> Tile:
-    begin, width = _range(bounder, [(i.poly, i.facts) for i in indices])
+def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: int) -> Tile:
+    bounder = values.bounder
+    parts = [(i.poly, i.facts) for i in indices]
+    begin, width = _range(bounder, parts)
     start = _check_int(bounder.evaluate(begin))
+    axis = axis_of(bounder, parts, begin, width)
+    low, high = axis.kept(bounder)
     return Tile(
         whole=False,
         rows=1,
@@ -174,12 +180,17 @@ def _flat(bounder: Bounder, indices: Sequence[_Index], launch: Launch, elements:
         column0_text=begin.text,
         pitch_text="0",
         disjoint=_disjoint(launch, (start, min(width, elements), elements)),
+        column_extent=axis.extent,
+        inside=bool(((low >= 0) & (high < elements) | (low > high)).all()),
+        bound_to=axis.bound_to,
+        written_whole=is_written_whole(values, indices, launch, lambda i: (i.poly,)),
+        wide=has_wide_index(indices),
     )
 
 
 def _pitched(
     values: Values,
-    indices: Sequence[_Index],
+    indices: Sequence[Index],
     variables: Sequence[PointerVariable],
     pitch: Pitch,
     launch: Launch,
@@ -191,8 +202,10 @@ def _pitched(
         return None
     bounder = values.bounder
     facts = [i.facts for i in indices]
-    row0, rows = _range(bounder, [(p.row, f) for p, f in zip(parts, facts, strict=True)])
-    column0, width = _range(bounder, [(p.column, f) for p, f in zip(parts, facts, strict=True)])
+    in_rows = [(p.row, f) for p, f in zip(parts, facts, strict=True)]
+    in_columns = [(p.column, f) for p, f in zip(parts, facts, strict=True)]
+    row0, rows = _range(bounder, in_rows)
+    column0, width = _range(bounder, in_columns)
     across = bounder.evaluate(pitch.poly)
     if (across != across.flat[0]).any() or across.flat[0] <= 0:
         return None
@@ -204,6 +217,12 @@ def _pitched(
         for p, f in zip(parts, facts, strict=True)
     )
     last_row = -(-elements // size)
+    row_axis = axis_of(bounder, in_rows, row0, rows)
+    column_axis = axis_of(bounder, in_columns, column0, width)
+    (low_row, high_row), (low, high) = row_axis.kept(bounder), column_axis.kept(bounder)
+    nothing = (low_row > high_row) | (low > high)
+    in_array = (low_row * size + low >= 0) & (high_row * size + high < elements)
+    by_access = dict(zip((id(i) for i in indices), parts, strict=True))
     return Tile(
         whole=False,
         rows=rows,
@@ -217,6 +236,16 @@ def _pitched(
         and _disjoint(launch, (first_row, rows, last_row), (first_column, width, size)),
         within_rows=inside,
         splits=tuple(Split(p.row_terms, p.column_terms) for p in parts),
+        row_extent=row_axis.extent,
+        column_extent=column_axis.extent,
+        inside=bool((nothing | in_array).all()),
+        bound_to=tuple(sorted({*row_axis.bound_to, *column_axis.bound_to})),
+        # A column whose stride is even has its lanes meet in half of the banks, or fewer.
+        padding=1 if any(follows_lanes(p.row) for p in parts) and width % 2 == 0 else 0,
+        written_whole=is_written_whole(
+            values, indices, launch, lambda i: (by_access[id(i)].row, by_access[id(i)].column)
+        ),
+        wide=has_wide_index(indices),
     )
 
 
@@ -251,7 +280,8 @@ def _disjoint(launch: Launch, *axes: tuple[Numbers, int, int]) -> bool:
     """
     if launch.blocks == 1:
         return True
-    if launch.blocks > _BLOCKS:
+    if launch.blocks > _BLOCKS or any(starts.ndim > 3 for starts, _, _ in axes):
+        # Too many, or starts that move with the chunks of a loop.
         return False
     shape = launch.grid[::-1]
     starts = [np.broadcast_to(s, shape).reshape(-1) for s, _, _ in axes]

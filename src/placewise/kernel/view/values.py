@@ -34,9 +34,14 @@ _CALL_DEPTH = 64
 class Values:
     """Polynomials for the expressions of one kernel, for one launch where a sign decides."""
 
-    def __init__(self, kernel: ParsedKernel, bounder: Bounder) -> None:
+    def __init__(
+        self, kernel: ParsedKernel, bounder: Bounder, given: Mapping[Node, Poly] | None = None
+    ) -> None:
+        """``given`` is the value that the variable of a ``for`` loop has inside it, by loop, in
+        place of its whole range."""
         self.kernel = kernel
         self.bounder = bounder
+        self.given = given or {}
         self.parameters = {p.id: p for p in kernel.parameters}
         self.functions = {f.id: f for f in kernel.functions}
         self.locals = {n.id: n for n in kernel.body.walk() if n.kind == "VAR_DECL"}
@@ -249,7 +254,7 @@ class Values:
             return unknown_at(node, f"it depends on the shared variable '{node.name}'")
         loop = None if self.jumps else loop_of(self, node)
         if loop is not None:
-            return loop_variable(self, loop, node)
+            return self.given[loop] if loop in self.given else loop_variable(self, loop, node)
         start = unknown_at(node, f"'{node.name}' has no value yet")
         if parameter is not None:
             # A pointer's value is its distance from the start of its array.

@@ -149,10 +149,8 @@ def _limit(option: Option) -> str:
 
 
 def _moves(option: Option, advice: Advice) -> str:
-    moved = option.placement.moved(advice.present.placement)
-    if not moved:
-        return "nothing (the present placement)"
-    return escape(", ".join(f"{array} → {target}" for array, _, target in moved))
+    moves = option.placement.describe(advice.present.placement)
+    return escape(moves or "nothing (the present placement)")
 
 
 def _proof(option: Option, advice: Advice) -> str:

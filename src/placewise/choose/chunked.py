@@ -1,0 +1,54 @@
+"""Placements that keep arrays in shared tiles of a loop's chunks, for loops too long for one
+tile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from placewise.choose.legality import Legality
+from placewise.executor.result import Execution
+from placewise.kernel.chunks import ChunkPlan
+from placewise.kernel.source import SourceView
+from placewise.machine.machine import Machine
+from placewise.space import Placement
+
+_STATIC_BYTES = 48 * 1024
+"""Most static shared memory of a kernel (CUDA C++ Programming Guide, Technical Specifications)."""
+LENGTHS = 3
+"""Chunk lengths offered of each plan: the longest that fit, as these share a barrier best."""
+
+
+def chunked_placements(
+    view: SourceView, machine: Machine, execution: Execution, legality: Legality
+) -> tuple[Placement, ...]:
+    """For each plan of the source, its arrays in shared memory by chunks of some lengths; the other
+    arrays stay. Empty where the machine has no shared memory."""
+    shared = next((s.name for s in machine.spaces if s.way.facts.per_block), None)
+    if shared is None:
+        return ()
+    sizes = {a.name: a.parameter.element_bytes for a in view.arrays}
+    found = []
+    for plan in view.chunk_plans:
+        if not _allowed(plan, execution, legality):
+            continue
+        fitting = [n for n in plan.iterations if _fits(plan, n, sizes, machine, legality)]
+        for iterations in fitting[-LENGTHS:]:
+            spaces = tuple((a, shared if a in plan.arrays else s) for a, s in legality.present)
+            found.append(Placement(spaces, iterations))
+    return tuple(found)
+
+
+def _allowed(plan: ChunkPlan, execution: Execution, legality: Legality) -> bool:
+    """Whether nothing ties the plan's arrays to where they are, and the run wrote none of them."""
+    return all(
+        array in legality.arrays and array not in legality.tied and array not in execution.written
+        for array in plan.arrays
+    )
+
+
+def _fits(
+    plan: ChunkPlan, iterations: int, sizes: Mapping[str, int], machine: Machine, legality: Legality
+) -> bool:
+    tiles = plan.shared_bytes(iterations, sizes)
+    most = machine.limits.shared_bytes_per_block
+    return tiles <= _STATIC_BYTES and tiles + legality.shared_in_use <= most

@@ -1,0 +1,117 @@
+"""Loops that can run in chunks, with shared tiles that hold what one chunk needs.
+
+A tile of all that a block reads is often too large because a loop runs over it: both operands of a
+matrix multiply, the other bodies of an n-body step. Strip-mined, the loop runs chunk by chunk; for
+each chunk the block fills its tiles together and waits at a barrier. That asks for every thread to
+reach the loop: :class:`Guard` lists the changes to the source that see to it.
+
+All offsets are half-open byte ranges of the UTF-8 source text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from placewise.kernel.source import Tile
+
+
+class GuardKind(StrEnum):
+    """How one piece of the source changes so that all threads of a block reach a loop."""
+
+    RETURN = "return"
+    """``if (c) return;`` becomes a flag, ``const bool inside = !(c);``."""
+    BRANCH = "branch"
+    """The head of ``if (c) { … loop … }`` becomes a flag; its body runs for all threads."""
+    STATEMENT = "statement"
+    """Statements that only threads with the flag may execute get ``if (inside) { … }``."""
+    VALUE = "value"
+    """An initialiser that reads memory is evaluated under the flag:
+    ``inside ? value : float()``."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """One change to the source; ``start:end`` is the statement, or the initialiser."""
+
+    kind: GuardKind
+    start: int
+    end: int
+    under: int | None
+    """Position, among the guards that make flags, of the flag in force before; None: none is."""
+    condition: tuple[int, int] = (0, 0)
+    """Where the condition of a RETURN or BRANCH stands."""
+    type_text: str = ""
+    """Type of the variable that a VALUE initialises."""
+
+
+@dataclass(frozen=True)
+class ChunkTile:
+    """The tile of one array for one chunk of a loop."""
+
+    array: str
+    accesses: tuple[int, ...]
+    """Positions of the accesses inside the loop, among all of the array's."""
+    tiles: tuple[tuple[int, Tile], ...]
+    """(iterations of a chunk, tile). Texts of a tile may use the chunk's first value of the loop
+    variable, ``ChunkLoop.first_name``. ``splits`` go with ``accesses``."""
+
+    def tile(self, iterations: int) -> Tile | None:
+        """The tile for chunks of so many iterations; None where there is none."""
+        return dict(self.tiles).get(iterations)
+
+
+@dataclass(frozen=True)
+class ChunkLoop:
+    """A ``for`` loop whose variable rises by a fixed step between bounds that all threads of a
+    block share."""
+
+    line: int
+    start: int
+    end: int
+    init: tuple[int, int]
+    """Range of ``int k = 0;``, the semicolon included."""
+    condition: tuple[int, int]
+    step: tuple[int, int]
+    body: tuple[int, int]
+    variable: str
+    variable_type: str
+    """Its type where the loop declares it, else empty."""
+    first_name: str
+    """Name, new in the source, of the variable that holds a chunk's first value."""
+    first_text: str
+    """C++ expression of the loop's first value."""
+    end_texts: tuple[str, ...]
+    """C++ expressions that the variable stays below: each bounds it."""
+    stride: int
+    trips: int
+    """The most iterations of the loop in any block of the launch."""
+    constant_trips: int | None
+    """Iterations where the source alone fixes them."""
+    under: int | None
+    """Flag in force at the loop, as in :class:`Guard`."""
+    around: tuple[str, ...]
+    """Variables of the loops around it, which a tile's texts may name."""
+    tiles: tuple[ChunkTile, ...]
+
+
+@dataclass(frozen=True)
+class ChunkPlan:
+    """All loops that chunk together so that ``arrays`` live in shared tiles."""
+
+    arrays: tuple[str, ...]
+    loops: tuple[ChunkLoop, ...]
+    guards: tuple[Guard, ...]
+    iterations: tuple[int, ...]
+    """Chunk lengths for which each array has a tile in each loop that reads it."""
+
+    def shared_bytes(self, iterations: int, element_bytes: Mapping[str, int]) -> int:
+        """Bytes of shared memory that the tiles of all loops take, loops one after another."""
+        total = 0
+        for loop in self.loops:
+            for one in loop.tiles:
+                tile = one.tile(iterations)
+                if tile is not None:
+                    total += tile.bytes(element_bytes[one.array])
+        return total

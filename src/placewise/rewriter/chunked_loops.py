@@ -1,0 +1,228 @@
+"""Write loops chunk by chunk, with shared tiles for what each chunk reads.
+
+``for (k = 0; k < n; k++) sum += A[row * n + k];`` becomes a loop over chunks of k: the block fills
+the tile of a chunk, waits at a barrier, runs the loop's part on it, and waits again. A thread's
+operations keep their order, so that its results keep their bits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import prod
+
+from placewise.kernel.chunks import ChunkLoop, ChunkPlan, ChunkTile, Guard, GuardKind
+from placewise.kernel.source import ArrayUse
+from placewise.rewriter.draft import Draft
+from placewise.rewriter.kernel_buffer import DECLARATION
+from placewise.rewriter.text import Render
+from placewise.rewriter.tiles import (
+    PlacedTile,
+    TileNames,
+    alignment_flag,
+    declare,
+    fill,
+    rest_on,
+    shape_text,
+    tile_access,
+)
+from placewise.space import MemorySpace
+
+_TWICE = 1500
+"""Bytes of a loop's body up to which it is written twice: for whole chunks, whose length the
+compiler then knows, and for the last one."""
+_UNROLLED = 4096
+"""Bytes that the body of a whole chunk may have when it is unrolled."""
+
+
+def place_chunked(
+    draft: Draft, plan: ChunkPlan, iterations: int, uses: dict[str, tuple[ArrayUse, MemorySpace]],
+    names: TileNames,
+) -> None:  # fmt: skip
+    """Put the arrays of ``plan`` into tiles, each for ``iterations`` of its loops."""
+    flags = _guard(draft, plan.guards)
+    for loop in plan.loops:
+        starts: list[str] = []
+        placed = [
+            _place(draft, one, loop, iterations, *uses[one.array], names, starts)
+            for one in loop.tiles
+        ]
+        flag = None if loop.under is None else flags[loop.under]
+        make = _chunked(draft, loop, iterations, placed, starts, flag)
+        draft.text.replace(loop.start, loop.end, make)
+    for array in plan.arrays:
+        _, space = uses[array]
+        shapes = dict.fromkeys(
+            shape_text(tile)
+            for loop in plan.loops
+            for one in loop.tiles
+            if one.array == array and (tile := one.tile(iterations)) is not None
+        )
+        lines = ", ".join(str(o.line) for o in plan.loops if array in (t.array for t in o.tiles))
+        what = f"tiles of {' and '.join(shapes)} elements per block"
+        draft.notes.append(
+            f"{array}: {space.name} ({what}, for {iterations} iterations of a loop at a time)"
+        )
+        draft.edits.append(
+            f"{array}: {what}, filled for {iterations} iterations at a time of the loop in line "
+            f"{lines}"
+        )
+
+
+def _guard(draft: Draft, guards: tuple[Guard, ...]) -> list[str]:
+    """Write the guards; the names of the flags that they make, in order."""
+    flags: list[str] = []
+    for guard in guards:
+        before = None if guard.under is None else flags[guard.under]
+        if guard.kind in (GuardKind.RETURN, GuardKind.BRANCH):
+            flags.append(draft.unique("inside"))
+            draft.text.replace(guard.start, guard.end, _flag(draft, guard, flags[-1], before))
+        elif guard.kind is GuardKind.STATEMENT:
+            assert before is not None, "nothing is guarded where all threads arrive"
+            draft.text.replace(guard.start, guard.end, _guarded(draft, guard, before))
+        else:
+            draft.text.replace(guard.start, guard.end, _value(guard, before or "true"))
+    return flags
+
+
+def _flag(draft: Draft, guard: Guard, name: str, before: str | None) -> Callable[[Render], str]:
+    def make(render: Render) -> str:
+        condition = render(*guard.condition)
+        holds = f"!({condition})" if guard.kind is GuardKind.RETURN else condition
+        if before is not None:
+            holds = f"{before} && ({holds})"
+        line = f"const bool {name} = {holds};"
+        if guard.kind is GuardKind.BRANCH:
+            line += f"\n{_indentation(draft, guard.start)}"
+        return line
+
+    return make
+
+
+def _guarded(draft: Draft, guard: Guard, flag: str) -> Callable[[Render], str]:
+    indent = _indentation(draft, guard.start)
+
+    def make(render: Render) -> str:
+        inside = render(guard.start, guard.end)
+        if "\n" not in inside and inside.count(";") == 1:
+            return f"if ({flag}) {inside}"
+        return f"if ({flag}) {{\n{indent}{inside}\n{indent}}}"
+
+    return make
+
+
+def _value(guard: Guard, flag: str) -> Callable[[Render], str]:
+    def make(render: Render) -> str:
+        return f"{flag} ? ({render(guard.start, guard.end)}) : {guard.type_text}()"
+
+    return make
+
+
+def _place(
+    draft: Draft, one: ChunkTile, loop: ChunkLoop, iterations: int, use: ArrayUse,
+    space: MemorySpace, names: TileNames, starts: list[str],
+) -> PlacedTile:  # fmt: skip
+    """Declare the tile and redirect the accesses; ``starts`` gets the declarations of where the
+    tile begins that each chunk needs."""
+    tile = one.tile(iterations)
+    assert tile is not None, "a plan has tiles for its chunk lengths"
+    name = draft.unique(f"{use.name}_tile")
+    declare(draft, use, tile, space.declaration or DECLARATION, name)
+    rest_on(draft, tile)
+    moving = (loop, starts)
+    placed = PlacedTile(
+        use=use,
+        tile=tile,
+        name=name,
+        row0=_first(draft, f"{use.name}_row", tile.row0_text, moving) if tile.rows > 1 else None,
+        column0=_first(draft, f"{use.name}_column", tile.column0_text, moving),
+        threads=prod(draft.case.launch.block),
+        names=names,
+        aligned=alignment_flag(draft, use, tile),
+    )
+    for at, split in zip(one.accesses, tile.splits, strict=True):
+        draft.replace_access(use.accesses[at], tile_access(placed, split))
+    return placed
+
+
+def _first(draft: Draft, name: str, text: str, moving: tuple[ChunkLoop, list[str]]) -> str | None:
+    """A name for where the tile begins; None where that is 0. It is declared at the start of the
+    body, or in each chunk where it moves with the chunks or with a loop around them."""
+    loop, starts = moving
+    if text == "0" or text.isidentifier():
+        return None if text == "0" else text
+    name = draft.unique(name)
+    words = set(re.findall(r"[A-Za-z_]\w*", text))
+    place = starts if words & {loop.first_name, *loop.around} else draft.entry
+    place.append(f"const int {name} = {text};")
+    return name
+
+
+def _chunked(
+    draft: Draft, loop: ChunkLoop, iterations: int, placed: list[PlacedTile], starts: list[str],
+    flag: str | None,
+) -> Callable[[Render], str]:  # fmt: skip
+    indent = _indentation(draft, loop.start)
+    span = iterations * loop.stride
+    first = loop.first_name
+
+    def make(render: Render) -> str:
+        ends = " && ".join(f"{first} < {end}" for end in loop.end_texts)
+        lines = [f"for (int {first} = {loop.first_text}; {ends}; {first} += {span}) {{"]
+        lines += [f"    {line}" for line in starts]
+        for one in placed:
+            lines += [f"    {line}" for line in fill(one)]
+        lines.append("    __syncthreads();")
+        lines += [f"    {line}" for line in _part(loop, iterations, flag, render)]
+        lines += ["    __syncthreads();", "}"]
+        if not loop.variable_type:
+            lines.insert(0, render(*loop.init))
+        return f"\n{indent}".join(lines)
+
+    return make
+
+
+def _part(loop: ChunkLoop, iterations: int, flag: str | None, render: Render) -> list[str]:
+    """The loop's own iterations of one chunk."""
+    first, span = loop.first_name, iterations * loop.stride
+    variable, step, body = loop.variable, render(*loop.step), render(*loop.body)
+    kind = f"{loop.variable_type} " if loop.variable_type else ""
+    start = f"{kind}{variable} = {first}"
+    condition = render(*loop.condition)
+    whole = [*_unroll(loop, iterations), f"for ({start}; {variable} < {first} + {span}; {step})"]
+    if loop.constant_trips is not None and loop.constant_trips % iterations == 0:
+        lines = [*whole, f"    {body}"]
+        return [f"if ({flag}) {{", *(f"    {line}" for line in lines), "}"] if flag else lines
+    if len(body) > _TWICE:
+        lines = [
+            f"for ({start}; ({condition}) && {variable} < {first} + {span}; {step})",
+            f"    {body}",
+        ]
+        return [f"if ({flag})", *(f"    {line}" for line in lines)] if flag else lines
+    last = f"{first} + {(iterations - 1) * loop.stride}"
+    is_whole = " && ".join(f"{last} < {end}" for end in loop.end_texts)
+    if flag:
+        is_whole, otherwise = f"{flag} && {is_whole}", f"}} else if ({flag}) {{"
+    else:
+        otherwise = "} else {"
+    return [
+        f"if ({is_whole}) {{",
+        *(f"    {line}" for line in whole),
+        f"        {body}",
+        otherwise,
+        f"    for ({start}; {condition}; {step})",
+        f"        {body}",
+        "}",
+    ]
+
+
+def _unroll(loop: ChunkLoop, iterations: int) -> list[str]:
+    size = loop.body[1] - loop.body[0]
+    return ["#pragma unroll"] if iterations * size <= _UNROLLED else []
+
+
+def _indentation(draft: Draft, at: int) -> str:
+    """White space in front of the line that ``at`` lies in."""
+    text = draft.text.text
+    line = text[text.rfind(b"\n", 0, at) + 1 : at].decode()
+    return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,284 @@
+"""The text of a block's shared tiles: their declaration, the loops that fill them and copy them
+back, and accesses to them.
+
+``A[row * n + k]`` becomes ``A_tile[(row - A_row) * 16 + (k - k_chunk)]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placewise.kernel.launch import ScalarArgument
+from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
+from placewise.rewriter.draft import Draft, sum_text, term_text
+from placewise.rewriter.text import Render
+
+ALIGNMENT = 16
+"""Bytes; the largest alignment of CUDA's built-in types, and the most that a lane moves at once."""
+_VECTORS = {"float": "float4", "int": "int4", "unsigned int": "uint4", "double": "double2"}
+"""Type of 16 bytes by element type."""
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b")
+
+
+@dataclass(frozen=True)
+class TileNames:
+    """Identifiers that all tiles of a kernel share."""
+
+    thread: str
+    """The thread's number in its block."""
+    at: str
+    """The loop variable of fills."""
+    row: str
+    column: str
+
+
+@dataclass(frozen=True)
+class PlacedTile:
+    """One array's tile in the kernel."""
+
+    use: ArrayUse
+    tile: Tile
+    name: str
+    row0: str | None
+    """Name or expression of the tile's first row; None where that is 0."""
+    column0: str | None
+    threads: int
+    """Threads of a block."""
+    names: TileNames
+    aligned: str | None = None
+    """Variable that says whether the array's rows begin at multiples of 16 bytes; None where the
+    tile is filled element by element."""
+
+    @property
+    def vector(self) -> int:
+        """Elements in 16 bytes."""
+        return ALIGNMENT // self.use.parameter.element_bytes
+
+
+def tile_names(draft: Draft) -> TileNames:
+    """New identifiers; the thread's number is declared at the start of the body, with a check that
+    the block has the shape that the tiles are made for."""
+    names = TileNames(*(draft.unique(n) for n in ("tile_thread", "t", "tile_row", "tile_column")))
+    x, y, z = draft.case.launch.block
+    if (y, z) == (1, 1):
+        thread = "threadIdx.x"
+    elif z == 1:
+        thread = f"threadIdx.x + {x} * threadIdx.y"
+    else:
+        thread = f"threadIdx.x + {x} * (threadIdx.y + {y} * threadIdx.z)"
+    draft.entry.append(f"const int {names.thread} = {thread};")
+    draft.checks.update({f"blockDim.{a}": n for a, n in zip("xyz", (x, y, z), strict=True)})
+    return names
+
+
+def rest_on(draft: Draft, tile: Tile) -> None:
+    """Have the kernel check the arguments that the tile's size rests on. A tile without conditions
+    of the source's own rests on all whole-number arguments."""
+    numbers = {
+        a.name: int(a.value.item())
+        for a in draft.case.inputs.arguments
+        if isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
+    }
+    needed = tile.bound_to if tile.inside else tuple(numbers)
+    draft.checks.update({name: numbers[name] for name in needed if name in numbers})
+
+
+def element_text(draft: Draft, use: ArrayUse) -> str:
+    """Element type as the source writes it (``T`` in a template), else the canonical one."""
+    parameter = use.parameter
+    declared = draft.text.text[parameter.start : parameter.end].decode()
+    head, mark, _ = re.sub(r"/\*.*?\*/|//[^\n]*", " ", declared).partition("*")
+    if not mark:
+        head, mark, _ = declared.partition("[")
+        head = re.sub(rf"\b{re.escape(parameter.name)}\s*$", "", head.strip())
+    text = " ".join(_QUALIFIERS.sub(" ", head).split())
+    return text if mark and re.fullmatch(r"[A-Za-z_][\w:<>, ]*", text) else parameter.element_type
+
+
+def declare(draft: Draft, use: ArrayUse, tile: Tile, declaration: str, name: str) -> None:
+    """Declare a tile as a static shared array."""
+    element = element_text(draft, use)
+    size = use.parameter.element_bytes
+    count = -(-tile.bytes(size) // size)
+    prefix = f"{declaration} __align__({ALIGNMENT})"
+    if use.parameter.fields or use.parameter.element_dtype is None:
+        # A type of the user's own may have a constructor, which a shared variable must not run.
+        raw = draft.unique(f"{name}_bytes")
+        draft.entry += [
+            f"{prefix} unsigned char {raw}[{count} * sizeof({element})];",
+            f"{element} *{name} = reinterpret_cast<{element} *>({raw});",
+        ]
+    else:
+        draft.entry.append(f"{prefix} {element} {name}[{count}];")
+    draft.static_bytes += tile.bytes(size)
+
+
+def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
+    """Declare whether rows of the array begin at multiples of 16 bytes; None where the tile cannot
+    be filled so."""
+    vector = ALIGNMENT // use.parameter.element_bytes if use.parameter.element_bytes else 0
+    typed = use.parameter.element_type in _VECTORS
+    typed = typed and element_text(draft, use) == use.parameter.element_type
+    if not typed or tile.width % vector or tile.stride % vector or not tile.inside:
+        return None
+    conditions = [f"reinterpret_cast<unsigned long long>({use.name}) % {ALIGNMENT} == 0"]
+    if tile.rows > 1:
+        if tile.pitch_text.isdigit() and int(tile.pitch_text) % vector:
+            return None
+        if not tile.pitch_text.isdigit():
+            conditions.append(f"{_factor(tile.pitch_text)} % {vector} == 0")
+    name = draft.unique(f"{use.name}_aligned")
+    draft.entry.append(f"const bool {name} = {' && '.join(conditions)};")
+    return name
+
+
+def fill(placed: PlacedTile) -> list[str]:
+    """Statements with which the threads of a block fill the tile together: consecutive threads take
+    consecutive elements, 16 bytes at a time where the data allow it."""
+    plain = copy(placed, back=False)
+    if placed.aligned is None:
+        return plain
+    tile = placed.tile
+    first = placed.column0
+    conditions = [placed.aligned]
+    if first is not None:
+        conditions.append(f"{_factor(first)} % {placed.vector} == 0")
+        conditions += [f"{first} >= {lower}" for lower in tile.column_extent.lowers]
+    end = _plus(first, str(tile.width))
+    conditions += [f"{end} <= {upper}" for upper in tile.column_extent.uppers]
+    return [
+        f"if ({' && '.join(conditions)}) {{",
+        *(f"    {line}" for line in _by_vectors(placed)),
+        "} else {",
+        *(f"    {line}" for line in plain),
+        "}",
+    ]
+
+
+def _by_vectors(placed: PlacedTile) -> list[str]:
+    tile, names, vector = placed.tile, placed.names, placed.vector
+    across = tile.width // vector
+    kind = _VECTORS[placed.use.parameter.element_type]
+    row, column = f"{names.at} / {across}", f"{names.at} % {across} * {vector}"
+    if tile.rows == 1:
+        row, column = "0", f"{names.at} * {vector}"
+    target = f"{placed.name}[{_in_tile(row, column, tile, vector, names.at)}]"
+    source = f"{placed.use.name}[{_position(placed, names.row, _plus(placed.column0, column))}]"
+    move = f"*reinterpret_cast<{kind} *>(&{target}) = *reinterpret_cast<const {kind} *>(&{source});"
+    lines = [_head(placed, tile.rows * across)]
+    if tile.rows > 1:
+        lines.append(f"    const int {names.row} = {_plus(placed.row0, row)};")
+        move = _under(_within(names.row, tile.row_extent), move)
+    return [*lines, f"    {move}", "}"]
+
+
+def copy(placed: PlacedTile, *, back: bool) -> list[str]:
+    """The loop that fills a tile element by element, or copies it back. What the source's own
+    conditions leave out is left out; where these do not keep it inside the array, its length
+    does."""
+    use, tile, names = placed.use, placed.tile, placed.names
+    lines = [_head(placed, tile.rows * tile.width)]
+    if tile.rows > 1:
+        row, column = f"{names.at} / {tile.width}", f"{names.at} % {tile.width}"
+        lines += [
+            f"    const int {names.row} = {_plus(placed.row0, row)};",
+            f"    const int {names.column} = {_plus(placed.column0, column)};",
+        ]
+        conditions = _within(names.row, tile.row_extent)
+        conditions += _within(names.column, tile.column_extent)
+        buffer = f"{placed.name}[{_in_tile(row, column, tile, 1, names.at)}]"
+    else:
+        column = names.at
+        if placed.column0 is not None or tile.column_extent != Extent():
+            column = names.column
+            lines.append(f"    const int {column} = {_plus(placed.column0, names.at)};")
+        conditions = _within(column, tile.column_extent)
+        buffer = f"{placed.name}[{names.at}]"
+    position = _position(placed, names.row, names.column if tile.rows > 1 else column)
+    if not tile.inside and not tile.whole:
+        conditions.append(f"{position} >= 0 && {position} < {use.elements}")
+        if back and tile.rows > 1:
+            pitch = _factor(tile.pitch_text)
+            conditions.append(f"{names.column} >= 0 && {names.column} < {pitch}")
+    array = f"{use.name}[{position}]"
+    move = f"{array} = {buffer};" if back else f"{buffer} = {array};"
+    return [*lines, f"    {_under(conditions, move)}", "}"]
+
+
+def _head(placed: PlacedTile, moves: int) -> str:
+    at, threads = placed.names.at, placed.threads
+    return f"for (int {at} = {placed.names.thread}; {at} < {moves}; {at} += {threads}) {{"
+
+
+def _under(conditions: list[str], statement: str) -> str:
+    return f"if ({' && '.join(conditions)}) {statement}" if conditions else statement
+
+
+def _within(name: str, extent: Extent) -> list[str]:
+    return [
+        *(f"{name} >= {lower}" for lower in extent.lowers),
+        *(f"{name} < {upper}" for upper in extent.uppers),
+    ]
+
+
+def _in_tile(row: str, column: str, tile: Tile, vector: int, at: str) -> str:
+    """Index in the tile of what the fill's loop variable stands for."""
+    if tile.rows == 1:
+        return column
+    if not tile.padding:
+        return at if vector == 1 else f"{at} * {vector}"
+    return f"{row} * {tile.stride} + {column}"
+
+
+def _position(placed: PlacedTile, row: str, column: str) -> str:
+    """Index in the array of an element by its row and column there."""
+    tile = placed.tile
+    if tile.rows == 1:
+        return column
+    wide = "(long long)" if tile.wide else ""
+    return f"{wide}{row} * {_factor(tile.pitch_text)} + {column}"
+
+
+def tile_access(placed: PlacedTile, split: Split) -> Callable[[Render], str]:
+    """The text of one access, by row and column."""
+
+    def make(render: Render) -> str:
+        column = _less(split.column, placed.column0, render, factor=False)
+        if placed.tile.rows == 1:
+            return f"{placed.name}[{column}]"
+        row = _less(split.row, placed.row0, render, factor=True)
+        return f"{placed.name}[{row} * {placed.tile.stride} + {column}]"
+
+    return make
+
+
+def _less(terms: tuple[Term, ...], first: str | None, render: Render, *, factor: bool) -> str:
+    """``(terms - first)``, without the parentheses where the place does not need them."""
+    if first is None and len(terms) == 1 and terms[0].sign > 0:
+        text = term_text(terms[0], render)
+        return f"({text})" if factor and terms[0].loose and not terms[0].very_loose else text
+    text = summand(terms, render)
+    return f"({text} - {_factor(first)})" if first is not None else f"({text})"
+
+
+def summand(terms: tuple[Term, ...], render: Render) -> str:
+    """The sum of an index's terms, such that ``- x`` may follow."""
+    if len(terms) == 1 and terms[0].sign > 0:
+        return term_text(terms[0], render)
+    return sum_text(None, terms, render)
+
+
+def _factor(text: str) -> str:
+    """An expression as a factor: in parentheses unless it is a name or a number."""
+    return text if re.fullmatch(r"\w+", text) else f"({text})"
+
+
+def _plus(first: str | None, offset: str) -> str:
+    return offset if first is None else f"{first} + {offset}"
+
+
+def shape_text(tile: Tile) -> str:
+    """``16 x 64`` or, of one row, ``64``."""
+    return f"{tile.rows} x {tile.width}" if tile.rows > 1 else f"{tile.width}"
