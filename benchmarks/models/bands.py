@@ -1,4 +1,4 @@
-"""The error bands of the timeline model: what `placewise.model.error` keeps against a fit now.
+"""The error band of the timeline model's times: `placewise.model.error` against a fit now.
 
 ``python -m benchmarks.models.bands [--data DIR --predict]``: fitted on ``results/bands_rows.json``,
 all forms of twenty shapes of the convolution on A100 and A4000 (``--predict`` makes it anew, some
@@ -15,7 +15,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +25,7 @@ from benchmarks.models.__main__ import CIRCLE, HERE, MODEL, TABLES
 from benchmarks.models.clocks import Clock, clocks_of, read_rows
 from benchmarks.results import RESULTS, Figure, report
 from placewise.kernel.cases.case_file import read_case_family
-from placewise.model.error import TIME_ERROR, TIME_ERROR_RERUN, ErrorBand, fit_band
+from placewise.model.error import TIME_ERROR, ErrorBand, fit_band
 from placewise.recorded.time_tables import MeasuredTime
 from placewise.validate import read_times
 from placewise.validate.figures import best_factor
@@ -36,7 +35,6 @@ ROWS = RESULTS / "bands_rows.json"
 FITTED = ("convolution A100 at its base clock", "convolution A4000")
 SHAPES, SEED = 20, 11
 PLACEMENT = ("use_shmem", "read_only", "use_padding")
-EDGES = (0.4, 0.6, 0.8, 0.9, 1.0, 1.25, 2.0)
 Row = Mapping[str, Any]
 """Of a file of results."""
 
@@ -62,38 +60,17 @@ def scaled(rows: Sequence[Row]) -> Times:
     return Times((best_factor(predicted, measured) * predicted).tolist(), measured.tolist())
 
 
-def ratios(rows: Sequence[Row]) -> Times:
-    """Ratios of every two forms of a table that differ in placement alone, the one with the lower
-    placement parameters below the line."""
-    groups = defaultdict(list)
-    for row in rows:
-        named = dict(row["configuration"])
-        placed = tuple(named.pop(name, 0) for name in PLACEMENT)
-        groups[tuple(named.items())].append((placed, row))
-    found = NOTHING
-    for forms in groups.values():
-        ordered = [row for _, row in sorted(forms, key=lambda form: form[0])]
-        for one, other in combinations(ordered, 2):
-            found += Times(
-                [other["predicted_ns"] / one["predicted_ns"]],
-                [other["measured_ns"] / one["measured_ns"]],
-            )
-    return found
-
-
 def figures_of(what: str, stored: ErrorBand, fitted: Times, held_out: Times) -> list[Figure]:
     """A stored band beside one fitted now, and how it does on what it was not fitted on."""
-    now = fit_band(fitted.predicted, fitted.measured, share=stored.share, fitted_on="", edges=EDGES)
+    now = fit_band(fitted.predicted, fitted.measured, share=stored.share, fitted_on="")
     figures = [
         Figure(f"{what}: {name}", value, "factor", f"{kept} ± 2 %, as stored",
                bool(np.isclose(value, kept, rtol=0.02)))
         for name, value, kept in (("low", now.low, stored.low), ("high", now.high, stored.high))
     ]  # fmt: skip
-    figures.append(Figure(f"{what}: fitted on", now.pairs, "", str(stored.pairs),
-                          now.pairs == stored.pairs))  # fmt: skip
-    for b in now.bins if stored.bins else ():
-        share = f"{b.faster} of {b.pairs}"
-        figures.append(Figure(f"{what}: predicted up to {b.upto}, faster", share, "", "", True))
+    figures.append(Figure(f"{what}: fitted on", now.configurations, "",
+                          str(stored.configurations),
+                          now.configurations == stored.configurations))  # fmt: skip
     if held_out.predicted:
         within = stored.coverage(held_out.predicted, held_out.measured)
         count = len(held_out.predicted)
@@ -166,13 +143,9 @@ def main(
     }
     left_out = sum(len(given[name]) - len(known[name]) for name in FITTED)
     figures = [Figure("rows of a clock not known, left out of the fit", left_out, "", "", True)]
-    for what, stored, of in (
-        ("time", TIME_ERROR, scaled),
-        ("ratio of two forms", TIME_ERROR_RERUN, ratios),
-    ):
-        fitted = sum((of(known[name]) for name in FITTED), NOTHING)
-        tried = sum((of(others[name]) for name in held_out), NOTHING)
-        figures += figures_of(what, stored, fitted, tried)
+    fitted = sum((scaled(known[name]) for name in FITTED), NOTHING)
+    tried = sum((scaled(others[name]) for name in held_out), NOTHING)
+    figures += figures_of("time", TIME_ERROR, fitted, tried)
     if not report("models_bands", figures):
         sys.exit(1)
 

@@ -1,4 +1,4 @@
-"""The path model's ratios against measured ones, and the error band that Placewise carries.
+"""The path model's ratios against measured ones; `benchmarks.verdicts` fits intervals to them.
 
 ``python -m benchmarks.path_ratio --data FOLDER`` takes about nine minutes on two cores. The folder
 holds ``convolution_a100.csv.gz`` and ``convolution_a4000.csv.gz``, a row per configuration of a
@@ -16,15 +16,13 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.path_ratio.judge import band_figures, error_figures
+from benchmarks.path_ratio.judge import error_figures
 from benchmarks.path_ratio.measured import choose, read_times, usable
 from benchmarks.path_ratio.pairs import Pair, pair_up, read_pairs, write_pairs
 from benchmarks.path_ratio.predict import predict
 from benchmarks.results import RESULTS, Figure, report
-from placewise.model.error import PATH_ERROR, PATH_ERROR_RERUN
 
 GPUS = ("A100", "A4000")
-FITTED, HELD_OUT = GPUS
 PAIRS = RESULTS / "path_ratio_pairs.csv"
 
 
@@ -47,8 +45,6 @@ def main(
     figures: list[Figure] = []
     for gpu in GPUS:
         figures += error_figures(pairs, gpu)
-    for how, band in (("retarget", PATH_ERROR), ("rerun", PATH_ERROR_RERUN)):
-        figures += band_figures(pairs, band, how, FITTED, HELD_OUT)
     if not report("path_ratio", figures):
         sys.exit(1)
 
@@ -57,7 +53,7 @@ def _measure(tables: list[Path], groups: int, seed: int) -> list[Pair]:
     times = dict(zip(GPUS, (read_times(table) for table in tables), strict=True))
     common = [
         shape
-        for shape in times[FITTED]
+        for shape in times[GPUS[0]]
         if all(usable(shape, times[gpu].get(shape, {})) for gpu in GPUS)
     ]
     chosen = choose(common, groups, seed)

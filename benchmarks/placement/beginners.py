@@ -54,7 +54,7 @@ def _zeros(*shape: int) -> NDArray[np.float32]:
     return np.zeros(shape, np.float32)
 
 
-def _matmul(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
+def _matmul(arrays: Arrays, _size: tuple[int, ...]) -> Arrays:
     return {"C": arrays["A"] @ arrays["B"]}
 
 
@@ -69,7 +69,7 @@ def _nbody(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
     return {name: total[axis] for axis, name in enumerate(("ax", "ay", "az"))}
 
 
-def _assign(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
+def _assign(arrays: Arrays, _size: tuple[int, ...]) -> Arrays:
     points, centres = arrays["points"].astype(float), arrays["centres"].astype(float)
     squares = (points**2).sum(1)[:, None] - 2 * points @ centres.T + (centres**2).sum(1)
     return {"nearest": squares.argmin(axis=1)}
@@ -85,7 +85,7 @@ def _convolve(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
     return {"result": total}
 
 
-def _stencil(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
+def _stencil(arrays: Arrays, _size: tuple[int, ...]) -> Arrays:
     cells, out = arrays["in"].astype(float), arrays["out"].astype(float)
     weights = (0.5, 0.05, 0.02, 0.01)
     total = np.zeros_like(cells[1:-1, 1:-1, 1:-1])
@@ -100,7 +100,7 @@ def _stencil(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
     return {"out": out}
 
 
-def _matvec(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
+def _matvec(arrays: Arrays, _size: tuple[int, ...]) -> Arrays:
     return {"y": np.einsum("brc,bc->br", arrays["A"].astype(float), arrays["x"])}
 
 
@@ -115,11 +115,11 @@ def _diagonal(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
     return {"H": score}
 
 
-def _histogram(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
+def _histogram(arrays: Arrays, _size: tuple[int, ...]) -> Arrays:
     return {"bins": np.bincount(arrays["data"], minlength=256)}
 
 
-def _softmax(arrays: Arrays, size: tuple[int, ...]) -> Arrays:
+def _softmax(arrays: Arrays, _size: tuple[int, ...]) -> Arrays:
     rows = arrays["in"].astype(float)
     powers = np.exp(rows - rows.max(axis=1, keepdims=True))
     return {"out": powers / powers.sum(axis=1, keepdims=True)}
@@ -163,7 +163,7 @@ BEGINNERS = (
         "transpose", "transpose", ((2048, 2048), (200, 333), (65, 31)),
         lambda r, s: [_floats(r, s[1], s[0]), _zeros(s[0], s[1]), *_ints(*s)],
         lambda s: {"block": (16, 16), "problem": s},
-        lambda arrays, s: {"out": arrays["in"].T},
+        lambda arrays, _: {"out": arrays["in"].T},
     ),
     Beginner(
         "matvec", "matvec", ((1024, 512, 64), (100, 77, 5), (130, 64, 3)),

@@ -213,10 +213,13 @@ def test_a_copy_takes_what_dram_needs():
 def test_a_ratio_of_times_has_the_models_error():
     arrays = [np.ones(1 << 14, np.float32), np.zeros(1 << 14, np.float32)]
     one = predicted(STREAM, "copy", arrays, Launch((16, 1, 1), (256, 1, 1)))
-    ratio = relative_times(one, one)
-    assert ratio.ratio == 1.0
-    assert ratio.low < 1.0 < ratio.high
-    assert not ratio.certain_gain
+    same = relative_times(one, one)
+    assert (same.low, same.ratio, same.high, same.faster) == (1.0, 1.0, 1.0, 0.0)
+    slower = replace(one, total=one.total * 1.1)
+    ratio = relative_times(one, slower)
+    assert ratio.low < ratio.ratio < ratio.high
+    assert ratio.faster is not None
+    assert ratio.faster > 0.5
 
 
 def test_refusals():

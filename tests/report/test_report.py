@@ -21,7 +21,7 @@ def test_the_document_is_json_and_carries_the_ranking(gather_advice):
 
 def test_the_text_says_what_a_person_asks(gather_advice):
     text = as_text(gather_advice)
-    for words in ("Verdict", "Why", "Not possible", "/present", "identical", "line 6"):
+    for words in ("Verdict", "Why", "Not possible", "interval", "faster", "identical", "line 6"):
         assert words in text
     assert all(len(line) <= 110 for line in text.splitlines())
     assert "\x1b[" not in text

@@ -2,6 +2,7 @@
 
 from placewise.advisor.advice import Advice, Cost, Option, Reason, RunFacts, Verification
 from placewise.advisor.advise import FINALISTS, advise
+from placewise.advisor.finalists import Demand
 from placewise.advisor.legal_placements import legal_placements
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.advisor.verify import verify
@@ -10,6 +11,7 @@ __all__ = [
     "FINALISTS",
     "Advice",
     "Cost",
+    "Demand",
     "Option",
     "Prepared",
     "Reason",

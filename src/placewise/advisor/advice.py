@@ -129,12 +129,12 @@ class Option:
 
     @property
     def low(self) -> float:
-        """Least ratio, the models' error included."""
+        """Lower end of the ratio's 80 % interval."""
         return self.judged.low
 
     @property
     def high(self) -> float:
-        """Greatest ratio, the models' error included."""
+        """Upper end of the ratio's 80 % interval."""
         return self.judged.high
 
     @property
@@ -191,7 +191,8 @@ class Advice:
     options: tuple[Option, ...]
     """Best first; the present placement is not among them."""
     recommended: Option | None
-    """The proven option whose gain exceeds the model's uncertainty, or None: keep it as it is."""
+    """The proven option whose gain is as large and as probable as asked, or None: keep it as it
+    is."""
     verdict: str
     placements: int
     """Number of legal placements that were compared."""
@@ -207,13 +208,15 @@ class Advice:
 
     def to_dataframe(self) -> DataFrame:
         """A row for each placement, the best first and the present one last: ``moves``, ``ratio``
-        to the present time with ``ratio_low`` and ``ratio_high``, ``predicted_ms``, ``proven``."""
+        to the present time with ``ratio_low`` and ``ratio_high`` (80 % interval),
+        ``probability_faster``, ``predicted_ms``, ``proven``."""
         rows = [
             {
                 "moves": option.placement.describe(self.present.placement) or "(present)",
                 "ratio": option.ratio,
                 "ratio_low": option.low,
                 "ratio_high": option.high,
+                "probability_faster": option.judged.faster,
                 "predicted_ms": option.predicted_ms,
                 "proven": option.proven,
             }

@@ -9,8 +9,9 @@ from pathlib import Path
 from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.costly_patterns import scattered
+from placewise.advisor.finalists import Demand, joined, operands, recommended, untimed_misses
 from placewise.advisor.finalists import finalists as best_ranked
-from placewise.advisor.finalists import joined, operands, recommended, untimed_misses
+from placewise.advisor.gain import gain_in_words
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.verify import verify
@@ -31,6 +32,9 @@ from placewise.space import Placement
 FINALISTS = 5
 """Best-ranked placements that are rewritten, run and, where machine code is read, timed."""
 
+DEMAND = Demand()
+"""What a recommendation asks for, unless the user says otherwise."""
+
 CHUNKED = 2
 """Fastest placements in tiles of a loop's chunks that are run and proven."""
 
@@ -47,6 +51,7 @@ def advise(
     profile: Path | None = None,
     row: int | None = None,
     finalists: int = FINALISTS,
+    demand: Demand = DEMAND,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -56,10 +61,11 @@ def advise(
     ``case`` and ``machine`` are values, names of bundled ones, or paths. With ``measured_ms``, a
     measured time of the case as it is, predictions are given in milliseconds too; ``profile`` is a
     file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
-    for the predicted ones and correct those of the other placements. ``nvrtc`` replaces the case's
-    own compiler. A warp that executes more than ``instruction_limit`` instructions is taken to be
-    endless. ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError
-    subclasses for bad input.
+    for the predicted ones and correct those of the other placements. ``demand`` says how probable
+    and how large a gain must be to recommend a move. ``nvrtc`` replaces the case's own compiler.
+    A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
+    ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
+    bad input.
     """
     start = time.perf_counter()
     case, machine = load_case(case), load_machine(machine)
@@ -95,7 +101,7 @@ def advise(
     more = _among(together, options, now, prepared, measured_ms, known=chosen)
     _prove(more, options, prepared, present, progress)
     chosen += more
-    best = recommended([options[at] for at in chosen], present, machine)
+    best = recommended([options[at] for at in chosen], present, machine, demand)
     # Forms that were timed come first: what is known of the others is less.
     options.sort(key=lambda o: (o.rerun is None, o.ratio))
     facts = array_facts(prepared.profile, now)
@@ -107,7 +113,7 @@ def advise(
         present=present,
         options=tuple(options),
         recommended=best,
-        verdict=_verdict(best, tuple(options), present, machine),
+        verdict=_verdict(best, tuple(options), present, machine, demand),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=scattered(prepared.profile, facts),
@@ -245,9 +251,8 @@ def _time_notes(present: Option, options: list[Option], machine: Machine) -> tup
     error = next((o.rerun.error for o in options if o.rerun and o.rerun.error), None)
     if error is not None:
         notes.append(
-            "times come from each form's own machine code; ranges of their ratios cover the "
-            f"model's error on measured kernels ({error.fitted_on}; held out: "
-            f"{error.checked_on or 'nothing'})"
+            "times come from each form's own machine code; intervals of 80 % and probabilities "
+            f"rest on measured pairs of forms ({error.fitted_on})"
         )
     for missing in dict.fromkeys(untimed_misses(o, machine) for o in options):
         if missing is not None:
@@ -292,15 +297,13 @@ def _compared_alike(options: list[Option], prepared: Prepared, present: Option) 
 
 
 def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """What the range of a ratio of memory times rests on, where the model's error is known."""
+    """What the interval of a ratio of memory times rests on, where the model's error is known."""
     error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
     if error is None:
         return ()
     return (
-        "ranges of memory times cover the model's concurrency factors, the block sample, and the "
-        "model's error on "
-        f"measured kernels ({error.fitted_on}); held out ({error.checked_on}), the measured ratio "
-        f"stayed below the upper end in {error.checked_below} of {error.checked_pairs} pairs",
+        "intervals of memory times cover the model's concurrency factors, the block sample, and "
+        f"the model's error on measured pairs of forms ({error.fitted_on})",
     )
 
 
@@ -320,45 +323,45 @@ def _facts(prepared: Prepared) -> RunFacts:
 
 
 def _verdict(
-    recommended: Option | None, options: tuple[Option, ...], present: Option, machine: Machine
+    recommended: Option | None,
+    options: tuple[Option, ...],
+    present: Option,
+    machine: Machine,
+    demand: Demand,
 ) -> str:
+    if recommended is not None:
+        moves = recommended.placement.describe(present.placement)
+        return (
+            f"Move {moves}: predicted {gain_in_words(recommended)}. The rewritten kernel was "
+            "compiled and run on these inputs; its outputs are bit-identical."
+        )
     if not options:
         return "Keep it as it is: there is no other legal placement on this machine."
-    if recommended is None:
-        best = options[0]
-        if best.ratio >= UNCHANGED:
-            return "Keep it as it is: no other placement is predicted to gain anything."
-        if best.high < 1.0 and best.verification and not best.proven:
-            return (
-                "Keep it as it is: the best-ranked placement could not be proven to compute the "
-                f"same ({best.verification.detail})."
-            )
-        missing = untimed_misses(best, machine)
-        if best.high < 1.0 and missing:
-            array, share = missing
-            return (
-                f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
-                f"present {_what(best)}, but that leaves out that {share:.0%} of the accesses to "
-                f"{array} miss the nearest cache of constant memory."
-            )
-        if best.high < 1.0 and best.verification is None:
-            return (
-                f"Keep it as it is: the best-ranked placement, predicted at {best.ratio:.2f} of "
-                f"the present {_what(best)} ({best.low:.2f}–{best.high:.2f}), was not among the "
-                "finalists, so it was neither written out nor proven."
-            )
+    best = options[0]
+    if best.ratio >= UNCHANGED:
+        return "Keep it as it is: no other placement is predicted to gain anything."
+    best_words = f"the best alternative, {best.placement.describe(present.placement)}, is"
+    if not demand.is_met(best.ratio, best.judged.faster):
         return (
-            f"Keep it as it is: the best alternative is predicted at {best.ratio:.2f} of the "
-            f"present {_what(best)} ({best.low:.2f}–{best.high:.2f}), within the model's "
-            "uncertainty."
+            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}; a recommendation "
+            f"asks for {demand.probability:.0%} and a gain of {demand.gain:.0%}."
         )
-    moves = recommended.placement.describe(present.placement)
-    return (
-        f"Move {moves}: predicted {recommended.ratio:.2f} of the present {_what(recommended)} "
-        f"({recommended.low:.2f}–{recommended.high:.2f}). The rewritten kernel was compiled and "
-        "run on these inputs; its outputs are bit-identical."
-    )
-
-
-def _what(option: Option) -> str:
-    return "memory time" if option.rerun is None else "time"
+    if best.verification is None:
+        return (
+            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}, but was not among "
+            "the finalists, so it was neither written out nor proven."
+        )
+    if not best.proven:
+        return (
+            "Keep it as it is: the best-ranked placement could not be proven to compute the same "
+            f"({best.verification.detail})."
+        )
+    missing = untimed_misses(best, machine)
+    if missing:
+        array, share = missing
+        return (
+            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}, but that leaves out "
+            f"that {share:.0%} of the accesses to {array} miss the nearest cache of constant "
+            "memory."
+        )
+    return f"Keep it as it is: {best_words} predicted {gain_in_words(best)}."

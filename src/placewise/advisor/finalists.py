@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from placewise.advisor.advice import Option
 from placewise.choose import Legality
 from placewise.machine import Machine
@@ -14,6 +16,21 @@ since code that is harder to read should buy something."""
 MISSES_NOTICED = 0.01
 """Share of the accesses to constant memory; a miss waits some 200 cycles where a hit is an operand,
 so that one in a hundred is two cycles for each access."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a recommendation asks for."""
+
+    probability: float = 0.9
+    """Least probability that the form is faster."""
+    gain: float = 0.03
+    """Least predicted gain: 0.03 is 1.03 times as fast."""
+
+    def is_met(self, ratio: float, faster: float | None) -> bool:
+        """Whether a predicted ratio of times, and the probability that the form is faster, are
+        worth a move."""
+        return faster is not None and faster >= self.probability and ratio * (1 + self.gain) <= 1.0
 
 
 def finalists(options: list[Option], present: Option, number: int) -> list[int]:
@@ -71,15 +88,30 @@ def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None
     return None
 
 
-def recommended(chosen: list[Option], present: Option, machine: Machine) -> Option | None:
+def recommended(
+    chosen: list[Option], present: Option, machine: Machine, demand: Demand
+) -> Option | None:
     """The option to recommend, or None.
 
-    Proven options whose gain is certain are compared, by their own times where there are any;
-    among those as good as the best, the one with the fewest moves is chosen."""
-    proven = [o for o in chosen if o.proven and o.high < 1.0 and not untimed_misses(o, machine)]
-    timed = [o for o in proven if o.rerun is not None]
+    Proven options that meet the demand are compared, by their own times where there are any; among
+    those as good as the best, the smallest edit is chosen."""
+    good = [
+        o
+        for o in chosen
+        if o.proven and demand.is_met(o.ratio, o.judged.faster) and not untimed_misses(o, machine)
+    ]
+    timed = [o for o in good if o.rerun is not None]
     if not timed:
-        return proven[0] if proven else None
+        return good[0] if good else None
     least = min(o.ratio for o in timed)
-    good = [o for o in timed if o.ratio <= least + AS_GOOD]
-    return min(good, key=lambda o: (len(o.placement.moved(present.placement)), o.ratio))
+    as_good = [o for o in timed if o.ratio <= least * (1 + AS_GOOD)]
+    return min(as_good, key=lambda o: (edit_size(o, present, machine), o.ratio))
+
+
+def edit_size(option: Option, present: Option, machine: Machine) -> tuple[int, ...]:
+    """How much of the code an option changes, to compare: the sum over the arrays moved of what
+    their new way of access takes, then the number of arrays."""
+    moves = option.placement.moved(present.placement)
+    ways = [machine.space(space).way.facts.edit_size for _, _, space in moves]
+    chunked = 1 if option.placement.chunk else 0
+    return sum(ways) + chunked, len(moves)

@@ -9,7 +9,7 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.cases.case import Case
 from placewise.kernel.kernel import Kernel
 from placewise.machine import Machine
-from placewise.model import Prediction, Ratio, relative_times
+from placewise.model import SAME, Prediction, Ratio, relative_times
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
@@ -84,5 +84,5 @@ def ratio_of_times(form: Timed | None, present: Timed | None) -> Ratio | None:
     if form is None or present is None or form.prediction is None or present.prediction is None:
         return None
     if form is present:
-        return Ratio(1.0, 1.0, 1.0, 1.0, 1.0, None)
+        return SAME
     return relative_times(form.prediction, present.prediction)

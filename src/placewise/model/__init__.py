@@ -9,26 +9,25 @@ from placewise.model.base import (
     Term,
     TimeModel,
 )
-from placewise.model.error import PATH_ERROR, PATH_ERROR_RERUN, Bin, ErrorBand, error_of
+from placewise.model.error import ErrorBand
 from placewise.model.latency import latency_model
+from placewise.model.pair_error import PairError
 from placewise.model.path import path_model
 from placewise.model.timeline import timeline_model
-from placewise.model.uncertainty import Ratio, relative, relative_times
+from placewise.model.uncertainty import SAME, Ratio, relative, relative_times
 
 __all__ = [
-    "PATH_ERROR",
-    "PATH_ERROR_RERUN",
-    "Bin",
+    "SAME",
     "ErrorBand",
     "Evidence",
     "Model",
     "OfCounters",
+    "PairError",
     "PathTime",
     "Prediction",
     "Ratio",
     "Term",
     "TimeModel",
-    "error_of",
     "latency_model",
     "path_model",
     "relative",

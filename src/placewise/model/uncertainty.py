@@ -8,7 +8,7 @@ from placewise.errors import UnsupportedError
 from placewise.machine.machine import Machine
 from placewise.memory.reuse.counters import Counters
 from placewise.model.base import Model, Prediction
-from placewise.model.error import Bin, ErrorBand, error_of
+from placewise.model.pair_error import PairError, change_of, stored_error
 
 
 @dataclass(frozen=True)
@@ -18,39 +18,30 @@ class Ratio:
     ratio: float
     low: float
     high: float
-    """Least and greatest ratio, the model's own error included."""
+    """Interval that holds the measured ratio with a probability of 80 %."""
     parameter_low: float
     parameter_high: float
     """Least and greatest ratio over what the model and the block sample leave open: what ``low``
     and ``high`` are without ``error``."""
-    error: ErrorBand | None
+    faster: float | None
+    """Probability that the first placement takes less time; None where the model's error is not
+    known."""
+    error: PairError | None
     """What the model's ratios have been worth where times were measured. None: not known for this
-    model, or not needed, the two placements being the same."""
-
-    @property
-    def certain_gain(self) -> bool:
-        """The placement is faster whatever the open parameters are, and by more than the model's
-        usual error."""
-        return self.high < 1.0
-
-    @property
-    def experience(self) -> Bin | None:
-        """How often measured pairs with about this predicted ratio really got faster."""
-        return self.error.bin(self.ratio) if self.error else None
+    model, or not needed, the two forms being the same."""
 
 
-def relative(
-    model: Model, candidate: Counters, present: Counters, machine: Machine, *, rerun: bool = False
-) -> Ratio:
+SAME = Ratio(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, None)
+"""The ratio of a form to itself, or to one that takes the machine the same in every way."""
+
+
+def relative(model: Model, candidate: Counters, present: Counters, machine: Machine) -> Ratio:
     """``candidate``'s predicted time over ``present``'s, with the range that it takes over every
     variant of the model and over the whole block sample and its halves; both placements are always
     judged under the same variant and from the same blocks. 1 where nothing is accessed.
 
-    Where the placements differ, the range is widened by the model's measured error, as factors: a
-    range that stays below 1 is a gain beyond what the model is usually wrong by. The error is known
-    from one kernel (:mod:`.error`), so it is an order of size, no confidence interval. ``rerun``
-    says that ``candidate`` comes from a trace of its own rewritten kernel, not from the trace that
-    ``present`` comes from.
+    Where the placements differ, the range is widened by the model's error on measured pairs, and
+    the probability of a gain is that of the range's upper end.
     """
     pairs = [(candidate, present)]
     if len(candidate.halves) == len(present.halves):
@@ -61,17 +52,25 @@ def relative(
             base = variant.predict(other, machine).total
             ratios.append(variant.predict(one, machine).total / base if base else 1.0)
     ratio, low, high = ratios[0], min(ratios), max(ratios)
-    error = None if candidate.placement == present.placement else error_of(model.name, rerun=rerun)
-    if error is None:
-        return Ratio(ratio, low, high, low, high, None)
-    # The range contains the prediction even where the model errs to one side only.
-    widened = low * min(1.0, error.low), high * max(1.0, error.high)
-    return Ratio(ratio, *widened, low, high, error)
+    same = candidate.placement == present.placement
+    error = None if same else stored_error(model.name)
+    if error is None or low <= 0.0:
+        return Ratio(ratio, low, high, low, high, 0.0 if same else None, None)
+    return Ratio(
+        ratio,
+        error.interval(low, 0.0)[0],
+        error.interval(high, 0.0)[1],
+        low,
+        high,
+        error.faster(high, 0.0),
+        error,
+    )
 
 
 def relative_times(candidate: Prediction, present: Prediction) -> Ratio:
     """``candidate``'s time over ``present``'s, both predicted by the same model from their own
-    code, with the range that the model's measured error leaves.
+    code. The interval is as wide as measured pairs that differ as much ask for; two forms that
+    take every part of the machine the same have ratio 1 and no width.
 
     Raises UnsupportedError for predictions of different models, or of one that gives no time.
     """
@@ -80,9 +79,16 @@ def relative_times(candidate: Prediction, present: Prediction) -> Ratio:
             f"no ratio of times of models {candidate.model} and {present.model}",
             hint="both must come from one model that predicts absolute time",
         )
+    slower = max(candidate.total, present.total)
+    change = change_of(
+        *({part.path: part.cycles / slower for part in p.parts} for p in (candidate, present))
+    )
+    if change == 0.0 and candidate.total == present.total:
+        return SAME
     ratio = candidate.total / present.total
-    error = error_of(candidate.model, rerun=True)
+    error = stored_error(candidate.model)
     if error is None:
-        return Ratio(ratio, ratio, ratio, ratio, ratio, None)
-    low, high = ratio * min(1.0, error.low), ratio * max(1.0, error.high)
-    return Ratio(ratio, low, high, ratio, ratio, error)
+        return Ratio(ratio, ratio, ratio, ratio, ratio, None, None)
+    return Ratio(
+        ratio, *error.interval(ratio, change), ratio, ratio, error.faster(ratio, change), error
+    )

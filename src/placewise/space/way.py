@@ -50,6 +50,9 @@ class WayFacts:
     """How it is declared, where a machine file does not say."""
     load_function: str | None = None
     """Function that reads an element, where a machine file does not say."""
+    edit_size: int = 0
+    """How much of a program a move there changes, to compare: loads alone (1), declarations and a
+    copy on the host (2), objects that the host makes (3), the kernel's body (4)."""
 
 
 class Way(StrEnum):
@@ -100,6 +103,7 @@ def _facts(way: Way) -> WayFacts:
                 by_pointer=True,
                 by_load_function=True,
                 load_function="__ldg",
+                edit_size=1,
             )
         case Way.BINDING:
             return WayFacts(
@@ -110,6 +114,7 @@ def _facts(way: Way) -> WayFacts:
                 indexed=True,
                 declaration="cudaTextureObject_t",
                 load_function="tex1Dfetch",
+                edit_size=3,
             )
         case Way.HOST_BUFFER:
             return WayFacts(
@@ -118,6 +123,7 @@ def _facts(way: Way) -> WayFacts:
                 replaces_parameter=True,
                 host_filled=True,
                 declaration="__constant__",
+                edit_size=2,
             )
         case Way.KERNEL_BUFFER:
             return WayFacts(
@@ -126,6 +132,7 @@ def _facts(way: Way) -> WayFacts:
                 per_block=True,
                 indexed=True,
                 declaration="__shared__",
+                edit_size=4,
             )
         case _:
             assert_never(way)

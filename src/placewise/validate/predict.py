@@ -37,6 +37,8 @@ class Answer:
     low: float
     high: float
     absolute: bool
+    parts: tuple[tuple[str, float], ...] = ()
+    """(part of the machine, what it alone would need, as a share of the total)."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,8 @@ def _evidence(case: Case, worker: _Worker) -> Evidence:
 def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
     prediction = known_model(name).make().predict(evidence, machine)
     time = prediction.nanoseconds
+    parts = tuple((p.path, p.cycles / (prediction.total or 1.0)) for p in prediction.parts)
     if time is None:
-        return Answer(prediction.total, *prediction.uncertainty, absolute=False)
+        return Answer(prediction.total, *prediction.uncertainty, absolute=False, parts=parts)
     interval = prediction.interval_nanoseconds or (time, time)
-    return Answer(time, *interval, absolute=True)
+    return Answer(time, *interval, absolute=True, parts=parts)

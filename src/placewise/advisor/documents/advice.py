@@ -74,6 +74,7 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
         "ratio": option.ratio,
         "ratio_low": option.low,
         "ratio_high": option.high,
+        "probability_faster": option.judged.faster,
         "predicted_ms": option.predicted_ms,
         "memory_ratio": option.traffic.ratio,
         "timed": _timed(option),

@@ -50,6 +50,14 @@ def advise(
         int | None,
         typer.Option(min=0, help="How many of the best are rewritten, verified and timed."),
     ] = None,
+    probability: Annotated[
+        float,
+        typer.Option(min=0.5, max=1.0, help="Recommend a move only if it is as probably faster."),
+    ] = 0.9,
+    least_gain: Annotated[
+        float,
+        typer.Option(min=0.0, help="… and only if it gains as much: 0.03 is 1.03 times as fast."),
+    ] = 0.03,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     limit: InstructionLimit = None,
@@ -58,7 +66,7 @@ def advise(
     quiet: Quiet = False,
 ) -> None:
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
-    from placewise.advisor import FINALISTS
+    from placewise.advisor import FINALISTS, Demand
     from placewise.advisor import advise as find_advice
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
@@ -82,6 +90,7 @@ def advise(
             profile=profile,
             row=row,
             finalists=FINALISTS if finalists is None else finalists,
+            demand=Demand(probability, least_gain),
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.advice import Advice, Option
+from placewise.advisor.gain import speedup, speedup_range
 from placewise.advisor.why import count, in_shares
 from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
@@ -109,9 +110,10 @@ def _ranking(advice: Advice) -> Table:
     table.add_column("what moves", overflow="fold")
     timed = any(option.rerun is not None for option in (advice.present, *advice.options))
     if timed:
-        table.add_column("memory\n/present", justify="right")
-    table.add_column("time\n/present", justify="right")
-    table.add_column("range", justify="right")
+        table.add_column("memory\ngain", justify="right")
+    table.add_column("gain", justify="right")
+    table.add_column("80 % interval", justify="right")
+    table.add_column("faster\nwith", justify="right")
     if advice.present.predicted_ms is not None:
         table.add_column("ms", justify="right")
     table.add_column("limited by" if timed else "binding path")
@@ -124,10 +126,12 @@ def _ranking(advice: Advice) -> Table:
             _moves(option, advice),
         ]
         if timed:
-            cells.append(f"{option.traffic.ratio:.2f}")
+            cells.append(f"{speedup(option.traffic.ratio)}×")
         known = not timed or option.rerun is not None
-        cells.append(f"{option.ratio:.2f}" if known else "")
-        cells.append(f"{option.low:.2f}–{option.high:.2f}" if known and not is_present else "")
+        cells.append(f"{speedup(option.ratio)}×" if known else "")
+        cells.append(speedup_range(option) if known and not is_present else "")
+        faster = option.judged.faster if known and not is_present else None
+        cells.append("" if faster is None else f"{faster:.0%}")
         if advice.present.predicted_ms is not None:
             ms = option.predicted_ms
             cells.append(f"{ms:.4g}" if known and ms is not None else "")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from placewise.advisor.advice import Advice
+from placewise.advisor.gain import gain_in_words
 from placewise.advisor.lint import Remark, Rule, lint
 from placewise.advisor.predicted_counters import CounterReport
 from placewise.executor.check.finding import RULES as MISTAKES
@@ -111,8 +112,8 @@ def _better(advice: Advice) -> list[SarifResult]:
             SarifResult(
                 BETTER,
                 "warning",
-                f"{array}: {to} memory or hint is predicted to take {option.ratio:.2f} of the "
-                f"present time ({option.low:.2f} to {option.high:.2f}) on {advice.machine.name}"
+                f"{array}: moved to {to}, the kernel is predicted {gain_in_words(option)} on "
+                f"{advice.machine.name}"
                 + (", with the moves of the other arrays" if len(moved) > 1 else ""),
                 advice.case.filename,
                 lines.get(array),

@@ -1,0 +1,1 @@
+"""How far verdicts on pairs of forms can be trusted."""

@@ -1,0 +1,24 @@
+"""What an option gains, in words."""
+
+from __future__ import annotations
+
+from placewise.advisor.advice import Option
+
+
+def gain_in_words(option: Option) -> str:
+    """``1.31 times as fast (1.22–1.41), faster with 97 %``; of memory time alone where no form was
+    timed."""
+    what = " in memory time" if option.rerun is None else ""
+    words = f"{speedup(option.ratio)} times as fast{what} ({speedup_range(option)})"
+    faster = option.judged.faster
+    return words if faster is None else f"{words}, faster with {faster:.0%}"
+
+
+def speedup_range(option: Option) -> str:
+    """Interval of the gain, ``1.22–1.41``."""
+    return f"{speedup(option.high)}–{speedup(option.low)}"
+
+
+def speedup(ratio: float) -> str:
+    """A ratio of times as a gain, ``1.31``; ``∞`` where the form takes no time at all."""
+    return f"{1 / ratio:.2f}" if ratio > 0.0 else "∞"
