@@ -137,10 +137,10 @@ BEGINNERS = (
         lambda s: {"block": (16, 16), "problem": (s[1], s[0])}, _matmul,
     ),
     Beginner(
-        "nbody", "nbody", ((16384,), (1000,), (333,)),
+        "nbody", "nbody", ((8192,), (1000,), (333,)),
         lambda r, s: [*(_floats(r, s[0]) for _ in range(4)), *(_zeros(s[0]) for _ in range(3)),
                       *_ints(*s)],
-        lambda s: {"block": 128, "problem": s[0]}, _nbody,
+        lambda s: {"block": 64, "problem": s[0]}, _nbody,
     ),
     Beginner(
         "kmeans", "assign", ((100_000, 64, 32), (1000, 17, 32), (777, 40, 13)),

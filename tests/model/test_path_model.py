@@ -110,7 +110,6 @@ def test_ratio_spans_the_concurrency_factors():
     assert found.ratio == pytest.approx(10600 / 7890)
     assert found.parameter_high == pytest.approx(10600 / 3945)
     assert found.parameter_low == pytest.approx(1.0)
-    assert not found.certain_gain
 
 
 def test_ratio_of_a_placement_to_itself_is_one():
