@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
+from placewise.advisor.chunked_tiles import TimedForm, fastest_chunked, moved_part
 from placewise.advisor.costly_patterns import scattered
 from placewise.advisor.finalists import Demand, joined, operands, recommended, untimed_misses
 from placewise.advisor.finalists import finalists as best_ranked
@@ -34,9 +36,6 @@ FINALISTS = 5
 
 DEMAND = Demand()
 """What a recommendation asks for, unless the user says otherwise."""
-
-CHUNKED = 2
-"""Fastest placements in tiles of a loop's chunks that are run and proven."""
 
 UNCHANGED = 0.995
 """A ratio that prints as 1.00 or more is no gain."""
@@ -91,15 +90,17 @@ def advise(
         present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
     able = writable(options, prepared)
     chosen = [able[at] for at in best_ranked([options[a] for a in able], present, finalists)]
-    if present.rerun is not None:
+    known: dict[Placement, TimedForm] = {}
+    if present.rerun is not None and present.timed is not None:
         others = operands(prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
-        others += _fastest_chunked(prepared, present, progress)
+        known = {f.placement: f for f in fastest_chunked(prepared, present.timed, progress)}
+        others += known
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)
-    _prove(chosen, options, prepared, present, progress)
+    _prove(chosen, options, prepared, present, progress, known)
     together = joined(options, prepared.legality)
     more = _among(together, options, now, prepared, measured_ms, known=chosen)
-    _prove(more, options, prepared, present, progress)
+    _prove(more, options, prepared, present, progress, known)
     chosen += more
     best = recommended([options[at] for at in chosen], present, machine, demand)
     # Forms that were timed come first: what is known of the others is less.
@@ -162,45 +163,19 @@ def _among(
     return found
 
 
-def _fastest_chunked(prepared: Prepared, present: Option, progress: Progress) -> list[Placement]:
-    """Of the placements in tiles of a loop's chunks, the fastest ones by their own machine code:
-    a model of memory traffic knows nothing of barriers, fills and occupancy."""
-    ratios: list[tuple[float, Placement]] = []
-    placements = prepared.legality.chunked
-    for done, placement in enumerate(placements):
-        progress("timing tiles by chunks of a loop", done, len(placements))
-        try:
-            form = write_form(prepared, _moved(placement, prepared))
-        except UnsupportedError:
-            continue
-        if form.kernel is None:
-            continue
-        timed = time_form(
-            form.kernel, form.rewritten.case, prepared.machine, corrected=prepared.corrected
-        )
-        ratio = ratio_of_times(timed, present.timed)
-        if ratio is not None and ratio.ratio < UNCHANGED:
-            ratios.append((ratio.ratio, placement))
-    return [placement for _, placement in sorted(ratios, key=lambda r: r[0])[:CHUNKED]]
-
-
-def _moved(placement: Placement, prepared: Prepared) -> Placement:
-    """The part of a placement that differs from the present one."""
-    moves = placement.moved(prepared.legality.present)
-    return Placement(tuple((array, target) for array, _, target in moves), placement.chunk)
-
-
 def _prove(
     chosen: list[int],
     options: list[Option],
     prepared: Prepared,
     present: Option,
     progress: Progress,
+    known: Mapping[Placement, TimedForm],
 ) -> None:
-    """Rewrite, run and time the ``chosen`` options, in place."""
+    """Rewrite, run and time the ``chosen`` options, in place, but for what is ``known`` of them."""
     for done, at in enumerate(chosen):
         progress("rewriting, verifying and timing", done, len(chosen))
-        options[at] = _proven(options[at], prepared, present)
+        timed = known.get(options[at].placement)
+        options[at] = _proven(options[at], prepared, present, timed)
     options[:] = _compared_alike(options, prepared, present)
 
 
@@ -216,9 +191,9 @@ def _option(candidate: Candidate, now: Candidate, measured_ms: float | None) -> 
     )
 
 
-def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
+def _proven(option: Option, prepared: Prepared, present: Option, known: TimedForm | None) -> Option:
     try:
-        form = write_form(prepared, _moved(option.placement, prepared))
+        form = known.form if known else write_form(prepared, moved_part(option.placement, prepared))
     except UnsupportedError as error:
         # One placement that cannot be written out must not cost the user the advice on all others.
         found = Verification(False, f"cannot be written: {error.message}", ())
@@ -229,7 +204,11 @@ def _proven(option: Option, prepared: Prepared, present: Option) -> Option:
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)
-    timed = time_form(kernel, rewritten.case, prepared.machine, corrected=prepared.corrected)
+    timed = (
+        known.timed
+        if known
+        else time_form(kernel, rewritten.case, prepared.machine, corrected=prepared.corrected)
+    )
     return replace(
         option,
         rewritten=rewritten,

@@ -58,21 +58,30 @@ def operands(legality: Legality, machine: Machine) -> list[Placement]:
 
 
 def joined(options: list[Option], legality: Legality) -> list[Placement]:
-    """The moves of one array each that gain by their own times, all at once."""
+    """The moves of one array each that gain by their own times, all at once; and with them the best
+    tiles by chunks of a loop, whose arrays stay there."""
+    gaining = [o for o in options if o.proven and o.rerun and o.ratio <= 1.0 - AS_GOOD]
     best: dict[str, tuple[float, str]] = {}
-    for option in options:
+    for option in gaining:
         moves = option.placement.moved(legality.present)
-        if len(moves) == 1 and option.proven and option.rerun and option.ratio <= 1.0 - AS_GOOD:
+        if len(moves) == 1 and option.placement.chunk is None:
             array, _, space = moves[0]
             best[array] = min(best.get(array, (1.0, "")), (option.ratio, space))
-    if len(best) < 2:
-        return []
-    placement = _with(legality.present, {array: space for array, (_, space) in best.items()})
-    return [placement] if legality.fits(placement) is None else []
+    spaces = {array: space for array, (_, space) in best.items()}
+    found = [_with(legality.present, spaces)] if len(best) > 1 else []
+    chunked = [o for o in gaining if o.placement.chunk is not None]
+    if chunked:
+        tiled = min(chunked, key=lambda o: o.ratio).placement
+        kept = {array for array, _, _ in tiled.moved(legality.present)}
+        others = {a: s for a, s in spaces.items() if a not in kept}
+        if others:
+            found.append(_with(tiled, others))
+    return [p for p in found if legality.fits(p) is None]
 
 
 def _with(placement: Placement, moves: dict[str, str]) -> Placement:
-    return Placement(tuple((array, moves.get(array, space)) for array, space in placement))
+    spaces = tuple((array, moves.get(array, space)) for array, space in placement)
+    return Placement(spaces, placement.chunk)
 
 
 def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None:

@@ -71,14 +71,16 @@ def facts_at(node: Node, values: Values) -> Facts:
     """Bounds of atoms from the conditions that hold where ``node`` is evaluated."""
     lower: dict[str, tuple[Poly, ...]] = {}
     upper: dict[str, tuple[Poly, ...]] = {}
+    inequalities: list[Poly] = []
     for condition, holds in conditions_at(node):
         for fact in facts_of(condition, holds, values.value):
+            inequalities.append(fact)
             for atom in fact.atoms:
                 bound = bound_of(fact, atom.key) if not atom.uniform else None
                 if bound is not None and bound[1].uniform:
                     side = upper if bound[0] else lower
                     side[atom.key] = (*side.get(atom.key, ()), bound[1])
-    return Facts(lower, upper)
+    return Facts(lower, upper, tuple(inequalities))
 
 
 def conditions_at(node: Node) -> list[tuple[Node, bool]]:

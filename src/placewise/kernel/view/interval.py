@@ -38,6 +38,8 @@ class Facts:
 
     lower: Mapping[str, tuple[Poly, ...]] = field(default_factory=dict)
     upper: Mapping[str, tuple[Poly, ...]] = field(default_factory=dict)
+    inequalities: tuple[Poly, ...] = ()
+    """Polynomials that are at least 0."""
 
 
 NO_FACTS = Facts()
@@ -97,6 +99,19 @@ class Bounder:
         varying = [a for a in poly.atoms if not a.uniform]
         if not varying:
             return [poly]
+        direct = [fact + poly if upper else poly - fact for fact in facts.inequalities]
+        found = list(dict.fromkeys(bound for bound in direct if bound.uniform))
+        try:
+            return [*found, *self._bounds_by_atom(poly, varying, upper, facts)][:_CANDIDATES]
+        except Unbounded:
+            if not found:
+                raise
+            return found
+
+    def _bounds_by_atom(
+        self, poly: Poly, varying: list[Atom], upper: bool, facts: Facts
+    ) -> list[Poly]:
+        """Bounds with one varying atom after the other replaced by its own."""
         atom = _outermost(varying)
         split = poly.split(atom)
         if split is None:
@@ -108,7 +123,7 @@ class Bounder:
             for candidate in self.bounds(rest + coefficient * bound, upper, facts):
                 if candidate not in found:
                     found.append(candidate)
-        return found[:_CANDIDATES]
+        return found
 
     def _sign(self, coefficient: Poly, facts: Facts) -> int:
         if (self.lowest(coefficient, facts) >= 0).all():

@@ -97,7 +97,8 @@ class _Walk:
             if returns_inside(node):
                 raise Unreachable(f"the loop returns (line {node.line})")
             self.flags[node] = under
-        elif node.kind == "COMPOUND_STMT":
+        elif node.kind in ("COMPOUND_STMT", "UNEXPOSED_STMT"):
+            # The latter is a statement behind a pragma.
             self.statements(node.children, under, outermost=False)
         elif node.kind == "IF_STMT" and len(node.children) == 2:
             condition, then = node.children

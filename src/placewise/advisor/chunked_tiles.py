@@ -1,0 +1,88 @@
+"""Which placements in tiles of a loop's chunks are the fastest, by their own machine code.
+
+A model of memory traffic knows nothing of barriers, fills and occupancy, which decide here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placewise.advisor.prepare import Prepared
+from placewise.advisor.timing import Timed, ratio_of_times, time_form
+from placewise.advisor.write_form import Form, write_form
+from placewise.errors import UnsupportedError
+from placewise.progress import Progress
+from placewise.space import Placement
+
+_FASTEST = 2
+"""Placements that are run and proven."""
+_ALONE = 3
+"""Arrays of a plan up to which each is also tried alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class TimedForm:
+    """A placement written out and timed."""
+
+    placement: Placement
+    form: Form
+    timed: Timed
+    ratio: float
+    """Its time over the present form's."""
+
+
+def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> list[TimedForm]:
+    """The fastest placements in tiles of a loop's chunks that are faster than the present form.
+
+    All chunk lengths are timed where a plan has all of its arrays in tiles; subsets of these arrays
+    only with the best of the lengths.
+    """
+    groups: dict[frozenset[str], list[Placement]] = {}
+    for placement in prepared.legality.chunked:
+        moves = placement.moved(prepared.legality.present)
+        groups.setdefault(frozenset(array for array, _, _ in moves), []).append(placement)
+    found: list[TimedForm] = []
+    for arrays, placements in groups.items():
+        wider = [f for f in found if arrays < _arrays(f, prepared)]
+        if wider:
+            if len(_arrays(wider[0], prepared)) > _ALONE:
+                continue
+            length = min(wider, key=lambda f: f.ratio).placement.chunk
+            placements = [p for p in placements if p.chunk == length]
+        found += _timed(placements, prepared, present, progress)
+    faster = [f for f in found if f.ratio < 1.0]
+    return sorted(faster, key=lambda f: f.ratio)[:_FASTEST]
+
+
+def _arrays(timed: TimedForm, prepared: Prepared) -> frozenset[str]:
+    moves = timed.placement.moved(prepared.legality.present)
+    return frozenset(array for array, _, _ in moves)
+
+
+def _timed(
+    placements: Sequence[Placement], prepared: Prepared, present: Timed, progress: Progress
+) -> list[TimedForm]:
+    """Those of ``placements`` that can be written, compiled and timed."""
+    found = []
+    for done, placement in enumerate(placements):
+        progress("timing tiles by chunks of a loop", done, len(placements))
+        try:
+            form = write_form(prepared, moved_part(placement, prepared))
+        except UnsupportedError:
+            continue
+        if form.kernel is None:
+            continue
+        timed = time_form(
+            form.kernel, form.rewritten.case, prepared.machine, corrected=prepared.corrected
+        )
+        ratio = ratio_of_times(timed, present)
+        if ratio is not None:
+            found.append(TimedForm(placement, form, timed, ratio.ratio))
+    return found
+
+
+def moved_part(placement: Placement, prepared: Prepared) -> Placement:
+    """The part of a placement that differs from the present one."""
+    moves = placement.moved(prepared.legality.present)
+    return Placement(tuple((array, target) for array, _, target in moves), placement.chunk)

@@ -1,0 +1,217 @@
+"""Loops written chunk by chunk compute the same bits, on the inputs that they were written for and
+on others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placewise.errors import ExecutionError
+from placewise.executor import execute
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.view import analyse_source
+from placewise.rewriter import rewrite
+from placewise.space import Placement
+
+RNG = np.random.default_rng(3)
+
+
+def floats(*shape):
+    return RNG.uniform(-1, 1, shape).astype(np.float32)
+
+
+def outputs(case):
+    named = named_case(case)
+    run = execute(compile_case(case), named.launch, named.inputs)
+    return {name: data.tobytes() for name, data in run.outputs if name in run.written}
+
+
+def chunked(case, machine, arrays, iterations):
+    view = analyse_source(case)
+    placement = Placement.of(dict.fromkeys(arrays, "shared"), iterations)
+    return rewrite(case, placement, machine, view).case
+
+
+def plans(case):
+    return {plan.arrays: plan for plan in analyse_source(case).chunk_plans}
+
+
+# Each: source, arguments by size, launch by size, arrays in tiles, chunk lengths.
+GUARDED = """
+__global__ void k(const float *A, const float *B, float *C, int m, int n, int l) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r < m && c < n) {
+        float sum = C[r * n + c];
+        const float *row = A + r * l;
+        for (int i = 0; i < l; i++) {
+            sum += row[i] * B[i * n + c];
+        }
+        C[r * n + c] = sum;
+    }
+}
+"""
+STEPS = """
+__global__ void k(const double *x, double *y, unsigned n, int first) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) { return; }
+    double sum = x[i];
+    int j;
+#pragma unroll 2
+    for (j = first; j <= (int)n - 3; j += 3) {
+        if (j % 2) continue;
+        sum += x[j] / (1 + j) + x[j + 2];
+    }
+    y[i] = sum + j;
+}
+"""
+TWO_LOOPS = """
+__global__ void k(const float *in, float *out, int rows, int cols) {
+    int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    float most = in[row * cols];
+    for (int c = 1; c < cols; c++)
+        most = fmaxf(most, in[row * cols + c]);
+    float sum = 0.0f;
+    if (most > 0.9f) sum = 1.0f;
+    for (int c = 0; c < cols; c++) sum += in[row * cols + c] - most;
+    if (sum < 0) { out[row] = most; return; }
+    out[row] = sum;
+}
+"""
+NESTED = """
+__global__ void k(const float *a, const float *b, float *out, int n, int m) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float total = 0.0f;
+    for (int block = 0; block < 3; block++) {
+        float part = i < n ? a[i] : 0.0f;
+        for (int j = 0; j < m; ++j)
+            for (int d = 0; d < 2; ++d)
+                part += b[(block * m + j) * 2 + d] * (d + 1);
+        total += part;
+    }
+    if (i < n) out[i] = total;
+}
+"""
+HALO = """
+__global__ void k(const float *in, const float *w, float *out, int n, int radius) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float sum = 0.0f;
+    for (int d = -radius; d <= radius; d++)
+        if (i + d >= 0 && i + d < n)
+            sum += in[i + d] * w[d + radius];
+    out[i] = sum;
+}
+"""
+
+
+def guarded(m, n, length):
+    args = [floats(m, length), floats(length, n), floats(m, n), *map(np.int32, (m, n, length))]
+    return make_case("k", GUARDED, args, block=(16, 8), problem=(n, m))
+
+
+def steps(n, first):
+    args = [RNG.uniform(size=n), np.zeros(n), np.uint32(n), np.int32(first)]
+    return make_case("k", STEPS, args, block=64, problem=n)
+
+
+def two_loops(rows, cols):
+    args = [floats(rows, cols), floats(rows), np.int32(rows), np.int32(cols)]
+    return make_case("k", TWO_LOOPS, args, block=32, problem=rows)
+
+
+def nested(n, m):
+    args = [floats(n), floats(3, m, 2), floats(n), np.int32(n), np.int32(m)]
+    return make_case("k", NESTED, args, block=64, problem=n)
+
+
+def halo(n, radius):
+    args = [floats(n), floats(2 * radius + 1), floats(n), np.int32(n), np.int32(radius)]
+    return make_case("k", HALO, args, block=64, problem=n)
+
+
+KERNELS = {
+    "guarded": (guarded, ("A", "B"), ((64, 48, 96), (33, 29, 17), (20, 51, 130), (9, 9, 1))),
+    "steps": (steps, ("x",), ((300, 1), (77, 0), (1000, 5), (64, 60))),
+    "two loops": (two_loops, ("in",), ((70, 64), (33, 17), (129, 100), (5, 1))),
+    "nested": (nested, ("b",), ((200, 70), (65, 33), (64, 5), (100, 130))),
+    "halo": (halo, ("in",), ((500, 20), (130, 20), (1000, 20))),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("iterations", [4, 16])
+def test_a_chunked_form_computes_the_same_bits_whatever_the_size(name, iterations, machine):
+    make, arrays, sizes = KERNELS[name]
+    written = chunked(make(*sizes[0]), machine, arrays, iterations)
+    assert "__syncthreads()" in written.source
+    assert "_tile[" in written.source
+    for size in sizes:
+        case = make(*size)
+        assert outputs(replace(case, source=written.source)) == outputs(case), size
+
+
+def test_tiles_hold_one_chunk_each():
+    (plan,) = [p for a, p in plans(guarded(64, 48, 96)).items() if a == ("A", "B")]
+    (loop,) = plan.loops
+    a, b = (one.tile(16) for one in loop.tiles)
+    assert (a.rows, a.width) == (8, 16)
+    assert (b.rows, b.width) == (16, 16)
+    assert not a.bound_to
+    assert a.inside
+    assert (a.row_extent.uppers, a.column_extent.uppers) == (("m",), ("l",))
+
+
+def test_rows_whose_lanes_go_along_a_column_are_padded():
+    (plan,) = plans(two_loops(70, 64)).values()
+    tile = plan.loops[0].tiles[0].tile(16)
+    assert (tile.rows, tile.width, tile.padding) == (32, 16, 4), "rows begin four banks apart"
+
+
+def test_a_launch_of_another_block_fails(machine):
+    case = guarded(64, 48, 96)
+    written = chunked(case, machine, ("A", "B"), 16)
+    smaller = replace(written, launch=replace(case.launch, block=(8, 8, 1), grid=(6, 8, 1)))
+    with pytest.raises(ExecutionError, match="trap"):
+        outputs(smaller)
+
+
+def test_sizes_rest_on_the_block_alone_where_a_chunk_has_fixed_bounds(machine):
+    """The radius bounds the loop, not the tile: a chunk has so many iterations whatever it is."""
+    written = chunked(halo(500, 20), machine, ("in", "w"), 4)
+    assert "radius !=" not in written.source
+    assert "if (blockDim.x != 64 || blockDim.y != 1 || blockDim.z != 1) __trap();" in written.source
+
+
+REFUSED = {
+    "break": GUARDED.replace("sum +=", "if (sum > 9) break; sum +="),
+    "return": GUARDED.replace("sum +=", "if (sum > 9) return; sum +="),
+    "while": GUARDED.replace("for (int i = 0; i < l; i++)", "int i = 0; while (i < l)").replace(
+        "B[i * n + c];", "B[i * n + c]; i++;"
+    ),
+    "a bound that differs between threads": GUARDED.replace("i < l;", "i < l - r;"),
+    "else": GUARDED.replace("    }\n}\n", "    } else { C[0] = 1; }\n}\n"),
+    "a barrier of its own": GUARDED.replace("C[r * n + c] = sum;", "__syncwarp();"),
+    "goto": GUARDED.replace("float sum", "goto on; on: float sum"),
+    "an argument that changes": GUARDED.replace("float sum", "l = l - 1; float sum"),
+    "an array that is written": GUARDED.replace("const float *A", "float *A").replace(
+        "C[r * n + c] = sum;", "A[r * l] = sum;"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_loops_that_cannot_be_cut_are_left_alone(what):
+    case = replace(guarded(64, 48, 96), source=REFUSED[what])
+    assert not [arrays for arrays in plans(case) if "A" in arrays]
+
+
+def test_statements_beside_the_loop_run_for_their_threads_alone(machine):
+    """A thread beyond the edge must not read where the source did not: the executor would refuse
+    the access."""
+    source = GUARDED.replace("float sum = C[r * n + c];", "float sum = C[r * n + c]; C[r] += 1;")
+    case = replace(guarded(33, 29, 40), source=source)
+    written = chunked(case, machine, ("B",), 8)
+    assert "inside ? (C[r * n + c]) : float()" in written.source
+    assert "if (inside) C[r] += 1;" in written.source
