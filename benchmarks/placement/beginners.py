@@ -178,13 +178,13 @@ BEGINNERS = (
         lambda s: {"block": 256, "problem": min(s[0], s[1])}, _diagonal,
     ),
     Beginner(
-        "histogram", "histogram", ((4_000_000,), (10_001,), (777,)),
+        "histogram", "histogram", ((8_000_000,), (10_001,), (777,)),
         lambda r, s: [np.clip(r.normal(128, 30, s[0]), 0, 255).astype(np.uint8),
                       np.zeros(256, np.uint32), *_ints(*s)],
-        lambda s: {"block": 256, "problem": s[0]}, _histogram,
+        lambda s: {"block": 256, "grid": min(864, -(-s[0] // 256))}, _histogram,
     ),
     Beginner(
-        "softmax", "softmax", ((16384, 256), (300, 77), (1000, 64)),
+        "softmax", "softmax", ((65536, 128), (300, 77), (1000, 64)),
         lambda r, s: [_floats(r, *s), _zeros(*s), *_ints(*s)],
         lambda s: {"block": 128, "problem": s[0]}, _softmax,
     ),

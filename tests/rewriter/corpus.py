@@ -385,7 +385,7 @@ SAMPLES = {
     "convolution": Sample(convolution, {"src": ALL, "filt": ALL, "dst": "shared"}),
     "stencil": Sample(stencil, {"u": ALL, "v": "shared"}),
     "nbody": Sample(nbody, {"pos": ALL, "acc": "shared"}),
-    "histogram": Sample(histogram, {"data": ALL, "bins": "", "edges": ALL}),
+    "histogram": Sample(histogram, {"data": ALL, "bins": "shared", "edges": ALL}),
     "reduction": Sample(reduction, {"in": ALL, "out": "shared"}),
     "aliases": Sample(aliases, {"A": ALL, "B": ALL, "C": "shared"}),
     "structs": Sample(

@@ -11,7 +11,14 @@ from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.chunked_tiles import TimedForm, fastest_chunked, moved_part
 from placewise.advisor.costly_patterns import scattered
-from placewise.advisor.finalists import Demand, joined, operands, recommended, untimed_misses
+from placewise.advisor.finalists import (
+    Demand,
+    joined,
+    operands,
+    private_copies,
+    recommended,
+    untimed_misses,
+)
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.gain import gain_in_words
 from placewise.advisor.prepare import Prepared, prepare
@@ -94,6 +101,7 @@ def advise(
     if present.rerun is not None and present.timed is not None:
         others = operands(prepared.legality, machine)
         others += hinted(prepared.profile, prepared.legality, machine)
+        others += private_copies(prepared.legality, prepared.view)
         known = {f.placement: f for f in fastest_chunked(prepared, present.timed, progress)}
         others += known
         chosen += _among(others, options, now, prepared, measured_ms, known=chosen)

@@ -17,6 +17,8 @@ from placewise.space import Placement
 
 _FASTEST = 2
 """Placements that are run and proven."""
+_FIRST = (16, 64, 256)
+"""Chunk lengths timed first."""
 _ALONE = 3
 """Arrays of a plan up to which each is also tried alone."""
 
@@ -35,8 +37,8 @@ class TimedForm:
 def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> list[TimedForm]:
     """The fastest placements in tiles of a loop's chunks that are faster than the present form.
 
-    All chunk lengths are timed where a plan has all of its arrays in tiles; subsets of these arrays
-    only with the best of the lengths.
+    Of the chunk lengths some far apart are timed, then those next to the best. Subsets of a plan's
+    arrays are timed with the best length of the whole alone.
     """
     groups: dict[frozenset[str], list[Placement]] = {}
     for placement in prepared.legality.chunked:
@@ -45,12 +47,20 @@ def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> l
     found: list[TimedForm] = []
     for arrays, placements in groups.items():
         wider = [f for f in found if arrays < _arrays(f, prepared)]
+        if wider and len(_arrays(wider[0], prepared)) > _ALONE:
+            continue
         if wider:
-            if len(_arrays(wider[0], prepared)) > _ALONE:
-                continue
-            length = min(wider, key=lambda f: f.ratio).placement.chunk
-            placements = [p for p in placements if p.chunk == length]
-        found += _timed(placements, prepared, present, progress)
+            first = [min(wider, key=lambda f: f.ratio).placement.chunk]
+        else:
+            first = [p.chunk for p in placements if p.chunk in _FIRST]
+        some = [p for p in placements if p.chunk in (first or [placements[-1].chunk])]
+        timed = _timed(some, prepared, present, progress)
+        if timed and not wider:
+            best = min(timed, key=lambda f: f.ratio).placement
+            at = placements.index(best)
+            near = [p for p in placements[max(0, at - 1) : at + 2] if p not in some]
+            timed += _timed(near, prepared, present, progress)
+        found += timed
     faster = [f for f in found if f.ratio < 1.0]
     return sorted(faster, key=lambda f: f.ratio)[:_FASTEST]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from placewise.advisor.advice import Option
 from placewise.choose import Legality
+from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.space import Placement
 
@@ -54,6 +55,19 @@ def operands(legality: Legality, machine: Machine) -> list[Placement]:
         for space in legality.spaces(array)
         if space != present and space in constant
         if legality.fits(placement := _with(legality.present, {array: space})) is None
+    ]
+
+
+def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
+    """Arrays that blocks update by atomics, each in a copy per block: what that saves at the L2
+    cache, a model of memory traffic does not see."""
+    merged = [use.name for use in view.arrays if use.tile is not None and use.tile.merge]
+    shared = [s.name for s in legality.machine.spaces if s.way.facts.per_block]
+    return [
+        _with(legality.present, {array: space})
+        for array in merged
+        for space in shared
+        if array in legality.arrays and space in legality.spaces(array)
     ]
 
 

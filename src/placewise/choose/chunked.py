@@ -14,15 +14,13 @@ from placewise.space import Placement
 
 _STATIC_BYTES = 48 * 1024
 """Most static shared memory of a kernel (CUDA C++ Programming Guide, Technical Specifications)."""
-LENGTHS = 3
-"""Chunk lengths offered of each plan: the longest that fit, as these share a barrier best."""
 
 
 def chunked_placements(
     view: SourceView, machine: Machine, execution: Execution, legality: Legality
 ) -> tuple[Placement, ...]:
-    """For each plan of the source, its arrays in shared memory by chunks of some lengths; the other
-    arrays stay. Empty where the machine has no shared memory."""
+    """For each plan of the source, its arrays in shared memory by chunks of each length that fits;
+    the other arrays stay. Empty where the machine has no shared memory."""
     shared = next((s.name for s in machine.spaces if s.way.facts.per_block), None)
     if shared is None:
         return ()
@@ -32,7 +30,7 @@ def chunked_placements(
         if not _allowed(plan, execution, legality):
             continue
         fitting = [n for n in plan.iterations if _fits(plan, n, sizes, machine, legality)]
-        for iterations in fitting[-LENGTHS:]:
+        for iterations in fitting:
             spaces = tuple((a, shared if a in plan.arrays else s) for a, s in legality.present)
             found.append(Placement(spaces, iterations))
     return tuple(found)

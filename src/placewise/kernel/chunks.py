@@ -106,12 +106,18 @@ class ChunkPlan:
     iterations: tuple[int, ...]
     """Chunk lengths for which each array has a tile in each loop that reads it."""
 
-    def shared_bytes(self, iterations: int, element_bytes: Mapping[str, int]) -> int:
-        """Bytes of shared memory that the tiles of all loops take, loops one after another."""
-        total = 0
+    def largest_tiles(self, iterations: int) -> dict[str, Tile]:
+        """By array, the largest of its tiles: loops follow one another, so that one buffer serves
+        the array in all of them."""
+        found: dict[str, Tile] = {}
         for loop in self.loops:
             for one in loop.tiles:
-                tile = one.tile(iterations)
-                if tile is not None:
-                    total += tile.bytes(element_bytes[one.array])
-        return total
+                tile, known = one.tile(iterations), found.get(one.array)
+                if tile is not None and (known is None or tile.bytes(1) > known.bytes(1)):
+                    found[one.array] = tile
+        return found
+
+    def shared_bytes(self, iterations: int, element_bytes: Mapping[str, int]) -> int:
+        """Bytes of shared memory that the tiles take."""
+        tiles = self.largest_tiles(iterations)
+        return sum(tile.bytes(element_bytes[array]) for array, tile in tiles.items())

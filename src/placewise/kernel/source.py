@@ -119,6 +119,11 @@ class Split:
     column: tuple[Term, ...]
 
 
+FROM_ZERO = frozenset({"atomicAdd", "atomicXor"})
+"""Merging functions (:attr:`Tile.merge`) whose copies begin at 0. Copies of the others begin as the
+array does, since merging an element twice changes nothing."""
+
+
 @dataclass(frozen=True)
 class Extent:
     """Rows or columns of a tile that the kernel can ask for, where that is less than the tile.
@@ -170,6 +175,9 @@ class Tile:
     written_whole: bool = False
     """The kernel only writes the array, and each element that the extents leave is written by
     exactly one thread: nothing needs to be filled in before."""
+    merge: str = ""
+    """Where blocks update shared elements by one atomic function of whole numbers alone: that
+    function. Each block's tile is then a copy of its own, merged into the array at the end."""
     wide: bool = True
     """An index of the source has 64 bits."""
     padding: int = 0

@@ -8,7 +8,7 @@ operations keep their order, so that its results keep their bits.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import prod
 
 from placewise.kernel.chunks import ChunkLoop, ChunkPlan, ChunkTile, Guard, GuardKind
@@ -41,10 +41,15 @@ def place_chunked(
 ) -> None:  # fmt: skip
     """Put the arrays of ``plan`` into tiles, each for ``iterations`` of its loops."""
     flags = _guard(draft, plan.guards)
+    buffers: dict[str, str] = {}
+    for array, largest in plan.largest_tiles(iterations).items():
+        use, space = uses[array]
+        buffers[array] = draft.unique(f"{array}_tile")
+        declare(draft, use, largest, space.declaration or DECLARATION, buffers[array])
     for loop in plan.loops:
         starts: list[str] = []
         placed = [
-            _place(draft, one, loop, iterations, *uses[one.array], names, starts)
+            _place(draft, one, loop, iterations, uses[one.array][0], buffers, names, starts)
             for one in loop.tiles
         ]
         flag = None if loop.under is None else flags[loop.under]
@@ -120,20 +125,18 @@ def _value(guard: Guard, flag: str) -> Callable[[Render], str]:
 
 def _place(
     draft: Draft, one: ChunkTile, loop: ChunkLoop, iterations: int, use: ArrayUse,
-    space: MemorySpace, names: TileNames, starts: list[str],
+    buffers: Mapping[str, str], names: TileNames, starts: list[str],
 ) -> PlacedTile:  # fmt: skip
-    """Declare the tile and redirect the accesses; ``starts`` gets the declarations of where the
-    tile begins that each chunk needs."""
+    """Redirect the accesses of one loop to the array's buffer; ``starts`` gets the declarations of
+    where the tile begins that each chunk needs."""
     tile = one.tile(iterations)
     assert tile is not None, "a plan has tiles for its chunk lengths"
-    name = draft.unique(f"{use.name}_tile")
-    declare(draft, use, tile, space.declaration or DECLARATION, name)
     rest_on(draft, tile)
     moving = (loop, starts)
     placed = PlacedTile(
         use=use,
         tile=tile,
-        name=name,
+        name=buffers[use.name],
         row0=_first(draft, f"{use.name}_row", tile.row0_text, moving) if tile.rows > 1 else None,
         column0=_first(draft, f"{use.name}_column", tile.column0_text, moving),
         threads=prod(draft.case.launch.block),

@@ -14,16 +14,19 @@ from collections.abc import Callable
 from math import prod
 
 from placewise.errors import UnsupportedError
-from placewise.kernel.source import AccessPlace, ArrayUse, Tile
+from placewise.kernel.source import FROM_ZERO, AccessPlace, ArrayUse, Tile
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
     ALIGNMENT,
     PlacedTile,
     TileNames,
-    copy,
+    clear,
+    copy_back,
     declare,
     element_text,
+    fill_by_element,
+    merge,
     rest_on,
     shape_text,
     summand,
@@ -50,14 +53,14 @@ def place_kernel_buffers(
     placed = [_place(draft, use, space, names, dynamic=dynamic) for use, space in arrays]
     filled = [p for p in placed if not p.tile.written_whole]
     for one in filled:
-        draft.entry += copy(one, back=False)
+        draft.entry += clear(one) if one.tile.merge in FROM_ZERO else fill_by_element(one)
     if filled:
         draft.entry.append("__syncthreads();")
     written = [one for one in placed if one.use.written]
     if written:
         draft.exit.append("__syncthreads();")
     for one in written:
-        draft.exit += copy(one, back=True)
+        draft.exit += merge(one) if one.tile.merge else copy_back(one)
     draft.host.append(
         f"// tiles: {sum(sizes)} bytes of shared memory per block, for this block and arguments"
     )
@@ -114,10 +117,10 @@ def _place(
         offsets = pointers_to_offsets(draft, use)
         for place in use.accesses:
             draft.replace_access(place, _flat(placed, place, offsets))
-    what = "the whole array" if tile.whole else "a tile"
+    what = "a copy" if tile.merge else "the whole array" if tile.whole else "a tile"
     shape = shape_text(tile)
     draft.notes.append(f"{use.name}: {space.name} ({what} of {shape} elements per block)")
-    back = ", copied back" if use.written else ""
+    back = f", merged by {tile.merge}" if tile.merge else ", copied back" if use.written else ""
     draft.edits.append(
         f"{use.name}: {what} of {shape} elements per block in {name}{back}; "
         f"{len(use.accesses)} accesses go there"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placewise.kernel.launch import ScalarArgument
-from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
+from placewise.kernel.source import FROM_ZERO, ArrayUse, Extent, Split, Term, Tile
 from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
 
@@ -137,7 +137,7 @@ def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
 def fill(placed: PlacedTile) -> list[str]:
     """Statements with which the threads of a block fill the tile together: consecutive threads take
     consecutive elements, 16 bytes at a time where the data allow it."""
-    plain = copy(placed, back=False)
+    plain = fill_by_element(placed)
     if placed.aligned is None:
         return plain
     tile = placed.tile
@@ -174,10 +174,33 @@ def _by_vectors(placed: PlacedTile) -> list[str]:
     return [*lines, f"    {move}", "}"]
 
 
-def copy(placed: PlacedTile, *, back: bool) -> list[str]:
-    """The loop that fills a tile element by element, or copies it back. What the source's own
-    conditions leave out is left out; where these do not keep it inside the array, its length
-    does."""
+def fill_by_element(placed: PlacedTile) -> list[str]:
+    """The loop that fills a tile element by element."""
+    return _each(placed, lambda array, element: f"{element} = {array};")
+
+
+def copy_back(placed: PlacedTile) -> list[str]:
+    """The loop that copies a tile back into the array."""
+    return _each(placed, lambda array, element: f"{array} = {element};", back=True)
+
+
+def merge(placed: PlacedTile) -> list[str]:
+    """The loop that merges a block's own copy into the array by the function that updates it."""
+    function = placed.tile.merge
+
+    def update(array: str, element: str) -> str:
+        call = f"{function}(&{array}, {element});"
+        return f"if ({element} != 0) {call}" if function in FROM_ZERO else call
+
+    return _each(placed, update, back=True)
+
+
+def _each(placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = False) -> list[str]:
+    """A loop over a tile's elements, with what ``move`` makes of (array element, tile element).
+
+    What the source's own conditions leave out is left out; where these do not keep it inside the
+    array, its length does.
+    """
     use, tile, names = placed.use, placed.tile, placed.names
     lines = [_head(placed, tile.rows * tile.width)]
     if tile.rows > 1:
@@ -188,23 +211,29 @@ def copy(placed: PlacedTile, *, back: bool) -> list[str]:
         ]
         conditions = _within(names.row, tile.row_extent)
         conditions += _within(names.column, tile.column_extent)
-        buffer = f"{placed.name}[{_in_tile(row, column, tile, 1, names.at)}]"
+        element = f"{placed.name}[{_in_tile(row, column, tile, 1, names.at)}]"
     else:
         column = names.at
         if placed.column0 is not None or tile.column_extent != Extent():
             column = names.column
             lines.append(f"    const int {column} = {_plus(placed.column0, names.at)};")
         conditions = _within(column, tile.column_extent)
-        buffer = f"{placed.name}[{names.at}]"
+        element = f"{placed.name}[{names.at}]"
     position = _position(placed, names.row, names.column if tile.rows > 1 else column)
     if not tile.inside and not tile.whole:
         conditions.append(f"{position} >= 0 && {position} < {use.elements}")
         if back and tile.rows > 1:
             pitch = _factor(tile.pitch_text)
             conditions.append(f"{names.column} >= 0 && {names.column} < {pitch}")
-    array = f"{use.name}[{position}]"
-    move = f"{array} = {buffer};" if back else f"{buffer} = {array};"
-    return [*lines, f"    {_under(conditions, move)}", "}"]
+    statement = move(f"{use.name}[{position}]", element)
+    return [*lines, f"    {_under(conditions, statement)}", "}"]
+
+
+def clear(placed: PlacedTile) -> list[str]:
+    """The loop that sets a block's own copy to zero."""
+    tile, names = placed.tile, placed.names
+    move = f"{placed.name}[{names.at}] = 0;"
+    return [_head(placed, tile.rows * tile.stride), f"    {move}", "}"]
 
 
 def _head(placed: PlacedTile, moves: int) -> str:

@@ -12,6 +12,7 @@ from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, So
 from placewise.kernel.view.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
+from placewise.kernel.view.merging import merging_function
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
 from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
@@ -120,7 +121,7 @@ def _array_use(
     elements = bytes_ // max(1, parameter.element_bytes)
     obstacles = _obstacles(kernel, parameter, uses, places, elements)
     written = any(p.kind != "load" for p in places)
-    found = _tile(kernel, uses, values, elements, parameter.element_bytes, launch, written)
+    found = _tile(kernel, uses, values, elements, parameter, launch, written=written)
     functions = {p.intrinsic for p in loads}
     own = functions.pop() if len(functions) == 1 else None
     return ArrayUse(
@@ -141,8 +142,8 @@ def _array_use(
 
 
 def _tile(
-    kernel: ParsedKernel, uses: Uses, values: Values, elements: int, element_bytes: int,
-    launch: Launch, written: bool,
+    kernel: ParsedKernel, uses: Uses, values: Values, elements: int, parameter: Parameter,
+    launch: Launch, *, written: bool,
 ) -> TileResult:  # fmt: skip
     blocked = next((uses.obstacles[w] for w in _PER_BLOCK if w in uses.obstacles), None)
     first, last = kernel.body.line, kernel.body_last_line
@@ -151,9 +152,12 @@ def _tile(
         blocked = blocked or f"the parser does not understand line {unread}"
     if blocked or not uses.accesses:
         return TileResult(None, blocked or "never accessed in the kernel's body")
+    element_bytes = parameter.element_bytes
+    merge = merging_function(parameter.element_type, element_bytes, uses.accesses)
     return find_tile(
-        values, uses.accesses, uses.variables, elements, element_bytes, launch, written=written
-    )
+        values, uses.accesses, uses.variables, elements, element_bytes, launch,
+        written=written, merge=merge,
+    )  # fmt: skip
 
 
 def _obstacles(

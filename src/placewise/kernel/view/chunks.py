@@ -23,7 +23,7 @@ from placewise.kernel.view.tile import index_of, tiles_of
 from placewise.kernel.view.tile_axes import AROUND, FIRST_OF
 from placewise.kernel.view.values import Values
 
-ITERATIONS = (4, 8, 16, 32, 64)
+ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are looked at."""
 _LARGEST_TILE = 48 * 1024
 """Bytes of a static shared array (CUDA C++ Programming Guide, Technical Specifications)."""

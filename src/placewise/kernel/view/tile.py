@@ -8,7 +8,7 @@ is touched; what lies outside the array is skipped when a tile is filled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,32 +76,38 @@ def _members(argument: ScalarArgument) -> dict[str, Numbers]:
 
 def find_tile(
     values: Values, accesses: Sequence[Access], variables: Sequence[PointerVariable],
-    elements: int, element_bytes: int, launch: Launch, *, written: bool,
+    elements: int, element_bytes: int, launch: Launch, *, written: bool, merge: str = "",
 ) -> TileResult:  # fmt: skip
     """The smallest tile that holds all elements a block accesses.
 
-    A whole array where no index can be bounded, or where it is no larger than its tile.
+    A whole array where no index can be bounded, or where it is no larger than its tile. With
+    ``merge``, the atomic function of all accesses, blocks may share elements: each has a copy of
+    its own, and these are merged.
     """
     whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
     try:
         indices = [index_of(values, a) for a in accesses]
         tiles = tiles_of(values, indices, variables, elements, launch)
     except Unbounded as unbounded:
-        if whole is not None and (whole.disjoint or not written):
-            return TileResult(whole, None)
+        if whole is not None and (whole.disjoint or not written or merge):
+            return TileResult(replace(whole, merge=merge), None)
         lines = ", ".join(str(line) for line in sorted({a.place.line for a in accesses})[:3])
         what = f"the index has no bound per block (line {lines}): {unbounded}"
         return TileResult(None, what)
     if whole is not None:
-        tiles = [t for t in tiles if t.elements < elements] + [whole]
-    if written:
+        # A tile as large as the array is better than the whole array where it rests on nothing.
+        free = [t for t in tiles if t.elements == elements and t.inside and not t.bound_to]
+        tiles = [t for t in tiles if t.elements < elements] + free + [whole]
+    if merge:
+        tiles = [replace(t, merge=merge) for t in tiles]
+    elif written:
         usable = [t for t in tiles if t.disjoint and (t.rows == 1 or t.within_rows)]
         if not usable:
             return TileResult(
                 None, "written, and blocks share elements: no tile can be copied back"
             )
         tiles = usable
-    best = min(tiles, key=lambda t: (t.elements, t.rows))
+    best = min(tiles, key=lambda t: (t.elements, t.whole, t.rows))
     if best.bytes(element_bytes) > WHOLE_BYTES:
         return TileResult(
             None,

@@ -26,6 +26,10 @@ _CASTS = frozenset(
 )
 _WARP_SIZE = 32
 _ONE = Poly.constant(1)
+_SPANS = {
+    "unsigned char": (0, 255), "bool": (0, 1), "char": (-128, 127), "signed char": (-128, 127),
+}  # fmt: skip
+"""Least and greatest value of the smallest types: what is loaded of them is bounded."""
 _JUMPS = frozenset({"GOTO_STMT", "INDIRECT_GOTO_STMT"})
 _CALL_DEPTH = 64
 """Parameters bound at once: recursive functions are not followed for ever."""
@@ -87,6 +91,9 @@ class Values:
                 return given[node.target]
             return self._variable(node)
         if kind == "ARRAY_SUBSCRIPT_EXPR":
+            span = _SPANS.get(_unqualified(node.type))
+            if span is not None:
+                return ranged(f"@{id(node)}", (Poly.constant(span[0]),), (Poly.constant(span[1]),))
             return unknown_at(node, f"it depends on data loaded from {_base_name(node)}")
         return unknown_at(node, "it is computed in a way that is not followed")
 
