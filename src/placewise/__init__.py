@@ -10,14 +10,18 @@ if TYPE_CHECKING:
     from placewise.advisor.lint import Remark
     from placewise.advisor.machine_code import CodeReport, inspect_machine_code
     from placewise.advisor.predicted_counters import CounterReport
+    from placewise.advisor.predicted_time import (
+        TimePrediction,
+        TimeReport,
+        predict_time,
+        predict_times,
+    )
     from placewise.api import (
         LintReport,
-        TimePrediction,
         advise,
         execute,
         lint,
         predict_counters,
-        predict_time,
         rewrite,
         verify,
     )
@@ -53,7 +57,8 @@ _HOMES = {
     "Remark": "advisor.lint",
     "Rewritten": "rewriter.rewritten",
     "Struct": "kernel.cases.values",
-    "TimePrediction": "api",
+    "TimePrediction": "advisor.predicted_time",
+    "TimeReport": "advisor.predicted_time",
     "Uninitialised": "kernel.cases.values",
     "Verification": "advisor.advice",
     "advise": "api",
@@ -68,7 +73,8 @@ _HOMES = {
     "machine_names": "machine",
     "make_case": "kernel.cases.make_case",
     "predict_counters": "api",
-    "predict_time": "api",
+    "predict_time": "advisor.predicted_time",
+    "predict_times": "advisor.predicted_time",
     "rewrite": "api",
     "verify": "api",
 }
@@ -93,6 +99,7 @@ __all__ = [
     "Rewritten",
     "Struct",
     "TimePrediction",
+    "TimeReport",
     "Uninitialised",
     "Verification",
     "advise",
@@ -108,6 +115,7 @@ __all__ = [
     "make_case",
     "predict_counters",
     "predict_time",
+    "predict_times",
     "rewrite",
     "verify",
 ]

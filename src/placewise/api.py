@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
-from placewise.advisor.documents.advice import prediction_document
 from placewise.advisor.documents.lint import lint_document
 from placewise.advisor.lint import Remark
 from placewise.advisor.lint import lint as remarks_on
 from placewise.advisor.predicted_counters import CounterReport, predict_counters
-from placewise.advisor.timing import time_form
+from placewise.advisor.predicted_time import (
+    TimePrediction,
+    TimeReport,
+    predict_time,
+    predict_times,
+)
 from placewise.advisor.verify import verify as compare_with
 from placewise.cases import load_case
 from placewise.dataframe import dataframe
-from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor import execute as execute_launch
 from placewise.executor.check import Checker
@@ -35,7 +38,6 @@ from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
-from placewise.model import Prediction
 from placewise.rewriter import Rewritten
 from placewise.rewriter import rewrite as write_placement
 from placewise.space import Placement
@@ -46,49 +48,16 @@ if TYPE_CHECKING:
 __all__ = [
     "LintReport",
     "TimePrediction",
+    "TimeReport",
     "advise",
     "execute",
     "lint",
     "predict_counters",
     "predict_time",
+    "predict_times",
     "rewrite",
     "verify",
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class TimePrediction:
-    """Predicted time of one launch on one machine."""
-
-    case: Case
-    machine: Machine
-    milliseconds: float
-    range_ms: tuple[float, float]
-    """Lowest and highest time that the model leaves open, in milliseconds."""
-    prediction: Prediction
-    """The model's answer with every part of the machine, in cycles."""
-
-    @property
-    def limited_by(self) -> str:
-        """The part of the machine that takes longest, such as ``"DRAM bandwidth"``."""
-        return self.prediction.binding
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
-        return {
-            "schema": "placewise-time",
-            "schema_version": 1,
-            "case": self.case.name,
-            "machine": self.machine.name,
-            "milliseconds": self.milliseconds,
-            "range_ms": list(self.range_ms),
-            "limited_by": self.limited_by,
-            "prediction": prediction_document(self.prediction),
-        }
-
-    def to_dataframe(self) -> DataFrame:
-        """A row for each part of the machine: ``part``, ``cycles``, the longest first."""
-        return dataframe([{"part": p.path, "cycles": p.cycles} for p in self.prediction.parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,26 +107,6 @@ def execute(
         threads=threads,
         instruction_limit=instruction_limit,
     )
-
-
-def predict_time(
-    case: Case | str | Path, machine: Machine | str | Path, *, nvrtc: str | None = None
-) -> TimePrediction:
-    """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
-
-    The time comes from the kernel's machine code, warp by warp. ``nvrtc`` replaces the case's
-    compiler version. Raises UnsupportedError where the machine or an instruction is not covered,
-    and CaseError, CompileError, MachineError or ExecutionError for bad input.
-    """
-    case, machine = _for_machine(load_case(case), load_machine(machine), nvrtc)
-    kernel = compile_case(case)
-    check_case(case, machine.limits, kernel.static_shared_bytes)
-    case = named_case(case)
-    timed = time_form(kernel, case, machine)
-    if timed.prediction is None or timed.ms is None or timed.range_ms is None:
-        reason = timed.why_not or "the machine file has no clock"
-        raise UnsupportedError(f"no time is predicted: {reason}", where=machine.name)
-    return TimePrediction(case, machine, timed.ms, timed.range_ms, timed.prediction)
 
 
 def lint(

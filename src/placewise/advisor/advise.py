@@ -87,7 +87,7 @@ def advise(
             measured_ms = launch.microseconds * 1e-3
         prepared = _profiled(prepared, launch, profile, differs)
     progress("searching placements", 0, 0)
-    candidates = search(prepared.profile, prepared.legality, machine, path_model())
+    candidates = search(prepared.profile, prepared.legality, machine, path_model(joint=True))
     now = next(c for c in candidates if c.present)
     present = _option(now, now, measured_ms)
     options = [_option(c, now, measured_ms) for c in candidates if not c.present]
@@ -163,7 +163,11 @@ def _among(
         at = next((i for i, o in enumerate(options) if o.placement == placement), len(options))
         if at == len(options):
             (candidate,) = judged(
-                [placement], prepared.profile, prepared.legality, prepared.machine, path_model()
+                [placement],
+                prepared.profile,
+                prepared.legality,
+                prepared.machine,
+                path_model(joint=True),
             )
             options.append(_option(candidate, now, measured_ms))
         if at not in known:

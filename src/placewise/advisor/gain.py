@@ -11,7 +11,14 @@ def gain_in_words(option: Option) -> str:
     what = " in memory time" if option.rerun is None else ""
     words = f"{speedup(option.ratio)} times as fast{what} ({speedup_range(option)})"
     faster = option.judged.faster
-    return words if faster is None else f"{words}, faster with {faster:.0%}"
+    return words if faster is None else f"{words}, faster with {chance(faster)}"
+
+
+def chance(probability: float) -> str:
+    """A probability in per cent; pairs that were measured are too few to tell 0 and 100 %."""
+    if probability > 0.99:
+        return "over 99%"
+    return "under 1%" if probability < 0.01 else f"{probability:.0%}"
 
 
 def speedup_range(option: Option) -> str:

@@ -41,7 +41,7 @@ class CostTable:
         self._profile = profile
         self._machine = machine
         self._reading = reading
-        self.paths = tuple(dict.fromkeys(space.path for space in machine.spaces))
+        self.paths = model.path_names(machine)
         self.caches = tuple(dict.fromkeys(c for space in machine.spaces for c in space.levels[:-1]))
         fixed = [(a.name, a.fixed) for a in profile.arrays if a.fixed is not None]
         self._fixed = tuple(fixed)

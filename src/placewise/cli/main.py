@@ -18,6 +18,7 @@ from placewise.cli.commands.measure import measure
 from placewise.cli.commands.probe import probe
 from placewise.cli.commands.reproduce import reproduce
 from placewise.cli.commands.run import run
+from placewise.cli.commands.time import predicted_time
 from placewise.cli.commands.validate import validate
 from placewise.cli.entry import main
 from placewise.cli.options import STATUSES
@@ -31,6 +32,14 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "advise spmv --machine A100",
             "advise mine.toml -m K20c --measured 1.3ms --out advice/",
             "advise matmul -m H100 --json > advice.json",
+        ),
+    ),
+    "time": (
+        predicted_time,
+        (
+            "time matmul --machine A100,H100,RTX3060",
+            "time mine.toml -m A4000 --measured 1.3ms",
+            "time mine.toml -m A100,mine.msl --measured A100=830us --json",
         ),
     ),
     "counters": (

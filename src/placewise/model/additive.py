@@ -31,6 +31,9 @@ class AdditiveModel:
     """Which of a memory's two concurrency factors applies."""
     alpha: float | None = None
     """Concurrency factor of all memories but constant, in place of the machine file's."""
+    joint: bool = False
+    """What all paths together ask of a memory that they share bounds the time, too: paths run at
+    the same time, but one DRAM or L2 serves them all."""
     varied: bool = True
     """The concurrency factors are open: ``variants`` spans the values that the paper uses."""
 
@@ -58,6 +61,13 @@ class AdditiveModel:
         for path, term in self._terms(array, machine):
             times[path] = times.get(path, 0.0) + term.cycles
         return times
+
+    def path_names(self, machine: Machine) -> tuple[str, ...]:
+        """Everything that a time may be bound by on ``machine``: its paths and, where these are
+        ``joint``, the memories that they share."""
+        paths = dict.fromkeys(space.path for space in machine.spaces)
+        shared = (self._shared(m.name, machine) for m in machine.memories) if self.joint else ()
+        return (*paths, *dict.fromkeys(name for name in shared if name is not None))
 
     def predict(self, counters: Counters, machine: Machine) -> Prediction:
         """Prediction for ``counters``; its uncertainty spans the variants of the model and the two
@@ -100,11 +110,23 @@ class AdditiveModel:
                 if level.transactions:
                     term = Term(array.array, level.memory, staging, level.transactions, cycles)
                     result.append((path, term))
+                    shared = self._shared(level.memory, machine) if self.joint else None
+                    if shared is not None:
+                        result.append((shared, term))
             return result
 
         return terms(array.path, array.levels, False) + terms(
             array.staging_path, array.staging, True
         )
+
+    def _shared(self, memory: str, machine: Machine) -> str | None:
+        """What a memory is called that several paths share: DRAM, whatever the space that lies in
+        it, or the name of a cache; None for what one path has to itself."""
+        reaching = [s for s in machine.spaces if memory in s.levels and not s.way.facts.per_block]
+        if any(s.levels[-1] == memory for s in reaching):
+            return "DRAM of all paths"
+        paths = {s.path for s in reaching}
+        return f"{memory} of all paths" if len(paths) > 1 else None
 
 
 def _constant_only(memory: Memory, machine: Machine) -> bool:

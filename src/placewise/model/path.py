@@ -16,8 +16,15 @@ from placewise.model.additive import AdditiveModel
 
 
 def path_model(
-    *, intensity: Literal["memory", "compute"] = "memory", alpha: float | None = None
+    *,
+    intensity: Literal["memory", "compute"] = "memory",
+    alpha: float | None = None,
+    joint: bool = False,
 ) -> AdditiveModel:
     """The path model. ``intensity`` picks one of a memory's two concurrency factors; ``alpha``
-    replaces the machine file's in all memories but constant."""
-    return AdditiveModel("path", "max", intensity, alpha)
+    replaces the machine file's in all memories but constant.
+
+    ``joint`` is Placewise's own reading: the DRAM and the L2 that all paths share bound the time,
+    too. As the paper has it, two paths halve the time of a stream that one DRAM delivers.
+    """
+    return AdditiveModel("path", "max", intensity, alpha, joint)

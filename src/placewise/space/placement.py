@@ -41,7 +41,10 @@ class Placement:
         return tuple((a, present[a], s) for a, s in self.spaces if present[a] != s)
 
     def describe(self, present: Placement) -> str:
-        """The moves from ``present`` in words: ``A → shared, B → texture``."""
-        moves = ", ".join(f"{array} → {to}" for array, _, to in self.moved(present))
+        """The moves from ``present`` in words: ``A, B → shared; x → texture``."""
+        arrays: dict[str, list[str]] = {}
+        for array, _, space in self.moved(present):
+            arrays.setdefault(space, []).append(array)
+        moves = "; ".join(f"{', '.join(names)} → {space}" for space, names in arrays.items())
         tiles = f" (tiles of {self.chunk} iterations at a time)" if self.chunk else ""
         return moves + tiles

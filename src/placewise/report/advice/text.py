@@ -9,10 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.advice import Advice, Option
-from placewise.advisor.gain import speedup, speedup_range
+from placewise.advisor.gain import chance, speedup, speedup_range
 from placewise.advisor.why import count, in_shares
 from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
+from placewise.model import SAME
 from placewise.report.source_lines import short
 
 SHOWN = 6
@@ -109,9 +110,7 @@ def _ranking(advice: Advice) -> Table:
     table.add_column("#", justify="right")
     table.add_column("what moves", overflow="fold")
     timed = any(option.rerun is not None for option in (advice.present, *advice.options))
-    if timed:
-        table.add_column("memory\ngain", justify="right")
-    table.add_column("gain", justify="right")
+    table.add_column("gain" if timed else "gain in\nmemory time", justify="right")
     table.add_column("80 % interval", justify="right")
     table.add_column("faster\nwith", justify="right")
     if advice.present.predicted_ms is not None:
@@ -125,13 +124,12 @@ def _ranking(advice: Advice) -> Table:
             "–" if is_present else str(number),
             _moves(option, advice),
         ]
-        if timed:
-            cells.append(f"{speedup(option.traffic.ratio)}×")
         known = not timed or option.rerun is not None
         cells.append(f"{speedup(option.ratio)}×" if known else "")
-        cells.append(speedup_range(option) if known and not is_present else "")
-        faster = option.judged.faster if known and not is_present else None
-        cells.append("" if faster is None else f"{faster:.0%}")
+        same = is_present or option.judged is SAME
+        cells.append(speedup_range(option) if known and not same else "")
+        faster = option.judged.faster if known and not same else None
+        cells.append("" if faster is None else chance(faster))
         if advice.present.predicted_ms is not None:
             ms = option.predicted_ms
             cells.append(f"{ms:.4g}" if known and ms is not None else "")

@@ -1,0 +1,78 @@
+"""Predicted times as a person reads them: a line for each machine, then what limits."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from placewise.advisor.predicted_time import TimePrediction, TimeReport
+
+PARTS_SHOWN = 6
+LINES_SHOWN = 2
+
+
+def render_times(report: TimeReport) -> RenderableType:
+    """The whole report, for a rich console."""
+    first = report.predictions[0]
+    launch = first.case.launch
+    heading = Text.from_markup(
+        f"[bold]{escape(first.case.kernel)}[/bold] of {escape(first.case.filename)}, "
+        f"grid {'×'.join(map(str, launch.grid))}, block {'×'.join(map(str, launch.block))}"
+    )
+    parts: list[RenderableType] = [heading, Text(), _times(report), Text()]
+    if len(report.predictions) == 1:
+        parts += [Text("What each part of the machine alone would take", style="bold")]
+        parts += [_parts(first), Text()]
+    for name, why in report.refused:
+        parts.append(Text(f"{name}: {why}"))
+    for p in report.predictions:
+        notes = "; ".join(p.prediction.notes)
+        parts += [Text(f"{p.machine.name}: {notes}", style="dim")] if notes else []
+    return Group(*parts)
+
+
+def _times(report: TimeReport) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("machine")
+    table.add_column("time", justify="right")
+    table.add_column("range", justify="right")
+    is_measured = any(p.measured_ms is not None for p in report.predictions)
+    if is_measured:
+        table.add_column("measured", justify="right")
+        table.add_column("predicted\n/measured", justify="right")
+    table.add_column("limited by")
+    table.add_column("nearly by", overflow="fold")
+    table.add_column("warps\nper SM", justify="right")
+    for p in sorted(report.predictions, key=lambda p: p.milliseconds):
+        cells = [escape(p.machine.name), duration(p.milliseconds)]
+        cells.append("–".join(duration(t) for t in p.range_ms))
+        if is_measured:
+            known = p.measured_ms
+            cells.append("" if known is None else duration(known))
+            cells.append("" if known is None else f"{p.milliseconds / known:.2f}")
+        cells += [p.limited_by, ", ".join(p.nearly)]
+        cells.append(f"{p.occupancy.warps} of {p.occupancy.max_warps}")
+        table.add_row(*cells)
+    return table
+
+
+def _parts(prediction: TimePrediction) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("part")
+    table.add_column("of the time", justify="right")
+    table.add_column("most of it at", overflow="fold")
+    found = prediction.prediction
+    for part in found.parts[:PARTS_SHOWN]:
+        lines = [f"line {where.rpartition(':')[2]}" for where, _ in part.lines[:LINES_SHOWN]]
+        table.add_row(part.path, f"{part.cycles / found.total:.0%}", escape(", ".join(lines)))
+    return table
+
+
+def duration(milliseconds: float) -> str:
+    """A time with the unit that suits it: ``1.31 ms``, ``830 µs``."""
+    for unit, size in (("s", 1e3), ("ms", 1.0), ("µs", 1e-3)):
+        if milliseconds >= size:
+            return f"{milliseconds / size:.3g} {unit}"
+    return f"{milliseconds * 1e6:.3g} ns"
