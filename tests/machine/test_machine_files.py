@@ -181,7 +181,9 @@ class TestFigure4:
             mended = bundled.memory(memory.name)
             for figure in ("id", "size_bytes", "block_bytes", "banks", "latency_cycles"):
                 assert getattr(mended, figure) == getattr(memory, figure), memory.name
-            assert mended.condition == memory.condition
+            # Hardware serves different addresses of a constant load one after another.
+            wanted = bundled.memory("constantMem") if memory.name == "cL1" else memory
+            assert mended.condition == wanted.condition
         assert bundled.processor.sms == 14
 
     def test_missing_level_list_and_factor_as_in_the_paper_s_copy(self):

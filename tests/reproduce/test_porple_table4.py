@@ -59,8 +59,13 @@ def test_accesses_of_single_threads():
 
 def test_calibration_changes_what_it_says_and_no_more():
     kepler, fermi = load_machine("K20c"), load_machine("M2075")
-    assert LITERAL.machine(kepler) == kepler
-    assert CALIBRATED.machine(fermi) == fermi
+    for machine in (kepler, fermi):
+        literal = LITERAL.machine(machine)
+        changed = [m.name for m in machine.memories if literal.memory(m.name) != m]
+        assert changed == ["cL1"], "lines, as Fig. 4 has it, in place of addresses"
+        assert literal.memory("cL1").condition == machine.memory("cL2").condition
+        assert literal.spaces == machine.spaces
+    assert CALIBRATED.machine(fermi) == LITERAL.machine(fermi)
     changed = CALIBRATED.machine(kepler)
     assert changed.space("readonly").path == "readonly"
     assert changed.memory("readOnly").block_bytes == changed.memory("tL1").block_bytes == 128

@@ -42,7 +42,7 @@ class TableReading:
 
     def machine(self, machine: Machine) -> Machine:
         """The machine under this reading."""
-        memories, spaces = machine.memories, machine.spaces
+        memories, spaces = _with_lines_in_constant_caches(machine), machine.spaces
         if self.own_readonly_path:
             read_only = [s for s in spaces if s.way is Way.INTRINSIC]
             if read_only:
@@ -95,6 +95,18 @@ CALIBRATED = TableReading(
     transactions_of_nearest=True,
 )
 READINGS = (LITERAL, FEWEST_MOVES, CALIBRATED)
+
+
+def _with_lines_in_constant_caches(machine: Machine) -> tuple[Memory, ...]:
+    """The memories with the serialization condition that Fig. 4 has for caches in those of constant
+    memory, too: lines, where hardware serves addresses one after another."""
+    textures = [s for s in machine.spaces if s.way is Way.BINDING]
+    constants = [s for s in machine.spaces if s.way is Way.HOST_BUFFER]
+    if not textures or not constants:
+        return machine.memories
+    by_line = machine.memory(textures[0].levels[0]).condition
+    caches = set(constants[0].levels[:-1])
+    return tuple(replace(m, condition=by_line) if m.name in caches else m for m in machine.memories)
 
 
 def _home(machine: Machine, way: Way) -> Memory | None:
