@@ -28,7 +28,7 @@ $(VENV)/.developing: $(VENV)/.installed requirements-dev.lock requirements-nvrtc
 	touch $@
 
 demo: setup
-	$(BIN)/placewise advise spmv --machine K20c --out out/demo
+	$(BIN)/placewise advise docs/examples/multiply.toml --machine H100 --out out/demo
 
 test: develop
 	$(BIN)/python -m pytest -n $(CORES) -m "not slow and not gpu"
