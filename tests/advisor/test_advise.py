@@ -14,7 +14,8 @@ from placewise.space import Placement
 def test_options_are_ranked_and_the_finalists_are_proven(gather_advice):
     ratios = [o.ratio for o in gather_advice.options]
     assert ratios == sorted(ratios)
-    assert all(o.proven for o in gather_advice.options[:3])
+    assert gather_advice.options[0].proven
+    assert sum(o.proven for o in gather_advice.options) >= 5
     assert all(o.low <= o.ratio <= o.high for o in gather_advice.options)
     assert gather_advice.present.ratio == 1.0
 

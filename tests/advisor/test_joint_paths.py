@@ -33,7 +33,4 @@ def test_the_shared_memories_are_named():
     k20c = load_machine("K20c")
     assert path_model().path_names(k20c) == ("global", "texture", "constant")
     names = path_model(joint=True).path_names(k20c)
-    assert set(names) - {"global", "texture", "constant"} == {
-        "DRAM of all paths",
-        "L2 of all paths",
-    }
+    assert set(names) - {"global", "texture", "constant"} == {"L2 and DRAM of all paths"}

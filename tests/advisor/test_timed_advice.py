@@ -122,7 +122,7 @@ def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case, monke
         return sliced(kernel, *rest)
 
     monkeypatch.setattr(evidence, "_sliced", refusing)
-    found = advise(gather_case, "A100")
+    found = advise(gather_case, "A100", finalists=12)
     whole = [o for o in found.options if o.beside and o.beside is not found.present.timed]
     assert whole
     for option in whole:

@@ -9,6 +9,7 @@ from placewise.machine.load import load_machine
 from placewise.memory.reuse.counters import ArrayCounters, Counters
 from placewise.memory.reuse.staging import LevelCount
 from placewise.model import latency_model, path_model, relative
+from placewise.model.additive import SHARED
 from placewise.space import Placement
 
 # K20c: latencies of the paper's Table 3 (L2 222, global 345, tL1 103, cL1 48, constant 250 and
@@ -49,6 +50,52 @@ def test_slowest_path_decides():
     assert cycles == pytest.approx({"constant": CONSTANT, "global": GLOBAL, "texture": TEXTURE})
     assert [part.path for part in found.parts] == ["constant", "global", "texture"]
     assert not found.absolute
+
+
+def streams(moved):
+    """A triad: two arrays read, one written, those in ``moved`` read as textures, half of all
+    accesses served by L2."""
+    where = {name: "texture" if name in moved else "global" for name in "abc"}
+    counts = {"a": (100, 0), "b": (100, 0), "c": (0, 100)}
+    return _counters(
+        *(_array(n, s, _level("L2", *counts[n]), _level(K20C.space(s).levels[-1], *counts[n]))
+          for n, s in where.items())
+    )  # fmt: skip
+
+
+def test_streams_of_one_dram_gain_nothing_by_another_path():
+    joint = relative(path_model(joint=True), streams("ab"), streams(""), K20C)
+    assert joint.ratio == pytest.approx((3 * 222 + 345 + 2 * 351) / (3 * (222 + 345)))
+    printed = relative(path_model(), streams("ab"), streams(""), K20C)
+    assert printed.ratio == pytest.approx(2 * (222 + 351) / (3 * (222 + 345))), "two thirds"
+
+
+def test_what_paths_share_is_counted_once_for_each_array():
+    found = path_model(joint=True).predict(streams("ab"), K20C)
+    assert found.binding == SHARED
+    assert sum(t.cycles for p in found.parts for t in p.terms) == pytest.approx(found.total)
+
+
+def test_a_cache_of_one_path_is_not_shared():
+    # tL1 of the SM and constant memory's cL2, on one path each: all at once.
+    both = _counters(
+        _array("B", "texture", _level("tL1", 100)), _array("C", "constant", _level("cL2", 10))
+    )
+    found = path_model(joint=True).predict(both, K20C)
+    assert found.total == pytest.approx(max(0.2 * 100 * 103, 10 * 120))
+    assert SHARED not in {part.path for part in found.parts}
+
+
+def test_moves_of_atomically_updated_arrays_have_no_probability():
+    bins = replace(_array("A", "global", _level("globalMem", 0, 100)), atomic=True)
+    tile = replace(_array("A", "shared", _level("sharedMem", 0, 100)), atomic=True)
+    found = relative(path_model(), _counters(tile), _counters(bins), K20C)
+    assert found.ratio < 1.0
+    assert found.faster is None
+    other = _array("B", "global", _level("globalMem", 10))
+    moved = _array("B", "texture", _level("tL1", 10))
+    apart = relative(path_model(), _counters(bins, moved), _counters(bins, other), K20C)
+    assert apart.faster is not None, "the array with atomics stays"
 
 
 def test_arrays_of_a_path_add_up():

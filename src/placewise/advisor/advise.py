@@ -32,7 +32,7 @@ from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine, load_machine
-from placewise.model import path_model
+from placewise.model import moved_atomics, path_model
 from placewise.progress import Progress, silent
 from placewise.recorded.recorded_counters import choose_launch, read_measured
 from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
@@ -96,7 +96,9 @@ def advise(
         timed = time_form(prepared.kernel, prepared.case, machine, corrected=prepared.corrected)
         present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
     able = writable(options, prepared)
-    chosen = [able[at] for at in best_ranked([options[a] for a in able], present, finalists)]
+    chosen = [
+        able[at] for at in best_ranked([options[a] for a in able], present, machine, finalists)
+    ]
     known: dict[Placement, TimedForm] = {}
     if present.rerun is not None and present.timed is not None:
         others = operands(prepared.legality, machine)
@@ -112,7 +114,7 @@ def advise(
     chosen += more
     best = recommended([options[at] for at in chosen], present, machine, demand)
     # Forms that were timed come first: what is known of the others is less.
-    options.sort(key=lambda o: (o.rerun is None, o.ratio))
+    options.sort(key=lambda o: (o.rerun is None, o.judged.faster is None, o.ratio))
     facts = array_facts(prepared.profile, now)
     return Advice(
         case=prepared.case,
@@ -126,7 +128,12 @@ def advise(
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=scattered(prepared.profile, facts),
-        notes=(*prepared.notes, *_time_notes(present, options, machine), *_range_note(candidates)),
+        notes=(
+            *prepared.notes,
+            *_time_notes(present, options, machine),
+            *_range_note(candidates),
+            *_atomics_note(candidates, now),
+        ),
         seconds=time.perf_counter() - start,
     )
 
@@ -295,6 +302,17 @@ def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
     return (
         "intervals of memory times cover the model's concurrency factors, the block sample, and "
         f"the model's error on measured pairs of forms ({error.fitted_on})",
+    )
+
+
+def _atomics_note(candidates: tuple[Candidate, ...], now: Candidate) -> tuple[str, ...]:
+    """Which arrays the model of memory traffic cannot judge, as they are updated by atomics."""
+    found = [array for c in candidates for array in moved_atomics(c.counters, now.counters)]
+    if not found:
+        return ()
+    return (
+        f"memory times leave out what atomic functions cost: no move of "
+        f"{', '.join(dict.fromkeys(found))} is recommended by them",
     )
 
 

@@ -11,8 +11,8 @@ from placewise.machine import Machine
 from placewise.space import Placement
 
 AS_GOOD = 0.02
-"""Ratios that differ by less than this count as equal; then the option with the fewest moves wins,
-since code that is harder to read should buy something."""
+"""Ratios that differ by less than this count as equal; then the smallest edit wins, since code that
+is harder to read should buy something."""
 
 MISSES_NOTICED = 0.01
 """Share of the accesses to constant memory; a miss waits some 200 cycles where a hit is an operand,
@@ -34,15 +34,21 @@ class Demand:
         return faster is not None and faster >= self.probability and ratio * (1 + self.gain) <= 1.0
 
 
-def finalists(options: list[Option], present: Option, number: int) -> list[int]:
-    """Positions of the options to prove, the one to recommend first: the fewest moves among those
-    that are as good as the best, then the best-ranked."""
+def finalists(options: list[Option], present: Option, machine: Machine, number: int) -> list[int]:
+    """Positions of the options to prove, the one to recommend first: the smallest edit among those
+    that are as good as the best, then the best-ranked. Options with moves that buy nothing come
+    last: some of their moves alone are as good."""
     if not options or not number:
         return []
-    moves = [len(option.placement.moved(present.placement)) for option in options]
     good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
-    simplest = min(good, key=lambda i: (moves[i], i))
-    return [simplest, *(i for i in range(len(options)) if i != simplest)][:number]
+    simplest = min(good, key=lambda i: (edit_size(options[i], present, machine), i))
+    moves = [frozenset(o.placement.moved(present.placement)) for o in options]
+    idle = [
+        any(moves[j] < moves[i] and one.ratio <= o.ratio + AS_GOOD for j, one in enumerate(options))
+        for i, o in enumerate(options)
+    ]
+    rest = sorted((i for i in range(len(options)) if i != simplest), key=lambda i: idle[i])
+    return [simplest, *rest][:number]
 
 
 def operands(legality: Legality, machine: Machine) -> list[Placement]:
@@ -117,17 +123,17 @@ def recommended(
     """The option to recommend, or None.
 
     Proven options that meet the demand are compared, by their own times where there are any; among
-    those as good as the best, the smallest edit is chosen."""
+    those within :data:`AS_GOOD` of the best, the smallest edit is chosen."""
     good = [
         o
         for o in chosen
         if o.proven and demand.is_met(o.ratio, o.judged.faster) and not untimed_misses(o, machine)
     ]
-    timed = [o for o in good if o.rerun is not None]
-    if not timed:
-        return good[0] if good else None
-    least = min(o.ratio for o in timed)
-    as_good = [o for o in timed if o.ratio <= least * (1 + AS_GOOD)]
+    compared = [o for o in good if o.rerun is not None] or good
+    if not compared:
+        return None
+    least = min(o.ratio for o in compared)
+    as_good = [o for o in compared if o.ratio <= least * (1 + AS_GOOD)]
     return min(as_good, key=lambda o: (edit_size(o, present, machine), o.ratio))
 
 

@@ -7,11 +7,13 @@ from placewise.advisor.advice import Option
 
 def gain_in_words(option: Option) -> str:
     """``1.31 times as fast (1.22–1.41), faster with 97 %``; of memory time alone where no form was
-    timed."""
+    timed. Where the probability is not known, it says so."""
     what = " in memory time" if option.rerun is None else ""
     words = f"{speedup(option.ratio)} times as fast{what} ({speedup_range(option)})"
     faster = option.judged.faster
-    return words if faster is None else f"{words}, faster with {chance(faster)}"
+    if faster is None:
+        return f"{words}, with what probability is not known"
+    return f"{words}, faster with {chance(faster)}"
 
 
 def chance(probability: float) -> str:

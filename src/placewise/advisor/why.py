@@ -34,7 +34,7 @@ def service(candidate: Candidate, array: str) -> Service:
 
 def array_facts(profile: Profile, now: Candidate) -> tuple[ArrayFacts, ...]:
     """What every array asks for at present and who serves it, the most expensive first."""
-    total = sum(part.cycles for part in now.prediction.parts)
+    total = sum(t.cycles for part in now.prediction.parts for t in part.terms)
     facts = []
     for counted in now.counters.arrays:
         lines = profile.lines(counted.array, profile.machine.levels(counted.space)[0])

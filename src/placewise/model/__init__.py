@@ -14,7 +14,7 @@ from placewise.model.latency import latency_model
 from placewise.model.pair_error import PairError
 from placewise.model.path import path_model
 from placewise.model.timeline import timeline_model
-from placewise.model.uncertainty import SAME, Ratio, relative, relative_times
+from placewise.model.uncertainty import SAME, Ratio, moved_atomics, relative, relative_times
 
 __all__ = [
     "SAME",
@@ -29,6 +29,7 @@ __all__ = [
     "Term",
     "TimeModel",
     "latency_model",
+    "moved_atomics",
     "path_model",
     "relative",
     "relative_times",

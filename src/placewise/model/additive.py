@@ -16,6 +16,8 @@ from placewise.model.base import PathTime, Prediction, Term
 DEFAULT_ALPHA = 0.2
 """Chen et al. 2017, section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
 CONSTANT_ALPHA = 1.0
+SHARED = "L2 and DRAM of all paths"
+"""Name of what bounds joint paths, among the parts of a prediction."""
 ALPHAS = (0.1, 0.2, 0.5)
 """Every value that the paper uses for memories other than constant: 0.1 and 0.5 in Fig. 4 for
 memory- and compute-intensive kernels, 0.2 in the experiments."""
@@ -32,8 +34,8 @@ class AdditiveModel:
     alpha: float | None = None
     """Concurrency factor of all memories but constant, in place of the machine file's."""
     joint: bool = False
-    """What all paths together ask of a memory that they share bounds the time, too: paths run at
-    the same time, but one DRAM or L2 serves them all."""
+    """What all paths together ask of the memories that they share bounds the time, too: paths run
+    at the same time, but one L2 and one DRAM serve them all."""
     varied: bool = True
     """The concurrency factors are open: ``variants`` spans the values that the paper uses."""
 
@@ -56,18 +58,20 @@ class AdditiveModel:
         return np.asarray(combined, dtype=np.float64)
 
     def path_times(self, array: ArrayCounters, machine: Machine) -> dict[str, float]:
-        """Cycles that one array adds to each path."""
+        """Cycles that one array adds to each of the ``path_names``."""
         times: dict[str, float] = {}
+        shared = self._shared(machine)
         for path, term in self._terms(array, machine):
             times[path] = times.get(path, 0.0) + term.cycles
+            if term.memory in shared:
+                times[SHARED] = times.get(SHARED, 0.0) + term.cycles
         return times
 
     def path_names(self, machine: Machine) -> tuple[str, ...]:
         """Everything that a time may be bound by on ``machine``: its paths and, where these are
-        ``joint``, the memories that they share."""
-        paths = dict.fromkeys(space.path for space in machine.spaces)
-        shared = (self._shared(m.name, machine) for m in machine.memories) if self.joint else ()
-        return (*paths, *dict.fromkeys(name for name in shared if name is not None))
+        ``joint``, the memories that they share together."""
+        paths = tuple(dict.fromkeys(space.path for space in machine.spaces))
+        return (*paths, SHARED) if self._shared(machine) else paths
 
     def predict(self, counters: Counters, machine: Machine) -> Prediction:
         """Prediction for ``counters``; its uncertainty spans the variants of the model and the two
@@ -94,6 +98,11 @@ class AdditiveModel:
             PathTime(path, sum(t.cycles for t in terms), tuple(terms))
             for path, terms in by_path.items()
         ]
+        shared = self._shared(machine)
+        asked = [sum(t.cycles for t in p.terms if t.memory in shared) for p in parts]
+        if sum(cycles > 0.0 for cycles in asked) > 1:
+            # Without terms, which are those of the paths.
+            parts.append(PathTime(SHARED, sum(asked)))
         parts.sort(key=lambda part: -part.cycles)
         if not parts:
             return 0.0, ()
@@ -110,23 +119,24 @@ class AdditiveModel:
                 if level.transactions:
                     term = Term(array.array, level.memory, staging, level.transactions, cycles)
                     result.append((path, term))
-                    shared = self._shared(level.memory, machine) if self.joint else None
-                    if shared is not None:
-                        result.append((shared, term))
             return result
 
         return terms(array.path, array.levels, False) + terms(
             array.staging_path, array.staging, True
         )
 
-    def _shared(self, memory: str, machine: Machine) -> str | None:
-        """What a memory is called that several paths share: DRAM, whatever the space that lies in
-        it, or the name of a cache; None for what one path has to itself."""
-        reaching = [s for s in machine.spaces if memory in s.levels and not s.way.facts.per_block]
-        if any(s.levels[-1] == memory for s in reaching):
-            return "DRAM of all paths"
-        paths = {s.path for s in reaching}
-        return f"{memory} of all paths" if len(paths) > 1 else None
+    def _shared(self, machine: Machine) -> frozenset[str]:
+        """Memories that bound joint paths: what arrays live in, which is one DRAM whatever the
+        space, and caches on several paths. Empty where the paths are not joint."""
+        if not self.joint:
+            return frozenset()
+        paths: dict[str, set[str]] = {}
+        for space in machine.spaces:
+            if not space.way.facts.per_block:
+                paths.setdefault(space.levels[-1], set()).update(("", space.path))
+                for cache in space.levels[:-1]:
+                    paths.setdefault(cache, set()).add(space.path)
+        return frozenset(name for name, reached in paths.items() if len(reached) > 1)
 
 
 def _constant_only(memory: Memory, machine: Machine) -> bool:

@@ -24,7 +24,8 @@ def path_model(
     """The path model. ``intensity`` picks one of a memory's two concurrency factors; ``alpha``
     replaces the machine file's in all memories but constant.
 
-    ``joint`` is Placewise's own reading: the DRAM and the L2 that all paths share bound the time,
-    too. As the paper has it, two paths halve the time of a stream that one DRAM delivers.
+    ``joint`` is Placewise's own reading: what all paths ask of the L2 and the DRAM behind them
+    bounds the time, too. As the paper has it, two paths halve the time of a stream that one DRAM
+    delivers. Global and shared memory, which share the load/store units, are one path either way.
     """
     return AdditiveModel("path", "max", intensity, alpha, joint)

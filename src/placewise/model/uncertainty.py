@@ -41,7 +41,8 @@ def relative(model: Model, candidate: Counters, present: Counters, machine: Mach
     judged under the same variant and from the same blocks. 1 where nothing is accessed.
 
     Where the placements differ, the range is widened by the model's error on measured pairs, and
-    the probability of a gain is that of the range's upper end.
+    the probability of a gain is that of the range's upper end. There is none where an array moves
+    that is updated by atomic functions: what those cost in a memory, transactions do not tell.
     """
     pairs = [(candidate, present)]
     if len(candidate.halves) == len(present.halves):
@@ -53,7 +54,7 @@ def relative(model: Model, candidate: Counters, present: Counters, machine: Mach
             ratios.append(variant.predict(one, machine).total / base if base else 1.0)
     ratio, low, high = ratios[0], min(ratios), max(ratios)
     same = candidate.placement == present.placement
-    error = None if same else stored_error(model.name)
+    error = None if same or moved_atomics(candidate, present) else stored_error(model.name)
     if error is None or low <= 0.0:
         return Ratio(ratio, low, high, low, high, 0.0 if same else None, None)
     return Ratio(
@@ -64,6 +65,14 @@ def relative(model: Model, candidate: Counters, present: Counters, machine: Mach
         high,
         error.faster(high, 0.0),
         error,
+    )
+
+
+def moved_atomics(candidate: Counters, present: Counters) -> tuple[str, ...]:
+    """Arrays updated by atomic functions that the two placements have in different memories."""
+    then = {a.array: a.space for a in present.arrays}
+    return tuple(
+        a.array for a in candidate.arrays if a.atomic and a.space != then.get(a.array, a.space)
     )
 
 

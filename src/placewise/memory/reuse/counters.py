@@ -59,6 +59,8 @@ class ArrayCounters:
     """Bytes that the host copies before the launch, to fill constant memory."""
     copy_seconds: float | None = 0.0
     """Time of that copy; None where the machine file has no copy bandwidth."""
+    atomic: bool = False
+    """The kernel updates the array by atomic functions, which transactions say nothing of."""
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,7 @@ def array_counters(
         levels,
         copy_bytes=copied,
         copy_seconds=seconds if copied else 0.0,
+        atomic=array.atomic,
     )
     if not tiled or array.tile is None or not requests:
         return result

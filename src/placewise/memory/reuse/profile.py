@@ -51,6 +51,8 @@ class ArrayProfile:
     """(TAGS,) active lanes of the sampled requests."""
     requests: tuple[float, float]
     """Requests of the whole launch: loads, stores (atomics among them)."""
+    atomic: bool = False
+    """The kernel updates it by atomic functions."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +292,7 @@ class Profiler:
                 continue
             by_site = np.bincount(stream.site, minlength=len(site_scale)) * site_scale
             stores = np.array([s.kind != "load" for s in recorder.sites])
+            atomic = np.array([s.kind == "atomic" for s in recorder.sites])
             profiles.append(
                 ArrayProfile(
                     name,
@@ -301,6 +304,7 @@ class Profiler:
                     stream.requests(),
                     stream.lanes(),
                     (float(by_site[~stores].sum()), float(by_site[stores].sum())),
+                    bool(by_site[atomic].any()),
                 )
             )
         return Profile(

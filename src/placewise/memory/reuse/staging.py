@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placewise.kernel.source import Tile
+from placewise.kernel.source import FROM_ZERO, Tile
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.stream import STORE
@@ -37,7 +37,7 @@ class LevelCount:
 
 @dataclass(frozen=True)
 class Staging:
-    """Filling every block's tile, and copying it back where the kernel writes to it."""
+    """Filling every block's tile where it is read, and copying it back where it is written."""
 
     levels: tuple[LevelCount, ...]
     """Shared memory first, then the memories of the direct space that serve the fill."""
@@ -58,7 +58,8 @@ def staging_traffic(
     Threads take consecutive elements. The fill's loads meet cold caches on the SM; of the array's
     blocks, the first touch comes from where the data lives and further ones from the last cache of
     the die, if that cache holds the tiles of all resident blocks. Copies back go to where the data
-    lives.
+    lives. Tiles that the kernel writes as a whole are not filled; copies that begin at 0 are
+    cleared, which takes no loads.
     """
     memories = machine.levels(direct.name)
     home = memories[-1]
@@ -72,21 +73,23 @@ def staging_traffic(
     from_home = float(fill_transactions(tile, element, home, in_tile=False) * blocks)
     into_shared = float(fill_transactions(tile, element, shared, in_tile=True) * blocks)
     back = 1.0 if array.requests[STORE] else 0.0
-    cold = 1.0
-    if on_die and (on_die[-1].size_bytes or 0) >= resident:
+    filled = 0.0 if tile.written_whole or tile.merge in FROM_ZERO else 1.0
+    set_up = 0.0 if tile.written_whole else 1.0
+    cold = filled
+    if filled and on_die and (on_die[-1].size_bytes or 0) >= resident:
         cold = min(1.0, array.bytes / all_bytes)
 
     levels = [
         LevelCount(
             shared.name,
             loads=into_shared * back,
-            stores=into_shared,
-            reaching=into_shared * (1.0 + back),
+            stores=into_shared * set_up,
+            reaching=into_shared * (set_up + back),
             miss_rate=None,
-            bytes=all_bytes * (1.0 + back),
+            bytes=all_bytes * (set_up + back),
         )
     ]
-    if cold < 1.0:
+    if cold < filled:
         cache = on_die[-1]
         fill = float(fill_transactions(tile, element, cache, in_tile=False) * blocks)
         warm = fill * (1.0 - cold)
@@ -104,4 +107,4 @@ def staging_traffic(
             bytes=moved * (home.block_bytes or element),
         )
     )
-    return Staging(tuple(levels), all_bytes * (1.0 + back))
+    return Staging(tuple(levels), all_bytes * (filled + back))

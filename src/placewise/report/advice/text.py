@@ -14,6 +14,7 @@ from placewise.advisor.why import count, in_shares
 from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
 from placewise.model import SAME
+from placewise.model.additive import SHARED
 from placewise.report.source_lines import short
 
 SHOWN = 6
@@ -182,8 +183,12 @@ def _why(advice: Advice, option: Option) -> RenderableType:
         )
     before = {p.path: p.cycles for p in advice.present.prediction.parts}
     after = {p.path: p.cycles for p in option.prediction.parts}
+    # What paths share is a part of its own only where more than one of them asks for it.
     paths = "; ".join(
-        f"{path} {count(before.get(path, 0.0))} → {count(after.get(path, 0.0))}"
+        f"{path} "
+        + " → ".join(
+            count(form.get(path, 0.0)) for form in (before, after) if path in form or path != SHARED
+        )
         for path in dict.fromkeys([*before, *after])
     )
     return _indented(

@@ -1,0 +1,78 @@
+"""Which options are proven and which is recommended, on options made by hand."""
+
+from dataclasses import replace
+
+import pytest
+
+from placewise.advisor.advice import Option, Verification
+from placewise.advisor.finalists import Demand, finalists, recommended
+from placewise.machine import load_machine
+from placewise.model import Prediction, Ratio
+from placewise.space import Placement
+
+MACHINE = load_machine("A100")
+NOTHING = Prediction("path", 1.0, (), (1.0, 1.0), absolute=False)
+PROVEN = Verification(True, "bit-identical", ("out",))
+
+
+def option(ratio, faster=0.99, **moves):
+    """An option that takes ``ratio`` of the present time; arrays are global but for ``moves``."""
+    spaces = {"a": "global", "b": "global", "c": "global", "d": "global", **moves}
+    judged = Ratio(ratio, 0.9 * ratio, 1.1 * ratio, ratio, ratio, faster, None)
+    return Option(
+        Placement(tuple(spaces.items())), NOTHING, judged, None, verification=PROVEN, rerun=judged
+    )
+
+
+PRESENT = option(1.0)
+
+
+def moved(found):
+    return found and {a: to for a, _, to in found.placement.moved(PRESENT.placement)}
+
+
+@pytest.mark.parametrize("timed", [True, False])
+def test_nobody_commits_four_arrays_in_three_memories_for_nothing(timed):
+    many = option(0.800, a="readonly", b="texture", c="shared", d="texture")
+    less = [option(0.805, a="texture"), option(0.81, a="readonly"), option(0.83, b="shared")]
+    options = [many, *less]
+    if not timed:
+        options = [replace(o, rerun=None) for o in options]
+    assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": "readonly"}
+
+
+def test_the_smallest_edit_goes_from_loads_to_the_body():
+    order = ["readonly", "constant", "texture", "shared"]
+    for at, space in enumerate(order):
+        options = [option(0.5, a=s) for s in reversed(order[at:])]
+        assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": space}
+
+
+def test_more_than_two_percent_is_worth_a_larger_edit():
+    options = [option(0.80, a="shared"), option(0.83, a="readonly")]
+    assert moved(recommended(options, PRESENT, MACHINE, Demand())) == {"a": "shared"}
+
+
+def test_a_recommendation_needs_both_the_gain_and_the_probability():
+    for one in (option(0.98, a="readonly"), option(0.5, 0.89, a="readonly")):
+        assert recommended([one], PRESENT, MACHINE, Demand()) is None
+    unknown = option(0.1, None, a="shared")
+    assert recommended([unknown], PRESENT, MACHINE, Demand()) is None
+    assert recommended([option(0.98, a="readonly")], PRESENT, MACHINE, Demand(gain=0.01))
+    assert recommended([option(0.5, 0.6, a="shared")], PRESENT, MACHINE, Demand(probability=0.5))
+
+
+def test_moves_that_buy_nothing_are_tried_last():
+    options = [
+        option(0.80, a="shared"),
+        option(0.805, a="shared", b="shared"),
+        option(0.85, c="texture"),
+        option(0.70, d="readonly"),
+    ]
+    options.sort(key=lambda o: o.ratio)
+    chosen = finalists(options, PRESENT, MACHINE, 3)
+    assert [moved(options[i]) for i in chosen] == [
+        {"d": "readonly"}, {"a": "shared"}, {"c": "texture"},
+    ]  # fmt: skip
+    assert finalists([], PRESENT, MACHINE, 3) == []
+    assert finalists(options, PRESENT, MACHINE, 0) == []
