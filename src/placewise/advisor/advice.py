@@ -32,7 +32,8 @@ class Service:
     transactions_per_request: float
     """In the memory nearest to the cores."""
     served: tuple[tuple[str, float], ...]
-    """(memory, share of the transactions that it serves), nearest to the cores first."""
+    """(memory, share of the transactions that it serves), nearest to the cores first; of a form
+    that was timed, shares of the sectors that its loads ask for, from the simulated caches."""
     cycles: float
     """Cost in the model's measure, staging included."""
 

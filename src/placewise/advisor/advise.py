@@ -21,6 +21,7 @@ from placewise.advisor.finalists import (
 )
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.gain import gain_in_words
+from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.verify import verify
@@ -112,10 +113,11 @@ def advise(
     more = _among(together, options, now, prepared, measured_ms, known=chosen)
     _prove(more, options, prepared, present, progress, known)
     chosen += more
+    options[:] = [with_simulated_reasons(o, machine) for o in options]
     best = recommended([options[at] for at in chosen], present, machine, demand)
     # Forms that were timed come first: what is known of the others is less.
     options.sort(key=lambda o: (o.rerun is None, o.judged.faster is None, o.ratio))
-    facts = array_facts(prepared.profile, now)
+    facts = with_simulated_hits(array_facts(prepared.profile, now), present.timed, machine)
     return Advice(
         case=prepared.case,
         machine=machine,

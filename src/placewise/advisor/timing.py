@@ -9,11 +9,33 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.cases.case import Case
 from placewise.kernel.kernel import Kernel
 from placewise.machine import Machine
+from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model import SAME, Prediction, Ratio, relative_times
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
 from placewise.recorded.recorded_launch import MeasuredLaunch
+
+
+@dataclass(frozen=True)
+class LoadHits:
+    """Sectors that the loads of an array ask for, and where the simulated caches find them."""
+
+    array: str
+    sectors: float
+    near: float
+    """Found in a cache of the SM."""
+    dram: float
+    """Fetched from DRAM."""
+
+    def __add__(self, other: LoadHits) -> LoadHits:
+        """Both together, with the name of the other."""
+        return LoadHits(
+            other.array,
+            self.sectors + other.sectors,
+            self.near + other.near,
+            self.dram + other.dram,
+        )
 
 
 @dataclass(frozen=True)
@@ -24,6 +46,8 @@ class Timed:
     why_not: str = ""
     whole: bool = False
     """From a run of the whole launch, not from a slice of a few blocks."""
+    loads: tuple[LoadHits, ...] = ()
+    """One for each instruction that loads an array through caches of data."""
 
     @property
     def ms(self) -> float | None:
@@ -59,10 +83,20 @@ def time_form(
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
         evidence = corrected.apply(evidence)
         prediction = MODELS[DEFAULT].make().predict(evidence, machine)
-        return Timed(prediction, whole=evidence.warp_paths is None)
+        return Timed(prediction, whole=evidence.warp_paths is None, loads=_load_hits(evidence.run))
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
         return Timed(None, f"{error.message}{where}")
+
+
+def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:
+    if run is None:
+        return ()
+    return tuple(
+        LoadHits(s.array, s.sectors, s.l1_hits.value, s.dram_sectors.value)
+        for s in run.traffic.sites
+        if s.array is not None and s.site.kind == "load" and s.sectors and not s.constant
+    )
 
 
 def corrections_of(
