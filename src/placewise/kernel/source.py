@@ -170,8 +170,8 @@ class Tile:
     """What the two extents leave of the tile lies inside the array in every block of the launch,
     so that a fill needs no other guard."""
     bound_to: tuple[str, ...] = ()
-    """Whole-number arguments whose values ``rows`` and ``width`` rest on; a tile also rests on the
-    shape of the launch's blocks."""
+    """Whole-number arguments, and dimensions of the grid, that the tile rests on; it also rests on
+    the shape of the launch's blocks."""
     written_whole: bool = False
     """The kernel only writes the array, and each element that the extents leave is written by
     exactly one thread: nothing needs to be filled in before."""

@@ -81,8 +81,10 @@ def rest_on(draft: Draft, tile: Tile) -> None:
         for a in draft.case.inputs.arguments
         if isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
     }
-    needed = tile.bound_to if tile.inside else tuple(numbers)
-    draft.checks.update({name: numbers[name] for name in needed if name in numbers})
+    needed = tile.bound_to if tile.inside else {*numbers, *tile.bound_to}
+    grid = zip("xyz", draft.case.launch.grid, strict=True)
+    numbers |= {f"gridDim.{axis}": size for axis, size in grid}
+    draft.checks.update({name: numbers[name] for name in sorted(needed) if name in numbers})
 
 
 def element_text(draft: Draft, use: ArrayUse) -> str:

@@ -20,7 +20,7 @@ from placewise.kernel.view.pointers import Access, Uses
 from placewise.kernel.view.split import all_in_columns
 from placewise.kernel.view.symbolic import Poly, ranged, uniform
 from placewise.kernel.view.tile import index_of, tiles_of
-from placewise.kernel.view.tile_axes import AROUND, FIRST_OF
+from placewise.kernel.view.tile_axes import AROUND, FIRST_OF, GRID
 from placewise.kernel.view.values import Values
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
@@ -190,6 +190,9 @@ def _tile(
         splits = [all_in_columns(within, a, array.uses.variables) for a in accesses]
     except Unbounded:
         return None
+    # A tile's size must not rest on which chunk it holds.
+    tiles = [t for t in tiles if not set(GRID) & set(t.bound_to)]
+    made = [t for t in made if t in tiles]
     whole = tuple(Split((), s) for s in splits if s is not None)
     if len(whole) == len(splits):
         made += [replace(t, splits=whole) for t in tiles if t.rows == 1]

@@ -51,6 +51,9 @@ class Bounder:
     broadcast over the grid's blocks (z, y, x)."""
 
     values: Mapping[str, Numbers]
+    assumed: set[str] = field(default_factory=set, compare=False)
+    """Keys of what the bounds rest on beyond the sizes being positive: where a sign or the smaller
+    of two was read off the launch."""
 
     def evaluate(self, poly: Poly) -> Numbers:
         """Value of a uniform polynomial in every block; raises Unbounded on a division by zero."""
@@ -127,10 +130,31 @@ class Bounder:
 
     def _sign(self, coefficient: Poly, facts: Facts) -> int:
         if (self.lowest(coefficient, facts) >= 0).all():
+            self._rest_on_sign(coefficient)
             return 1
         if (self.highest(coefficient, facts) <= 0).all():
+            self._rest_on_sign(-coefficient)
             return -1
         raise Unbounded("a factor changes its sign")
+
+    def _rest_on_sign(self, poly: Poly) -> None:
+        """Note what makes a polynomial at least 0, unless its terms are so one by one: sizes are
+        taken to be positive."""
+        if all(c >= 0 for _, c in poly.terms) and all(self._is_size(a) for a in poly.atoms):
+            return
+        self.assumed.update(keys_of(poly))
+
+    def _is_size(self, atom: Atom) -> bool:
+        if not atom.uniform:
+            return False
+        if atom.kind is AtomKind.COMPOUND and atom.operator not in ("min", "max", "/", "%", ">>"):
+            return atom.operator == "abs"
+        if atom.kind is AtomKind.COMPOUND:
+            return all(
+                all(c >= 0 for _, c in p.terms) and all(self._is_size(a) for a in p.atoms)
+                for p in atom.operands
+            )
+        return bool((self.values[atom.key] >= 0).all())
 
     def _atom_bounds(self, atom: Atom, upper: bool, facts: Facts) -> list[Poly]:
         """Bounds of one varying atom, possibly in terms of others."""
@@ -175,6 +199,9 @@ class Bounder:
         largest = by if operator == "&" else by - Poly.constant(1)
         try:
             positive = bool((self.lowest(number, facts) >= 0).all())
+            if positive:
+                for bound in self.bounds(number, False, facts):
+                    self._rest_on_sign(bound)
         except Unbounded:
             positive = False
         if upper:
@@ -206,8 +233,10 @@ class Bounder:
         first, second = self.evaluate(a), self.evaluate(b)
         smaller, larger = (a, b) if operator == "min" else (b, a)
         if (first <= second).all():
+            self._rest_on_sign(b - a)
             return smaller
         if (first >= second).all():
+            self._rest_on_sign(a - b)
             return larger
         return compound(operator, a, b)
 
@@ -218,6 +247,11 @@ class Bounder:
         for other in ordered[1:]:
             result = self._simpler("min", result, other)
         return result
+
+
+def keys_of(poly: Poly) -> set[str]:
+    """Keys of everything that a polynomial's value depends on."""
+    return {a.key for atom in poly.atoms for a in (atom, *atom.reaches())}
 
 
 def _outermost(varying: list[Atom]) -> Atom:

@@ -25,6 +25,7 @@ from placewise.kernel.view.tile_axes import (
     follows_lanes,
     has_wide_index,
     is_written_whole,
+    named_dependence,
 )
 from placewise.kernel.view.values import Values
 
@@ -171,6 +172,7 @@ def tiles_of(
 
 def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: int) -> Tile:
     bounder = values.bounder
+    bounder.assumed.clear()
     parts = [(i.poly, i.facts) for i in indices]
     begin, width = _range(bounder, parts)
     start = _check_int(bounder.evaluate(begin))
@@ -188,7 +190,7 @@ def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: in
         disjoint=_disjoint(launch, (start, min(width, elements), elements)),
         column_extent=axis.extent,
         inside=bool(((low >= 0) & (high < elements) | (low > high)).all()),
-        bound_to=axis.bound_to,
+        bound_to=_bound_to(bounder, axis.bound_to),
         written_whole=is_written_whole(values, indices, launch, lambda i: (i.poly,)),
         wide=has_wide_index(indices),
     )
@@ -207,6 +209,7 @@ def _pitched(
     if len(parts) < len(splits):
         return None
     bounder = values.bounder
+    bounder.assumed.clear()
     facts = [i.facts for i in indices]
     in_rows = [(p.row, f) for p, f in zip(parts, facts, strict=True)]
     in_columns = [(p.column, f) for p, f in zip(parts, facts, strict=True)]
@@ -245,7 +248,7 @@ def _pitched(
         row_extent=row_axis.extent,
         column_extent=column_axis.extent,
         inside=bool((nothing | in_array).all()),
-        bound_to=tuple(sorted({*row_axis.bound_to, *column_axis.bound_to})),
+        bound_to=_bound_to(bounder, (*row_axis.bound_to, *column_axis.bound_to)),
         # A column whose stride is even has its lanes meet in half of the banks, or fewer.
         padding=1 if any(follows_lanes(p.row) for p in parts) and width % 2 == 0 else 0,
         written_whole=is_written_whole(
@@ -253,6 +256,11 @@ def _pitched(
         ),
         wide=has_wide_index(indices),
     )
+
+
+def _bound_to(bounder: Bounder, sizes: tuple[str, ...]) -> tuple[str, ...]:
+    """What a tile rests on: what its size does, and what was read off the launch for its bounds."""
+    return tuple(sorted({*sizes, *named_dependence(bounder, set(bounder.assumed))}))
 
 
 def _range(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]]) -> tuple[Poly, int]:

@@ -4,7 +4,7 @@ rests on, and whether the kernel writes all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from placewise.kernel.launch import Launch
 from placewise.kernel.source import Extent
 from placewise.kernel.view.conditions import conditions_at, facts_of
-from placewise.kernel.view.interval import Bounder, Facts, Numbers
+from placewise.kernel.view.interval import Bounder, Facts, Numbers, keys_of
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import Access
 from placewise.kernel.view.symbolic import Atom, AtomKind, Poly
@@ -131,20 +131,41 @@ _BLOCK_SHAPE = frozenset({"blockDim.x", "blockDim.y", "blockDim.z"})
 def _size_rests_on(
     bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int
 ) -> tuple[str, ...]:
-    """Arguments that decide the tile's size, the block's shape apart: none where, for each access,
-    some bound lies within the tile by numbers and block dimensions alone."""
+    """What decides the tile's size, the block's shape apart: nothing where, for each access, some
+    bound lies within the tile by numbers and block dimensions alone; the grid's shape where none
+    does without the block's place."""
     needed: set[str] = set()
     for poly, facts in parts:
         found: list[set[str]] = []
         for bound in bounder.bounds(poly, True, facts):
             difference = bound - begin
-            keys = {a.key for atom in difference.atoms for a in (atom, *atom.reaches())}
-            keys = {k for k in keys if k in bounder.values} - _BLOCK_SHAPE
             if (bounder.evaluate(difference) < size).all():
-                found.append(keys)
-        least = min(found, key=len, default=set())
-        needed |= least
-    return tuple(sorted(needed))
+                found.append(keys_of(difference))
+        needed |= min(found, key=_dependence, default=_ANYTHING)
+    return named_dependence(bounder, needed)
+
+
+_ANYTHING = {"blockIdx.x"}
+GRID = ("gridDim.x", "gridDim.y", "gridDim.z")
+
+
+def _dependence(keys: Set[str]) -> tuple[bool, int]:
+    """How much rests on ``keys``, to compare."""
+    return any(map(_is_place, keys)), len(keys - _BLOCK_SHAPE)
+
+
+def _is_place(key: str) -> bool:
+    """Whether a value differs from block to block, or from chunk to chunk."""
+    return key.startswith(("blockIdx.", "gridDim.", FIRST_OF, AROUND))
+
+
+def named_dependence(bounder: Bounder, keys: set[str]) -> tuple[str, ...]:
+    """Arguments among ``keys``; where one of them is a block's or a chunk's place, the grid's shape
+    and all arguments."""
+    arguments = {k for k in bounder.values if not _is_place(k) and k not in _BLOCK_SHAPE}
+    if any(map(_is_place, keys)):
+        return (*GRID, *sorted(arguments))
+    return tuple(sorted(keys & arguments))
 
 
 def follows_lanes(poly: Poly) -> bool:
