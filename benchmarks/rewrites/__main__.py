@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.results import Figure, report
-from benchmarks.rewrites.programs import program
+from benchmarks.rewrites.programs import Program, program
 from placewise.errors import ExecutionError, PlacewiseError, UnsupportedError
 from placewise.executor import execute
 from placewise.kernel.cases.case import Case
@@ -94,7 +94,7 @@ def try_program(seed: int) -> Outcome:
 
 
 def _run_all(
-    written: Rewritten, made: object, truths: dict[int, dict[str, bytes]], what: str,
+    written: Rewritten, made: Program, truths: dict[int, dict[str, bytes]], what: str,
     counts: Counter[str],
 ) -> list[str]:  # fmt: skip
     wrong = []
@@ -103,7 +103,7 @@ def _run_all(
         if number:
             if written.renamed:
                 continue
-            case = replace(made.case(number), source=written.case.source)  # type: ignore[attr-defined]
+            case = replace(made.case(number), source=written.case.source)
         try:
             found = outputs(case)
         except ExecutionError as error:

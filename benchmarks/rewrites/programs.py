@@ -136,10 +136,12 @@ class Writer:
             limit = f"(unsigned)({limit})"
         condition = self.pick(f"{name} < {limit}", f"{name} < {limit}", f"{name} <= {limit} - 1")
         if self.chance(0.08):
-            self.line(f"for ({kind if kind != 'unsigned' else 'int'} {name} = m - 1; {name} >= 0; {name}--) {{")
+            down = kind.replace("unsigned", "int")
+            self.line(f"for ({down} {name} = m - 1; {name} >= 0; {name}--) {{")
         elif self.chance(0.1):
             self.line(f"int {name};")
-            self.line(f"for ({name} = {first}; {name} < {limit.replace('(unsigned)', '(int)')}; {step}) {{")
+            signed = limit.replace("(unsigned)", "(int)")
+            self.line(f"for ({name} = {first}; {name} < {signed}; {step}) {{")
         else:
             if self.chance(0.1):
                 self.lines.append("#pragma unroll 4")
@@ -157,9 +159,11 @@ class Writer:
             if what < 0.3 and budget > 0:
                 self.loop(budget)
             elif what < 0.4:
-                self.line(f"if ({self.load()} > {self.pick('0', '50', 'acc')}) acc += {self.expression()};")
+                bound = self.pick("0", "50", "acc")
+                self.line(f"if ({self.load()} > {bound}) acc += {self.expression()};")
             elif what < 0.45 and inside:
-                self.line(f"if ({self.loops[-1]} % 3 == 1) {self.pick('continue', 'continue', 'break')};")
+                jump = self.pick("continue", "continue", "break")
+                self.line(f"if ({self.loops[-1]} % 3 == 1) {jump};")
             elif what < 0.55 and not inside:
                 self.alias()
             elif what < 0.6 and not inside:
@@ -189,7 +193,6 @@ class Writer:
         )  # fmt: skip
         self.atomic = self.types[2] in ("int", "unsigned int") and self.chance(0.3)
         result = self.types[2]
-        template = self.chance(0.15)
         seed = int(self.random.integers(1 << 62))
         if self.two:
             self.line("int x = blockIdx.x * blockDim.x + threadIdx.x;")
@@ -197,7 +200,8 @@ class Writer:
             self.line("int i = y * m + x;")
             inside, outside = "x < m && y < n", "x >= m || y >= n"
         else:
-            self.line(f"{self.pick('int', 'int', 'unsigned')} i = blockIdx.x * blockDim.x + threadIdx.x;")
+            kind = self.pick("int", "int", "unsigned")
+            self.line(f"{kind} i = blockIdx.x * blockDim.x + threadIdx.x;")
             inside, outside = "i < n", "i >= n"
         guard = self.pick("if", "return", "braces", "return", "if")
         if guard == "if":
@@ -213,7 +217,8 @@ class Writer:
         if self.chance(0.3):
             self.statements(1, inside=False)
         if self.atomic:
-            self.line(f"{self.pick('atomicAdd', 'atomicMax', 'atomicOr', 'atomicAdd')}(&R[idx[i]], (T)acc);")
+            function = self.pick("atomicAdd", "atomicMax", "atomicOr", "atomicAdd")
+            self.line(f"{function}(&R[idx[i]], (T)acc);")
         else:
             self.line(self.pick("R[i] = acc;", "R[i] += acc;", "R[i] = acc;"))
         if guard == "if":
@@ -225,7 +230,6 @@ class Writer:
             f"__global__ void k(const {a} *{qualifier} A, const {b} *{qualifier} B, "
             f"const int *{qualifier} idx, {result} *{qualifier} R, int n, int m, int s) {{"
         )
-        del template
         source = "\n".join(
             [f"typedef {result} T;", "#define AT(r, c) ((r) * m + (c))", head, *self.lines, "}", ""]
         )

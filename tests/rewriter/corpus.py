@@ -386,7 +386,7 @@ SAMPLES = {
     "stencil": Sample(stencil, {"u": ALL, "v": "shared"}),
     "nbody": Sample(nbody, {"pos": ALL, "acc": "shared"}),
     "histogram": Sample(histogram, {"data": ALL, "bins": "shared", "edges": ALL}),
-    "reduction": Sample(reduction, {"in": ALL, "out": "shared"}),
+    "reduction": Sample(reduction, {"in": "readonly shared", "out": "shared"}),
     "aliases": Sample(aliases, {"A": ALL, "B": ALL, "C": "shared"}),
     "structs": Sample(
         structs, {"parts": "shared", "field": ALL, "old": "constant shared"}

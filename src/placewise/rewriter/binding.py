@@ -18,6 +18,7 @@ from placewise.kernel.source import AccessPlace, ArrayUse
 from placewise.kernel.view.elements import texel
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
 from placewise.rewriter.text import Render
+from placewise.rewriter.tiles import element_text
 from placewise.space import MemorySpace
 
 _DECLARATION = "cudaTextureObject_t"
@@ -33,7 +34,8 @@ def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     assert found is not None, "an array without texel type is refused before"
     texel_type, lanes = found
     name = draft.unique(f"{use.name}_tex")
-    function = f"{intrinsic}<{texel_type}>"
+    # In a template the fetch has the template's type, so that each instance fetches its own.
+    function = f"{intrinsic}<{element_text(draft, use) if texel_type == element else texel_type}>"
     if texel_type != element:
         function = _assembled(draft, element, texel_type, declaration, intrinsic)
     offsets = pointers_to_offsets(draft, use)

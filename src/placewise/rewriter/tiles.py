@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from placewise.kernel.launch import ScalarArgument
 from placewise.kernel.source import FROM_ZERO, ArrayUse, Extent, Split, Term, Tile
+from placewise.kernel.view.template import template_parameters
 from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
 
@@ -68,6 +69,12 @@ def tile_names(draft: Draft) -> TileNames:
         thread = f"threadIdx.x + {x} * threadIdx.y"
     else:
         thread = f"threadIdx.x + {x} * (threadIdx.y + {y} * threadIdx.z)"
+    start = draft.view.signature_start
+    for parameter in template_parameters(draft.text.text, draft.case.kernel, start):
+        if not parameter.is_type:
+            told = f'"tiles are made for {parameter.name} = {parameter.argument}"'
+            holds = f"{parameter.name} == ({parameter.argument})"
+            draft.entry.append(f"static_assert({holds}, {told});")
     draft.entry.append(f"const int {names.thread} = {thread};")
     draft.checks.update({f"blockDim.{a}": n for a, n in zip("xyz", (x, y, z), strict=True)})
     return names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from placewise.kernel.cases.bind_names import bind_parameters
@@ -15,6 +17,7 @@ from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
 from placewise.kernel.view.merging import merging_function
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
+from placewise.kernel.view.template import template_parameters
 from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.values import Values
 from placewise.space import Way
@@ -22,6 +25,9 @@ from placewise.space import Way
 _BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)
 _REPLACING = tuple(way for way in Way if way.facts.replaces_parameter)
 _TEXTURES = tuple(way for way in Way if way.facts.texels)
+_HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
+MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
+"""Ways that leave no text as it was: a branch left out by the preprocessor would keep the old."""
 _PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
 _TEXELS = 1 << 27
 """Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
@@ -105,8 +111,15 @@ def _chunk_plans(
     read = [
         ReadArray(p.name, uses, use.elements, p.element_bytes)
         for (p, uses), use in zip(pointers, arrays, strict=True)
-        if not use.written and use.accesses and not any(w in uses.obstacles for w in _PER_BLOCK)
+        if not use.written and use.accesses and not any(use.obstacle(w) for w in _PER_BLOCK)
     ]
+    body = kernel.body
+    if any(
+        body.start <= start < body.end and not _NEVER.match(kernel.text, start)
+        for start, _ in kernel.skipped
+    ):
+        # Branches that the preprocessor left out would keep their old shape.
+        return ()
     return find_chunk_plans(kernel, values, read, launch, synchronises=_synchronises(kernel))
 
 
@@ -195,11 +208,49 @@ def _obstacles(
             f"written, and threads return early (line {early}) while others wait for one another: "
             "a tile cannot be copied back",
         )
+    _obstruct_by_text(kernel, parameter, obstruct)
     if kernel.redeclared is not None:
         obstruct(_REPLACING, f"the kernel is declared again (line {kernel.redeclared})")
     if not parameter.name or parameter.start < 0:
         obstruct(_REPLACING, "its declaration comes from a macro")
     return obstacles
+
+
+_NEVER = re.compile(rb"#?[ \t]*if[ \t]+0\b")
+"""A branch that no compilation takes."""
+_ENDS_THREAD = re.compile(rb"\b(?:exit|ret|trap)\b")
+
+
+def _obstruct_by_text(
+    kernel: ParsedKernel, parameter: Parameter, obstruct: Callable[[tuple[Way, ...], str], None]
+) -> None:
+    """What the text says that the syntax tree does not: branches that the preprocessor left out,
+    threads that end in assembly, types of a template."""
+    name = re.escape(parameter.name.encode())
+    body = kernel.body
+    for start, end in kernel.skipped:
+        inside = body.start <= start < body.end and not _NEVER.match(kernel.text, start)
+        if inside and parameter.name and re.search(rb"\b%s\b" % name, kernel.text[start:end]):
+            line = kernel.text.count(b"\n", 0, start) + 1
+            obstruct(MOVES_OF_TEXT, f"used in a branch left out by the preprocessor (line {line})")
+    for node in body.walk():
+        if node.kind in ("ASM_STMT", "MS_ASM_STMT", "UNEXPOSED_STMT", "GCC_ASM_STMT"):
+            text = kernel.text[node.start : node.end]
+            if text.lstrip().startswith((b"asm", b"__asm")) and _ENDS_THREAD.search(text):
+                obstruct(_PER_BLOCK, f"inline assembly may end a thread (line {node.line})")
+    types = {
+        t.name
+        for t in template_parameters(kernel.text, kernel.instance, kernel.signature_start)
+        if t.is_type
+    }
+    declared = kernel.text[max(0, parameter.start) : max(0, parameter.end)].decode()
+    if types & set(re.findall(r"\w+", declared)):
+        obstruct(
+            _HOST_FILLED, "its type is the template's, a buffer at file scope has one type for all"
+        )
+        fetched = texel(parameter.element_type)
+        if fetched is not None and fetched[0] != parameter.element_type:
+            obstruct(_TEXTURES, "its type is the template's, and its texels have another")
 
 
 def _unqualified(type_text: str) -> str:

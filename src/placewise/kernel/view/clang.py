@@ -46,6 +46,7 @@ _INTEGERS = frozenset(
     {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
      "ULONG", "LONGLONG", "ULONGLONG", "ENUM"}
 )  # fmt: skip
+_ARRAYS = frozenset({"INCOMPLETEARRAY", "CONSTANTARRAY"})
 _KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 """Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
 _SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
@@ -62,6 +63,8 @@ class ParsedKernel:
     """The definition of a kernel and what is known of its file."""
 
     text: bytes
+    instance: str
+    """The kernel's name with its template arguments."""
     function: Node
     body: Node
     body_last_line: int
@@ -203,6 +206,14 @@ def _qualified(cursor: Any) -> str:
     return "::".join(reversed([p for p in parts if p]))
 
 
+def _is_parameter(cursor: Any, kind: str) -> bool:
+    """Whether a cursor is a function's parameter or names one."""
+    if kind == "PARM_DECL":
+        return True
+    named = cursor.referenced if kind in ("DECL_REF_EXPR", "UNEXPOSED_EXPR") else None
+    return named is not None and named.kind.name == "PARM_DECL"
+
+
 def _in_file(cursor: Any, filename: str) -> bool:
     return cursor.location.file is not None and cursor.location.file.name == filename
 
@@ -236,6 +247,7 @@ class _Reader:
                 constants += max(0, other.type.get_size())
         return ParsedKernel(
             text=self.case.source.encode(),
+            instance=self.case.kernel,
             function=function,
             body=body,
             body_last_line=cursor.extent.end.line,
@@ -263,7 +275,13 @@ class _Reader:
         inside = location.file is not None and location.file.name == self.case.filename
         referenced = cursor.referenced if "REF" in kind or kind == "CALL_EXPR" else None
         canonical = cursor.type.get_canonical()
-        pointee = canonical.get_pointee() if canonical.kind.name == "POINTER" else canonical
+        if canonical.kind.name in _ARRAYS and _is_parameter(cursor, kind):
+            # ``float a[]`` as a parameter is a pointer.
+            canonical = canonical.element_type
+            spelling, type_kind, pointee = f"{canonical.spelling} *", "POINTER", canonical
+        else:
+            spelling, type_kind = canonical.spelling, canonical.kind.name
+            pointee = canonical.get_pointee() if type_kind == "POINTER" else canonical
         made = Node(
             kind=kind,
             name=cursor.spelling,
@@ -272,8 +290,8 @@ class _Reader:
             location=self.offset(location) if inside else -1,
             line=location.line,
             column=location.column,
-            type=canonical.spelling,
-            type_kind=canonical.kind.name,
+            type=spelling,
+            type_kind=type_kind,
             size=max(0, pointee.get_size()) if pointee.kind.name in _SIZED else 0,
             operator=_operator(cursor, kind),
             value=_constant(cursor, kind, canonical.kind.name),

@@ -64,6 +64,37 @@ def substitute(text: bytes, kernel: str, start: int, where: str) -> Substitution
     return Substitution(text[:start] + inserted + text[end:], start, end, len(inserted))
 
 
+@dataclass(frozen=True)
+class TemplateParameter:
+    """One parameter of a kernel template, with the argument of the instance at hand."""
+
+    name: str
+    argument: str
+    is_type: bool
+
+
+def template_parameters(text: bytes, kernel: str, start: int) -> tuple[TemplateParameter, ...]:
+    """Parameters of the template header that a definition at ``start`` begins with; none where it
+    has no header. Parameters without a name or an argument are left out."""
+    if not text[start:].startswith(b"template"):
+        return ()
+    opening = text.index(b"<", start)
+    parameters = _pieces(text[opening + 1 : _closing(text, opening)].decode())
+    inside = kernel.split("<", 1)[1].rsplit(">", 1)[0] if "<" in kernel else ""
+    arguments = _pieces(inside)
+    found = []
+    for number, parameter in enumerate(parameters):
+        as_type = _TYPE_PARAMETER.match(parameter)
+        matched = as_type or _VALUE_PARAMETER.match(parameter)
+        if matched is None:
+            continue
+        *names, default = matched.groups()
+        argument = arguments[number] if number < len(arguments) else default
+        if argument is not None:
+            found.append(TemplateParameter(names[-1], argument.strip(), as_type is not None))
+    return tuple(found)
+
+
 def _definition(parameter: str, argument: str | None, where: str) -> str:
     as_type = _TYPE_PARAMETER.match(parameter)
     matched = as_type or _VALUE_PARAMETER.match(parameter)
