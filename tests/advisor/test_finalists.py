@@ -6,6 +6,7 @@ import pytest
 
 from placewise.advisor.advice import Option, Verification
 from placewise.advisor.finalists import Demand, finalists, recommended
+from placewise.advisor.gain import gain_in_words
 from placewise.machine import load_machine
 from placewise.model import Prediction, Ratio
 from placewise.space import Placement
@@ -60,6 +61,12 @@ def test_a_recommendation_needs_both_the_gain_and_the_probability():
     assert recommended([unknown], PRESENT, MACHINE, Demand()) is None
     assert recommended([option(0.98, a="readonly")], PRESENT, MACHINE, Demand(gain=0.01))
     assert recommended([option(0.5, 0.6, a="shared")], PRESENT, MACHINE, Demand(probability=0.5))
+
+
+def test_the_words_give_an_interval_where_the_probability_is_known():
+    known, unknown = option(0.5, 0.97, a="shared"), option(0.5, None, a="shared")
+    assert gain_in_words(known) == "2.00 times as fast (1.82–2.22), faster with 97%"
+    assert gain_in_words(unknown) == "2.00 times as fast, with what probability is not known"
 
 
 def test_moves_that_buy_nothing_are_tried_last():

@@ -9,11 +9,11 @@ def gain_in_words(option: Option) -> str:
     """``1.31 times as fast (1.22–1.41), faster with 97 %``; of memory time alone where no form was
     timed. Where the probability is not known, it says so."""
     what = " in memory time" if option.rerun is None else ""
-    words = f"{speedup(option.ratio)} times as fast{what} ({speedup_range(option)})"
+    words = f"{speedup(option.ratio)} times as fast{what}"
     faster = option.judged.faster
     if faster is None:
         return f"{words}, with what probability is not known"
-    return f"{words}, faster with {chance(faster)}"
+    return f"{words} ({speedup_range(option)}), faster with {chance(faster)}"
 
 
 def chance(probability: float) -> str:

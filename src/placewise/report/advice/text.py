@@ -128,9 +128,8 @@ def _ranking(advice: Advice) -> Table:
         known = not timed or option.rerun is not None
         cells.append(f"{speedup(option.ratio)}×" if known else "")
         same = is_present or option.judged is SAME
-        cells.append(speedup_range(option) if known and not same else "")
         faster = option.judged.faster if known and not same else None
-        cells.append("" if faster is None else chance(faster))
+        cells += ["", ""] if faster is None else [speedup_range(option), chance(faster)]
         if advice.present.predicted_ms is not None:
             ms = option.predicted_ms
             cells.append(f"{ms:.4g}" if known and ms is not None else "")
