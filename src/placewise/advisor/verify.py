@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from placewise.advisor.advice import Verification
 from placewise.errors import PlacewiseError
 from placewise.executor import Execution, execute
 from placewise.executor.compare import OutputCheck, compare
-from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
 from placewise.rewriter import Rewritten
+
+_UNCONTRACTED = "--fmad=false"
+"""NVRTC's option: each multiplication and each addition rounds by itself."""
 
 
 def verify(
@@ -19,7 +24,9 @@ def verify(
     that is left with ``truth``, the run of ``original``.
 
     Errors of compilation or execution are findings here, not failures: they come back as detail.
-    Where outputs differ, the original is run once more, to tell a race from a wrong rewrite.
+    Where outputs differ, the original is run once more, to tell a race from a wrong rewrite; then
+    both are compiled without contraction of multiply and add, which the compiler may choose
+    differently in either.
     """
     try:
         run = _run(rewritten.case, kernel)
@@ -27,18 +34,37 @@ def verify(
         return Verification(False, f"failed: {error.message}", ())
     outputs = dict(run.outputs)
     compared = tuple(name for name, _ in truth.outputs if name in outputs)
-    missing = sorted(truth.written - set(compared))
+    missing = sorted({name for name, _ in truth.outputs} & truth.written - set(compared))
     if missing:
         return Verification(False, f"written array {missing[0]} is gone", compared)
     check = _first_unlike(truth, run, compared)
     if check is None:
-        return Verification(True, "bit-identical", compared)
+        unseen = sorted(truth.written - set(compared))
+        beside = f" ({', '.join(unseen)} not compared)" if unseen else ""
+        return Verification(True, f"bit-identical{beside}", compared)
     if _first_unlike(truth, _run(original), compared) is not None:
         detail = "not provable: the kernel races, two runs of the original differ"
         return Verification(False, detail, compared)
+    if check.max_ulp is not None and _same_uncontracted(rewritten.case, original, compared):
+        detail = f"bit-identical under {_UNCONTRACTED}; else multiply-adds are contracted otherwise"
+        return Verification(True, detail, compared)
     distance = "" if check.max_ulp is None else f" by at most {check.max_ulp} ulp"
     detail = f"{check.array} differs in {check.different} of {check.elements} elements{distance}"
     return Verification(False, detail, compared)
+
+
+def _same_uncontracted(rewritten: Case, original: Case, arrays: tuple[str, ...]) -> bool:
+    """Whether both compute the same bits where no multiply and add become one instruction."""
+    if original.language is not Language.CUDA:
+        return False
+    try:
+        expected, found = (
+            _run(replace(c, options=replace(c.options, flags=(*c.options.flags, _UNCONTRACTED))))
+            for c in (original, rewritten)
+        )
+    except PlacewiseError:
+        return False
+    return _first_unlike(expected, found, arrays) is None
 
 
 def _run(case: Case, kernel: Kernel | None = None) -> Execution:
