@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from placewise.advisor.timing import is_timed
 from placewise.choose import Legality, chunked_placements, legal_spaces
 from placewise.errors import CaseError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
@@ -80,6 +81,8 @@ def prepare(
         case.inputs,
         case.launch,
         kernel,
+        # The time of the form itself tells what lower occupancy costs, where there is one.
+        allow_lower_occupancy=is_timed(machine),
         read_only_loads=read_only_loads(profile),
     )
     legality = replace(legality, chunked=chunked_placements(view, machine, execution, legality))

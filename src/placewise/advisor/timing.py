@@ -62,6 +62,12 @@ class Timed:
         return None if found is None else (found[0] * 1e-6, found[1] * 1e-6)
 
 
+def is_timed(machine: Machine) -> bool:
+    """Whether forms are timed on ``machine``: its machine code is read."""
+    major, minor = machine.limits.compute_capability
+    return 10 * major + minor >= OLDEST_DISASSEMBLED
+
+
 def time_form(
     kernel: Kernel,
     case: Case,
@@ -75,8 +81,7 @@ def time_form(
 
     A machine or a kernel that the model does not cover is no failure: the answer says why.
     """
-    major, minor = machine.limits.compute_capability
-    if 10 * major + minor < OLDEST_DISASSEMBLED:
+    if not is_timed(machine):
         oldest = f"{OLDEST_DISASSEMBLED // 10}.{OLDEST_DISASSEMBLED % 10}"
         return Timed(None, f"machine code is read for compute capability {oldest} and later")
     try:
