@@ -213,8 +213,8 @@ def figures_of(outcomes: list[Outcome], right: bool) -> list[Figure]:
                    f">= {KERNELS}", count >= KERNELS)
         )  # fmt: skip
         figures.append(
-            Figure(f"{machine}: the multiply's gain", gains["matmul"], "times as fast",
-                   f">= {MULTIPLY}", gains["matmul"] >= MULTIPLY)
+            Figure(f"{machine}: the multiply's gain", gains["multiply"], "times as fast",
+                   f">= {MULTIPLY}", gains["multiply"] >= MULTIPLY)
         )  # fmt: skip
     sums: dict[str, int] = {
         what: sum(getattr(o, what) for o in outcomes) for what in ("wrong", "bound", "same")

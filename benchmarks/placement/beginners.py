@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from placewise import make_case
 from placewise.kernel.cases.case import Case
 
-SOURCES = Path(__file__).with_name("kernels")
+SOURCES = (
+    Path(__file__).with_name("kernels"),
+    Path(__file__).parents[2] / "docs" / "examples",
+)
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -38,7 +41,7 @@ class Beginner:
         """The case of size ``number``, with data of its own."""
         size = self.sizes[number]
         arguments = self.inputs(np.random.default_rng(number + 1), size)
-        source = SOURCES / f"{self.name}.cu"
+        source = next(f for s in SOURCES if (f := s / f"{self.name}.cu").is_file())
         return make_case(self.kernel, source, arguments, name=self.name, **self.launch(size))
 
 
@@ -131,7 +134,7 @@ def _letters(rng: np.random.Generator, count: int) -> NDArray[np.int8]:
 
 BEGINNERS = (
     Beginner(
-        "matmul", "matmul", ((512, 512, 512), (150, 203, 99), (65, 130, 260)),
+        "multiply", "matmul", ((512, 512, 512), (150, 203, 99), (65, 130, 260)),
         lambda r, s: [_floats(r, s[0], s[2]), _floats(r, s[2], s[1]), _zeros(s[0], s[1]),
                       *_ints(*s)],
         lambda s: {"block": (16, 16), "problem": (s[1], s[0])}, _matmul,

@@ -7,13 +7,10 @@ from collections.abc import Mapping
 
 from placewise.choose.legality import Legality
 from placewise.executor.result import Execution
-from placewise.kernel.chunks import ChunkPlan
+from placewise.kernel.chunks import STATIC_SHARED_BYTES, ChunkPlan
 from placewise.kernel.source import SourceView
 from placewise.machine.machine import Machine
 from placewise.space import Placement
-
-_STATIC_BYTES = 48 * 1024
-"""Most static shared memory of a kernel (CUDA C++ Programming Guide, Technical Specifications)."""
 
 
 def chunked_placements(
@@ -49,4 +46,4 @@ def _fits(
 ) -> bool:
     tiles = plan.shared_bytes(iterations, sizes)
     most = machine.limits.shared_bytes_per_block
-    return tiles <= _STATIC_BYTES and tiles + legality.shared_in_use <= most
+    return tiles <= STATIC_SHARED_BYTES and tiles + legality.shared_in_use <= most

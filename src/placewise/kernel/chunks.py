@@ -16,6 +16,9 @@ from enum import StrEnum
 
 from placewise.kernel.source import Tile
 
+STATIC_SHARED_BYTES = 48 * 1024
+"""Most static shared memory of a kernel (CUDA C++ Programming Guide, Technical Specifications)."""
+
 
 class GuardKind(StrEnum):
     """How one piece of the source changes so that all threads of a block reach a loop."""

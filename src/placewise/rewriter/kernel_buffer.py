@@ -14,6 +14,7 @@ from collections.abc import Callable
 from math import prod
 
 from placewise.errors import UnsupportedError
+from placewise.kernel.chunks import STATIC_SHARED_BYTES
 from placewise.kernel.source import FROM_ZERO, AccessPlace, ArrayUse, Tile
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
 from placewise.rewriter.text import Render
@@ -35,8 +36,6 @@ from placewise.rewriter.tiles import (
 from placewise.space import MemorySpace
 
 DECLARATION = "__shared__"
-STATIC_BYTES = 48 * 1024
-"""Most static shared memory of a kernel (CUDA C++ Programming Guide, Technical Specifications)."""
 
 
 def place_kernel_buffers(
@@ -47,7 +46,7 @@ def place_kernel_buffers(
         return
     assert names is not None, "tiles are numbered by the threads of the block"
     sizes = [_tile(use).bytes(use.parameter.element_bytes) for use, _ in arrays]
-    dynamic = draft.static_bytes + sum(sizes) > STATIC_BYTES
+    dynamic = draft.static_bytes + sum(sizes) > STATIC_SHARED_BYTES
     if dynamic:
         _declare_buffer(draft, arrays)
     placed = [_place(draft, use, space, names, dynamic=dynamic) for use, space in arrays]
@@ -77,8 +76,8 @@ def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) ->
     kernel = re.escape(draft.case.kernel.split("<")[0].split("::")[-1])
     if re.search(rf"\b{kernel}\s*(?:<[^<>;]*>)?\s*<<<", draft.case.source):
         raise UnsupportedError(
-            f"the tiles take more than {STATIC_BYTES} bytes, which a launch must ask for, and the "
-            "file launches the kernel itself",
+            f"the tiles take more than {STATIC_SHARED_BYTES} bytes, which a launch must ask for, "
+            "and the file launches the kernel itself",
             where=draft.case.filename,
         )
     declaration = arrays[0][1].declaration or DECLARATION

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placewise.kernel.chunks import ChunkLoop, ChunkPlan, ChunkTile
+from placewise.kernel.chunks import STATIC_SHARED_BYTES, ChunkLoop, ChunkPlan, ChunkTile
 from placewise.kernel.launch import Launch
 from placewise.kernel.source import Split, Tile
 from placewise.kernel.view.clang import ParsedKernel
@@ -25,8 +25,6 @@ from placewise.kernel.view.values import Values
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
 """Chunk lengths that are looked at."""
-_LARGEST_TILE = 48 * 1024
-"""Bytes of a static shared array (CUDA C++ Programming Guide, Technical Specifications)."""
 _MOST_LOOPS = 32
 """Loops of a kernel that are looked at."""
 _SAMPLES = 2
@@ -201,7 +199,7 @@ def _tile(
         # Lanes go along rows and the loop along columns: the compiler loads four columns at once,
         # and rows that begin four banks apart serve that without conflicts.
         best = replace(best, padding=4)
-    if best is None or best.bytes(array.element_bytes) > _LARGEST_TILE:
+    if best is None or best.bytes(array.element_bytes) > STATIC_SHARED_BYTES:
         return None
     return best if best.elements < array.elements else None
 
