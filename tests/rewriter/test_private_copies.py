@@ -7,6 +7,7 @@ import pytest
 
 from placewise.errors import UnsupportedError
 from placewise.executor import execute
+from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.view import analyse_source
@@ -43,6 +44,11 @@ UPDATES = {
     "subtract": ("atomicSub(&bins[data[i]], 2);", "int", np.int32),
     "smallest": ("atomicMin(bins + data[i], i - 50);", "int", np.int32),
     "largest": ("atomicMax(&bins[data[i] / 2], i);", "int", np.int32),
+    "smallest unsigned": ("atomicMin(&bins[data[i]], (unsigned)i);", "unsigned int", np.uint32),
+    "largest 64": ("atomicMax(&bins[data[i]], i - 900ll);", "long long", np.int64),
+    "smallest 64": ("atomicMin(&bins[data[i]], i - 900ll);", "long long", np.int64),
+    "and": ("atomicAnd(&bins[data[i]], ~(1 << (i % 7)));", "int", np.int32),
+    "and unsigned": ("atomicAnd(&bins[data[i]], ~(1u << i % 7));", "unsigned int", np.uint32),
     "or": ("if (i % 3) atomicOr(&bins[data[i]], 1u << (i % 32));", "unsigned int", np.uint32),
     "xor": ("{ atomicXor(&bins[data[i]], i); }", "int", np.int32),
 }
@@ -56,6 +62,15 @@ def test_copies_merge_to_the_same_bits(what, machine):
     assert np.array_equal(bins_of(written), bins_of(one))
     other = case(*UPDATES[what], n=777)
     assert np.array_equal(bins_of(replace(other, source=written.source)), bins_of(other))
+
+
+@pytest.mark.parametrize("what", UPDATES)
+def test_no_block_reads_what_another_may_be_merging_into(what, machine):
+    one = case(*UPDATES[what])
+    written = rewrite(one, Placement.of({"bins": "shared"}), machine, analyse_source(one)).case
+    named, checker = named_case(written), Checker()
+    execute(compile_case(written), named.launch, named.inputs, check=checker)
+    assert not checker.findings
 
 
 def test_sums_begin_at_zero_and_add_to_what_was_there(machine):

@@ -119,11 +119,6 @@ class Split:
     column: tuple[Term, ...]
 
 
-FROM_ZERO = frozenset({"atomicAdd", "atomicXor"})
-"""Merging functions (:attr:`Tile.merge`) whose copies begin at 0. Copies of the others begin as the
-array does, since merging an element twice changes nothing."""
-
-
 @dataclass(frozen=True)
 class Extent:
     """Rows or columns of a tile that the kernel can ask for, where that is less than the tile.

@@ -99,7 +99,11 @@ def _element_text(place: AccessPlace, text: bytes, render: Render) -> str:
     if text[place.start : place.start + 1] == b"&":
         return render(place.start + 1, place.end)
     pointer = render(place.start, place.end)
-    return f"*{pointer}" if re.fullmatch(r"\w+", pointer) else f"*({pointer})"
+    element = f"*{pointer}" if re.fullmatch(r"\w+", pointer) else f"*({pointer})"
+    # Members bind closer than the star, and a division sign in front would begin a comment.
+    before, behind = text[: place.outer_start].rstrip(), text[place.outer_end :].lstrip()
+    is_bare = not behind.startswith((b".", b"->", b"[")) and not before.endswith(b"/")
+    return element if is_bare else f"({element})"
 
 
 def term_text(term: Term, render: Render) -> str:

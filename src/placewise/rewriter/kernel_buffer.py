@@ -15,7 +15,7 @@ from math import prod
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.chunks import STATIC_SHARED_BYTES
-from placewise.kernel.source import FROM_ZERO, AccessPlace, ArrayUse, Tile
+from placewise.kernel.source import AccessPlace, ArrayUse, Tile
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
@@ -52,7 +52,7 @@ def place_kernel_buffers(
     placed = [_place(draft, use, space, names, dynamic=dynamic) for use, space in arrays]
     filled = [p for p in placed if not p.tile.written_whole]
     for one in filled:
-        draft.entry += clear(one) if one.tile.merge in FROM_ZERO else fill_by_element(one)
+        draft.entry += clear(one) if one.tile.merge else fill_by_element(one)
     if filled:
         draft.entry.append("__syncthreads();")
     written = [one for one in placed if one.use.written]

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placewise.kernel.launch import ScalarArgument
-from placewise.kernel.source import FROM_ZERO, ArrayUse, Extent, Split, Term, Tile
+from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
+from placewise.kernel.view.elements import is_unsigned
 from placewise.kernel.view.template import template_parameters
 from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
@@ -198,8 +199,7 @@ def merge(placed: PlacedTile) -> list[str]:
     function = placed.tile.merge
 
     def update(array: str, element: str) -> str:
-        call = f"{function}(&{array}, {element});"
-        return f"if ({element} != 0) {call}" if function in FROM_ZERO else call
+        return f"if ({element} != {_neutral(placed)}) {function}(&{array}, {element});"
 
     return _each(placed, update, back=True)
 
@@ -239,10 +239,31 @@ def _each(placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = F
 
 
 def clear(placed: PlacedTile) -> list[str]:
-    """The loop that sets a block's own copy to zero."""
+    """The loop that sets a block's own copy to what its merging function leaves things at.
+
+    The array itself is not read for it: other blocks may be merging into it already.
+    """
     tile, names = placed.tile, placed.names
-    move = f"{placed.name}[{names.at}] = 0;"
+    move = f"{placed.name}[{names.at}] = {_neutral(placed)};"
     return [_head(placed, tile.rows * tile.stride), f"    {move}", "}"]
+
+
+def _neutral(placed: PlacedTile) -> str:
+    """The number that the merging function of a block's own copy changes nothing with."""
+    parameter = placed.use.parameter
+    unsigned, wide = is_unsigned(parameter.element_type), parameter.element_bytes == 8
+    most = "9223372036854775807ll" if wide else "2147483647"
+    match placed.tile.merge:
+        case "atomicAnd" | "atomicMin" if unsigned:
+            return "~0ull" if wide else "~0u"
+        case "atomicAnd":
+            return "-1"
+        case "atomicMin":
+            return most
+        case "atomicMax" if not unsigned:
+            return f"-{most} - 1"
+        case _:
+            return "0"
 
 
 def _head(placed: PlacedTile, moves: int) -> str:

@@ -303,6 +303,8 @@ class _Follower:
         """Note an access, provided that its text is what its node says: macros can differ."""
         places = self.places(reach)
         whole = outer or access
+        # In ``(*p).x`` the member stands outside of the parentheses that hold the access.
+        with_member = form != "pointer" and balanced(self.text[access.start : member.end])
         if places is None or not self.reads_as(access, form) or not balanced(self.range(whole)):
             return self.obstruct("used inside a macro", access)
         place = AccessPlace(
@@ -319,8 +321,8 @@ class _Follower:
             outer_start=whole.start,
             outer_end=whole.end,
             intrinsic=outer.name if outer else None,
-            member_end=access.end if form == "pointer" else member.end,
-            member_type=self.element if form == "pointer" else member.type,
+            member_end=member.end if with_member else access.end,
+            member_type=member.type if with_member else self.element,
         )
         self.accesses.append(Access(place, access, reach.pointer, tuple(reach.terms)))
         return None

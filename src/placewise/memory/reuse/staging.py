@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placewise.kernel.source import FROM_ZERO, Tile
+from placewise.kernel.source import Tile
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.stream import STORE
@@ -73,7 +73,7 @@ def staging_traffic(
     from_home = float(fill_transactions(tile, element, home, in_tile=False) * blocks)
     into_shared = float(fill_transactions(tile, element, shared, in_tile=True) * blocks)
     back = 1.0 if array.requests[STORE] else 0.0
-    filled = 0.0 if tile.written_whole or tile.merge in FROM_ZERO else 1.0
+    filled = 0.0 if tile.written_whole or tile.merge else 1.0
     set_up = 0.0 if tile.written_whole else 1.0
     cold = filled
     if filled and on_die and (on_die[-1].size_bytes or 0) >= resident:

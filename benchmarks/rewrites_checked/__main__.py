@@ -1,0 +1,92 @@
+"""Random kernels under the checker, rewritten in every legal way, on inputs no proof has seen.
+
+``python -m benchmarks.rewrites_checked``: 2,000 small programs with fixed seeds, of more forms than
+:mod:`benchmarks.rewrites` has. Each legal placement of each is written, compiled, and run under the
+checker on the inputs that a proof would use and on two of other sizes and data; its outputs are
+compared bit for bit with the original's. Prints every wrong form with the smallest program that
+shows it. About an hour of two cores.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from typing import Annotated
+
+import typer
+
+from benchmarks.results import Figure, report
+from benchmarks.rewrites_checked.judge import Report, judge
+from benchmarks.rewrites_checked.program import described
+from benchmarks.rewrites_checked.statements import make_program
+
+PROGRAMS = 2000
+MOST_SKIPPED = 0.1
+"""Share of the programs that may be no valid ones."""
+SHOWN = 20
+"""Most reasons that are printed."""
+
+
+def main(
+    programs: Annotated[int, typer.Option(help="How many.", min=1)] = PROGRAMS,
+    seed: Annotated[int, typer.Option(help="Seed of the first; the others follow.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+    show: Annotated[bool, typer.Option("--show", help="Print the programs alone.")] = False,
+) -> None:
+    """Rewrite, run, compare; print failures, write results/rewrites_checked.json of a full run."""
+    seeds = range(seed, seed + programs)
+    if show:
+        for number in seeds:
+            print(described(make_program(number), (), None))
+        return
+    total = Report()
+    # Children start afresh, so that what the compilers keep of each program is given back.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=100) as pool:
+        for done, one in enumerate(pool.map(judge, seeds), start=1):
+            total.add(one)
+            for failure in one.failures:
+                print(f"WRONG: {failure.kind}: {failure.detail}\n{failure.reproduction}")
+            if done % 50 == 0 or one.failures:
+                print(f"{done} programs, {total.forms} forms, {len(total.failures)} wrong",
+                      flush=True)  # fmt: skip
+    for what, counts in (("not judged", total.skipped), ("not written", total.refused)):
+        print(f"{what}:")
+        for reason, count in counts.most_common(SHOWN):
+            print(f"  {count:6d}  {reason}")
+    found = figures(total, seed)
+    if programs < PROGRAMS:
+        for figure in found:
+            print(f"{figure.figure}: {figure.value} {figure.unit}")
+        sys.exit(any(not f.holds for f in found if f.asked == "0"))
+    if not report("rewrites_checked", found):
+        sys.exit(1)
+
+
+def figures(total: Report, seed: int) -> list[Figure]:
+    """What is asked of the fuzzer, and what it found."""
+    skipped = sum(total.skipped.values())
+    kinds = (
+        "other bits on another input", "other bits", "does not compile", "unclean", "fails",
+        "internal error",
+    )  # fmt: skip
+    wrong = {kind: sum(f.kind == kind for f in total.failures) for kind in kinds}
+    return [
+        Figure(f"random programs from seed {seed} on", total.programs, "programs",
+               f">= {PROGRAMS}", total.programs >= PROGRAMS),
+        Figure("of them not judged", skipped, "programs", f"<= {MOST_SKIPPED:.0%}",
+               skipped <= MOST_SKIPPED * total.programs),
+        Figure("forms written and compiled", total.forms, "forms", "", True),
+        Figure("inputs on which they compute the same bits", total.counts["same"], "runs", "",
+               True),
+        Figure("inputs of a size that they refuse", total.counts["bound"], "runs", "", True),
+        Figure("placements refused, with a reason", sum(total.refused.values()), "placements", "",
+               True),
+        *(Figure(f"wrong forms: {kind}", count, "forms", "0", count == 0)
+          for kind, count in wrong.items()),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    typer.run(main)

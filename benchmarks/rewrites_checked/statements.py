@@ -1,0 +1,267 @@
+"""The kinds of statements of random programs: loops, pointers, guards, atomics, exits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.rewrites_checked.draw import Draw
+from benchmarks.rewrites_checked.program import HALO, Program, Sizes, Statement
+
+
+def plain(draw: Draw) -> Statement:
+    """Straight reads."""
+    return draw.statement([draw.update() for _ in range(draw.pick((1, 1, 2)))])
+
+
+def loop(draw: Draw) -> Statement:
+    """A loop over the columns in one of many forms."""
+    k = draw.local("k") if draw.chance(0.5) else "k"
+    body = [draw.update(k) for _ in range(draw.pick((1, 1, 2, 3)))]
+    heads: list[Callable[[], list[str]]] = [
+        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)", body),
+        lambda: _braced(f"for (int {k} = 0; {k} < m; ++{k})", body),
+        lambda: [f"for (int {k} = 0; {k} < m; {k} += 1)", f"    {body[0]}"],
+        lambda: _braced(f"for (int {k} = 0; {k} < m; {k} += 2)", body),
+        lambda: _braced(f"for (int {k} = 1; {k} < m - 1; {k} += 3)", body),
+        lambda: _braced(f"for (int {k} = (int)m - 1; {k} >= 0; {k}--)", body),
+        lambda: _braced(f"for (unsigned {k} = 0; {k} < (unsigned)m; ++{k})", body),
+        lambda: _braced(f"for (size_t {k} = 0; {k} < m; ++{k})", body),
+        lambda: _braced(f"for (int {k} = threadIdx.x % 4; {k} < m; {k} += 4)", body),
+        lambda: _braced(f"for (int {k} = 0; {k} <= i && {k} < m; {k}++)", body),
+        lambda: _braced(f"for (int {k} = i % 2; {k} < m; {k} += 2)", body),
+        lambda: [f"int {k}z = 0;", *_braced(f"while ({k}z < m)",
+                 [f"const int {k} = {k}z++;", *body])],
+        lambda: [f"int {k};", *_braced(f"for ({k} = 0; {k} < m; {k}++)", body)],
+        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+                        [f"if ({k} == 3) continue;", *body]),
+        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+                        [*body, "if (s > 1000) break;"]),
+        lambda: _braced(f"for (int {k} = 0; {k} < m; {k}++)",
+                        [f"if ({k} > i) break;", *body]),
+        lambda: _braced(f"for (int {k} = 0; {k} < 16; {k}++)",
+                        [f"if ({k} < m) {{", *(f"    {b}" for b in body), "}"]),
+        lambda: _braced(f"for (int {k}z = 0; {k}z < m; {k}z += 8)",
+                        _braced(f"for (int {k} = {k}z; {k} < {k}z + 8 && {k} < m; {k}++)", body)),
+        lambda: _braced(f"for (int {k}z = 0; {k}z < 2; {k}z++)",
+                        _braced(f"for (int {k} = 0; {k} < m; {k}++)", body)),
+        lambda: _braced(f"for (int {k} = 0; {k} < {draw.array('count').name}[i]; {k}++)",
+                        body),
+        lambda: _braced(f"for (int {k} = 0, {k}z = 0; {k} < m; {k}++, {k}z += 2)",
+                        [*body, f"s += {k}z & 1;"]),
+    ]  # fmt: skip
+    # The plain loop, which chunks are made of, comes more often.
+    return draw.statement(heads[0]() if draw.chance(0.35) else draw.pick(heads)())
+
+
+def _braced(head: str, body: list[str]) -> list[str]:
+    return [f"{head} {{", *(f"    {line}" for line in body), "}"]
+
+
+def row_pointer(draw: Draw) -> Statement:
+    """A pointer to a row: fixed, moved, declared first, or one of two."""
+    a = draw.array("matrix")
+    q, k, kind = draw.local("q"), draw.local("k"), a.declared.split()[0:2]
+    const = "const " if kind[0] == "const" else ""
+    element = "T" if draw.template and a.element.text == "float" else a.element.text
+    pointer = f"{const}{element} *{q}"
+    member = a.element.member
+    start = draw.pick((f"{a.name} + i * p", f"&{a.name}[i * p]", f"{a.name} + (size_t)i * p"))
+    count = f"for (int {k} = 0; {k} < m; {k}++)"
+    step = f"for (int {k} = 0; {k} + 1 < m; {k} += 2)"
+    fixed = f"{const}{element} *const {q}"
+    forms = [
+        [f"{pointer} = {start};", f"{count} s += {q}[{k}]{member};"],
+        [f"{pointer} = {start};", *_braced(count, [f"s += {q}[{k}]{member};", draw.update(k)])],
+        [f"{fixed} = {start};", f"{count} s += {q}[m - 1 - {k}]{member};"],
+        [f"{pointer} = {start};", *_braced(count, [f"s += (*{q}){member};", f"{q}++;"])],
+        [f"{pointer} = {start};", f"{count} s += (*{q}++){member};"],
+        [f"{pointer} = {start};", *_braced(step, [f"s += {q}[1]{member};", f"{q} += 2;"])],
+        [f"{pointer};", f"{q} = {start};", f"{count} s += {q}[{k}]{member};"],
+        [f"{pointer} = {start}, *{q}b = {a.name};", f"{count} s += {q}[{k}]{member} - {q}b[{k}]"
+         f"{member};"],
+        [f"{pointer} = (i & 1) ? {start} : {a.name};", f"{count} s += {q}[{k}]{member};"],
+        [f"{pointer} = {a.name};", f"if (i > 2) {q} = {start};",
+         f"{count} s += {q}[{k}]{member};"],
+        [f"{pointer} = {start} + m;", f"{count} s += (*--{q}){member};"],
+        [f"{pointer} = {a.name};", f"{q} += i * p;", f"{count} s += {q}[{k}]{member};"],
+        [f"{pointer} = {a.name};",
+         f"for (int {k} = 0; {k} < i; {k}++) {q} += p;", f"s += {q}[0]{member};"],
+    ]  # fmt: skip
+    return draw.statement(draw.pick(forms))
+
+
+def guarded(draw: Draw) -> Statement:
+    """Neighbours under a guard, some of it in unsigned arithmetic."""
+    a = draw.array("row")
+    name, member, u = a.name, a.element.member, draw.local("u")
+    forms = [
+        [f"if (i > 0) s += {name}[i - 1]{member};"],
+        [f"if (i >= 2 && i + 2 < n) s += {name}[i - 2]{member} + {name}[i + 2]{member};"],
+        [f"s += i > 0 ? {name}[i - 1]{member} : 0;"],
+        [f"const unsigned {u} = i - 1;", f"if ({u} < (unsigned)n) s += {name}[{u}]{member};"],
+        [f"const unsigned {u} = (unsigned)i + 0xfffffffeu;",
+         f"if ({u} < (unsigned)n) s += {name}[{u}]{member};"],
+        [f"for (int {u} = -2; {u} <= 2; {u}++)",
+         f"    if (i + {u} >= 0 && i + {u} < n) s += {name}[i + {u}]{member};"],
+        [f"for (int {u} = i - 1; {u} <= i + 1; {u}++)",
+         f"    if ({u} >= 0 && {u} < n) s += {name}[{u}]{member};"],
+        [f"const int {u} = i - 3;", f"if ({u} < 0) s += 1; else s += {name}[{u}]{member};"],
+        [f"if (!(i + 1 >= n)) s += {name}[i + 1]{member};"],
+        [f"if (i + 1 >= n || {name}[i + 1]{member} > 0) s += 1;"],
+        [f"if (i + 1 < n && {name}[i + 1]{member} > 0) s += 1;"],
+        [f"int {u} = i;", f"if ({u} > 4) {u} -= 5;", f"s += {name}[{u}]{member};"],
+        [f"const int {u} = ((i - 2) % n + n) % n;", f"s += {name}[{u}]{member};"],
+    ]  # fmt: skip
+    return draw.statement(draw.pick(forms))
+
+
+def window(draw: Draw) -> Statement:
+    """A window of fixed width over an array with a halo."""
+    a = draw.array("halo")
+    name, member, d = a.name, a.element.member, draw.local("d")
+    width = 2 * HALO + 1
+    forms = [
+        [f"for (int {d} = 0; {d} < {width}; {d}++) s += {name}[i + {d}]{member};"],
+        [f"for (int {d} = -{HALO}; {d} <= {HALO}; {d}++)",
+         f"    s += {name}[i + {HALO} + {d}]{member};"],
+        [f"for (int {d} = 0; {d} < {width}; {d} += 2) s += {name}[i + {width} - 1 - {d}]{member};"],
+        [f"s += {name}[i]{member} + {name}[i + {HALO}]{member} + {name}[i + 2 * {HALO}]{member};"],
+        [f"#pragma unroll\n    for (int {d} = 0; {d} < {width}; ++{d})",
+         f"    s += {name}[({d}) + i]{member};"],
+    ]  # fmt: skip
+    return draw.statement(draw.pick(forms))
+
+
+def atomic(draw: Draw) -> Statement:
+    """An update of bins that all blocks share."""
+    bins = draw.array("bins")
+    at, name = draw.bin(), bins.name
+    one = draw.pick(("1", "2", "i & 3", "(i % 5)"))
+    forms = [f"atomicAdd(&{name}[{at}], {one});", f"atomicAdd({name} + ({at}), {one});"]
+    if not any(s.role == "bins" and s.name != name for s in draw.params):
+        forms.append(f"if (i & 1) atomicAdd(&{name}[{at}], {one});")
+    return draw.statement([draw.pick(forms)])
+
+
+def extreme(draw: Draw) -> Statement:
+    """Bins of their own with one other atomic function."""
+    bins = draw.array("bins", pick_from=())
+    function = draw.pick(("atomicMax", "atomicMin", "atomicOr", "atomicAnd", "atomicXor"))
+    return draw.statement([f"{function}(&{bins.name}[{draw.bin()}], i & 63);"])
+
+
+def in_place(draw: Draw) -> Statement:
+    """An element of the thread's own, updated."""
+    a = draw.array("own")
+    at = "i" if draw.dims == 1 else "i * p + j"
+    forms = [
+        [f"{a.name}[{at}] += 2;"],
+        [f"{a.name}[{at}] = {a.name}[{at}] * 2 + 1;"],
+        [f"{a.name}[{at}]++;"],
+        [f"s += {a.name}[{at}]++;"],
+        [f"if ({a.name}[{at}] > 3) {a.name}[{at}] -= 3;", f"s += {a.name}[{at}];"],
+        [f"if (i & 1) {a.name}[{at}] = s;"],
+    ]
+    if draw.dims == 1:
+        forms.append([f"for (int z = 0; z < 3; z++) {a.name}[i] += z;"])
+        forms.append([f"if (i % 3) {{ {a.name}[i] = {draw.value()}; }}"])
+    return draw.statement(draw.pick(forms))
+
+
+def leave(draw: Draw) -> Statement:
+    """An exit that depends on the data."""
+    word = "continue" if draw.style == "stride" else "return"
+    forms = [
+        [f"if ({draw.value()} > 6) {word};"],
+        [f"if (i == 5) {{ s += 1; {word}; }}"],
+        [f"if ((i & 7) == 7 && s > 2) {word};"],
+    ]
+    return draw.statement(draw.pick(forms))
+
+
+def staged(draw: Draw) -> Statement:
+    """Shared memory of the kernel's own, behind a barrier."""
+    a, stage = draw.array("table"), draw.local("stage")
+    kind = draw.total
+    thread = "threadIdx.x" if draw.dims == 1 else "threadIdx.y * blockDim.x + threadIdx.x"
+    entry = [
+        f"__shared__ {kind} {stage}[THREADS];",
+        f"{stage}[{thread}] = {a.name}[({thread}) & 63]{a.element.member};",
+        "__syncthreads();",
+    ]
+    return draw.statement([f"s += {stage}[({thread} + 1) % THREADS];"], entry)
+
+
+def odd(draw: Draw) -> Statement:
+    """Constructs that readers of sources trip over: shadowing, lambdas, switches, commas."""
+    a = draw.array("row")
+    name, member, z = a.name, a.element.member, draw.local("z")
+    forms = [
+        [f"{{ const float {name} = 2; s += {name}; }}", f"s += {name}[i]{member};"],
+        [f"auto {z} = [&](int where) {{ return {name}[where]{member}; }};", f"s += {z}(i);"],
+        [f"switch (i % 3) {{ case 0: s += {name}[i]{member}; break; case 1: s += 1; "
+         f"default: s += {name}[0]{member}; }}"],
+        [f"int {z} = i;", f"do {{ s += {name}[{z}]{member}; {z} /= 2; }} while ({z} > 0);"],
+        [f"int {z} = 0;", f"s += ({z} = i, {name}[{z}]{member});"],
+        [f"const int {z} = sizeof({name}[0]);", f"s += {z} + {name}[i]{member};"],
+        [f"for (int {z} = 0; {z} < 2; {z}++) {{ int i = {z}; s += {name}[i % n]{member}; }}"],
+        [f"const auto {z} = {name}[i];", f"s += {z}{member};"],
+        [f"const auto &{z} = {name}[i];", f"s += {z}{member};"],
+        [f"if ({name} != nullptr) s += {name}[i]{member};"],
+        [f"s += (i + {name})[0]{member};"],
+        [f"s += i[{name}]{member};"] if not member else [f"s += (*({name} + i)){member};"],
+        [f"unsigned char {z} = i;", f"s += {name}[{z} % n]{member};"],
+        [f"short {z} = (short)(i * 7);", f"s += {name}[(unsigned short){z} % n]{member};"],
+        [f"#if __CUDA_ARCH__ >= 300\n    s += {name}[i]{member};\n#else\n    s -= {name}[0]"
+         f"{member};\n#endif"],
+    ]  # fmt: skip
+    return draw.statement(draw.pick(forms))
+
+
+KINDS: tuple[Callable[[Draw], Statement], ...] = (
+    plain, plain, loop, loop, loop, loop, row_pointer, row_pointer, guarded, guarded, window,
+    atomic, extreme, in_place, leave, staged, odd, odd,
+)  # fmt: skip
+
+
+def make_program(seed: int) -> Program:
+    """The program of a seed."""
+    draw = Draw(seed)
+    statements = [draw.pick(KINDS)(draw) for _ in range(draw.pick((1, 2, 2, 3, 4)))]
+    is_instance = draw.template and any(" T " in f" {p.declared} " for p in draw.params)
+    plain_name = draw.pick(("kernel", "step", "sum", "tile"))
+    heads = ("", "", "", "static ", "__launch_bounds__(512) ")
+    head = draw.pick(heads) if is_instance else draw.pick((*heads, 'extern "C" '))
+    types = ("int", "int", "unsigned int")
+    return Program(
+        seed=seed,
+        dims=draw.dims,
+        kernel=plain_name,
+        instance="<float>" if is_instance else "",
+        head="" if head.startswith("__l") else head,
+        style=draw.style,
+        total=draw.total,
+        scalars=("int", draw.pick(types), draw.pick((*types, "size_t"))),
+        params=tuple(draw.params),
+        statements=tuple(statements),
+        sizes=_sizes(draw),
+        flags=("--fmad=false",),
+    )
+
+
+def _sizes(draw: Draw) -> tuple[Sizes, ...]:
+    """Three launches; the last has, now and then, blocks of another shape."""
+    rng = draw.random
+    if draw.dims == 1:
+        block = (draw.pick((32, 64, 96, 128)), 1)
+        rows = [rng.randrange(8, 400), rng.randrange(8, 300), block[0] * rng.randrange(1, 4)]
+    else:
+        block = draw.pick(((8, 4), (16, 8), (32, 2), (16, 16)))
+        rows = [rng.randrange(5, 60) for _ in range(3)]
+    found = []
+    for n in rng.sample(rows, 3):
+        m = draw.pick((4, 8, 16, 32, rng.randrange(4, 41), rng.randrange(4, 71)))
+        p = m + draw.pick((0, 0, 3, 4, 16))
+        grid = rng.randrange(1, 4) if draw.style == "stride" else None
+        found.append(Sizes(n, m, p, block, grid))
+    return tuple(found)
