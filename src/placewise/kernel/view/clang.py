@@ -207,9 +207,15 @@ def _qualified(cursor: Any) -> str:
 
 
 def _is_parameter(cursor: Any, kind: str) -> bool:
-    """Whether a cursor is a function's parameter or names one."""
-    if kind == "PARM_DECL":
+    """Whether a cursor of an array's type is a function's parameter, names one, or reckons with
+    one: libclang has such pointers as the array that the parameter was declared as."""
+    if kind in ("PARM_DECL", "BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR"):
         return True
+    if kind in ("PAREN_EXPR", "UNARY_OPERATOR"):
+        inner = next(iter(cursor.get_children()), None)
+        if inner is None or inner.type.get_canonical().kind.name not in _ARRAYS:
+            return False
+        return _is_parameter(inner, inner.kind.name)
     named = cursor.referenced if kind in ("DECL_REF_EXPR", "UNEXPOSED_EXPR") else None
     return named is not None and named.kind.name == "PARM_DECL"
 
