@@ -1,157 +1,91 @@
-"""Is any rewritten kernel wrong? Random programs, every form, inputs that the proof has not seen.
+"""Random kernels under the checker, rewritten in every legal way, on inputs no proof has seen.
 
-``python -m benchmarks.rewrites [--programs 2000] [--seed S] [--jobs N]``: each program's arrays are
-moved one by one and together, into every space and in tiles of every plan; each written form runs
-on the inputs that it was written for and, as it is, on those of two other sizes. A form may refuse
-an input of another size; it must never compute other bits or access out of bounds.
+``python -m benchmarks.rewrites``: 2,000 small programs with fixed seeds, of more forms than
+:mod:`benchmarks.rewrites` has. Each legal placement of each is written, compiled, and run under the
+checker on the inputs that a proof would use and on two of other sizes and data; its outputs are
+compared bit for bit with the original's. Prints every wrong form with the smallest program that
+shows it. About an hour of two cores.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
 
 from benchmarks.results import Figure, report
-from benchmarks.rewrites.programs import Program, program
-from placewise.errors import ExecutionError, PlacewiseError, UnsupportedError
-from placewise.executor import execute
-from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
-from placewise.kernel.source import SourceView
-from placewise.machine import load_machine
-from placewise.rewriter import Rewritten, rewrite
-from placewise.space import Placement
+from benchmarks.rewrites.judge import Report, judge
+from benchmarks.rewrites.program import described
+from benchmarks.rewrites.statements import make_program
 
-MACHINE = "A100"
-SPACES = ("readonly", "texture", "constant", "shared")
-LIMIT = 2_000_000
-"""Instructions of a warp; random loops are short."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of one program."""
-
-    seed: int
-    valid: bool
-    """The program itself runs on its first inputs."""
-    counts: tuple[tuple[str, int], ...]
-    wrong: tuple[str, ...]
-
-
-def outputs(case: Case) -> dict[str, bytes]:
-    """Bytes of the result."""
-    named = named_case(case)
-    run = execute(compile_case(case), named.launch, named.inputs, instruction_limit=LIMIT)
-    return {name: data.tobytes() for name, data in run.outputs if name == "R"}
-
-
-def placements(view: SourceView) -> list[Placement]:
-    """Each array in each space, all in each space, and each plan by its chunk lengths."""
-    names = [a.name for a in view.arrays]
-    found = [Placement.of({name: space}) for name in names for space in SPACES]
-    found += [Placement.of({"A": space, "B": space}) for space in SPACES]
-    for plan in view.chunk_plans:
-        lengths = plan.iterations
-        for chunk in dict.fromkeys((lengths[0], lengths[-1])):
-            found.append(Placement.of(dict.fromkeys(plan.arrays, "shared"), chunk))
-    return found
-
-
-def try_program(seed: int) -> Outcome:
-    """Rewrite and run one program in every way."""
-    made = program(seed)
-    counts: Counter[str] = Counter()
-    wrong: list[str] = []
-    truths: dict[int, dict[str, bytes]] = {}
-    try:
-        case = made.case(0)
-        truths[0] = outputs(case)
-        view = read_case(case).view
-    except PlacewiseError:
-        return Outcome(seed, False, (), ())
-    for number in (1, 2):
-        try:
-            truths[number] = outputs(made.case(number))
-        except PlacewiseError:
-            continue
-    machine = load_machine(MACHINE)
-    for placement in placements(view):
-        what = f"seed {seed}: {dict(placement.spaces)} chunk {placement.chunk}"
-        try:
-            written = rewrite(read_case(case).case, placement, machine, view)
-        except UnsupportedError:
-            counts["refused"] += 1
-            continue
-        counts["written in chunks" if placement.chunk else "written"] += 1
-        wrong += _run_all(written, made, truths, what, counts)
-    return Outcome(seed, True, tuple(counts.items()), tuple(wrong))
-
-
-def _run_all(
-    written: Rewritten, made: Program, truths: dict[int, dict[str, bytes]], what: str,
-    counts: Counter[str],
-) -> list[str]:  # fmt: skip
-    wrong = []
-    for number, truth in truths.items():
-        case = written.case
-        if number:
-            if written.renamed:
-                continue
-            case = replace(made.case(number), source=written.case.source)
-        try:
-            found = outputs(case)
-        except ExecutionError as error:
-            if number and "trap" in str(error):
-                counts["runs refused, made for one size"] += 1
-            else:
-                wrong.append(f"{what}, input {number}: {error}")
-            continue
-        except PlacewiseError as error:
-            if "too much shared data" in str(error):
-                counts["too large"] += 1
-                continue
-            wrong.append(f"{what}, input {number}: {error.message[:300]}")
-            continue
-        counts["runs on the proof's input" if not number else "runs on other inputs"] += 1
-        if found != truth:
-            wrong.append(f"{what}, input {number}: other bits")
-    return wrong
+PROGRAMS = 2000
+MOST_SKIPPED = 0.1
+"""Share of the programs that may be no valid ones."""
+SHOWN = 20
+"""Most reasons that are printed."""
 
 
 def main(
-    programs: Annotated[int, typer.Option(help="Random programs.", min=1)] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of the first program.")] = 1,
+    programs: Annotated[int, typer.Option(help="How many.", min=1)] = PROGRAMS,
+    seed: Annotated[int, typer.Option(help="Seed of the first; the others follow.")] = 1,
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
-    verbose: Annotated[bool, typer.Option(help="Print wrong programs.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the programs alone.")] = False,
 ) -> None:
-    """Rewrite, run, compare; print a table, write results/rewrites.json."""
-    totals: Counter[str] = Counter()
-    valid, wrong = 0, []
-    with ProcessPoolExecutor(jobs) as pool:
-        for outcome in pool.map(try_program, range(seed, seed + programs), chunksize=4):
-            valid += outcome.valid
-            totals.update(dict(outcome.counts))
-            for line in outcome.wrong:
-                print(line, flush=True)
-                if verbose:
-                    print(program(outcome.seed).source, flush=True)
-            wrong += outcome.wrong
-    figures = [
-        Figure("first seed", seed, "", "", True),
-        Figure("programs", programs, "", ">= 2000", programs >= 2000),
-        Figure("of them valid on their own", valid, "", "", True),
-        *(Figure(f"forms or runs: {what}", count, "", "", True)
-          for what, count in sorted(totals.items())),
-        Figure("runs with other bits or errors", len(wrong), "", "0", not wrong),
-    ]  # fmt: skip
-    if not report("rewrites", figures):
+    """Rewrite, run, compare; print failures, write results/rewrites.json of a full run."""
+    seeds = range(seed, seed + programs)
+    if show:
+        for number in seeds:
+            print(described(make_program(number), (), None))
+        return
+    total = Report()
+    # Children start afresh, so that what the compilers keep of each program is given back.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=100) as pool:
+        for done, one in enumerate(pool.map(judge, seeds), start=1):
+            total.add(one)
+            for failure in one.failures:
+                print(f"WRONG: {failure.kind}: {failure.detail}\n{failure.reproduction}")
+            if done % 50 == 0 or one.failures:
+                print(f"{done} programs, {total.forms} forms, {len(total.failures)} wrong",
+                      flush=True)  # fmt: skip
+    for what, counts in (("not judged", total.skipped), ("not written", total.refused)):
+        print(f"{what}:")
+        for reason, count in counts.most_common(SHOWN):
+            print(f"  {count:6d}  {reason}")
+    found = figures(total, seed)
+    if programs < PROGRAMS:
+        for figure in found:
+            print(f"{figure.figure}: {figure.value} {figure.unit}")
+        sys.exit(any(not f.holds for f in found if f.asked == "0"))
+    if not report("rewrites", found):
         sys.exit(1)
+
+
+def figures(total: Report, seed: int) -> list[Figure]:
+    """What is asked of the fuzzer, and what it found."""
+    skipped = sum(total.skipped.values())
+    kinds = (
+        "other bits on another input", "other bits", "does not compile", "unclean", "fails",
+        "internal error",
+    )  # fmt: skip
+    wrong = {kind: sum(f.kind == kind for f in total.failures) for kind in kinds}
+    return [
+        Figure(f"random programs from seed {seed} on", total.programs, "programs",
+               f">= {PROGRAMS}", total.programs >= PROGRAMS),
+        Figure("of them not judged", skipped, "programs", f"<= {MOST_SKIPPED:.0%}",
+               skipped <= MOST_SKIPPED * total.programs),
+        Figure("forms written and compiled", total.forms, "forms", "", True),
+        Figure("inputs on which they compute the same bits", total.counts["same"], "runs", "",
+               True),
+        Figure("inputs of a size that they refuse", total.counts["bound"], "runs", "", True),
+        Figure("placements refused, with a reason", sum(total.refused.values()), "placements", "",
+               True),
+        *(Figure(f"wrong forms: {kind}", count, "forms", "0", count == 0)
+          for kind, count in wrong.items()),
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":

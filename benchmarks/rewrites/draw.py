@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from benchmarks.rewrites_checked.program import (
+from benchmarks.rewrites.program import (
     BINS,
     ELEMENTS,
     HALO,

@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.rewrites_checked.program import Program, described
-from benchmarks.rewrites_checked.statements import make_program
+from benchmarks.rewrites.program import Program, described
+from benchmarks.rewrites.statements import make_program
 from placewise.advisor import Prepared, legal_placements, prepare
 from placewise.errors import CompileError, ExecutionError, PlacewiseError, UnsupportedError
 from placewise.executor import Execution, execute

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.rewrites_checked.draw import Draw
-from benchmarks.rewrites_checked.program import HALO, Program, Sizes, Statement
+from benchmarks.rewrites.draw import Draw
+from benchmarks.rewrites.program import HALO, Program, Sizes, Statement
 
 
 def plain(draw: Draw) -> Statement:
