@@ -8,6 +8,7 @@ import pytest
 
 from placewise.errors import ExecutionError
 from placewise.executor import execute
+from placewise.executor.check import Checker
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.view import analyse_source
@@ -215,3 +216,32 @@ def test_statements_beside_the_loop_run_for_their_threads_alone(machine):
     written = chunked(case, machine, ("B",), 8)
     assert "inside ? (C[r * n + c]) : float()" in written.source
     assert "if (inside) C[r] += 1;" in written.source
+
+
+TWO_BOUNDS = """
+__global__ void k(const float *a, float *out, int n, int m) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float s = 0;
+    for (int k = 0; k < 16; k++) {
+        if (k < m) s += a[i * m + k];
+    }
+    out[i] = s;
+}
+"""
+
+
+def test_a_fill_obeys_each_bound_whichever_is_the_tightest_in_another_launch(machine):
+    def case(n, m):
+        a = np.random.default_rng(n).standard_normal((n, m), dtype=np.float32)
+        arguments = [a, np.zeros(n, np.float32), np.int32(n), np.int32(m)]
+        return make_case("k", TWO_BOUNDS, arguments, block=32, problem=n)
+
+    one, other = case(100, 32), case(96, 13)
+    written = rewrite(one, Placement.of({"a": "shared"}, 8), machine, analyse_source(one)).case
+    moved, checker = named_case(replace(other, source=written.source)), Checker()
+    run = execute(compile_case(moved), moved.launch, moved.inputs, check=checker)
+    assert not checker.findings
+    named = named_case(other)
+    plain = execute(compile_case(other), named.launch, named.inputs)
+    assert np.array_equal(run.output("out"), plain.output("out"))

@@ -58,8 +58,8 @@ class Axis:
 def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int) -> Axis:
     """The conditions that every access obeys and the tile's own shape does not imply.
 
-    Of conditions on either side, one in terms of arguments alone is taken where there is one: it
-    is the array's extent as the source has it.
+    Of conditions on either side, those in terms of arguments alone are taken where there are any:
+    they are the array's extent as the source has it.
     """
     last = begin + Poly.constant(size - 1)
     lowers = [p for p in _common(bounder, parts, upper=False) if not _implied(bounder, begin - p)]
@@ -67,8 +67,8 @@ def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, 
     return Axis(
         begin,
         size,
-        _plainest(bounder, lowers, upper=False),
-        _plainest(bounder, uppers, upper=True),
+        _plainest(lowers),
+        _plainest(uppers),
         _size_rests_on(bounder, parts, begin, size),
     )
 
@@ -80,13 +80,10 @@ def _implied(bounder: Bounder, difference: Poly) -> bool:
     return bool((bounder.evaluate(difference) >= 0).all())
 
 
-def _plainest(bounder: Bounder, bounds: Sequence[Poly], *, upper: bool) -> tuple[Poly, ...]:
-    """The tightest bound in terms of arguments alone; all bounds where there is none."""
-    plain = [p for p in bounds if all(_is_argument(a) for a in p.atoms)]
-    if not plain:
-        return tuple(bounds)
-    values = [int(bounder.evaluate(p).flat[0]) for p in plain]
-    return (plain[values.index(min(values) if upper else max(values))],)
+def _plainest(bounds: Sequence[Poly]) -> tuple[Poly, ...]:
+    """The bounds in terms of arguments alone; all bounds where there is none. Which of several is
+    the tightest differs from launch to launch."""
+    return tuple(p for p in bounds if all(_is_argument(a) for a in p.atoms)) or tuple(bounds)
 
 
 def _is_argument(atom: Atom) -> bool:
