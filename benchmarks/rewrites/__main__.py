@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from typing import Annotated
 
 import typer
@@ -43,8 +42,9 @@ def main(
     total = Report()
     # Children start afresh, so that what the compilers keep of each program is given back.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, max_tasks_per_child=100) as pool:
-        for done, one in enumerate(pool.map(judge, seeds), start=1):
+    # An executor of concurrent.futures hangs where it replaces its children (CPython issue 115634).
+    with context.Pool(jobs, maxtasksperchild=100) as pool:
+        for done, one in enumerate(pool.imap(judge, seeds), start=1):
             total.add(one)
             for failure in one.failures:
                 print(f"WRONG: {failure.kind}: {failure.detail}\n{failure.reproduction}")
