@@ -134,6 +134,9 @@ class _Walk:
             if child.kind != "VAR_DECL" or not initial or not _reads(initial[-1]):
                 continue
             value = initial[-1]
+            if value.bare().kind == "LAMBDA_EXPR" and not _captures_by_reading(value.bare()):
+                # Its body runs where it is called; those statements have guards of their own.
+                continue
             separate = self.text[child.start : value.start].rstrip().endswith(b"=")
             if child.type_kind not in _VALUES or not separate:
                 raise Unreachable(f"a declaration that reads memory (line {node.line})")
@@ -152,6 +155,11 @@ class _Walk:
         if semicolon < 0 or self.text[node.end : semicolon].strip():
             raise Unreachable(f"a statement whose end is not seen (line {node.line})")
         return semicolon + 1
+
+
+def _captures_by_reading(function: Node) -> bool:
+    """Whether making a lambda reads memory, as ``[v = a[i]]`` does."""
+    return any(_reads(c) for c in function.children if c.kind != "COMPOUND_STMT")
 
 
 def _is_early_return(node: Node) -> bool:

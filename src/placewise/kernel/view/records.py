@@ -1,0 +1,80 @@
+"""Struct types as the source declares them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from placewise.kernel.struct_uses import DeclaredField
+from placewise.space.layout import Field, Record
+
+_NAMED = re.compile(r"[\w: ]+(?:<[\w:, ]*>)?(?: \*)?\Z")
+
+
+@dataclass(frozen=True)
+class DeclaredRecord:
+    """A struct that a kernel's parameter points to."""
+
+    parameter: str
+    type_name: str
+    record: Record
+    fields: tuple[DeclaredField, ...]
+    obstacle: str | None
+    """Why its fields cannot be moved apart."""
+
+
+def declared_record(parameter: str, pointee: Any) -> DeclaredRecord | None:
+    """The struct behind a parameter, from its libclang type; None where it is none."""
+    pointee = pointee.get_canonical()
+    if pointee.kind.name != "RECORD":
+        return None
+    name = re.sub(r"\b(?:const|volatile|struct)\b", "", pointee.spelling).strip()
+    obstacle = _obstacle(pointee, name)
+    declared = list(pointee.get_fields())
+    if obstacle is None and not declared:
+        obstacle = f"struct {name} has no fields"
+    if obstacle is not None:
+        return DeclaredRecord(parameter, name, Record(name, ()), (), obstacle)
+    fields = tuple(
+        Field(f.spelling, f.type.get_size(), max(1, f.type.get_align())) for f in declared
+    )
+    texts = tuple(_field(f, pointee) for f in declared)
+    return DeclaredRecord(
+        parameter, name, Record(name, fields, max(1, pointee.get_align())), texts, None
+    )
+
+
+def _field(cursor: Any, pointee: Any) -> DeclaredField:
+    type_, suffix = cursor.type.get_canonical(), ""
+    while type_.kind.name == "CONSTANTARRAY":
+        suffix += f"[{type_.element_count}]"
+        type_ = type_.element_type.get_canonical()
+    text = type_.spelling if _NAMED.match(type_.spelling) else ""
+    return DeclaredField(cursor.spelling, text, suffix, pointee.get_offset(cursor.spelling) // 8)
+
+
+def _obstacle(pointee: Any, name: str) -> str | None:
+    """Why the fields of a struct cannot be told apart, with the line."""
+    declaration = pointee.get_declaration()
+    line = declaration.location.line
+    if pointee.get_size() <= 0:
+        return f"struct {name} is not complete"
+    if declaration.kind.name == "UNION_DECL":
+        return f"{name} is a union (line {line})"
+    for child in declaration.get_children():
+        kind, where = child.kind.name, child.location.line
+        if kind == "CXX_BASE_SPECIFIER":
+            return f"struct {name} has a base class (line {where})"
+        if kind == "UNION_DECL" and child.is_anonymous():
+            return f"struct {name} has a union in it (line {where})"
+        if kind == "STRUCT_DECL" and child.is_anonymous():
+            return f"struct {name} has a struct without name in it (line {where})"
+        if kind in ("CXX_METHOD", "DESTRUCTOR") and child.is_virtual_method():
+            return f"struct {name} has virtual functions (line {where})"
+        if kind == "FIELD_DECL":
+            if child.is_bitfield():
+                return f"struct {name} has a bit-field, '{child.spelling}' (line {where})"
+            if child.type.get_canonical().kind.name == "LVALUEREFERENCE":
+                return f"struct {name} has a reference in it, '{child.spelling}' (line {where})"
+    return None

@@ -1,0 +1,365 @@
+"""Every use of the elements of arrays of structs, in the kernel and the functions that it calls.
+
+A variable that points or refers to an element is followed from where it is declared to wherever it
+is used; a use that no rewrite knows is an obstacle, with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from placewise.kernel.cases.case import Case
+from placewise.kernel.struct_uses import Retyped, StructArrays, StructUse, UseKind
+from placewise.kernel.view.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.node import Node
+from placewise.kernel.view.places import balanced
+from placewise.kernel.view.records import DeclaredRecord
+
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")
+_POINTER_STEPS = ("++", "--", "p++", "p--")
+_COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
+_LOAD_FUNCTIONS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
+_WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
+
+
+def find_struct_arrays(case: Case) -> tuple[StructArrays, ...]:
+    """The kernel's arrays of structs, one answer for each struct type, in the parameters' order.
+
+    Raises UnsupportedError where the kernel's definition cannot be found.
+    """
+    kernel = parse_kernel(case)
+    by_type: dict[str, list[DeclaredRecord]] = {}
+    for declared in kernel.records:
+        by_type.setdefault(declared.type_name, []).append(declared)
+    return tuple(_Follower(kernel, found).answer() for found in by_type.values())
+
+
+class _ObstacleError(Exception):
+    """A use that no rewrite knows."""
+
+
+@dataclass
+class _Variable:
+    """A declaration whose name stands for a pointer to an element, or for the element itself."""
+
+    node: Node
+    is_reference: bool
+
+
+@dataclass
+class _Follower:
+    """Collects the uses of one struct type's arrays."""
+
+    kernel: ParsedKernel
+    declared: list[DeclaredRecord]
+    uses: dict[tuple[int, int, str], StructUse] = field(default_factory=dict)
+    retyped: dict[int, Retyped] = field(default_factory=dict)
+    variables: dict[int, _Variable] = field(default_factory=dict)
+    pending: list[int] = field(default_factory=list)
+    makes_pointers: bool = False
+
+    def answer(self) -> StructArrays:
+        first = self.declared[0]
+        obstacle = first.obstacle
+        names = tuple(d.parameter for d in self.declared)
+        if obstacle is None:
+            try:
+                self.follow(names)
+            except _ObstacleError as found:
+                obstacle = str(found)
+        return StructArrays(
+            record=first.record,
+            type_name=first.type_name,
+            fields=first.fields,
+            parameters=names,
+            uses=tuple(sorted(self.uses.values(), key=lambda u: (u.start, -u.end))),
+            retyped=tuple(sorted(self.retyped.values(), key=lambda r: r.start)),
+            above=self.above(),
+            makes_pointers=self.makes_pointers,
+            obstacle=obstacle,
+        )
+
+    def follow(self, names: tuple[str, ...]) -> None:
+        kernel = self.kernel
+        first, last = kernel.body.line, kernel.body_last_line
+        unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
+        if unread is not None:
+            raise _ObstacleError(f"the parser does not understand line {unread}")
+        if kernel.redeclared is not None:
+            raise _ObstacleError(f"the kernel is declared again (line {kernel.redeclared})")
+        self.check_skipped()
+        for node in kernel.parameters:
+            if node.name in names:
+                if node.start < 0 or not self.text(node).startswith(b"") or "<" in node.type:
+                    raise _ObstacleError(f"parameter '{node.name}' has a template's type")
+                self.variables[node.id] = _Variable(node, is_reference=False)
+                self.pending.append(node.id)
+        roots = (kernel.body, *kernel.functions)
+        while self.pending:
+            wanted = self.pending.pop()
+            for root in roots:
+                for node in root.walk():
+                    if node.kind == "DECL_REF_EXPR" and node.target == wanted:
+                        self.follow_name(node, self.variables[wanted])
+        self.check_calls(roots)
+
+    def check_skipped(self) -> None:
+        """Refuse branches that the preprocessor left out of functions: they would keep old text."""
+        for start, end in self.kernel.skipped:
+            inside = any(f.start <= start < f.end for f in (self.kernel.body,))
+            names = "|".join(re.escape(d.parameter) for d in self.declared)
+            if inside and re.search(rb"\b(?:%s)\b" % names.encode(), self.kernel.text[start:end]):
+                line = self.kernel.text.count(b"\n", 0, start) + 1
+                raise _ObstacleError(f"used in a branch left out by the preprocessor (line {line})")
+
+    def check_calls(self, roots: tuple[Node, ...]) -> None:
+        """Every call of a function whose parameter gets another type must pass such a value."""
+        owners = {
+            p.id: (f, n)
+            for f in self.kernel.functions
+            for n, p in enumerate(c for c in f.children if c.kind == "PARM_DECL")
+            if p.id in self.retyped
+        }
+        for root in roots:
+            for node in root.walk():
+                if node.kind != "CALL_EXPR":
+                    continue
+                for parameter, (function, position) in owners.items():
+                    if function.id != node.target:
+                        continue
+                    argument = _arguments(node)[position]
+                    if not self.is_followed(argument):
+                        name = self.retyped[parameter].name
+                        raise _ObstacleError(
+                            f"'{function.name}' gets something else as its '{name}' in another "
+                            f"call (line {node.line})"
+                        )
+
+    def is_followed(self, argument: Node) -> bool:
+        """Whether an argument's text becomes a pointer of the new layout."""
+        for node in argument.walk():
+            if node.kind == "DECL_REF_EXPR" and node.target in self.variables:
+                return True
+            if node.kind == "DECL_REF_EXPR" and node.type_kind in ("POINTER", "RECORD"):
+                return False
+        return False
+
+    def follow_name(self, node: Node, variable: _Variable) -> None:
+        """Classify one use of a variable by the expressions around it."""
+        if self.text(node) != node.name.encode():
+            raise _ObstacleError(f"'{node.name}' stands in a macro (line {node.line})")
+        if variable.is_reference:
+            self.element(node, node, None)
+        else:
+            self.pointer(node)
+
+    def pointer(self, node: Node) -> None:
+        """``node`` is an expression of pointer type; what is done with it?"""
+        while True:
+            around = node.parent
+            if around is None:
+                raise self.unknown(node)
+            kind, operator = around.kind, around.operator
+            if kind in _WRAPPERS:
+                node = around
+            elif kind == "ARRAY_SUBSCRIPT_EXPR" and around.children[0] is node:
+                return self.element(around, node, around.children[1])
+            elif kind == "UNARY_OPERATOR" and operator == "*":
+                return self.element(around, node, None)
+            elif kind == "MEMBER_REF_EXPR":
+                return self.member(around, node, None)
+            elif _stays_pointer(around):
+                self.makes_pointers = True
+                node = around
+            elif kind in ("COMPOUND_ASSIGNMENT_OPERATOR", "BINARY_OPERATOR"):
+                return self.reckoned(around, node)
+            elif kind in ("COMPOUND_STMT", "FOR_STMT", "DECL_STMT", "NULL_STMT"):
+                return None
+            else:
+                return self.handed_on(around, node, to_reference=False)
+
+    def reckoned(self, around: Node, node: Node) -> None:
+        """Assignment, difference and comparison of pointers."""
+        self.makes_pointers = True
+        is_followed = all(self.is_followed(c) for c in around.children)
+        if around.operator in ("+=", "-=") and around.children[0] is node:
+            return
+        if around.operator in ("=", "-", *_COMPARISONS) and is_followed:
+            return
+        raise self.unknown(around)
+
+    def element(self, node: Node, pointer: Node, index: Node | None) -> None:
+        """``node`` is an element; what is done with it?"""
+        outer = node
+        while outer.parent is not None and outer.parent.kind in _WRAPPERS:
+            outer = outer.parent
+        around = outer.parent
+        if around is None:
+            raise self.unknown(node)
+        kind = around.kind
+        if kind == "MEMBER_REF_EXPR":
+            return self.member(around, pointer, index)
+        if kind == "UNARY_OPERATOR" and around.operator == "&":
+            self.makes_pointers = True
+            self.use(UseKind.ADDRESS, around, pointer, index)
+            return self.pointer(around)
+        if kind == "CALL_EXPR" and around.name == "operator=":
+            if around.children[0] is outer:
+                return self.stored(around, pointer, index)
+            return self.use(UseKind.LOAD, node, pointer, index)
+        if kind == "BINARY_OPERATOR" and around.operator == "=" and around.children[0] is outer:
+            return self.stored(around, pointer, index)
+        if kind == "VAR_DECL" and around.type_kind != "LVALUEREFERENCE":
+            return self.use(UseKind.LOAD, node, pointer, index)
+        if kind == "CALL_EXPR" and around.type_kind == "RECORD" and self.is_copy(around):
+            return self.use(UseKind.LOAD, node, pointer, index)
+        if kind in ("CXX_UNARY_EXPR", "UNARY_OPERATOR"):
+            raise self.unknown(around)
+        return self.refer(around, outer, node, pointer, index)
+
+    def refer(
+        self, around: Node, outer: Node, node: Node, pointer: Node, index: Node | None
+    ) -> None:
+        """An element that a reference is bound to, or that a function gets."""
+        if around.kind == "VAR_DECL":
+            self.makes_pointers = True
+            self.use(UseKind.ADDRESS, node, pointer, index)
+            return self.declare(around, is_reference=True)
+        if around.kind == "CALL_EXPR":
+            parameter = self.parameter_of(around, outer)
+            constant = parameter is None or "const " in parameter.type
+            if parameter is None and around.name.startswith("operator"):
+                constant = True
+            elif parameter is None:
+                raise self.unknown(around)
+            if parameter is not None and parameter.type_kind != "LVALUEREFERENCE":
+                constant = True
+            if constant:
+                return self.use(UseKind.LOAD, node, pointer, index)
+            self.makes_pointers = True
+            self.use(UseKind.ADDRESS, node, pointer, index)
+            assert parameter is not None
+            return self.declare(parameter, is_reference=True)
+        if around.kind in ("RETURN_STMT", "INIT_LIST_EXPR", "CONDITIONAL_OPERATOR"):
+            return self.use(UseKind.LOAD, node, pointer, index)
+        raise self.unknown(around)
+
+    def member(self, around: Node, pointer: Node, index: Node | None) -> None:
+        if around.name not in self.declared[0].record.names:
+            what = f"'{around.name}' of {self.declared[0].type_name}"
+            raise _ObstacleError(f"function {what} is called on an element (line {around.line})")
+        self.use(UseKind.MEMBER, around, pointer, index, member=around.name)
+
+    def stored(self, assignment: Node, pointer: Node, index: Node | None) -> None:
+        around = assignment.parent
+        while around is not None and around.kind in _WRAPPERS:
+            around = around.parent
+        statement = around is None or around.kind.endswith("_STMT")
+        if not statement:
+            raise _ObstacleError(
+                f"an assignment of an element has a value (line {assignment.line})"
+            )
+        value = assignment.children[-1]
+        self.use(UseKind.STORE, assignment, pointer, index, value=value)
+
+    def handed_on(self, around: Node, node: Node, *, to_reference: bool) -> None:
+        """A pointer that a variable is made from, or that a function gets."""
+        if around.kind == "VAR_DECL":
+            self.makes_pointers = True
+            return self.declare(around, is_reference=to_reference)
+        if around.kind == "CALL_EXPR":
+            if around.name in _LOAD_FUNCTIONS and around.type_kind == "RECORD":
+                # ``__ldg(&p[i])`` loads a vector type as a whole.
+                return self.use(UseKind.LOAD, around, node, None)
+            parameter = self.parameter_of(around, node)
+            if parameter is None:
+                raise _ObstacleError(f"its address goes to '{around.name}' (line {around.line})")
+            self.makes_pointers = True
+            return self.declare(parameter, is_reference=to_reference)
+        raise self.unknown(around)
+
+    def parameter_of(self, call: Node, argument: Node) -> Node | None:
+        """The parameter of a function of the file that gets ``argument``."""
+        function = next((f for f in self.kernel.functions if f.id == call.target), None)
+        if function is None or function.kind == "FUNCTION_TEMPLATE":
+            return None
+        position = next((n for n, a in enumerate(_arguments(call)) if a is argument), None)
+        parameters = [c for c in function.children if c.kind == "PARM_DECL"]
+        if position is None or position >= len(parameters):
+            return None
+        return parameters[position]
+
+    def declare(self, node: Node, *, is_reference: bool) -> None:
+        """Follow a variable that points or refers to an element."""
+        if node.id in self.variables:
+            return
+        statement = node.parent
+        if statement is not None and statement.kind == "DECL_STMT" and len(statement.children) > 1:
+            raise _ObstacleError(f"'{node.name}' shares its declaration (line {node.line})")
+        before = self.kernel.text[node.start : node.location]
+        if node.start < 0 or not before or not balanced(before):
+            raise _ObstacleError(f"'{node.name}' is declared by a macro (line {node.line})")
+        self.variables[node.id] = _Variable(node, is_reference)
+        self.pending.append(node.id)
+        self.retyped[node.id] = Retyped(node.name, node.start, node.location, node.line)
+
+    def use(
+        self, kind: UseKind, node: Node, pointer: Node, index: Node | None, *,
+        member: str = "", value: Node | None = None,
+    ) -> None:  # fmt: skip
+        for part in (node, pointer, *(n for n in (index, value) if n is not None)):
+            if part.start < 0 or part.end <= part.start or not balanced(self.text(part)):
+                raise _ObstacleError(f"an access stands in a macro (line {part.line})")
+        self.uses[node.start, node.end, kind] = StructUse(
+            kind=kind,
+            start=node.start,
+            end=node.end,
+            pointer=(pointer.start, pointer.end),
+            index=None if index is None else (index.start, index.end),
+            member=member,
+            value=None if value is None else (value.start, value.end),
+            line=node.line,
+        )
+
+    def is_copy(self, call: Node) -> bool:
+        """Whether a call makes a struct of the followed type from one element."""
+        return len(call.children) == 1 and _bare_type(call.type) == self.declared[0].type_name
+
+    def above(self) -> int:
+        """Start of the line of the first function that the uses are in."""
+        places = [u.start for u in self.uses.values()] + [r.start for r in self.retyped.values()]
+        starts = [
+            f.start
+            for f in self.kernel.functions
+            if any(f.start <= place < f.end for place in places)
+        ]
+        start = min([self.kernel.signature_start, *starts])
+        return self.kernel.text.rfind(b"\n", 0, start) + 1
+
+    def text(self, node: Node) -> bytes:
+        return self.kernel.text[node.start : node.end]
+
+    def unknown(self, node: Node) -> _ObstacleError:
+        text = self.text(node).decode(errors="replace").split("\n")[0][:60]
+        return _ObstacleError(f"no rewrite is known of '{text}' (line {node.line})")
+
+
+def _stays_pointer(node: Node) -> bool:
+    """Whether an expression of a pointer is a pointer into the same array: ``p + i``, ``p++``."""
+    if node.kind == "BINARY_OPERATOR":
+        return node.operator in ("+", "-") and node.type_kind == "POINTER"
+    if node.kind == "UNARY_OPERATOR":
+        return node.operator in _POINTER_STEPS
+    return node.kind == "CONDITIONAL_OPERATOR"
+
+
+def _arguments(call: Node) -> list[Node]:
+    """Arguments of a call; the callee is its first child, but in the middle of an operator's."""
+    if call.name.startswith("operator") and len(call.children) == 3:
+        return [call.children[0], call.children[2]]
+    return call.children[1:]
+
+
+def _bare_type(text: str) -> str:
+    return _QUALIFIERS.sub("", text).replace("&", "").strip()

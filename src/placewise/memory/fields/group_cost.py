@@ -1,0 +1,160 @@
+"""What a group of fields costs for recorded accesses: sectors that it moves, and requests.
+
+The cost of a layout is the sum over its groups, so that a search over partitions can put groups
+together. It ranks layouts; times come from the code of the few best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.memory.fields.record import FieldAccesses
+from placewise.space.layout import Group, Record, byte_of, shape_of, vector_align
+from placewise.space.layout import Layout as FieldLayout
+
+MOST_WINDOWS = 64
+"""Windows that are looked at, evenly chosen of all distinct ones."""
+REQUEST_SECTORS = 1.0
+"""What a warp's request costs in sectors, however few it moves: an L1 cache serves one request in
+the time of at least one 128-byte wavefront, of which a sector is a quarter; a request also takes an
+issue slot and a place in the queue of the load/store unit."""
+_SECTOR = 32
+_VECTOR = 16
+"""Bytes that one load of a lane moves at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Windows:
+    """Accesses of one warp that find each other's sectors in the L1 cache, joined; ``p`` distinct
+    (window, array, element, field) rows."""
+
+    window: NDArray[np.int64]
+    """(p,)"""
+    array: NDArray[np.int64]
+    element: NDArray[np.int64]
+    field: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    """(windows,) how often each occurs."""
+
+
+@dataclass(frozen=True, eq=False)
+class FieldCosts:
+    """Costs of groups of a record's fields for the accesses of one or several kernels."""
+
+    record: Record
+    windows: _Windows
+
+    def layout(self, layout: FieldLayout) -> float:
+        """Sectors, and requests as sectors, of all groups."""
+        return sum(self.group(group) for group in layout)
+
+    def group(self, group: Group) -> float:
+        """Sectors, and requests as sectors, of one group; 0 where no field of it is accessed."""
+        rows = self.windows
+        inside = np.isin(rows.field, [self.record.names.index(n) for n in group.fields])
+        if not inside.any():
+            return 0.0
+        field, element = rows.field[inside], rows.element[inside]
+        window, array = rows.window[inside], rows.array[inside]
+        at = np.zeros(len(field), np.int64)
+        layout = FieldLayout((group,))
+        for name in group.fields:
+            mine = field == self.record.names.index(name)
+            at[mine] = byte_of(self.record, layout, name, element[mine])[1]
+        last = at + self._sizes[field] - 1
+        ends = np.concatenate([at, last]) // _SECTOR
+        keys = np.concatenate([window, window]), np.concatenate([array, array]), ends
+        sectors = np.unique(np.stack(keys, axis=1), axis=0)
+        total = float(self.windows.weight[sectors[:, 0]].sum())
+        return total + REQUEST_SECTORS * self._requests(group, window, array, field)
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.int64]:
+        return np.array([f.size_bytes for f in self.record.fields], np.int64)
+
+    def _requests(
+        self, group: Group, window: NDArray[np.int64], array: NDArray[np.int64],
+        field: NDArray[np.int64],
+    ) -> float:  # fmt: skip
+        """Requests of the group: one for each field, or for each 16 bytes where the struct's
+        alignment lets the compiler load these at once."""
+        shape = shape_of(self.record, group)
+        unit = np.arange(len(self.record.fields))
+        if group.align_bytes > 1 and group.lanes == 1:
+            for name, offset in zip(group.fields, shape.offsets, strict=True):
+                unit[self.record.names.index(name)] = offset // min(_VECTOR, group.align_bytes)
+        rows = np.unique(np.stack([window, array, unit[field]], axis=1), axis=0)
+        return float(self.windows.weight[rows[:, 0]].sum())
+
+    def of_bits(self, bits: int) -> float:
+        """Cost of a group given as bits of the record's fields, in their declared order."""
+        names = [n for k, n in enumerate(self.record.names) if bits >> k & 1]
+        return self.group(Group(tuple(names), vector_align(self.record, names)))
+
+
+def field_costs(record: Record, accesses: FieldAccesses, reuse_bytes: int) -> FieldCosts:
+    """Costs of the record's fields for ``accesses``.
+
+    Accesses of one warp that together touch at most ``reuse_bytes`` of sectors in the declared
+    layout count as one window: what they have in common is moved once. The L1 cache's size over
+    the number of resident warps is a sensible figure.
+    """
+    chosen: dict[bytes, int] = {}
+    found: list[NDArray[np.int64]] = []
+    counts: list[int] = []
+    for start, end in _windows(record, accesses, reuse_bytes):
+        rows = _rows(accesses, start, end)
+        shifted = rows.copy()
+        shifted[:, 1] -= rows[:, 1].min(initial=0) // 32 * 32
+        key = shifted.tobytes()
+        if key in chosen:
+            counts[chosen[key]] += 1
+        else:
+            chosen[key] = len(found)
+            found.append(rows)
+            counts.append(1)
+    total = sum(counts)
+    picked = np.unique(np.linspace(0, max(0, len(found) - 1), MOST_WINDOWS).astype(int))
+    picked = picked[: len(found)]
+    kept = [found[k] for k in picked]
+    weight = np.array([counts[k] for k in picked], np.float64)
+    weight *= total / weight.sum() if len(weight) else 1.0
+    number = np.repeat(np.arange(len(kept)), [len(rows) for rows in kept])
+    table = np.concatenate(kept) if kept else np.zeros((0, 3), np.int64)
+    return FieldCosts(record, _Windows(number, table[:, 0], table[:, 1], table[:, 2], weight))
+
+
+def _windows(
+    record: Record, accesses: FieldAccesses, reuse_bytes: int
+) -> Iterator[tuple[int, int]]:
+    """Ranges of accesses that are a window each."""
+    shape = shape_of(record, record.declared.groups[0])
+    starts = np.array(shape.offsets, np.int64)
+    seen: set[tuple[int, int]] = set()
+    begin = 0
+    for k in range(len(accesses.site)):
+        low, high = accesses.first[k], accesses.first[k + 1]
+        at = accesses.element[low:high] * shape.size_bytes + starts[accesses.field[low:high]]
+        sectors = {(int(accesses.array[k]), int(s)) for s in np.unique(at // _SECTOR)}
+        other_warp = k > begin and accesses.warp[k] != accesses.warp[begin]
+        if k > begin and (other_warp or len(seen | sectors) * _SECTOR > reuse_bytes):
+            yield begin, k
+            begin, seen = k, set()
+        seen |= sectors
+    if len(accesses.site):
+        yield begin, len(accesses.site)
+
+
+def _rows(accesses: FieldAccesses, start: int, end: int) -> NDArray[np.int64]:
+    """(rows, 3) distinct arrays, elements and fields of a range of accesses."""
+    low, high = accesses.first[start], accesses.first[end]
+    array = np.repeat(
+        accesses.array[start:end].astype(np.int64), np.diff(accesses.first[start : end + 1])
+    )
+    table = np.stack([array, accesses.element[low:high], accesses.field[low:high]], axis=1)
+    return np.unique(table, axis=0)

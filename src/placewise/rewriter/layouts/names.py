@@ -1,0 +1,63 @@
+"""Names that a layout gives to its structs, their arrays and the kernel's parameters."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from placewise.space.layout import Group, Layout
+
+_LONGEST = 16
+"""Letters of the fields' names that still make a name for their group."""
+
+
+@dataclass(frozen=True)
+class GroupNames:
+    """What a group of fields is called in the rewritten source."""
+
+    short: str
+    """Of its fields, such as ``xyz``; ends the names of parameters (``p_xyz``)."""
+    type_name: str
+    """Of its struct, such as ``Particle_xyz``; empty where the group is one field alone."""
+    pointer: str
+    """Of the layout's member that points to its array."""
+
+
+@dataclass(frozen=True)
+class LayoutNames:
+    """What a layout and its groups are called."""
+
+    type_name: str
+    groups: tuple[GroupNames, ...]
+
+    def parameter(self, array: str, group: int) -> str:
+        """Parameter of the kernel that is the group's array of ``array``."""
+        return f"{array}_{self.groups[group].short}"
+
+
+def is_struct(group: Group) -> bool:
+    """Whether a group needs a struct: it has several fields, lanes, or an alignment of its own."""
+    return len(group.fields) > 1 or group.lanes > 1 or group.align_bytes > 1
+
+
+def layout_names(type_name: str, layout: Layout, taken: set[str]) -> LayoutNames:
+    """Names that the source, whose identifiers are ``taken``, does not use yet."""
+
+    def unique(name: str) -> str:
+        candidate, number = name, 2
+        while candidate in taken:
+            candidate, number = f"{name}{number}", number + 1
+        taken.add(candidate)
+        return candidate
+
+    base = re.sub(r"\W+", "_", type_name).strip("_")
+    groups = []
+    for number, group in enumerate(layout):
+        joined = "".join(group.fields)
+        if len(group.fields) > 1:
+            short = joined if len(joined) <= _LONGEST else f"part{number + 1}"
+        else:
+            short = group.fields[0]
+        struct = unique(f"{base}_{short}") if is_struct(group) else ""
+        groups.append(GroupNames(short, struct, unique(f"{short}_array")))
+    return LayoutNames(unique(f"{base}_layout"), tuple(groups))

@@ -1,0 +1,238 @@
+"""A layout written out: the kernel with its arrays of structs laid out anew."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case, Language
+from placewise.kernel.launch import Argument, ArrayArgument
+from placewise.kernel.source import SourceView
+from placewise.kernel.struct_uses import StructArrays, StructUse, UseKind
+from placewise.rewriter.layouts.accessors import element_type, layout_declarations
+from placewise.rewriter.layouts.names import LayoutNames, is_struct, layout_names
+from placewise.rewriter.text import EditedText, Render
+from placewise.space.layout import (
+    Field,
+    Layout,
+    Record,
+    check_layout,
+    convert,
+    group_bytes,
+    shape_of,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Relaid:
+    """A kernel whose arrays of one struct type have another layout."""
+
+    case: Case
+    """The rewritten source, with an argument for each group in place of each array."""
+    arrays: StructArrays
+    layout: Layout
+    names: LayoutNames
+    elements: tuple[tuple[str, int], ...]
+    """(array, number of its elements) for each array laid out anew."""
+
+    @property
+    def host_call(self) -> str:
+        """The arguments in order, as the host passes them now."""
+        return ", ".join(a.name for a in self.case.inputs.arguments)
+
+
+def rewrite_layout(case: Case, view: SourceView, arrays: StructArrays, layout: Layout) -> Relaid:
+    """The case with all its ``arrays`` in ``layout``; its arguments must have their parameters'
+    names.
+
+    Raises UnsupportedError where the source does with them what cannot be written for another
+    layout, and CaseError where the layout is none of the struct.
+    """
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
+        )
+    if arrays.obstacle is not None:
+        raise UnsupportedError(
+            f"{arrays.type_name} cannot have another layout: {arrays.obstacle}",
+            where=case.filename,
+        )
+    check_layout(arrays.record, layout)
+    text = EditedText(case.source.encode())
+    taken = set(re.findall(r"[A-Za-z_]\w*", case.source))
+    names = layout_names(arrays.type_name, layout, taken)
+    arguments = _new_arguments(case, arrays, layout, names)
+    for use in arrays.uses:
+        text.replace(use.start, use.end, partial(_use_text, use))
+    for variable in arrays.retyped:
+        text.replace(variable.start, variable.end, f"{names.type_name} ")
+    constant = _edit_parameters(text, view, arrays, layout, names)
+    lines = layout_declarations(arrays, layout, names, constant=constant)
+    text.insert(arrays.above, "\n".join(lines) + "\n\n")
+    finished = text.finish()
+    if "\r\n" in case.source and "\n" not in case.source.replace("\r\n", ""):
+        finished = finished.replace("\r\n", "\n").replace("\n", "\r\n")
+    size = arrays.record.declared.groups[0]
+    sizes = shape_of(arrays.record, size).size_bytes
+    counts = tuple(
+        (a.name, a.data.nbytes // sizes) for a in case.inputs.arrays if a.name in arrays.parameters
+    )
+    new = replace(case, source=finished, inputs=replace(case.inputs, arguments=arguments))
+    return Relaid(new, arrays, layout, names, counts)
+
+
+def original_arrays(
+    relaid: Relaid, outputs: dict[str, NDArray[np.generic]]
+) -> dict[str, NDArray[np.uint8]]:
+    """The arrays in their declared layout, as bytes (shape (bytes,)), from the outputs of a run of
+    the rewritten kernel; padding is zero."""
+    record = relaid.arrays.record
+    found = {}
+    for array, elements in relaid.elements:
+        groups = [
+            outputs[relaid.names.parameter(array, number)].reshape(-1).view(np.uint8)
+            for number in range(len(relaid.layout.groups))
+        ]
+        found[array] = convert(record, relaid.layout, record.declared, groups, elements)[0]
+    return found
+
+
+def _use_text(use: StructUse, render: Render) -> str:
+    pointer = render(*use.pointer)
+    handle = pointer if re.fullmatch(r"\w+|\(.*\)", pointer, re.S) else f"({pointer})"
+    index = "" if use.index is None else render(*use.index)
+    match use.kind:
+        case UseKind.MEMBER:
+            return f"{handle}.{use.member}({index})"
+        case UseKind.LOAD:
+            return f"{handle}.load({index})"
+        case UseKind.STORE:
+            assert use.value is not None, "a store has a value"
+            return f"{handle}.store({index or 0}, {render(*use.value)})"
+        case UseKind.ADDRESS:
+            return f"({handle} + ({index}))" if index else pointer
+
+
+def _edit_parameters(
+    text: EditedText, view: SourceView, arrays: StructArrays, layout: Layout, names: LayoutNames
+) -> bool:
+    """Give the kernel a parameter for each group, and make the layout's struct of them at its
+    start. Returns whether the layout points to constants."""
+    parameters = [p for p in view.parameters if p.name in arrays.parameters]
+    constants = [p.type_text.startswith("const ") for p in parameters]
+    constant = all(constants)
+    entry = []
+    for parameter, is_constant in zip(parameters, constants, strict=True):
+        declared = text.text[parameter.start : parameter.end].decode()
+        restrict = "__restrict__ " if "restrict" in declared else ""
+        const = "const " if is_constant else ""
+        made, given = [], []
+        for number in range(len(layout.groups)):
+            name = names.parameter(parameter.name, number)
+            element = element_type(arrays, layout, names, number)
+            made.append(f"{const}{element} *{restrict}{name}")
+            given.append(
+                f"const_cast<{element} *>({name})" if is_constant and not constant else name
+            )
+        text.replace(parameter.start, parameter.end, ", ".join(made))
+        start = ", 0" if arrays.makes_pointers else ""
+        entry.append(f"{names.type_name} {parameter.name} = {{{', '.join(given)}{start}}};")
+    indent = _indentation(text.text, view)
+    text.insert(view.body_start + 1, "".join(f"\n{indent}{line}" for line in entry))
+    return constant
+
+
+def _indentation(text: bytes, view: SourceView) -> str:
+    for line in text[view.body_start + 1 : view.body_end].decode().split("\n")[1:]:
+        if line.strip():
+            return line[: len(line) - len(line.lstrip())] or "    "
+    return "    "
+
+
+def _new_arguments(
+    case: Case, arrays: StructArrays, layout: Layout, names: LayoutNames
+) -> tuple[Argument, ...]:
+    """The case's arguments with one for each group in place of each array of structs."""
+    made: list[Argument] = []
+    for argument in case.inputs.arguments:
+        if argument.name not in arrays.parameters:
+            made.append(argument)
+        elif not isinstance(argument, ArrayArgument) or argument.pointers:
+            what = "holds pointers" if isinstance(argument, ArrayArgument) else "is no array"
+            raise UnsupportedError(
+                f"argument '{argument.name}' {what}, it cannot have another layout",
+                where=case.filename,
+            )
+        else:
+            made += _group_arguments(argument, arrays.record, layout, names, case.filename)
+    return tuple(made)
+
+
+def _group_arguments(
+    argument: ArrayArgument, record: Record, layout: Layout, names: LayoutNames, where: str
+) -> list[Argument]:
+    size = shape_of(record, record.declared.groups[0]).size_bytes
+    flat = argument.data.reshape(-1).view(np.uint8)
+    if flat.size % size:
+        raise UnsupportedError(
+            f"argument '{argument.name}' has {flat.size} bytes, no whole number of structs of "
+            f"{size} bytes",
+            where=where,
+        )
+    elements = flat.size // size
+    groups = convert(record, record.declared, layout, [flat], elements)
+    types = _field_types(argument.data.dtype, record)
+    made: list[Argument] = []
+    for number, (group, data) in enumerate(zip(layout, groups, strict=True)):
+        shape = shape_of(record, group)
+        if is_struct(group):
+            dtype = np.dtype(
+                {
+                    "names": list(group.fields),
+                    "formats": [
+                        (types[f], (group.lanes,)) if group.lanes > 1 else types[f]
+                        for f in group.fields
+                    ],
+                    "offsets": list(shape.offsets),
+                    "itemsize": shape.size_bytes,
+                }
+            )
+            typed = data.view(dtype)
+        else:
+            kind = types[group.fields[0]]
+            typed = data.view(kind.base).reshape((elements, *kind.shape))
+        assert typed.nbytes == group_bytes(record, group, elements)
+        made.append(
+            ArrayArgument(
+                names.parameter(argument.name, number), typed,
+                uninitialised=argument.uninitialised,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _field_types(dtype: np.dtype[np.generic], record: Record) -> dict[str, np.dtype[np.generic]]:
+    """NumPy type of each field: by the array's own type, or as its element where it is a plain
+    number of that size, else unsigned words."""
+    own = {} if dtype.fields is None else {name: found[0] for name, found in dtype.fields.items()}
+    types = {}
+    for field in record.fields:
+        if field.name in own and own[field.name].itemsize == field.size_bytes:
+            types[field.name] = own[field.name]
+        elif dtype.fields is None and field.size_bytes % dtype.itemsize == 0:
+            count = field.size_bytes // dtype.itemsize
+            types[field.name] = dtype if count == 1 else np.dtype((dtype, (count,)))
+        else:
+            types[field.name] = _words(field)
+    return types
+
+
+def _words(field: Field) -> np.dtype[np.generic]:
+    word = np.dtype(f"u{min(field.align_bytes, 8)}")
+    count = field.size_bytes // word.itemsize
+    return word if count == 1 else np.dtype((word, (count,)))
