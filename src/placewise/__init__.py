@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placewise.advisor.advice import Advice, Option, Verification
+    from placewise.advisor.advise_layout import advise_layout
+    from placewise.advisor.layout_advice import LayoutAdvice
     from placewise.advisor.lint import Remark
     from placewise.advisor.machine_code import CodeReport, inspect_machine_code
     from placewise.advisor.predicted_counters import CounterReport
@@ -48,6 +50,7 @@ _HOMES = {
     "CounterReport": "advisor.predicted_counters",
     "DeviceMemory": "executor.device_memory.device_memory",
     "Launch": "kernel.launch",
+    "LayoutAdvice": "advisor.layout_advice",
     "LintReport": "api",
     "Machine": "machine",
     "Option": "advisor.advice",
@@ -62,6 +65,7 @@ _HOMES = {
     "Uninitialised": "kernel.cases.values",
     "Verification": "advisor.advice",
     "advise": "api",
+    "advise_layout": "advisor.advise_layout",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
     "execute": "api",
@@ -89,6 +93,7 @@ __all__ = [
     "CounterReport",
     "DeviceMemory",
     "Launch",
+    "LayoutAdvice",
     "LintReport",
     "Machine",
     "Option",
@@ -103,6 +108,7 @@ __all__ = [
     "Uninitialised",
     "Verification",
     "advise",
+    "advise_layout",
     "case_names",
     "compile_module",
     "execute",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from placewise.errors import PlacewiseError
@@ -33,3 +34,22 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise PlacewiseError(f"cannot be written: {reason}", where=str(path)) from error
+
+
+def write_together(folder: Path, contents: Mapping[str, str]) -> tuple[Path, ...]:
+    """Write texts by file name into ``folder`` (made if missing): all of them, or none.
+
+    Returns the files. Raises PlacewiseError if the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".placewise-") as staging:
+            for file, text in contents.items():
+                (Path(staging) / file).write_text(text, encoding="utf-8")
+            for file in contents:
+                (Path(staging) / file).replace(folder / file)
+    except OSError as error:
+        raise PlacewiseError(
+            f"cannot write: {error.strerror or error}", where=str(folder)
+        ) from error
+    return tuple(folder / file for file in contents)

@@ -13,7 +13,7 @@ from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
 from placewise.rewriter import Rewritten
 
-_UNCONTRACTED = "--fmad=false"
+UNCONTRACTED = "--fmad=false"
 """NVRTC's option: each multiplication and each addition rounds by itself."""
 
 
@@ -46,7 +46,7 @@ def verify(
         detail = "not provable: the kernel races, two runs of the original differ"
         return Verification(False, detail, compared)
     if check.max_ulp is not None and _same_uncontracted(rewritten.case, original, compared):
-        detail = f"bit-identical under {_UNCONTRACTED}; else multiply-adds are contracted otherwise"
+        detail = f"bit-identical under {UNCONTRACTED}; else multiply-adds are contracted otherwise"
         return Verification(True, detail, compared)
     distance = "" if check.max_ulp is None else f" by at most {check.max_ulp} ulp"
     detail = f"{check.array} differs in {check.different} of {check.elements} elements{distance}"
@@ -59,7 +59,7 @@ def _same_uncontracted(rewritten: Case, original: Case, arrays: tuple[str, ...])
         return False
     try:
         expected, found = (
-            _run(replace(c, options=replace(c.options, flags=(*c.options.flags, _UNCONTRACTED))))
+            _run(replace(c, options=replace(c.options, flags=(*c.options.flags, UNCONTRACTED))))
             for c in (original, rewritten)
         )
     except PlacewiseError:

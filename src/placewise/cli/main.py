@@ -11,6 +11,7 @@ from placewise.cli.commands.advise import advise
 from placewise.cli.commands.cases import list_cases
 from placewise.cli.commands.counters import counters
 from placewise.cli.commands.doctor import doctor
+from placewise.cli.commands.layout import layout
 from placewise.cli.commands.lint import lint
 from placewise.cli.commands.machine import machine_app
 from placewise.cli.commands.machine_code import machine_code
@@ -32,6 +33,14 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "advise spmv --machine A100",
             "advise mine.toml -m K20c --measured 1.3ms --out advice/",
             "advise matmul -m H100 --json > advice.json",
+        ),
+    ),
+    "layout": (
+        layout,
+        (
+            "layout particles.toml --machine A100",
+            "layout particles.toml -m H100 --layout soa --layout '{x y z m}@16 {vx vy vz}'",
+            "layout particles.toml -m A100 --out particles/ --json",
         ),
     ),
     "time": (

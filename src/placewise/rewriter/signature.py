@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from placewise.kernel.launch import ScalarArgument
+from placewise.kernel.view.places import above_comment
 from placewise.rewriter.draft import Draft
-
-_COMMENT_LINES = re.compile(
-    rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
-)
 
 
 def edit_signature(draft: Draft) -> None:
@@ -49,10 +44,7 @@ def insert_above(draft: Draft) -> None:
     indent = text[line_start:start].decode()
     at = start
     if not indent.strip():
-        at = line_start
-        comment = _COMMENT_LINES.search(text[:line_start])
-        if comment:
-            at = comment.start()
+        at = above_comment(text, line_start)
     else:
         indent = ""
     notes = ["// Placed by Placewise:", *(f"//   {note}" for note in draft.notes)]

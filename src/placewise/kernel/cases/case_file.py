@@ -292,6 +292,8 @@ class _Reader:
                 return [self._pointer(p, f"{key}.pointers") for p in model.pointers]
             case casemodel.StructArgument():
                 return self._struct(model.struct, f"{key}.struct")
+            case casemodel.StructsArgument():
+                return self._structs(model, f"{key}.structs")
             case casemodel.FileArgument():
                 return self._from_file(model, key)
             case casemodel.MatrixArgument():
@@ -346,6 +348,27 @@ class _Reader:
                 values[field.name] = self._scalar(field.value, field.dtype, where)
                 types.append((field.name, arrays.stored_type(field.dtype)))
         return Struct(np.dtype(types, align=True), values)
+
+    def _structs(self, model: casemodel.StructsArgument, key: str) -> NDArray[np.generic]:
+        """An array of structs with the members' values."""
+        shape = self._shape(model.shape, key)
+        columns: dict[str, NDArray[np.generic]] = {}
+        for member in model.structs:
+            where = f"{key}.{member.name}"
+            if member.name in columns:
+                self._fail(where, "is declared twice")
+            column = self._value(member, where)
+            assert isinstance(column, np.ndarray)
+            if column.shape[: len(shape)] != shape:
+                self._fail(where, f"has shape {column.shape}, the array {shape}")
+            columns[member.name] = column
+        types = [(name, c.dtype, c.shape[len(shape) :]) for name, c in columns.items()]
+        stored = np.dtype(types, align=True)
+        arrays.check_size(shape, stored, f"{self.path}: {key}")
+        made = np.zeros(shape, stored)
+        for name, column in columns.items():
+            made[name] = column
+        return made
 
     def _generated(self, model: Any, key: str) -> NDArray[np.generic]:
         """Elements that a rule makes; once for all cases of the file that want the same shape.

@@ -248,6 +248,34 @@ class StructArgument(Strict):
     struct: Annotated[list[FieldModel], Field(min_length=1)]
 
 
+class StructsArgument(Strict):
+    """An array of structs, padded as C does: each member has a source of values of its own.
+
+    A member's own ``shape`` makes it an array in the struct.
+    """
+
+    name: Name
+    structs: Annotated[list[Member], Field(min_length=1)]
+    shape: Shape
+
+    @model_validator(mode="before")
+    @classmethod
+    def _shaped(cls, given: Any) -> Any:
+        """Give every member the shape of its values over all structs."""
+        if not isinstance(given, dict) or not isinstance(given.get("structs"), list):
+            return given
+        outer = given.get("shape")
+        if not isinstance(outer, list):
+            return given
+        members = [
+            {**m, "shape": [*outer, *(inner if isinstance(inner, list) else [inner])]}
+            if isinstance(m, dict) and (inner := m.get("shape", [])) is not None
+            else m
+            for m in given["structs"]
+        ]
+        return {**given, "structs": members}
+
+
 SOURCES: dict[str, type[BaseModel]] = {
     "value": ValueArgument,
     "values": ValuesArgument,
@@ -264,6 +292,7 @@ SOURCES: dict[str, type[BaseModel]] = {
     "pointer": PointerArgument,
     "pointers": PointersArgument,
     "struct": StructArgument,
+    "structs": StructsArgument,
 }
 """Keys that say where an argument's values come from."""
 
@@ -292,13 +321,32 @@ AnyArgument = Annotated[
     | Annotated[UninitialisedArgument, Tag("uninitialised")]
     | Annotated[PointerArgument, Tag("pointer")]
     | Annotated[PointersArgument, Tag("pointers")]
-    | Annotated[StructArgument, Tag("struct")],
+    | Annotated[StructArgument, Tag("struct")]
+    | Annotated[StructsArgument, Tag("structs")],
     Discriminator(
         _source,
         custom_error_type="source",
         custom_error_message=f"needs exactly one source of values: {', '.join(SOURCES)}",
     ),
 ]
+
+
+_MEMBERS = ("values", "fill", "uniform", "normal", "integers", "arange", "file")
+Member = Annotated[
+    Annotated[ValuesArgument, Tag("values")]
+    | Annotated[FillArgument, Tag("fill")]
+    | Annotated[UniformArgument, Tag("uniform")]
+    | Annotated[NormalArgument, Tag("normal")]
+    | Annotated[IntegersArgument, Tag("integers")]
+    | Annotated[ArangeArgument, Tag("arange")]
+    | Annotated[FileArgument, Tag("file")],
+    Discriminator(
+        _source,
+        custom_error_type="source",
+        custom_error_message=f"needs exactly one source of values: {', '.join(_MEMBERS)}",
+    ),
+]
+"""A member of each struct of an array."""
 
 
 class MatrixFile(Strict):

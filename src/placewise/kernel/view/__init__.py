@@ -1,5 +1,6 @@
 """The user's source as libclang sees it: accesses, obstacles and per-block tiles."""
 
 from placewise.kernel.view.analyse import analyse_source, bound_case
+from placewise.kernel.view.struct_uses import find_struct_arrays
 
-__all__ = ["analyse_source", "bound_case"]
+__all__ = ["analyse_source", "bound_case", "find_struct_arrays"]

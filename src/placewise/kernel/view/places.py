@@ -9,6 +9,9 @@ from placewise.kernel.source import Term
 from placewise.kernel.view.node import Node
 
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\n", re.S)
+_COMMENT_LINES = re.compile(
+    rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
+)
 _LITERAL = re.compile(rb"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
 
 
@@ -78,3 +81,9 @@ def balanced(text: bytes) -> bool:
         elif char in pairs and (not stack or stack.pop() != pairs[char]):
             return False
     return not stack
+
+
+def above_comment(text: bytes, line_start: int) -> int:
+    """Start of the comment lines that end right above a line, or the line's own start."""
+    comment = _COMMENT_LINES.search(text[:line_start])
+    return comment.start() if comment else line_start

@@ -13,7 +13,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.struct_uses import Retyped, StructArrays, StructUse, UseKind
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.node import Node
-from placewise.kernel.view.places import balanced
+from placewise.kernel.view.places import above_comment, balanced
 from placewise.kernel.view.records import DeclaredRecord
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")
@@ -327,7 +327,7 @@ class _Follower:
         return len(call.children) == 1 and _bare_type(call.type) == self.declared[0].type_name
 
     def above(self) -> int:
-        """Start of the line of the first function that the uses are in."""
+        """Start of the line of the first function that the uses are in, or of its comment."""
         places = [u.start for u in self.uses.values()] + [r.start for r in self.retyped.values()]
         starts = [
             f.start
@@ -335,7 +335,8 @@ class _Follower:
             if any(f.start <= place < f.end for place in places)
         ]
         start = min([self.kernel.signature_start, *starts])
-        return self.kernel.text.rfind(b"\n", 0, start) + 1
+        line_start = self.kernel.text.rfind(b"\n", 0, start) + 1
+        return above_comment(self.kernel.text, line_start)
 
     def text(self, node: Node) -> bytes:
         return self.kernel.text[node.start : node.end]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
 
 from placewise.advisor.advice import Advice
 from placewise.errors import PlacewiseError
+from placewise.output_file import write_together
 from placewise.report.advice.text import render
 from placewise.report.formats import REPORT_WIDTH, json_text
 
@@ -47,18 +47,7 @@ def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
         name = Path(option.rewritten.case.filename)
         contents[name.name] = option.rewritten.case.source
         contents[f"{name.stem}.host.txt"] = option.rewritten.host
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".placewise-") as staging:
-            for file, text in contents.items():
-                (Path(staging) / file).write_text(text, encoding="utf-8")
-            for file in contents:
-                (Path(staging) / file).replace(folder / file)
-    except OSError as error:
-        raise PlacewiseError(
-            f"cannot write: {error.strerror or error}", where=str(folder)
-        ) from error
-    return tuple(folder / file for file in contents)
+    return write_together(folder, contents)
 
 
 def as_text(advice: Advice) -> str:

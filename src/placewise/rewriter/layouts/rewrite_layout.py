@@ -41,6 +41,12 @@ class Relaid:
     """(array, number of its elements) for each array laid out anew."""
 
     @property
+    def struct_bytes(self) -> int:
+        """Size of the struct as declared."""
+        record = self.arrays.record
+        return shape_of(record, record.declared.groups[0]).size_bytes
+
+    @property
     def host_call(self) -> str:
         """The arguments in order, as the host passes them now."""
         return ", ".join(a.name for a in self.case.inputs.arguments)

@@ -1,0 +1,85 @@
+"""``placewise layout``: how a kernel's arrays of structs should be laid out."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.options import (
+    AsJson,
+    CaseName,
+    CompilerVersion,
+    Format,
+    InstructionLimit,
+    MachineName,
+    OutputFormat,
+    Quiet,
+    show,
+)
+from placewise.cli.progress import StepProgress
+
+
+# One parameter for each option of the command: Typer reads them from the signature.
+def layout(
+    case: CaseName,
+    machine: MachineName,
+    layouts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layout",
+            "-l",
+            metavar="LAYOUT",
+            help="Try this layout: soa, aos, aosoa:32, or groups of fields such as "
+            "'{x y z} {m}', with @16 behind a group for its alignment in bytes and :32 for tiles "
+            "of 32 elements. May be given again. Without it, Placewise chooses what to try.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the report, the verified source and the host's conversions to DIR.",
+        ),
+    ] = None,
+    probability: Annotated[
+        float,
+        typer.Option(min=0.5, max=1.0, help="Recommend a layout only if it is as probably faster."),
+    ] = 0.9,
+    least_gain: Annotated[
+        float,
+        typer.Option(min=0.0, help="… and only if it gains as much: 0.03 is 1.03 times as fast."),
+    ] = 0.03,
+    nvrtc: CompilerVersion = None,
+    limit: InstructionLimit = None,
+    as_json: AsJson = False,
+    format_: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    """Say how arrays of structs should be laid out, from AoS to SoA, and write it, verified."""
+    from placewise.advisor import Demand
+    from placewise.advisor.advise_layout import advise_layout
+    from placewise.executor import DEFAULT_LIMIT
+    from placewise.report.advice.files import check_folder
+    from placewise.report.formats import Report
+    from placewise.report.layout import render_layouts
+    from placewise.report.layout_files import write_layout_files
+
+    if out is not None:
+        check_folder(out)
+    with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+        advice = advise_layout(
+            case,
+            machine,
+            layouts=layouts or (),
+            demand=Demand(probability, least_gain),
+            nvrtc=nvrtc,
+            instruction_limit=limit or DEFAULT_LIMIT,
+            progress=progress.step,
+        )
+    files = write_layout_files(advice, out) if out is not None else ()
+    what = "report, verified source and conversions"
+    show(Report(partial(render_layouts, advice), advice.to_dict, files, what), format_, as_json)
