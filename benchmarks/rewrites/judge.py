@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.rewrites.program import Program, described
 from benchmarks.rewrites.statements import make_program
-from placewise.advisor import Prepared, legal_placements, prepare
+from placewise.advisor import Prepared, prepare
 from placewise.errors import CompileError, ExecutionError, PlacewiseError, UnsupportedError
 from placewise.executor import Execution, execute
 from placewise.executor.check import Checker, Severity
@@ -128,12 +128,15 @@ def placements(known: Original) -> Iterator[Placement]:
             if space != present[array]:
                 yield Placement(((array, space),))
     drawn = np.random.default_rng(known.program.seed)
-    every = [p for p in legal_placements(legality) if p.moved(present)]
-    together = [p for p in every if len(p.moved(present)) > 1 and p.chunk is None]
-    chunked = [p for p in every if p.chunk is not None]
-    for among, count in ((together, TOGETHER), (chunked, TOGETHER)):
-        for at in drawn.permutation(len(among))[:count]:
-            yield _part(among[at], present)
+    for _ in range(TOGETHER):
+        # Drawn, not listed: with twelve arrays the combinations do not fit into memory.
+        spaces = [(a, str(drawn.choice(legality.searched(a)))) for a in legality.arrays]
+        together = Placement(tuple(spaces))
+        if len(together.moved(present)) > 1 and legality.fits(together) is None:
+            yield _part(together, present)
+    chunked = [p for p in legality.chunked if p.moved(present)]
+    for at in drawn.permutation(len(chunked))[:TOGETHER]:
+        yield _part(chunked[at], present)
     if chunked:
         tiled = chunked[drawn.integers(len(chunked))]
         moved = {array: space for array, _, space in tiled.moved(present)}
