@@ -1,4 +1,4 @@
-"""Ten kernels over arrays of structs in the form people write them, each with inputs of any size."""
+"""Ten kernels over arrays of structs as people write them, each with inputs of three sizes."""
 
 from __future__ import annotations
 

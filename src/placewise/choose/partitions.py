@@ -2,9 +2,11 @@
 
 Up to :data:`EXACT_FIELDS` fields the search is exact: a dynamic programme over subsets, which looks
 at 3^n pairs where trying all partitions looks at as many as the n-th Bell number (Peng, Grossman
-and Sarkar 2016, section I: B(20) is over 50 trillion). Beyond, partitions grow by merging the pair
-of groups that saves most, and are then mended: a few groups at a time are split up and put together
-anew in the exact way, until no such step saves anything.
+and Sarkar 2016, section I: B(20) is over 50 trillion). Beyond, the search is iterated local search.
+Partitions grow by merging the pair of groups that saves most, and are then mended until no step
+saves anything: single fields move, and two groups at a time are partitioned anew in the exact way.
+Then a few fields are thrown into groups at random and the result is mended again, and kept where it
+is better.
 """
 
 from __future__ import annotations
@@ -12,11 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
+import numpy as np
+
 GroupCost = Callable[[int], float]
 """Cost of a group of fields, given as bits: field n is bit n."""
 
 EXACT_FIELDS = 10
 """Fields up to which the search is exact: 3^10 = 59,049 steps."""
+KICKS = 150
+"""Times that the best partition is disturbed and mended."""
+_KICKED = 4
+"""Fields that are thrown into other groups at once."""
+_RENEWED_FIELDS = 8
+"""Fields of the groups that are partitioned anew together: 3^8 = 6,561 steps."""
 
 
 def best_partition(fields: int, cost: GroupCost) -> tuple[int, ...]:
@@ -32,8 +42,11 @@ def best_partition(fields: int, cost: GroupCost) -> tuple[int, ...]:
         return _exact(everything, known)
     singles = tuple(1 << n for n in range(fields))
     starts = (_merged(singles, known), (everything,), singles)
-    found = (_mended(start, known) for start in starts)
-    return min(found, key=lambda groups: sum(map(known, groups)))
+    best = min((_mended(start, known) for start in starts), key=known.total)
+    random = np.random.default_rng(fields)
+    for _ in range(KICKS):
+        best = min(best, _mended(_kicked(best, fields, random), known), key=known.total)
+    return best
 
 
 def all_partitions(fields: int) -> Iterator[tuple[int, ...]]:
@@ -62,6 +75,10 @@ class _Remembered:
         if group not in self._known:
             self._known[group] = self._cost(group)
         return self._known[group]
+
+    def total(self, groups: tuple[int, ...]) -> float:
+        """Cost of a partition."""
+        return sum(map(self, groups))
 
 
 def _exact(everything: int, cost: _Remembered) -> tuple[int, ...]:
@@ -101,6 +118,16 @@ def _merged(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...]:
     return _sorted(groups)
 
 
+def _kicked(groups: tuple[int, ...], fields: int, random: np.random.Generator) -> tuple[int, ...]:
+    """The partition with a few fields thrown into other groups, or into one of their own."""
+    changed = [*groups, 0]
+    for field in random.choice(fields, min(_KICKED, fields), replace=False):
+        bit = 1 << int(field)
+        changed = [group & ~bit for group in changed]
+        changed[int(random.integers(len(changed)))] |= bit
+    return tuple(group for group in changed if group)
+
+
 def _mended(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...]:
     """Improve a partition: move single fields, and partition two groups anew in the exact way."""
     while True:
@@ -113,7 +140,7 @@ def _mended(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...]:
 def _field_moved(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...] | None:
     """The partition after the best move of one field to another group, or to one of its own; None
     where no move saves anything."""
-    best_saved, best = 1e-12 * sum(map(cost, groups)), None
+    best_saved, best = 1e-12 * cost.total(groups), None
     for one in groups:
         for bit in _bits(one):
             left = one ^ bit
@@ -131,11 +158,11 @@ def _field_moved(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...] 
 def _pair_renewed(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...] | None:
     """The partition after two groups, or one, are partitioned anew; None where that saves
     nothing."""
-    least = 1e-12 * sum(map(cost, groups))
+    least = 1e-12 * cost.total(groups)
     pairs = [(g,) for g in groups] + list(combinations(groups, 2))
     for chosen in pairs:
         union = sum(chosen)
-        if union.bit_count() > EXACT_FIELDS:
+        if union.bit_count() > _RENEWED_FIELDS:
             continue
         renewed = _exact(union, cost)
         if sum(map(cost, renewed)) < sum(map(cost, chosen)) - least:

@@ -351,3 +351,33 @@ def test_numbers_drawn_in_pieces_are_those_drawn_at_once(shape):
     made = drawn(lambda n: pieces.normal(2.0, 3.0, n), shape, "float32", "x")
     whole = np.random.default_rng(3).normal(2.0, 3.0, shape).astype(np.float32)
     np.testing.assert_array_equal(made, whole)
+
+
+def test_arrays_of_structs_are_padded_as_c_does(tmp_path):
+    members = """structs = [
+        { name = "flag", dtype = "int8", fill = 1 },
+        { name = "value", dtype = "float64", arange = { start = 2, step = 0.5 } },
+        { name = "parts", dtype = "float32", shape = [3], uniform = { seed = 1 } },
+    ]"""
+    data = argument(tmp_path, f"shape = [4]\n{members}").data
+    assert data.dtype.itemsize == 32
+    assert data["value"].tolist() == [2.0, 2.5, 3.0, 3.5]
+    assert data["parts"].shape == (4, 3)
+    assert data["flag"].tolist() == [1] * 4
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ('{ name = "x", dtype = "float32" }', "exactly one source"),
+        ('{ name = "x", dtype = "float32", fill = 0 }, { name = "x", dtype = "int8", fill = 0 }',
+         "declared twice"),
+        ('{ name = "x", dtype = "float32", values = [1, 2] }', "does not hold 2 values"),
+        ('{ name = "x", dtype = "float32", fill = 0, shape = 3 }', "list"),
+        ("3", "structs"),
+    ],
+)  # fmt: skip
+def test_bad_members_are_located(tmp_path, members, why):
+    with pytest.raises(CaseError, match=why) as error:
+        argument(tmp_path, f"shape = [4]\nstructs = [{members}]")
+    assert "structs" in str(error.value)

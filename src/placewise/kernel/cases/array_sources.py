@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,3 +184,18 @@ def gaussian_taps(radius: int, sigma: float) -> NDArray[np.float64]:
     at = np.arange(-radius, radius + 1)
     taps = np.exp(-0.5 * (at / sigma) ** 2)
     return np.asarray(taps / taps.sum())
+
+
+def structs_of(
+    columns: Mapping[str, NDArray[np.generic]], shape: tuple[int, ...], where: str
+) -> NDArray[np.generic]:
+    """An array of structs of ``shape``, padded as C does, from its members' values; axes of a
+    member beyond ``shape`` are those of an array in the struct. Raises CaseError for an array that
+    is too large."""
+    types = [(name, c.dtype, c.shape[len(shape) :]) for name, c in columns.items()]
+    stored = np.dtype(types, align=True)
+    check_size(shape, stored, where)
+    made: NDArray[np.void] = np.zeros(shape, stored)
+    for name, column in columns.items():
+        made[name] = column
+    return made

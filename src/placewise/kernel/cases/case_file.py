@@ -362,13 +362,7 @@ class _Reader:
             if column.shape[: len(shape)] != shape:
                 self._fail(where, f"has shape {column.shape}, the array {shape}")
             columns[member.name] = column
-        types = [(name, c.dtype, c.shape[len(shape) :]) for name, c in columns.items()]
-        stored = np.dtype(types, align=True)
-        arrays.check_size(shape, stored, f"{self.path}: {key}")
-        made = np.zeros(shape, stored)
-        for name, column in columns.items():
-            made[name] = column
-        return made
+        return arrays.structs_of(columns, shape, f"{self.path}: {key}")
 
     def _generated(self, model: Any, key: str) -> NDArray[np.generic]:
         """Elements that a rule makes; once for all cases of the file that want the same shape.

@@ -262,18 +262,16 @@ class StructsArgument(Strict):
     @classmethod
     def _shaped(cls, given: Any) -> Any:
         """Give every member the shape of its values over all structs."""
-        if not isinstance(given, dict) or not isinstance(given.get("structs"), list):
+        if not isinstance(given, dict) or not isinstance(given.get("shape"), list):
             return given
-        outer = given.get("shape")
-        if not isinstance(outer, list):
+        members, outer = given.get("structs"), given["shape"]
+        if not isinstance(members, list) or not all(isinstance(m, dict) for m in members):
             return given
-        members = [
-            {**m, "shape": [*outer, *(inner if isinstance(inner, list) else [inner])]}
-            if isinstance(m, dict) and (inner := m.get("shape", [])) is not None
-            else m
-            for m in given["structs"]
+        shaped = [
+            {**m, "shape": outer + inner} if isinstance(inner := m.get("shape", []), list) else m
+            for m in members
         ]
-        return {**given, "structs": members}
+        return {**given, "structs": shaped}
 
 
 SOURCES: dict[str, type[BaseModel]] = {

@@ -21,7 +21,7 @@ from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.view.deep_stack import with_deep_stack
 from placewise.kernel.view.node import Node
-from placewise.kernel.view.records import DeclaredRecord, declared_record
+from placewise.kernel.view.records import DeclaredRecord, declared_records
 from placewise.kernel.view.template import Substitution, base_name, substitute
 
 _PREAMBLE = Path(__file__).with_name("preamble.h")
@@ -269,7 +269,7 @@ class _Reader:
             in_namespace="::" in _qualified(cursor),
             constant_bytes=constants,
             identifiers=self.identifiers(cursor),
-            records=tuple(_records(cursor)),
+            records=tuple(declared_records(cursor)),
         )
 
     def node(self, cursor: Any, parent: Node | None, depth: int = 0) -> Node:
@@ -361,18 +361,6 @@ class _Reader:
             for token in body.get_tokens()
             if token.kind.name == "IDENTIFIER"
         )
-
-
-def _records(kernel: Any) -> Iterator[DeclaredRecord]:
-    """The structs that the kernel's parameters point to, one for each such parameter."""
-    for parameter in kernel.get_children():
-        type_ = parameter.type.get_canonical()
-        if parameter.kind.name != "PARM_DECL" or type_.kind.name not in ("POINTER", *_ARRAYS):
-            continue
-        pointee = type_.element_type if type_.kind.name in _ARRAYS else type_.get_pointee()
-        found = declared_record(parameter.spelling, pointee)
-        if found is not None:
-            yield found
 
 
 def _members(type_: Any) -> tuple[tuple[str, int], ...]:

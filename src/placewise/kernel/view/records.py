@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from placewise.kernel.struct_uses import DeclaredField
 from placewise.space.layout import Field, Record
 
+_POINTERS = ("POINTER", "INCOMPLETEARRAY", "CONSTANTARRAY")
+"""Kinds of types of parameters that are pointers: ``float a[]`` is one."""
 _NAMED = re.compile(r"[\w: ]+(?:<[\w:, ]*>)?(?: \*)?\Z")
 
 
@@ -24,11 +27,19 @@ class DeclaredRecord:
     """Why its fields cannot be moved apart."""
 
 
-def declared_record(parameter: str, pointee: Any) -> DeclaredRecord | None:
-    """The struct behind a parameter, from its libclang type; None where it is none."""
-    pointee = pointee.get_canonical()
-    if pointee.kind.name != "RECORD":
-        return None
+def declared_records(kernel: Any) -> Iterator[DeclaredRecord]:
+    """The structs that a kernel's parameters point to, one for each such parameter; ``kernel`` is
+    the libclang cursor of its definition."""
+    for parameter in kernel.get_children():
+        type_ = parameter.type.get_canonical()
+        if parameter.kind.name == "PARM_DECL" and type_.kind.name in _POINTERS:
+            is_pointer = type_.kind.name == "POINTER"
+            pointee = (type_.get_pointee() if is_pointer else type_.element_type).get_canonical()
+            if pointee.kind.name == "RECORD":
+                yield _declared(parameter.spelling, pointee)
+
+
+def _declared(parameter: str, pointee: Any) -> DeclaredRecord:
     name = re.sub(r"\b(?:const|volatile|struct)\b", "", pointee.spelling).strip()
     obstacle = _obstacle(pointee, name)
     declared = list(pointee.get_fields())

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.fields.record import FieldAccesses
+from placewise.memory.fields.record import SECTOR, FieldAccesses
 from placewise.space.layout import Group, Record, byte_of, shape_of, vector_align
 from placewise.space.layout import Layout as FieldLayout
 
@@ -23,7 +23,6 @@ REQUEST_SECTORS = 1.0
 """What a warp's request costs in sectors, however few it moves: an L1 cache serves one request in
 the time of at least one 128-byte wavefront, of which a sector is a quarter; a request also takes an
 issue slot and a place in the queue of the load/store unit."""
-_SECTOR = 32
 _VECTOR = 16
 """Bytes that one load of a lane moves at most."""
 
@@ -67,7 +66,7 @@ class FieldCosts:
             mine = field == self.record.names.index(name)
             at[mine] = byte_of(self.record, layout, name, element[mine])[1]
         last = at + self._sizes[field] - 1
-        ends = np.concatenate([at, last]) // _SECTOR
+        ends = np.concatenate([at, last]) // SECTOR
         keys = np.concatenate([window, window]), np.concatenate([array, array]), ends
         sectors = np.unique(np.stack(keys, axis=1), axis=0)
         total = float(self.windows.weight[sectors[:, 0]].sum())
@@ -140,9 +139,9 @@ def _windows(
     for k in range(len(accesses.site)):
         low, high = accesses.first[k], accesses.first[k + 1]
         at = accesses.element[low:high] * shape.size_bytes + starts[accesses.field[low:high]]
-        sectors = {(int(accesses.array[k]), int(s)) for s in np.unique(at // _SECTOR)}
+        sectors = {(int(accesses.array[k]), int(s)) for s in np.unique(at // SECTOR)}
         other_warp = k > begin and accesses.warp[k] != accesses.warp[begin]
-        if k > begin and (other_warp or len(seen | sectors) * _SECTOR > reuse_bytes):
+        if k > begin and (other_warp or len(seen | sectors) * SECTOR > reuse_bytes):
             yield begin, k
             begin, seen = k, set()
         seen |= sectors

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from placewise.executor.trace import Site, TraceChunk, lane_offsets
 from placewise.kernel.launch import Launch
-from placewise.space.layout import PADDING, Record, field_at, shape_of
+from placewise.space.layout import PADDING, Record, field_at
 
 BLOCKS = 4
 """Blocks that are traced, spread over the grid."""
 MOST_ACCESSES = 40_000
 """Warp accesses that are kept; a block that would go beyond is cut off."""
-_SECTOR = 32
+SECTOR = 32
+"""Bytes of a sector, of all GPUs since Kepler."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,10 @@ class FieldAccesses:
     """(m,)"""
     field: NDArray[np.int64]
     """(m,) position in the record's fields."""
+    used_bytes: NDArray[np.int64]
+    """(n,) distinct bytes of fields that the access's lanes ask for."""
+    sectors: NDArray[np.int64]
+    """(n,) 32-byte sectors that these lie in, in the layout that the kernel had."""
     sites: tuple[Site, ...]
     arrays: tuple[str, ...]
     cut_off: bool
@@ -135,52 +140,42 @@ class FieldRecorder:
         site, warp, array, offsets, active = (
             column[order] for column in (site, warp, array, offsets, active)
         )
-        first, element, fields = self._pairs(site, offsets, active)
+        first, element, fields, used, sectors = self._fields(site, offsets, active)
         return FieldAccesses(
-            site.astype(np.int32), warp, array.astype(np.int32), first, element, fields,
-            self._sites, self._names, self._cut_off,
+            site.astype(np.int32), warp, array.astype(np.int32), first, element, fields, used,
+            sectors, self._sites, self._names, self._cut_off,
         )  # fmt: skip
 
-    def _pairs(
+    def _fields(
         self, site: NDArray[np.int64], offsets: NDArray[np.int64], active: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.int64], ...]:
+        """The columns of :class:`FieldAccesses` from ``first`` to ``sectors``."""
         record = self._record
         group = record.declared.groups[0]
-        smallest = min(f.align_bytes for f in record.fields)
-        widths = np.array([s.lane_bytes for s in self._sites] or [0])[site]
-        numbers, elements, fields = [], [], []
         # Every field that an access touches has a byte at a multiple of the smallest alignment.
-        for step in range(0, int(widths.max(initial=0)), smallest):
+        step_bytes = min(f.align_bytes for f in record.fields)
+        widths = np.array([s.lane_bytes for s in self._sites] or [0])[site]
+        rows = []
+        for step in range(0, int(widths.max(initial=0)), step_bytes):
             access, lane = np.nonzero(active & (step < widths)[:, None])
-            owner, element, _ = field_at(record, group, offsets[access, lane] + step)
+            at = offsets[access, lane] + step
+            owner, element, _ = field_at(record, group, at)
             held = owner != PADDING
-            numbers.append(access[held])
-            elements.append(element[held])
-            fields.append(owner[held])
-        if not numbers:
-            return np.zeros(len(site) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-        table = np.stack([np.concatenate(c) for c in (numbers, elements, fields)], axis=1)
-        table = np.unique(table, axis=0)
-        first = np.searchsorted(table[:, 0], np.arange(len(site) + 1))
-        return first, table[:, 1], table[:, 2]
+            rows.append(np.stack([access, at, element, owner], axis=1)[held])
+        table = np.unique(np.concatenate(rows), axis=0) if rows else np.zeros((0, 4), np.int64)
+        count = len(site)
+        used = np.bincount(table[:, 0], minlength=count) * step_bytes
+        touched = np.unique(np.stack([table[:, 0], table[:, 1] // SECTOR], axis=1), axis=0)
+        sectors = np.bincount(touched[:, 0], minlength=count)
+        pairs = np.unique(table[:, [0, 2, 3]], axis=0)
+        first = np.searchsorted(pairs[:, 0], np.arange(count + 1))
+        return first, pairs[:, 1], pairs[:, 2], used, sectors
 
 
 def line_uses(record: Record, accesses: FieldAccesses) -> tuple[LineUse, ...]:
     """Bytes used and moved by each source line that accesses an array, those that waste most
     first."""
-    shape = shape_of(record, record.declared.groups[0])
-    sizes = np.array([f.size_bytes for f in record.fields], np.int64)
-    starts = np.array(shape.offsets, np.int64)
     number = np.repeat(np.arange(len(accesses.site)), np.diff(accesses.first))
-    begin = accesses.element * shape.size_bytes + starts[accesses.field]
-    span = int(sizes.max(initial=1) + _SECTOR - 1) // _SECTOR + 1
-    touched = begin[:, None] // _SECTOR + np.arange(span)
-    inside = touched * _SECTOR < (begin + sizes[accesses.field])[:, None]
-    moved = np.unique(
-        np.stack([np.repeat(number, span)[inside.ravel()], touched[inside]], axis=1), axis=0
-    )
-    sectors = np.bincount(moved[:, 0], minlength=len(accesses.site))
-    used = np.bincount(number, weights=sizes[accesses.field], minlength=len(accesses.site))
     lines: dict[tuple[str, int | None, str], list[int]] = {}
     for k, (site, array) in enumerate(zip(accesses.site, accesses.array, strict=True)):
         found = accesses.sites[site]
@@ -190,10 +185,7 @@ def line_uses(record: Record, accesses: FieldAccesses) -> tuple[LineUse, ...]:
     for (array_name, line, kind), members in lines.items():
         chosen = np.isin(number, members)
         fields = tuple(record.names[n] for n in np.unique(accesses.field[chosen]))
-        made.append(
-            LineUse(
-                array_name, line, kind, fields, len(members), int(used[members].sum()),
-                int(sectors[members].sum()) * _SECTOR,
-            )
-        )  # fmt: skip
+        used = int(accesses.used_bytes[members].sum())
+        moved = int(accesses.sectors[members].sum()) * SECTOR
+        made.append(LineUse(array_name, line, kind, fields, len(members), used, moved))
     return tuple(sorted(made, key=lambda use: use.used_bytes - use.moved_bytes))
