@@ -61,7 +61,8 @@ class Record:
     @property
     def declared(self) -> Layout:
         """The layout that the source has: one struct of all fields."""
-        return Layout((Group(self.names, self.align_bytes),))
+        natural = max((f.align_bytes for f in self.fields), default=1)
+        return Layout((Group(self.names, self.align_bytes if self.align_bytes > natural else 1),))
 
 
 @dataclass(frozen=True)

@@ -249,10 +249,7 @@ class StructArgument(Strict):
 
 
 class StructsArgument(Strict):
-    """An array of structs, padded as C does: each member has a source of values of its own.
-
-    A member's own ``shape`` makes it an array in the struct.
-    """
+    """An array of structs, padded as C does; a member's own ``shape`` makes it an array in them."""
 
     name: Name
     structs: Annotated[list[Member], Field(min_length=1)]
