@@ -245,3 +245,51 @@ def test_a_fill_obeys_each_bound_whichever_is_the_tightest_in_another_launch(mac
     named = named_case(other)
     plain = execute(compile_case(other), named.launch, named.inputs)
     assert np.array_equal(run.output("out"), plain.output("out"))
+
+
+DECLARED = """__global__ void k(const int *a, const unsigned int *w, float *out, int n, int m) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    VALUE
+    int s = 0;
+    for (int k = 0; k < m; k++) s += a[k * n + i];
+    out[i] = s + USE;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        ("const auto z = w[i];", "z"),
+        ("unsigned int z = w[i];", "z"),
+        ("auto z = [&](int at) { return w[at]; };", "z(i)"),
+    ],
+)
+def test_declarations_in_front_of_a_loop_are_guarded(machine, value, use):
+    n, m = 100, 64
+    source = DECLARED.replace("VALUE", value).replace("USE", use)
+    arrays = [
+        RNG.integers(0, 9, (m, n)).astype(np.int32),
+        RNG.integers(0, 9, n).astype(np.uint32),
+        np.zeros(n, np.float32),
+    ]
+    case = make_case("k", source, [*arrays, np.int32(n), np.int32(m)], block=64, problem=n)
+    assert outputs(chunked(case, machine, ("a",), 16)) == outputs(case)
+
+
+def test_a_tile_that_one_block_writes_refuses_several_blocks(machine):
+    """With one block nothing shows that the tiles of several would share elements."""
+    source = """__global__ void k(int *x, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) { atomicOr(&x[i % 32], i & 63); atomicAdd(&x[i % 32], 1); }
+    }"""
+
+    def case_of(n):
+        return make_case("k", source, [np.zeros(32, np.int32), np.int32(n)], block=96, problem=n)
+
+    one, three = case_of(96), case_of(250)
+    written = rewrite(one, Placement.of({"x": "shared"}), machine, analyse_source(one)).case
+    assert outputs(written) == outputs(one)
+    with pytest.raises(ExecutionError, match="trap"):
+        outputs(replace(three, source=written.source))

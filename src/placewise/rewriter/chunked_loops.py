@@ -118,7 +118,10 @@ def _guarded(draft: Draft, guard: Guard, flag: str) -> Callable[[Render], str]:
 
 def _value(guard: Guard, flag: str) -> Callable[[Render], str]:
     def make(render: Render) -> str:
-        return f"{flag} ? ({render(guard.start, guard.end)}) : {guard.type_text}()"
+        # ``unsigned int()`` is no expression: a type of several words is cast to.
+        kind = guard.type_text
+        nothing = f"({kind})0" if " " in kind else f"{kind}()"
+        return f"{flag} ? ({render(guard.start, guard.end)}) : {nothing}"
 
     return make
 

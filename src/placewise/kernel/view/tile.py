@@ -7,6 +7,7 @@ is touched; what lies outside the array is skipped when a tile is filled.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,8 @@ _BLOCKS = 1 << 24
 """Blocks up to which tiles are compared one by one to see whether they are disjoint."""
 _INT = 1 << 31
 """Indices in emitted code are of type int."""
+_WHOLE_INDEX = re.compile(rb"\bblockIdx\b(?!\s*\.)")
+"""The block's index as a whole, all of its dimensions at once."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,22 @@ def find_tile(
             f"a block touches {best.elements} elements, {best.bytes(element_bytes)} bytes: more "
             "than the shared memory of any GPU",
         )
+    if written and not merge:
+        bound_to = {*best.bound_to, *_single_blocks(values, launch)}
+        best = replace(best, bound_to=tuple(sorted(bound_to)))
     return TileResult(best, None)
+
+
+def _single_blocks(values: Values, launch: Launch) -> tuple[str, ...]:
+    """Dimensions of the grid along which the launch has one block and the kernel tells blocks
+    apart: nothing says that the tiles of several would share no element."""
+    text = values.kernel.text
+    is_whole = _WHOLE_INDEX.search(text) is not None
+    return tuple(
+        f"gridDim.{axis}"
+        for axis, blocks in zip("xyz", launch.grid, strict=True)
+        if blocks == 1 and (is_whole or f"blockIdx.{axis}".encode() in text)
+    )
 
 
 def _whole(elements: int, launch: Launch) -> Tile:
