@@ -15,7 +15,12 @@ from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
 from placewise.kernel.source import ArrayUse, Parameter, SourceView
-from placewise.kernel.view import analyse_source, bound_case
+from placewise.kernel.view import (
+    IncludedKernelError,
+    analyse_source,
+    bound_case,
+    inline_kernel_file,
+)
 from placewise.kernel.view.elements import type_of
 
 
@@ -58,9 +63,15 @@ def read_case(case: Case) -> ReadCase:
     """
     kernel = compile_case(case)
     if case.language is Language.CUDA:
-        view = analyse_source(case)
+        notes: tuple[str, ...] = ()
+        try:
+            view = analyse_source(case)
+        except IncludedKernelError:
+            case, file = inline_kernel_file(case)
+            kernel, view = compile_case(case), analyse_source(case)
+            notes = (f"{file}, which defines the kernel, stands in place of its #include",)
         host = left_out(case.source, case.filename, case.kernel, case.options)
-        notes = (f"left out as host code: {', '.join(host)}",) if host else ()
+        notes += (f"left out as host code: {', '.join(host)}",) if host else ()
         return ReadCase(bind_names(case, view), kernel, view, notes)
     named = named_case(case)
     note = (

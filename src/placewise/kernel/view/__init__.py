@@ -1,6 +1,13 @@
 """The user's source as libclang sees it: accesses, obstacles and per-block tiles."""
 
 from placewise.kernel.view.analyse import analyse_source, bound_case
+from placewise.kernel.view.included_kernel import IncludedKernelError, inline_kernel_file
 from placewise.kernel.view.struct_uses import find_struct_arrays
 
-__all__ = ["analyse_source", "bound_case", "find_struct_arrays"]
+__all__ = [
+    "IncludedKernelError",
+    "analyse_source",
+    "bound_case",
+    "find_struct_arrays",
+    "inline_kernel_file",
+]

@@ -20,6 +20,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.view.deep_stack import with_deep_stack
+from placewise.kernel.view.included_kernel import IncludedKernelError
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.records import DeclaredRecord, declared_records
 from placewise.kernel.view.template import Substitution, base_name, substitute
@@ -180,7 +181,7 @@ def _definition(unit: Any, case: Case) -> Any:
             return cursor
         elsewhere = cursor.location
     if elsewhere is not None:
-        raise UnsupportedError(
+        raise IncludedKernelError(
             f"kernel '{case.kernel}' is defined in an included file",
             where=f"{elsewhere.file}:{elsewhere.line}",
             hint="give that file as the case's source",
