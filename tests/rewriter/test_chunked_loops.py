@@ -293,3 +293,19 @@ def test_a_tile_that_one_block_writes_refuses_several_blocks(machine):
     assert outputs(written) == outputs(one)
     with pytest.raises(ExecutionError, match="trap"):
         outputs(replace(three, source=written.source))
+
+
+def test_a_guarded_declaration_takes_a_load_function(machine):
+    """Two edits of one range: the guard around ``w[i]`` and the load function that it gets."""
+    n, m = 100, 64
+    source = DECLARED.replace("VALUE", "const auto z = w[i];").replace("USE", "z")
+    arrays = [
+        RNG.integers(0, 9, (m, n)).astype(np.int32),
+        RNG.integers(0, 9, n).astype(np.uint32),
+        np.zeros(n, np.float32),
+    ]
+    case = make_case("k", source, [*arrays, np.int32(n), np.int32(m)], block=64, problem=n)
+    placement = Placement.of({"a": "shared", "w": "l2only"}, 16)
+    written = rewrite(case, placement, machine, analyse_source(case)).case
+    assert "__ldcg(&w[i])" in written.source
+    assert outputs(written) == outputs(case)

@@ -39,16 +39,17 @@ class EditedText:
         self.edits.sort(key=lambda e: (e.start, e.end > e.start, -e.end))
         return self._render(0, len(self.text))
 
-    def _render(self, start: int, end: int, inside: Edit | None = None) -> str:
-        """Outermost edits within the range, ``inside`` itself excluded."""
+    def _render(self, start: int, end: int, inside: tuple[Edit, ...] = ()) -> str:
+        """Outermost edits within the range, without those that are being made: ``inside``. Of two
+        edits of one range the first is outermost."""
         pieces, at = [], start
         for edit in self.edits:
-            if edit is inside or edit.start < at or edit.end > end:
+            if edit.start < at or edit.end > end or any(edit is one for one in inside):
                 continue
-            if edit.end == edit.start == end and inside is not None:
+            if edit.end == edit.start == end and inside:
                 continue
             pieces.append(self.text[at : edit.start].decode())
-            pieces.append(edit.make(partial(self._render, inside=edit)))
+            pieces.append(edit.make(partial(self._render, inside=(*inside, edit))))
             at = edit.end
         pieces.append(self.text[at:end].decode())
         return "".join(pieces)

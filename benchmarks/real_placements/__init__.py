@@ -1,0 +1,1 @@
+"""Placements and layouts written for kernels of public programs, as published."""
