@@ -84,9 +84,11 @@ def _guard(draft: Draft, guards: tuple[Guard, ...]) -> list[str]:
             draft.text.replace(guard.start, guard.end, _flag(draft, guard, flags[-1], before))
         elif guard.kind is GuardKind.STATEMENT:
             assert before is not None, "nothing is guarded where all threads arrive"
-            draft.text.replace(guard.start, guard.end, _guarded(draft, guard, before))
+            made = _guarded(draft, guard, before)
+            draft.text.replace(guard.start, guard.end, made, is_outer=True)
         else:
-            draft.text.replace(guard.start, guard.end, _value(guard, before or "true"))
+            made = _value(guard, before or "true")
+            draft.text.replace(guard.start, guard.end, made, is_outer=True)
     return flags
 
 

@@ -17,6 +17,8 @@ class Edit:
     start: int
     end: int
     make: Callable[[Render], str]
+    is_outer: bool = False
+    """Of several edits of one range this one is made around the others."""
 
 
 @dataclass
@@ -26,9 +28,14 @@ class EditedText:
     text: bytes
     edits: list[Edit] = field(default_factory=list)
 
-    def replace(self, start: int, end: int, new: str | Callable[[Render], str]) -> None:
-        """Replace a range by a text or by what a function makes of the ranges inside."""
-        self.edits.append(Edit(start, end, new if callable(new) else _fixed(new)))
+    def replace(
+        self, start: int, end: int, new: str | Callable[[Render], str], *, is_outer: bool = False
+    ) -> None:
+        """Replace a range by a text or by what a function makes of the ranges inside.
+
+        ``is_outer``: around other edits of the same range.
+        """
+        self.edits.append(Edit(start, end, new if callable(new) else _fixed(new), is_outer))
 
     def insert(self, at: int, new: str) -> None:
         """Insert at an offset; insertions at one place keep their order."""
@@ -36,7 +43,7 @@ class EditedText:
 
     def finish(self) -> str:
         """The whole text with all edits applied."""
-        self.edits.sort(key=lambda e: (e.start, e.end > e.start, -e.end))
+        self.edits.sort(key=lambda e: (e.start, e.end > e.start, -e.end, not e.is_outer))
         return self._render(0, len(self.text))
 
     def _render(self, start: int, end: int, inside: tuple[Edit, ...] = ()) -> str:
