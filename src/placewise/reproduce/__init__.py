@@ -4,6 +4,7 @@ from placewise.reproduce.ablations import ablations
 from placewise.reproduce.addressing_table import addressing_reproduction
 from placewise.reproduce.event_selection import event_selection
 from placewise.reproduce.hu_liu_tables import hu_liu_tables
+from placewise.reproduce.peng_tables import peng_tables
 from placewise.reproduce.porple_table4 import porple_table4
 from placewise.reproduce.result import Reproduction, Table
 
@@ -14,5 +15,6 @@ __all__ = [
     "addressing_reproduction",
     "event_selection",
     "hu_liu_tables",
+    "peng_tables",
     "porple_table4",
 ]

@@ -26,6 +26,7 @@ class What(StrEnum):
     addressing = "huang-li-addressing"
     events = "huang-li-events"
     ablations = "huang-li-ablations"
+    peng = "peng-layouts"
 
 
 # One parameter for each option of the command: Typer reads them from the signature.
@@ -34,7 +35,8 @@ def reproduce(
         list[What] | None,
         typer.Argument(
             metavar="WHAT",
-            help="porple-table4, hu-liu, huang-li-addressing, huang-li-events, huang-li-ablations; "
+            help="porple-table4, hu-liu, huang-li-addressing, huang-li-events, huang-li-ablations, "
+            "peng-layouts; "
             "Default: all that the given files allow.",
         ),
     ] = None,
@@ -79,6 +81,7 @@ def reproduce(
         addressing_reproduction,
         event_selection,
         hu_liu_tables,
+        peng_tables,
         porple_table4,
     )
 
@@ -100,6 +103,7 @@ def reproduce(
         make: dict[What, Callable[[], Reproduction]] = {
             What.porple_table4: lambda: porple_table4(progress.step),
             What.hu_liu: hu_liu_tables,
+            What.peng: peng_tables,
             What.addressing: lambda: addressing_reproduction(progress.step),
             What.events: lambda: event_selection(counters or ()),
             What.ablations: lambda: ablations(

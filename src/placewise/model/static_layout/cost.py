@@ -1,0 +1,205 @@
+"""Static cost of a layout: transactions at each level times the level's coefficient.
+
+Loops are unrolled twice: the second iteration finds in the caches what the first one left, and
+stands for all later ones. That is exact under the paper's assumptions, since reuse reaches back
+only as far as the caches hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import total_ordering
+
+from placewise.kernel.launch import Launch
+from placewise.kernel.static_accesses import StaticAccess, StaticIndex, StaticLoop, StaticProgram
+from placewise.model.static_layout.reading import LITERAL, Reading
+from placewise.model.static_layout.terms import (
+    instruction_distance,
+    is_accordant,
+    transactions,
+)
+from placewise.space.layout import Layout, Record, shape_of
+
+UNKNOWN_LENGTH = 100
+"""Iterations taken for a loop whose length the source does not tell (section IV-G)."""
+_REACH = 64
+"""Accesses that reuse is looked for behind; caches hold far fewer for each thread."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Cost of a transaction by where it is served, in hits of L1 (section IV-C, Table I)."""
+
+    l1: float = 1.0
+    l2: float = 30.0
+    dram: float = 100.0
+
+
+@dataclass(frozen=True)
+class CacheLevels:
+    """What the cost knows of a GPU (Table II)."""
+
+    l1_bytes: int
+    """0: L1 does not cache global memory."""
+    l1_line_bytes: int
+    l2_bytes: int
+    blocks_per_sm: int
+
+
+@total_ordering
+@dataclass(frozen=True)
+class CostVector:
+    """Cost by the number of loops of unknown length around an access (section IV-H)."""
+
+    entries: tuple[float, ...]
+
+    def __add__(self, other: CostVector) -> CostVector:
+        """Sum entry by entry."""
+        size = max(len(self.entries), len(other.entries))
+        one, two = (v.entries + (0.0,) * (size - len(v.entries)) for v in (self, other))
+        return CostVector(tuple(a + b for a, b in zip(one, two, strict=True)))
+
+    def __lt__(self, other: CostVector) -> bool:
+        """Compare the rightmost entries first: more loops of unknown length weigh more."""
+        size = max(len(self.entries), len(other.entries))
+        one, two = (v.entries + (0.0,) * (size - len(v.entries)) for v in (self, other))
+        return one[::-1] < two[::-1]
+
+    @property
+    def total(self) -> float:
+        """All entries together, loops of unknown length taken at :data:`UNKNOWN_LENGTH`."""
+        return sum(self.entries)
+
+
+def dynamic_cost(
+    reads: float, writes: float, l1_hits: float, l2_read_hits: float, l2_write_hits: float,
+    weights: Weights = Weights(),
+) -> float:  # fmt: skip
+    """Cost from counters (section III): transactions of reads and writes, and the shares of them
+    that hit L1, of the reads' others that hit L2, and of the writes that hit L2."""
+    missed = 1.0 - l1_hits
+    read = weights.l1 * l1_hits + weights.l2 * missed * l2_read_hits
+    read += weights.dram * missed * (1.0 - l2_read_hits)
+    written = weights.l2 * l2_write_hits + weights.dram * (1.0 - l2_write_hits)
+    return reads * read + writes * written
+
+
+@dataclass(frozen=True)
+class _Executed:
+    """An access as unrolled, with its index moved by the iteration, and how often it stands."""
+
+    access: StaticAccess
+    times: float
+    depth: int
+    """Loops of unknown length around it."""
+
+
+_Seen = tuple[str, int, StaticIndex]
+"""An access that a thread made: array, group of fields, index."""
+
+
+def static_cost(
+    program: StaticProgram, records: Mapping[str, Record], layouts: Mapping[str, Layout],
+    launch: Launch, levels: CacheLevels, *, reading: Reading = LITERAL,
+    weights: Weights = Weights(), element_bytes: int = 4,
+) -> CostVector:  # fmt: skip
+    """Cost of all warps' accesses, arrays laid out as ``layouts`` says.
+
+    ``records`` and ``layouts`` are by array; an array that they lack is one of numbers of
+    ``element_bytes``.
+    """
+    threads = launch.threads_per_block
+    warps = launch.blocks * launch.warps_per_block
+    history: list[_Seen] = []
+    total = CostVector((0.0,))
+    for one in _unrolled(program.body, 1.0, 0):
+        access = one.access
+        record = records.get(access.array)
+        group, size = 0, element_bytes
+        if record is not None and access.field:
+            layout = layouts[access.array]
+            group = layout.group_of(access.field)
+            size = shape_of(record, layout.groups[group]).size_bytes
+        thread = access.index.thread
+        stride = None if thread is None else thread * size
+        count = transactions(stride)
+        at_sm, at_grid = levels.blocks_per_sm * threads, launch.blocks * threads
+        distance, index_difference = _reuse(history, access, group, size, records, layouts)
+        weight = weights.dram
+        near = instruction_distance(at_sm, distance) <= levels.l1_bytes
+        if (
+            distance
+            and not access.is_store
+            and near
+            and is_accordant(index_difference, size, levels.l1_line_bytes)
+        ):
+            weight = weights.l1
+        elif (
+            distance
+            and instruction_distance(at_grid, distance) <= levels.l2_bytes
+            and is_accordant(index_difference, size, reading.l2_line_bytes)
+        ):
+            weight = weights.l2
+        history.append((access.array, group, access.index))
+        if stride == 0 and not reading.charges_uniform:
+            continue
+        entry = one.times * warps * count * weight
+        total += CostVector((*(0.0,) * one.depth, entry))
+    return total
+
+
+def _unrolled(
+    items: Sequence[StaticAccess | StaticLoop], times: float, depth: int
+) -> Iterator[_Executed]:
+    """All accesses, loops unrolled twice; later iterations stand as the second one."""
+    for item in items:
+        if isinstance(item, StaticAccess):
+            yield _Executed(item, times, depth)
+            continue
+        inner = depth + (item.length is None)
+        length = UNKNOWN_LENGTH if item.length is None else item.length
+        for iteration, stands_for in ((0, min(1, length)), (1, max(0, length - 1))):
+            if stands_for:
+                body = [_shifted(one, item.name, iteration) for one in item.body]
+                yield from _unrolled(body, times * stands_for, inner)
+
+
+def _shifted(
+    item: StaticAccess | StaticLoop, loop: str, iteration: int
+) -> StaticAccess | StaticLoop:
+    """An item as it is in an iteration of a loop around it."""
+    if isinstance(item, StaticLoop):
+        return replace(item, body=tuple(_shifted(one, loop, iteration) for one in item.body))
+    by = dict(item.index.loops).get(loop, 0)
+    if by is None or item.index.opaque:
+        changed = (*item.index.uniform, (f"iteration {iteration} of {loop}", 1))
+        return replace(item, index=replace(item.index, uniform=changed))
+    return replace(item, index=replace(item.index, constant=item.index.constant + by * iteration))
+
+
+def _reuse(
+    history: list[_Seen], access: StaticAccess, group: int, size: int,
+    records: Mapping[str, Record], layouts: Mapping[str, Layout],
+) -> tuple[int, int | None]:  # fmt: skip
+    """(bytes that a thread accesses between the last access to the same group and this one, both
+    included; difference of their indices). (0, None) where there is none."""
+    unique: dict[_Seen, int] = {(access.array, group, access.index): size}
+    for array, other, index in reversed(history[-_REACH:]):
+        record = records.get(array)
+        bytes_ = 4
+        if record is not None and array in layouts:
+            bytes_ = shape_of(record, layouts[array].groups[other]).size_bytes
+        unique.setdefault((array, other, index), bytes_)
+        if (array, other) == (access.array, group):
+            difference = _difference(index, access.index)
+            if difference is not None:
+                return sum(unique.values()), difference
+    return 0, None
+
+
+def _difference(one: StaticIndex, other: StaticIndex) -> int | None:
+    """Difference of two indices of a thread; None where it is no fixed number."""
+    if (one.thread, one.uniform, one.loops) != (other.thread, other.uniform, other.loops):
+        return None
+    return abs(one.constant - other.constant)
