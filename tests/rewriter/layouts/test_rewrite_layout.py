@@ -255,6 +255,16 @@ def test_cpp_conversions_there_and_back(text):
             "macro (line 3)",
         ),
         (
+            "struct U { float x, y; };\ntemplate <typename T> __global__ void k(T *p)\n"
+            "{ p[0].x = 1; }",
+            "the type of 'p' is the template's (line 2)",
+        ),
+        (
+            "struct U { float x, y; };\n__global__ void k(U *p);\n"
+            "__global__ void k(U *p) { p[0].x = 1; }",
+            "declared again (line 2)",
+        ),
+        (
             "struct U { float x, y; };\n__global__ void k(U *p) { p[0].x = sizeof(p[0]); }",
             "'sizeof(p[0])' (line 2)",
         ),
@@ -266,7 +276,8 @@ def test_cpp_conversions_there_and_back(text):
     ],
 )  # fmt: skip
 def test_what_cannot_be_rewritten_is_refused_with_its_line(source, why):
-    case = make_case("k", source, [np.zeros(64, np.float32)], block=1, grid=1)
+    kernel = "k<U>" if "template" in source else "k"
+    case = make_case(kernel, source, [np.zeros(64, np.float32)], block=1, grid=1)
     read = read_case(case)
     (structs,) = find_struct_arrays(read.case)
     with pytest.raises(UnsupportedError) as error:

@@ -210,7 +210,7 @@ def _obstacles(
         )
     _obstruct_by_text(kernel, parameter, obstruct)
     if kernel.redeclared is not None:
-        obstruct(_REPLACING, f"the kernel is declared again (line {kernel.redeclared})")
+        obstruct(_REPLACING, f"the kernel is declared again ({kernel.redeclared})")
     if not parameter.name or parameter.start < 0:
         obstruct(_REPLACING, "its declaration comes from a macro")
     return obstacles

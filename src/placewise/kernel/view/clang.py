@@ -20,7 +20,7 @@ from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.view.deep_stack import with_deep_stack
-from placewise.kernel.view.included_kernel import IncludedKernelError
+from placewise.kernel.view.included_kernel import IncludedKernelError, redeclaration
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.records import DeclaredRecord, declared_records
 from placewise.kernel.view.template import Substitution, base_name, substitute
@@ -78,8 +78,8 @@ class ParsedKernel:
     skipped: tuple[tuple[int, int], ...]
     """Ranges that the preprocessor left out."""
     signature_start: int
-    redeclared: int | None
-    """Line of another declaration of the kernel."""
+    redeclared: str | None
+    """Where the kernel is declared again: ``line 12``, or ``header.h:12`` of an included file."""
     in_namespace: bool
     constant_bytes: int
     identifiers: tuple[tuple[str, int, int], ...]
@@ -243,13 +243,14 @@ class _Reader:
         functions = []
         redeclared = None
         for other in _declarations(self.unit.cursor):
-            if not _in_file(other, self.case.filename) or other == cursor:
+            if other == cursor:
                 continue
             kind = other.kind.name
+            redeclared = redeclared or redeclaration(cursor, other, self.case.filename)
+            if not _in_file(other, self.case.filename):
+                continue
             if kind in _FUNCTIONS:
-                if other.spelling == cursor.spelling and not other.is_definition():
-                    redeclared = other.location.line
-                elif other.is_definition():
+                if other.is_definition():
                     functions.append(self.node(other, None))
             elif kind == "VAR_DECL" and any(
                 c.kind.name == "CUDACONSTANT_ATTR" for c in other.get_children()

@@ -15,6 +15,7 @@ from placewise.kernel.view.clang import ParsedKernel, parse_kernel
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.places import above_comment, balanced
 from placewise.kernel.view.records import DeclaredRecord
+from placewise.kernel.view.template import template_parameters
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")
 _POINTER_STEPS = ("++", "--", "p++", "p--")
@@ -87,12 +88,15 @@ class _Follower:
         if unread is not None:
             raise _ObstacleError(f"the parser does not understand line {unread}")
         if kernel.redeclared is not None:
-            raise _ObstacleError(f"the kernel is declared again (line {kernel.redeclared})")
+            raise _ObstacleError(f"the kernel is declared again ({kernel.redeclared})")
         self.check_skipped()
+        found = template_parameters(kernel.text, kernel.instance, kernel.signature_start)
+        types = {t.name for t in found if t.is_type}
         for node in kernel.parameters:
             if node.name in names:
-                if node.start < 0 or not self.text(node).startswith(b"") or "<" in node.type:
-                    raise _ObstacleError(f"parameter '{node.name}' has a template's type")
+                if node.start < 0 or types & set(re.findall(r"\w+", self.text(node).decode())):
+                    why = "is the template's" if node.start >= 0 else "comes from a macro"
+                    raise _ObstacleError(f"the type of '{node.name}' {why} (line {node.line})")
                 self.variables[node.id] = _Variable(node, is_reference=False)
                 self.pending.append(node.id)
         roots = (kernel.body, *kernel.functions)
