@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
 from placewise.advisor.documents.lint import lint_document
+from placewise.advisor.layout_remarks import lint_with_layouts
 from placewise.advisor.lint import Remark
-from placewise.advisor.lint import lint as remarks_on
 from placewise.advisor.predicted_counters import CounterReport, predict_counters
 from placewise.advisor.predicted_time import (
     TimePrediction,
@@ -117,7 +117,7 @@ def lint(
     Raises PlacewiseError subclasses for bad input, as :func:`predict_counters` does.
     """
     counters = predict_counters(case, machine, nvrtc=nvrtc)
-    return LintReport(remarks_on(counters.run), counters)
+    return LintReport(lint_with_layouts(counters), counters)
 
 
 def rewrite(

@@ -15,7 +15,7 @@ from placewise.advisor.layout_advice import Conversion, LayoutAdvice, LayoutOpti
 from placewise.advisor.timing import Timed, ratio_of_times, time_form
 from placewise.advisor.verify_layout import verify_layout
 from placewise.cases import CaseLike, load_case
-from placewise.choose.layouts import layout_candidates
+from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.cases.case import Case, Language
@@ -156,14 +156,9 @@ def _recommended(ranked: list[LayoutOption], demand: Demand) -> LayoutOption | N
     return min(as_good, key=lambda o: (_awkwardness(o.layout), ratios[id(o)]))
 
 
-_SIMPLEST_FIRST = ("AoS", "SoA", "SoAoS", "AoSoA")
-"""A struct that is only aligned or ordered anew changes least; plain arrays need no new structs;
-tiles of lanes are the hardest to live with."""
-
-
 def _awkwardness(layout: Layout) -> tuple[int, int]:
     """How much harder to live with a layout is than the declared one, to compare."""
-    return _SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
+    return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
 
 
 def _reuse_bytes(line: _Line, kernel: Kernel) -> int:

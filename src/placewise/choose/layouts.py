@@ -16,6 +16,9 @@ from placewise.space.layout import (
 
 MOST = 8
 """Candidates; each takes about a second to write, run and time."""
+SIMPLEST_FIRST = ("AoS", "SoA", "SoAoS", "AoSoA")
+"""A struct that is only aligned or ordered anew changes least; plain arrays need no new structs;
+tiles of lanes are the hardest to live with."""
 LANES = 32
 """Elements of a tile: one for each lane of a warp."""
 

@@ -9,7 +9,7 @@ from placewise.executor import execute
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.view import find_struct_arrays
 from placewise.memory.fields import FieldRecorder, field_costs
-from placewise.memory.fields.group_cost import REQUEST_SECTORS
+from placewise.memory.fields.group_cost import WAVEFRONT_SECTORS
 from placewise.memory.fields.record import line_uses
 from placewise.space.layout import Group
 
@@ -31,12 +31,13 @@ def recorded(body, *, threads=64, elements=256):
 
 
 def test_neighbouring_elements():
-    """32 lanes that read x of 32-byte structs move 32 sectors, of an array of x alone 4."""
+    """32 lanes that read x of 32-byte structs move 32 sectors in 8 lines, of an array of x alone 4
+    in one."""
     record, accesses = recorded("int i = threadIdx.x; out[i] = p[i].x;")
     costs = field_costs(record, accesses, 4096)
     warps = 2
-    assert costs.group(Group(record.names)) == warps * (32 + REQUEST_SECTORS)
-    assert costs.group(Group(("x",))) == warps * (4 + REQUEST_SECTORS)
+    assert costs.group(Group(record.names)) == pytest.approx(warps * (32 + 8 * WAVEFRONT_SECTORS))
+    assert costs.group(Group(("x",))) == pytest.approx(warps * (4 + WAVEFRONT_SECTORS))
     assert costs.group(Group(("y", "cold"))) == 0.0
     (use,) = line_uses(record, accesses)
     assert (use.line, use.fields, use.requests) == (3, ("x",), 2)
@@ -44,8 +45,8 @@ def test_neighbouring_elements():
 
 
 def test_scattered_elements_favour_fields_that_are_read_together():
-    body = "int i = threadIdx.x, j = i * 61 % 256; out[i] = p[j].x + p[j].y + p[j].z + p[j].w;"
-    record, accesses = recorded(body)
+    body = "int i = threadIdx.x, j = i * 61 % 4096; out[i] = p[j].x + p[j].y + p[j].z + p[j].w;"
+    record, accesses = recorded(body, elements=4096)
     costs = field_costs(record, accesses, 4096)
     together = costs.of_bits(0b1111)
     apart = sum(costs.of_bits(1 << n) for n in range(4))
@@ -67,8 +68,9 @@ def test_a_whole_struct_is_all_its_fields():
 def test_what_is_read_again_soon_is_moved_once():
     body = "int i = threadIdx.x; for (int k = 0; k < 3; k++) out[i + k] = p[i].x * k;"
     record, accesses = recorded(body)
+    loads = len(accesses.site) // 2
     once = field_costs(record, accesses, 1 << 20).group(Group(("x",)))
-    assert once == pytest.approx(2 * (4 + REQUEST_SECTORS))
+    assert once == pytest.approx(2 * (4 + loads * WAVEFRONT_SECTORS))
 
 
 def test_no_accesses_cost_nothing_and_leave_soa():

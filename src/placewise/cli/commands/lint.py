@@ -42,7 +42,7 @@ def lint(
     Exit status: 0 if there are no warnings, 1 if there are, 2 for bad input.
     """
     from placewise.advisor.documents.lint import lint_document
-    from placewise.advisor.lint import lint as remarks_on
+    from placewise.advisor.layout_remarks import lint_with_layouts
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
@@ -60,7 +60,7 @@ def lint(
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,
         )
-    remarks = remarks_on(report.run)
+    remarks = lint_with_layouts(report)
     if sarif is not None:
         write_lint_sarif(sarif, report)
     show(

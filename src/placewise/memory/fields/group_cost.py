@@ -1,4 +1,4 @@
-"""What a group of fields costs for recorded accesses: sectors that it moves, and requests.
+"""What a group of fields costs for recorded accesses: sectors that it moves, and wavefronts.
 
 The cost of a layout is the sum over its groups, so that a search over partitions can put groups
 together. It ranks layouts; times come from the code of the few best.
@@ -19,10 +19,11 @@ from placewise.space.layout import Layout as FieldLayout
 
 MOST_WINDOWS = 64
 """Windows that are looked at, evenly chosen of all distinct ones."""
-REQUEST_SECTORS = 1.0
-"""What a warp's request costs in sectors, however few it moves: an L1 cache serves one request in
-the time of at least one 128-byte wavefront, of which a sector is a quarter; a request also takes an
-issue slot and a place in the queue of the load/store unit."""
+WAVEFRONT_SECTORS = 1.0 / 3.0
+"""What a wavefront of the L1 cache (a request, or a further 128-byte line of it) costs in sectors
+fetched from DRAM: it takes a cycle of an SM, while the DRAM of an A100 brings each SM a sector in
+about three (1,555 GB/s over 108 SMs of 1.41 GHz are 10 bytes a cycle)."""
+_LINE = 128
 _VECTOR = 16
 """Bytes that one load of a lane moves at most."""
 
@@ -30,10 +31,12 @@ _VECTOR = 16
 @dataclass(frozen=True, eq=False)
 class _Windows:
     """Accesses of one warp that find each other's sectors in the L1 cache, joined; ``p`` distinct
-    (window, array, element, field) rows."""
+    (window, access, array, element, field) rows."""
 
     window: NDArray[np.int64]
     """(p,)"""
+    access: NDArray[np.int64]
+    """(p,) which of the window's accesses."""
     array: NDArray[np.int64]
     element: NDArray[np.int64]
     field: NDArray[np.int64]
@@ -49,11 +52,11 @@ class FieldCosts:
     windows: _Windows
 
     def layout(self, layout: FieldLayout) -> float:
-        """Sectors, and requests as sectors, of all groups."""
+        """Sectors, and wavefronts as sectors, of all groups."""
         return sum(self.group(group) for group in layout)
 
     def group(self, group: Group) -> float:
-        """Sectors, and requests as sectors, of one group; 0 where no field of it is accessed."""
+        """Sectors, and wavefronts as sectors, of one group; 0 where no field of it is accessed."""
         rows = self.windows
         inside = np.isin(rows.field, [self.record.names.index(n) for n in group.fields])
         if not inside.any():
@@ -67,28 +70,26 @@ class FieldCosts:
             at[mine] = byte_of(self.record, layout, name, element[mine])[1]
         last = at + self._sizes[field] - 1
         ends = np.concatenate([at, last]) // SECTOR
-        keys = np.concatenate([window, window]), np.concatenate([array, array]), ends
-        sectors = np.unique(np.stack(keys, axis=1), axis=0)
+        sectors = _distinct(np.tile(window, 2), np.tile(array, 2), ends)
         total = float(self.windows.weight[sectors[:, 0]].sum())
-        return total + REQUEST_SECTORS * self._requests(group, window, array, field)
+        unit = self._units(group)[field]
+        lines = _distinct(window, rows.access[inside], unit, array, at // _LINE)
+        wavefronts = float(self.windows.weight[lines[:, 0]].sum())
+        return total + WAVEFRONT_SECTORS * wavefronts
 
     @cached_property
     def _sizes(self) -> NDArray[np.int64]:
         return np.array([f.size_bytes for f in self.record.fields], np.int64)
 
-    def _requests(
-        self, group: Group, window: NDArray[np.int64], array: NDArray[np.int64],
-        field: NDArray[np.int64],
-    ) -> float:  # fmt: skip
-        """Requests of the group: one for each field, or for each 16 bytes where the struct's
-        alignment lets the compiler load these at once."""
-        shape = shape_of(self.record, group)
+    def _units(self, group: Group) -> NDArray[np.int64]:
+        """(fields,) which fields one request moves: each its own, or those in the same 16 bytes
+        where the struct's alignment lets the compiler load these at once."""
         unit = np.arange(len(self.record.fields))
         if group.align_bytes > 1 and group.lanes == 1:
+            shape = shape_of(self.record, group)
             for name, offset in zip(group.fields, shape.offsets, strict=True):
                 unit[self.record.names.index(name)] = offset // min(_VECTOR, group.align_bytes)
-        rows = np.unique(np.stack([window, array, unit[field]], axis=1), axis=0)
-        return float(self.windows.weight[rows[:, 0]].sum())
+        return unit
 
     def of_bits(self, bits: int) -> float:
         """Cost of a group given as bits of the record's fields, in their declared order."""
@@ -109,7 +110,7 @@ def field_costs(record: Record, accesses: FieldAccesses, reuse_bytes: int) -> Fi
     for start, end in _windows(record, accesses, reuse_bytes):
         rows = _rows(accesses, start, end)
         shifted = rows.copy()
-        shifted[:, 1] -= rows[:, 1].min(initial=0) // 32 * 32
+        shifted[:, 2] -= rows[:, 2].min(initial=0) // 32 * 32
         key = shifted.tobytes()
         if key in chosen:
             counts[chosen[key]] += 1
@@ -124,8 +125,9 @@ def field_costs(record: Record, accesses: FieldAccesses, reuse_bytes: int) -> Fi
     weight = np.array([counts[k] for k in picked], np.float64)
     weight *= total / weight.sum() if len(weight) else 1.0
     number = np.repeat(np.arange(len(kept)), [len(rows) for rows in kept])
-    table = np.concatenate(kept) if kept else np.zeros((0, 3), np.int64)
-    return FieldCosts(record, _Windows(number, table[:, 0], table[:, 1], table[:, 2], weight))
+    table = np.concatenate(kept) if kept else np.zeros((0, 4), np.int64)
+    access, array, element, field = table.T
+    return FieldCosts(record, _Windows(number, access, array, element, field, weight))
 
 
 def _windows(
@@ -150,10 +152,14 @@ def _windows(
 
 
 def _rows(accesses: FieldAccesses, start: int, end: int) -> NDArray[np.int64]:
-    """(rows, 3) distinct arrays, elements and fields of a range of accesses."""
+    """(rows, 4) accesses (from 0), arrays, elements and fields of a range of accesses."""
     low, high = accesses.first[start], accesses.first[end]
-    array = np.repeat(
-        accesses.array[start:end].astype(np.int64), np.diff(accesses.first[start : end + 1])
-    )
-    table = np.stack([array, accesses.element[low:high], accesses.field[low:high]], axis=1)
-    return np.unique(table, axis=0)
+    each = np.diff(accesses.first[start : end + 1])
+    array = np.repeat(accesses.array[start:end].astype(np.int64), each)
+    access = np.repeat(np.arange(end - start), each)
+    return np.stack([access, array, accesses.element[low:high], accesses.field[low:high]], axis=1)
+
+
+def _distinct(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(rows, columns) the distinct rows of the columns."""
+    return np.unique(np.stack(columns, axis=1), axis=0)

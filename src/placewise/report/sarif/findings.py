@@ -9,7 +9,8 @@ from typing import Any
 
 from placewise.advisor.advice import Advice
 from placewise.advisor.gain import gain_in_words
-from placewise.advisor.lint import Remark, Rule, lint
+from placewise.advisor.layout_remarks import lint_with_layouts
+from placewise.advisor.lint import Remark, Rule
 from placewise.advisor.predicted_counters import CounterReport
 from placewise.executor.check.finding import RULES as MISTAKES
 from placewise.executor.check.finding import Finding, Kind
@@ -59,7 +60,7 @@ def write_lint_sarif(path: Path, report: CounterReport, advice: Advice | None = 
 
 def lint_sarif(report: CounterReport, advice: Advice | None = None) -> dict[str, Any]:
     """Log of a lint of what was counted, and of the better placement that ``advice`` recommends."""
-    results = [_remark(report, remark) for remark in lint(report.run)]
+    results = [_remark(report, remark) for remark in lint_with_layouts(report)]
     if advice is not None:
         results += _better(advice)
     return sarif_log(report.case, _RULES, results)
