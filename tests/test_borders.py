@@ -17,6 +17,7 @@ LINE = [
     "disk_cache",
     "dataframe",
     "compiled_code",
+    "schemas",
     "space",
     "machine",
     "kernel",

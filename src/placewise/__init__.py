@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from placewise.advisor.layout_advice import LayoutAdvice
     from placewise.advisor.lint import Remark
     from placewise.advisor.machine_code import CodeReport, inspect_machine_code
+    from placewise.advisor.moved_counters import MovedCounters, predict_moved_counters
     from placewise.advisor.predicted_counters import CounterReport
     from placewise.advisor.predicted_time import (
         TimePrediction,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from placewise.kernel.launch import Launch
     from placewise.machine import Machine, load_machine, machine_names
     from placewise.rewriter.rewritten import Rewritten
+    from placewise.schemas import json_schema
     from placewise.space import Placement
 
 _HOMES = {
@@ -53,6 +55,7 @@ _HOMES = {
     "LayoutAdvice": "advisor.layout_advice",
     "LintReport": "api",
     "Machine": "machine",
+    "MovedCounters": "advisor.moved_counters",
     "Option": "advisor.advice",
     "Placement": "space",
     "PlacewiseError": "errors",
@@ -70,6 +73,7 @@ _HOMES = {
     "compile_module": "kernel.frontends.nvrtc",
     "execute": "api",
     "inspect_machine_code": "advisor.machine_code",
+    "json_schema": "schemas",
     "kernel_from": "kernel.frontends.kernel_from",
     "lint": "api",
     "load_case": "cases",
@@ -77,6 +81,7 @@ _HOMES = {
     "machine_names": "machine",
     "make_case": "kernel.cases.make_case",
     "predict_counters": "api",
+    "predict_moved_counters": "advisor.moved_counters",
     "predict_time": "advisor.predicted_time",
     "predict_times": "advisor.predicted_time",
     "rewrite": "api",
@@ -96,6 +101,7 @@ __all__ = [
     "LayoutAdvice",
     "LintReport",
     "Machine",
+    "MovedCounters",
     "Option",
     "Placement",
     "PlacewiseError",
@@ -113,6 +119,7 @@ __all__ = [
     "compile_module",
     "execute",
     "inspect_machine_code",
+    "json_schema",
     "kernel_from",
     "lint",
     "load_case",
@@ -120,6 +127,7 @@ __all__ = [
     "machine_names",
     "make_case",
     "predict_counters",
+    "predict_moved_counters",
     "predict_time",
     "predict_times",
     "rewrite",

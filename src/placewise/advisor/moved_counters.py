@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from placewise.advisor.documents.counters import counters_document
 from placewise.advisor.predicted_counters import CounterReport, predict_counters
-from placewise.cases import load_case
+from placewise.cases import CaseLike, load_case
 from placewise.choose import in_words
+from placewise.dataframe import dataframe
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor.compare import compare
@@ -15,7 +18,7 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import read_case
 from placewise.kernel.launch import ArrayArgument
 from placewise.kernel.target import target_for
-from placewise.machine import Machine, load_machine
+from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.msl.located import nearest
 from placewise.memory.simulate.metrics.ncu_metrics import (
     LANES_PER_INSTRUCTION,
@@ -34,19 +37,39 @@ from placewise.progress import Progress, silent
 from placewise.rewriter import rewrite
 from placewise.space import Placement
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 
 @dataclass(frozen=True, eq=False)
 class MovedCounters:
-    """Counters of a launch as it is and with arrays moved."""
+    """Counters of a launch as it is, and with some of its arrays in other memories."""
 
     present: CounterReport
+    """Counters of the launch as it is."""
     moved: CounterReport
-    """``moved.moves`` says what is elsewhere."""
+    """Counters with the arrays of ``moved.moves`` in other memories."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``placewise counters --place … --json`` prints."""
+        return counters_document(self.moved, present=self.present)
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each counter: ``counter``, ``present``, ``moved``; 0 where only the other form
+        has the counter."""
+        before = {m.name: m.value for m in self.present.metrics}
+        after = {m.name: m.value for m in self.moved.metrics}
+        return dataframe(
+            [
+                {"counter": name, "present": before.get(name, 0.0), "moved": after.get(name, 0.0)}
+                for name in {**before, **after}
+            ]
+        )
 
 
 def predict_moved_counters(
-    case: str | Case,
-    machine: str,
+    case: CaseLike,
+    machine: MachineLike,
     moves: Mapping[str, str],
     *,
     retarget: bool = False,
@@ -55,12 +78,19 @@ def predict_moved_counters(
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> MovedCounters:
-    """Counters with every array of ``moves`` in the space that it names, and without moves.
+    """Predict the counters of ``case`` on ``machine`` as it is, and with arrays moved.
 
-    The kernel is rewritten, compiled and executed, and its outputs are compared. With ``retarget``
-    the present kernel's accesses are reckoned there instead (section III-E of Huang and Li 2017),
-    as is possible for PTX and Numba functions, too. Raises PlacewiseError for bad input,
-    UnsupportedError where the source cannot be rewritten so.
+    ``moves`` maps names of arrays to names of the machine's memory spaces, such as
+    ``{"x": "texture"}``. The kernel is rewritten with these moves, compiled and executed; a note of
+    the result says whether its outputs are the same bits. With ``retarget`` nothing is rewritten:
+    the accesses of the present code are counted as those of the other memory (section III-E of
+    Huang and Li 2017), which also works for PTX and Numba functions.
+
+    ``nvrtc`` replaces the case's compiler version. About ``records`` warp accesses are simulated. A
+    warp that executes more than ``instruction_limit`` instructions is taken to be endless.
+    ``progress`` is called with what is being done, how much of it is done, and how much there is (0
+    where unknown). Raises UnsupportedError where the source cannot be rewritten so, and other
+    PlacewiseErrors for bad input.
     """
     loaded = load_case(case)
     known = load_machine(machine)
@@ -74,7 +104,7 @@ def predict_moved_counters(
     def counted(which: Case, seen_in: Mapping[str, str] | None = None) -> CounterReport:
         return predict_counters(
             which,
-            machine,
+            known,
             seen_in=seen_in,
             records=records,
             instruction_limit=instruction_limit,
