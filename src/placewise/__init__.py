@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from placewise.kernel.launch import Launch
     from placewise.machine import Machine, load_machine, machine_names
     from placewise.rewriter.rewritten import Rewritten
+    from placewise.runtime.report import TuneReport
+    from placewise.runtime.tune import tune
+    from placewise.runtime.tuned import Tuned
     from placewise.schemas import json_schema
     from placewise.space import Placement
 
@@ -65,6 +68,8 @@ _HOMES = {
     "Struct": "kernel.cases.values",
     "TimePrediction": "advisor.predicted_time",
     "TimeReport": "advisor.predicted_time",
+    "TuneReport": "runtime.report",
+    "Tuned": "runtime.tuned",
     "Uninitialised": "kernel.cases.values",
     "Verification": "advisor.advice",
     "advise": "api",
@@ -85,6 +90,7 @@ _HOMES = {
     "predict_time": "advisor.predicted_time",
     "predict_times": "advisor.predicted_time",
     "rewrite": "api",
+    "tune": "runtime.tune",
     "verify": "api",
 }
 """The module of every public name, below ``placewise``."""
@@ -111,6 +117,8 @@ __all__ = [
     "Struct",
     "TimePrediction",
     "TimeReport",
+    "TuneReport",
+    "Tuned",
     "Uninitialised",
     "Verification",
     "advise",
@@ -131,6 +139,7 @@ __all__ = [
     "predict_time",
     "predict_times",
     "rewrite",
+    "tune",
     "verify",
 ]
 
