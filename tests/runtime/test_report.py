@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from pydantic import TypeAdapter
 
 from placewise.runtime.doubt import DoubtError
 from placewise.runtime.report import ClassReport, TuneReport
 from placewise.runtime.stopwatch import Overhead, Stopwatch
+from placewise.schemas.tune import TuneDocument
 
 
 def one(**other):
@@ -42,6 +44,7 @@ def test_sums_and_documents():
     assert report.overhead == Overhead(2.0, 4.0, 1.0, 1.5, 0.5)
     assert report.saved_ms == pytest.approx(2.5)
     document = json.loads(json.dumps(report.to_dict()))
+    TypeAdapter(TuneDocument).validate_python(document, strict=True)
     assert document["overhead_s"]["total"] == pytest.approx(9.0)
     assert document["classes"][0]["pays_after"] == 16000
     assert document["untuned"] == [{"why": "shared", "launches": 3}]

@@ -103,7 +103,7 @@ class TunedRaw(Tuned):
         return self._launch(grid, block, shared_mem, args, _cupy_stream(), original)
 
     def _library_launches(self, values: Sequence[object]) -> bool:
-        return not _has_host_array(values)
+        return _is_for_gpu(values)
 
 
 class TunedSource(Tuned):
@@ -143,7 +143,7 @@ class TunedCore(Tuned):
         return self._launch(config.grid, config.block, config.shmem_size, args, stream, original)
 
     def _library_launches(self, values: Sequence[object]) -> bool:
-        return not _has_host_array(values)
+        return _is_for_gpu(values)
 
 
 class TunedNumba(Tuned):
@@ -177,7 +177,7 @@ class TunedNumba(Tuned):
         )
 
     def _library_launches(self, values: Sequence[object]) -> bool:
-        return not _has_host_array(values) or _numba_has_gpu()
+        return _is_for_gpu(values) or _numba_has_gpu()
 
 
 def is_cuda_core(thing: object) -> bool:
@@ -200,8 +200,10 @@ def stream_handle(stream: Any) -> int:
     raise TypeError(f"a {type(stream).__name__} is no stream")
 
 
-def _has_host_array(values: Sequence[object]) -> bool:
-    return any(isinstance(v, ArrayValue) and not v.on_device for v in values)
+def _is_for_gpu(values: Sequence[object]) -> bool:
+    """Whether some array is on a GPU, or there is none at all."""
+    arrays = [v for v in values if isinstance(v, ArrayValue)]
+    return not arrays or any(v.on_device for v in arrays)
 
 
 def _pointer(argument: Any) -> Any:

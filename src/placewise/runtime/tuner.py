@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from placewise.advisor.finalists import Demand
-from placewise.errors import PlacewiseError
+from placewise.errors import CaseError, PlacewiseError
 from placewise.kernel.cases.case import Language
 from placewise.kernel.kernel import Kernel
 from placewise.runtime.call import Call
@@ -123,7 +123,11 @@ class Tuner:
     def _run_original(self, call: Call, where: Where | None) -> Any:
         if call.original is not None:
             return call.original()
-        where = where or self._where(call)
+        try:
+            where = where or self._where(call)
+        except DoubtError as error:
+            # Nobody else can launch it either.
+            raise CaseError(error.reason, where="arguments") from error
         where.place.run_original(call, self._compiled(call, where))
         return None
 
@@ -190,8 +194,8 @@ class Tuner:
         with self._lock:
             found.launches += 1
             found.overhead += Overhead(lookups=seconds)
-            ready = found.ready
-        if ready is None or not _holds(found.choice, call):
+            ready, choice = found.ready, found.choice
+        if ready is None or not _holds(choice, call):
             return self._run_original(call, where)
         try:
             where.place.launch(ready, call)

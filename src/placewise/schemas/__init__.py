@@ -26,6 +26,7 @@ from placewise.schemas.machine import (
 from placewise.schemas.measurement import MeasurementsDocument
 from placewise.schemas.prediction import TimeDocument, TimesDocument
 from placewise.schemas.probe import ProbeDocument
+from placewise.schemas.tune import TuneDocument
 from placewise.schemas.validation import ReproductionDocument, ValidationDocument
 
 DOCUMENTS: dict[str, type] = {
@@ -47,6 +48,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-measurements": MeasurementsDocument,
     "placewise-validation": ValidationDocument,
     "placewise-reproduction": ReproductionDocument,
+    "placewise-tune": TuneDocument,
     "placewise-cases": CasesDocument,
     "placewise-doctor": DoctorDocument,
 }
