@@ -10,13 +10,15 @@ from placewise.advisor.documents.counters import counters_document
 from placewise.advisor.predicted_counters import CounterReport, predict_counters
 from placewise.cases import CaseLike, load_case
 from placewise.choose import in_words
+from placewise.choose.capacity import bytes_per_block, standard_memory
 from placewise.dataframe import dataframe
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case, Language
-from placewise.kernel.cases.prepare_case import read_case
+from placewise.kernel.cases.prepare_case import ReadCase, read_case
 from placewise.kernel.launch import ArrayArgument
+from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.msl.located import nearest
@@ -35,7 +37,7 @@ from placewise.model.huang_li.retarget import (
 )
 from placewise.progress import Progress, silent
 from placewise.rewriter import rewrite
-from placewise.space import Placement
+from placewise.space import Placement, Way
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -115,6 +117,7 @@ def predict_moved_counters(
         present = counted(read.case)
         _check_stores(moves, known, present)
         _check_capacity(moves, known, read.case)
+        _check_tiles(moves, known, read)
         return MovedCounters(present, _retargeted(counted(read.case, moves), moves, known))
     if loaded.language is not Language.CUDA:
         raise UnsupportedError(
@@ -176,6 +179,35 @@ def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> N
                 f"{in_words(total)} in {space.name} memory; it holds {in_words(limit)}",
                 where="--place",
             )
+
+
+def _check_tiles(moves: Mapping[str, str], machine: Machine, read: ReadCase) -> None:
+    """Raises CaseError where a block cannot have the arrays that move into memory of its own:
+    their tiles, or all of them where the source tells of no tile."""
+    limited = [s for s in machine.spaces if s.way.facts.per_block]
+    for memory in dict.fromkeys(space.levels[-1] for space in limited):
+        spaces = {s.name for s in limited if s.levels[-1] == memory}
+        moved = [a for a in _arrays(read.case) if moves.get(a.name) in spaces]
+        most = bytes_per_block(machine, memory)
+        own = memory == standard_memory(machine, Way.KERNEL_BUFFER)
+        used = read.case.launch.shared_bytes + read.kernel.static_shared_bytes if own else 0
+        taken = sum(_bytes_of_block(a, read.view) for a in moved)
+        if moved and most is not None and taken + used > most:
+            beside = f" beside {in_words(used)} in use" if used else ""
+            raise CaseError(
+                f"{in_words(taken)} in {moves[moved[0].name]} memory{beside}; a block may have "
+                f"{in_words(most)}",
+                where="--place",
+                hint="move fewer arrays there, or leave out --retarget where loops have tiles",
+            )
+
+
+def _bytes_of_block(argument: ArrayArgument, view: SourceView) -> int:
+    """Bytes of an array that one block keeps in memory of its own."""
+    use = next((u for u in view.arrays if u.name == argument.name), None)
+    if use is None or use.tile is None:
+        return argument.data.nbytes
+    return use.tile.bytes(use.parameter.element_bytes)
 
 
 def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machine) -> CounterReport:

@@ -22,7 +22,7 @@ from placewise.rewriter.chunked_loops import place_chunked
 from placewise.rewriter.direct import place_direct
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
-from placewise.rewriter.host_buffer import place_host_buffer
+from placewise.rewriter.host_buffer import place_host_buffers
 from placewise.rewriter.intrinsic import place_intrinsic
 from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
@@ -44,6 +44,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
     case = bind_names(case, view)
     draft = Draft.start(case, view)
     tiled: list[tuple[ArrayUse, MemorySpace]] = []
+    filled: dict[str, list[ArrayUse]] = {}
     chunked = _chunked_arrays(placement, machine, view, case)
     for array, space_name in placement:
         space = machine.space(space_name)
@@ -65,14 +66,17 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
             case Way.BINDING:
                 place_binding(draft, use, space)
             case Way.HOST_BUFFER:
-                place_host_buffer(draft, use, space)
-                check_host_buffers(draft, space, machine)
+                filled.setdefault(space.name, []).append(use)
             case Way.KERNEL_BUFFER:
                 tiled.append((use, space))
             case way:
                 assert_never(way)
+    for space_name, uses in filled.items():
+        check_host_buffers(draft, machine.space(space_name), machine, uses)
+        home = machine.levels(space_name)[-1]
+        place_host_buffers(draft, uses, machine.space(space_name), home.size_bytes)
     _place_tiles(draft, tiled, chunked, placement.chunk)
-    check_kernel_buffers(draft, machine)
+    check_kernel_buffers(draft, machine, [space for _, space in tiled])
     edit_signature(draft)
     edit_body(draft)
     insert_above(draft)
