@@ -101,6 +101,8 @@ SITE_SPACE = 1
 SITE_LANE_BYTES = 2
 SITE_ELEMENT_BYTES = 3
 SITE_FLAGS = 4
+SITE_USED_BYTES = 5
+"""Mask of the bytes of a lane's load that the program uses; all bits where it is no vector load."""
 SITE_WORDS = 8
 
 LOAD, STORE, ATOMIC = 0, 1, 2
