@@ -13,7 +13,7 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
 from placewise.kernel.view.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
-from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
+from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
 from placewise.kernel.view.merging import merging_function
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
@@ -83,6 +83,7 @@ def _view(
         returns_early=_first_return(kernel.body),
         has_barrier=_synchronises(kernel),
         constant_bytes=kernel.constant_bytes,
+        shared_bytes=kernel.shared_bytes,
         in_namespace=kernel.in_namespace,
     )
 
@@ -191,7 +192,7 @@ def _obstacles(
     if not places:
         obstruct(MOVES, "never accessed in the kernel's body")
     for place in places:
-        read = _unqualified(place.member_type)
+        read = unqualified(place.member_type)
         if place.kind == "load" and not loads_by_intrinsic(read):
             obstruct(
                 _BY_LOAD_FUNCTION,
@@ -251,10 +252,6 @@ def _obstruct_by_text(
         fetched = texel(parameter.element_type)
         if fetched is not None and fetched[0] != parameter.element_type:
             obstruct(_TEXTURES, "its type is the template's, and its texels have another")
-
-
-def _unqualified(type_text: str) -> str:
-    return type_text.replace("const ", "").replace("volatile ", "").strip()
 
 
 def _first_return(body: Node) -> int | None:
