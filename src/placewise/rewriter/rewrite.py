@@ -26,7 +26,7 @@ from placewise.rewriter.host_buffer import place_host_buffers
 from placewise.rewriter.intrinsic import place_intrinsic
 from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.signature import edit_signature, insert_above
+from placewise.rewriter.signature import edit_signature, insert_notes
 from placewise.rewriter.tiles import tile_names
 from placewise.space import MemorySpace, Placement, Way
 
@@ -79,7 +79,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
     check_kernel_buffers(draft, machine, [space for _, space in tiled])
     edit_signature(draft)
     edit_body(draft)
-    insert_above(draft)
+    insert_notes(draft, "Placed by Placewise:")
     return Rewritten(
         placement=placement,
         case=_new_case(draft),
@@ -153,7 +153,7 @@ def _new_case(draft: Draft) -> Case:
     )
     return replace(
         case,
-        source=_with_line_ends_of(case.source, draft.text.finish()),
+        source=with_line_ends_of(case.source, draft.text.finish()),
         launch=replace(case.launch, shared_bytes=draft.shared_bytes),
         inputs=replace(
             case.inputs,
@@ -163,7 +163,7 @@ def _new_case(draft: Draft) -> Case:
     )
 
 
-def _with_line_ends_of(original: str, text: str) -> str:
+def with_line_ends_of(original: str, text: str) -> str:
     """``text`` with CRLF line ends where all of ``original`` has them."""
     if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
         return text
