@@ -112,11 +112,15 @@ def _check_defined(
     writes."""
     defined = bytes_at(defined_address + offset)
     if kind != at.STORE:
-        unknown = 0
+        known, unknown = 0, 0
         for n in range(size):
-            unknown += defined[n] == 0 and (used >> n) & 1 != 0
+            if (used >> n) & 1 != 0:
+                known += defined[n] != 0
+                unknown += defined[n] == 0
         if unknown != 0:
-            note(state_address, at.UNDEFINED, site, -1, window, 0, thread, 0, 0, offset, 0)
+            is_part = known != 0 and used != -1
+            code = at.PARTLY_UNDEFINED if is_part else at.UNDEFINED
+            note(state_address, code, site, -1, window, 0, thread, 0, 0, offset, 0)
     if kind != at.LOAD:
         for n in range(size):
             defined[n] = 1
