@@ -162,7 +162,7 @@ class DramMapping(TypedDict):
 class LatencyCurve(TypedDict):
     """Average latency over the size of an array that is read in random order."""
 
-    bytes: list[int]
+    bytes: list[float]
     """Sizes of the array."""
     cycles: list[float]
     """Average latency at each size."""
