@@ -11,38 +11,10 @@ import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.sparse
+from references import EPS, fma, run, values
 
 from placewise.cases import load_case
-from placewise.executor import execute
 from placewise.kernel.cases.make_case import make_case
-from placewise.kernel.frontends.nvrtc import compile_kernel
-
-EPS = np.finfo(np.float32).eps
-
-
-def fma(a, b, c):
-    """a·b + c of float32 arrays rounded once.
-
-    The product is exact in float64; its sum with c is rounded to odd there, so that the final
-    rounding to float32 sees on which side of the exact value it is (Boldo and Melquiond 2008).
-    """
-    product = a.astype(np.float64) * b.astype(np.float64)
-    c = c.astype(np.float64)
-    total = product + c
-    back = total - product
-    lost = (product - (total - back)) + (c - back)
-    even = (total.view(np.int64) & 1) == 0
-    odd = np.nextafter(total, np.where(lost > 0, np.inf, -np.inf))
-    return np.where((lost != 0) & even, odd, total).astype(np.float32)
-
-
-def run(case):
-    kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
-    return execute(kernel, case.launch, case.inputs)
-
-
-def values(case):
-    return {a.name: getattr(a, "data", getattr(a, "value", None)) for a in case.inputs.arguments}
 
 
 def resized(name, problem, per_block=None, **arguments):

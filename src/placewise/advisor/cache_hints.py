@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from placewise.choose import Legality
 from placewise.machine import Machine, Memory
 from placewise.memory import Profile
@@ -55,9 +53,7 @@ def _passing(
     none where no other gains."""
 
     def missed(name: str, sharers: int) -> float:
-        shared = np.array([sharers])
-        found = misses(profile, profile.array(name), cache, shared, WHOLE, Reading())
-        return float(found[LOAD, 0])
+        return misses(profile, profile.array(name), cache, sharers, WHOLE, Reading())[LOAD]
 
     sharing = [
         name

@@ -78,7 +78,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "machine-code mine.toml --arch sm_86 --nvrtc 12.9 --run --listing",
         ),
     ),
-    "cases": (list_cases, ("cases --json",)),
+    "cases": (list_cases, ("cases --by paper", "cases --json")),
     "validate": (
         validate,
         (

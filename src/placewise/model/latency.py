@@ -7,12 +7,13 @@ transactions' latencies without paths that overlap: T = Σ_i Σ_j N_ij · T_j ·
 
 from __future__ import annotations
 
-from placewise.memory.reuse.intensity import Intensity
+from typing import Literal
+
 from placewise.model.additive import AdditiveModel
 
 
 def latency_model(
-    *, intensity: Intensity | None = None, alpha: float | None = None
+    *, intensity: Literal["memory", "compute"] = "memory", alpha: float | None = None
 ) -> AdditiveModel:
     """The latency-centric model; parameters as in :func:`placewise.model.path.path_model`."""
     return AdditiveModel("latency", "sum", intensity, alpha)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from placewise.errors import CaseError, reading
-from placewise.kernel.cases.case_model import Parameter
+from placewise.kernel.cases.strict_model import Parameter
 from placewise.recorded.recorded_counters import decoded, read_recorded
 
 UNITS_NS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}

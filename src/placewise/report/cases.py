@@ -2,41 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from placewise.kernel.cases.case import Case
+from placewise.cases import GROUPS, BundledCase
 
-CASES_SCHEMA_VERSION = 1
+CASES_SCHEMA_VERSION = 2
 
 
-def render_cases(cases: Mapping[str, Case]) -> RenderableType:
-    """A table with one row per case."""
+def render_cases(cases: Sequence[BundledCase]) -> RenderableType:
+    """A table of the cases for each kind of kernel."""
+    tables: list[RenderableType] = []
+    for group in dict.fromkeys(case.group for case in cases):
+        table = _table(group, "description")
+        table.columns[0].min_width = max(len(title) for title in GROUPS.values())
+        for case in cases:
+            if case.group == group:
+                table.add_row(case.name, escape(case.description))
+        tables += [table, ""]
+    return Group(*tables[:-1])
+
+
+def render_cases_by_paper(
+    cases: Sequence[BundledCase], papers: Mapping[str, Mapping[str, str]]
+) -> RenderableType:
+    """For each paper a table of its kernels and the cases that stand for them; ``papers`` has the
+    cases' names by paper and by the kernel's name there."""
+    by_name = {case.name: case for case in cases}
+    tables: list[RenderableType] = []
+    for paper, kernels in papers.items():
+        table = _table(paper, "case", "description")
+        for kernel, name in kernels.items():
+            table.add_row(escape(kernel), name, escape(by_name[name].description))
+        tables += [table, ""]
+    return Group(*tables[:-1])
+
+
+def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("case", "kernel", "description"):
-        table.add_column(column)
-    for name, case in cases.items():
-        table.add_row(name, escape(case.kernel), escape(case.description))
+    *names, last = columns
+    for column in names:
+        table.add_column(column, no_wrap=True)
+    table.add_column(last)
     return table
 
 
-def cases_document(cases: Mapping[str, Case]) -> dict[str, Any]:
-    """JSON document ``placewise-cases``: name, kernel, description and launch of each case."""
+def cases_document(cases: Sequence[BundledCase]) -> dict[str, Any]:
+    """JSON document ``placewise-cases``: name, kind, papers, kernel, description and launch of each
+    case."""
     return {
         "schema": "placewise-cases",
         "schema_version": CASES_SCHEMA_VERSION,
         "cases": [
             {
-                "name": name,
+                "name": case.name,
+                "group": case.group,
+                "papers": list(case.papers),
                 "kernel": case.kernel,
                 "description": case.description,
-                "grid": list(case.launch.grid),
-                "block": list(case.launch.block),
+                "grid": list(case.grid),
+                "block": list(case.block),
             }
-            for name, case in cases.items()
+            for case in cases
         ],
     }

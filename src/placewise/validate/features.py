@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.kernel.cases.case_file import CaseFamily
-from placewise.kernel.cases.case_model import Parameter
+from placewise.kernel.cases.strict_model import Parameter
 
 Configuration = tuple[tuple[str, Parameter], ...]
 _WIDE = 4.0

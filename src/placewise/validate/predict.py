@@ -14,8 +14,8 @@ from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.helper_process import serve_parent
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.case_file import CaseFamily, read_case_family
-from placewise.kernel.cases.case_model import Parameter
 from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.cases.strict_model import Parameter
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
 from placewise.machine.at_clock import at_clock

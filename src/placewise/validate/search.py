@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.kernel.cases.case_model import Parameter
+from placewise.kernel.cases.strict_model import Parameter
 from placewise.validate.features import parameter_features
 from placewise.validate.figures import order_of
 from placewise.validate.surrogate import Surrogate, fit

@@ -230,7 +230,7 @@ ARG = "[[arguments]]\nname = 'vals'\n"
         ("arguments = []\nextra = 1\n", r"test.toml: extra: unknown key"),
         ("arguments = []\nsource = 'x.cu'\n", r"test.toml: needs either source"),
         ("arguments = []\n[sizes]\nn = 1.5\n", r"sizes.n: "),
-        ("arguments = []\n[matrices.M]\ngenerate='tetrahedra'\nnodes=[2,2,2]\n", r"M.generate"),
+        ("arguments = []\n[matrices.M]\ngenerate='tetrahedra'\nnodes=[2,2,2]\n", r"M: needs a"),
         ("arguments = []\n[matrices.M]\ngenerate='hexahedra'\nnodes=[2,2]\n", r"matrices.M.nodes"),
         (ARG + "dtype='float32'\ngaussian={radius=9000000000, sigma=1}", r"radius: .*than 1 GiB"),
         (

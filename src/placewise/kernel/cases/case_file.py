@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +14,15 @@ from placewise.errors import CaseError
 from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import case_model as casemodel
 from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.case_model import CaseModel, Parameter
+from placewise.kernel.cases.case_model import CaseModel
 from placewise.kernel.cases.case_text import read_model, validated
-from placewise.kernel.cases.finite_element import hexahedra
+from placewise.kernel.cases.data_sections import DataSections
 from placewise.kernel.cases.make_case import Value, dims, make_case
 from placewise.kernel.cases.size_formula import evaluate_size
+from placewise.kernel.cases.strict_model import Parameter, Size
 from placewise.kernel.cases.values import POINTER, PointerTo, Struct, Uninitialised
 from placewise.kernel.launch import Dim3
 from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 
 def read_case_file(path: Path) -> Case:
@@ -66,6 +64,16 @@ class CaseFamily:
         self._reader = _Reader(path, model)
 
     @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        return self._model.kernel
+
+    @property
+    def description(self) -> str:
+        """What the case is, in a line."""
+        return self._model.description
+
+    @property
     def parameters(self) -> Mapping[str, Parameter]:
         """Each parameter with the file's own value."""
         return dict(self._model.parameters)
@@ -95,13 +103,12 @@ class CaseFamily:
 
 
 class _Reader:
-    """One case file being read; matrices and images are loaded once, sizes looked up by name."""
+    """One case file being read; sizes are looked up by name."""
 
     def __init__(self, path: Path, model: CaseModel) -> None:
         self.path = path
         self.model = model
-        self.matrices: dict[str, csr_array] = {}
-        self.images: dict[str, NDArray[np.uint8]] = {}
+        self.data = DataSections(path, model, self._size)
         self.generated: dict[tuple[str, tuple[int, ...]], NDArray[np.generic]] = {}
         self.parameters: Mapping[str, Parameter] = {}
 
@@ -193,13 +200,13 @@ class _Reader:
     def _fail(self, key: str, message: str, hint: str | None = None) -> NoReturn:
         raise CaseError(message, where=f"{self.path}: {key}", hint=hint)
 
-    def _extent(self, sizes: list[casemodel.Size], what: str) -> list[int]:
+    def _extent(self, sizes: list[Size], what: str) -> list[int]:
         return [self._size(size, f"launch.{what}") for size in sizes]
 
-    def _shape(self, sizes: list[casemodel.Size], key: str) -> tuple[int, ...]:
+    def _shape(self, sizes: list[Size], key: str) -> tuple[int, ...]:
         return tuple(self._size(size, f"{key}.shape") for size in sizes)
 
-    def _size(self, size: casemodel.Size, key: str) -> int:
+    def _size(self, size: Size, key: str) -> int:
         """A number, what its name stands for, or a formula of such."""
         if isinstance(size, int):
             return size
@@ -217,44 +224,17 @@ class _Reader:
             return self.model.sizes[name]
         if not part and name in self.parameters:
             return self._parameter(name, key)
-        if name in self.model.matrices:
-            matrix = self._matrix(name)
-            known = {"rows": matrix.shape[0], "columns": matrix.shape[1], "nnz": matrix.nnz}
-        elif name in self.model.images:
-            height, width = self._image(name).shape
-            known = {"width": width, "height": height}
-        else:
-            names = ", ".join(
-                [*self.model.sizes, *self.parameters, *self.model.matrices, *self.model.images]
-            )
+        found = self.data.size(name, part, key)
+        if found is None:
+            names = ", ".join([*self.model.sizes, *self.model.parameters, *self.data.names()])
             self._fail(key, f"no size is called '{size}'", f"declared: {names or 'none'}")
-        if part not in known:
-            self._fail(key, f"no size is called '{size}'", f"'{name}' has {', '.join(known)}")
-        return int(known[part])
+        return found
 
     def _parameter(self, name: str, key: str) -> int:
         value = self.parameters[name]
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
             self._fail(key, f"the parameter '{name}' is {value!r}, which is no size")
         return value
-
-    def _matrix(self, name: str) -> csr_array:
-        if name not in self.matrices:
-            model = self.model.matrices[name]
-            if isinstance(model, casemodel.MatrixFile):
-                self.matrices[name] = arrays.load_matrix(self._file(model.file))
-            else:
-                x, y, z = model.nodes
-                # Each element has 8 × 8 entries before they are summed.
-                key = f"{self.path}: matrices.{name}.nodes"
-                arrays.check_size((x, y, z, 64), np.float64, key)
-                self.matrices[name] = hexahedra((x, y, z), model.distortion, model.seed)
-        return self.matrices[name]
-
-    def _image(self, name: str) -> NDArray[np.uint8]:
-        if name not in self.images:
-            self.images[name] = arrays.load_image(self._file(self.model.images[name].file))
-        return self.images[name]
 
     def _argument(self, model: Any, key: str) -> Value:
         """The value of an argument, as a texture or surface object if the file says so."""
@@ -297,18 +277,18 @@ class _Reader:
             case casemodel.FileArgument():
                 return self._from_file(model, key)
             case casemodel.MatrixArgument():
-                if model.matrix not in self.model.matrices:
-                    declared = ", ".join(self.model.matrices) or "none"
-                    self._fail(
-                        f"{key}.matrix", f"no matrix '{model.matrix}'", f"declared: {declared}"
-                    )
-                part = getattr(self._matrix(model.matrix), model.part)
+                self._require(model.matrix, self.model.matrices, "matrix", key)
+                part = getattr(self.data.matrix(model.matrix), model.part)
+                return arrays.converted(part, model.dtype, where)
+            case casemodel.DatasetArgument():
+                self._require(model.dataset, self.model.datasets, "dataset", key)
+                part = self.data.dataset_part(model.dataset, model.part, f"{key}.part")
                 return arrays.converted(part, model.dtype, where)
             case casemodel.ImageArgument():
-                if model.image not in self.model.images:
-                    declared = ", ".join(self.model.images) or "none"
-                    self._fail(f"{key}.image", f"no image '{model.image}'", f"declared: {declared}")
-                return self._image(model.image).astype(model.dtype)
+                self._require(model.image, self.model.images, "image", key)
+                return self.data.image(model.image).astype(model.dtype)
+            case casemodel.StackArgument():
+                return self._stack(model, f"{key}.stack")
             case casemodel.GaussianArgument():
                 radius = self._size(model.gaussian.radius, f"{key}.gaussian.radius")
                 arrays.check_size((2 * radius + 1,), np.float64, f"{where}.gaussian.radius")
@@ -322,6 +302,12 @@ class _Reader:
                 return values.reshape(shape)
             case _:
                 return self._generated(model, key)
+
+    def _require(self, name: str, declared: Mapping[str, object], what: str, key: str) -> None:
+        """An error unless the file declares the matrix, image or data set ``name``."""
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            self._fail(f"{key}.{what}", f"no {what} '{name}'", f"declared: {known}")
 
     def _scalar(self, value: bool | int | float | str, dtype: str, key: str) -> np.generic:
         number = self._size(value, key) if isinstance(value, str) else value
@@ -363,6 +349,20 @@ class _Reader:
                 self._fail(where, f"has shape {column.shape}, the array {shape}")
             columns[member.name] = column
         return arrays.structs_of(columns, shape, f"{self.path}: {key}")
+
+    def _stack(self, model: casemodel.StackArgument, key: str) -> NDArray[np.generic]:
+        """The entries one after another, along a new first axis."""
+        shape = self._shape(model.shape, key)
+        stored = arrays.stored_type(model.dtype)
+        arrays.check_size((len(model.stack), *shape), stored, f"{self.path}: {key}")
+        entries: list[NDArray[np.generic]] = []
+        for n, entry in enumerate(model.stack, start=1):
+            found = self._value(entry, f"{key}.{n}")
+            assert isinstance(found, np.ndarray)
+            if found.shape != shape or found.dtype != stored:
+                self._fail(f"{key}.{n}", f"is {found.dtype} {found.shape}, not {stored} {shape}")
+            entries.append(found)
+        return np.stack(entries)
 
     def _generated(self, model: Any, key: str) -> NDArray[np.generic]:
         """Elements that a rule makes; once for all cases of the file that want the same shape.

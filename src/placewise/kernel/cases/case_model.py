@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
+from placewise.kernel.cases.data_model import AnyDataset, AnyMatrix, ImageFile
+from placewise.kernel.cases.strict_model import (
+    Dims,
+    DtypeName,
+    Finite,
+    Int64,
+    Name,
+    Parameter,
+    Seed,
+    Shape,
+    Size,
+    Strict,
+)
 from placewise.kernel.texture import AddressMode, Geometry, Sampler
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 SCHEMA = 1
 """Version of the case file's schema that this program reads."""
-
-Size = Annotated[int, Field(ge=0, lt=2**63)] | str
-"""A number, or the name of one: an entry of ``[sizes]`` or ``[parameters]``, ``MATRIX.rows``,
-``IMAGE.width`` …; or a formula of such, ``"(n + 2) // tile_size_x"``."""
-
-DtypeName = Literal[
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
-]  # fmt: skip
-Shape = Annotated[list[Size], Field(min_length=1)]
-Dims = Annotated[list[Size], Field(min_length=1, max_length=3)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Seed = Annotated[int, Field(ge=0)]
-Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
-Parameter = bool | int | Finite | str
-
-
-class Strict(BaseModel):
-    """No coercion, no unknown keys, no change after reading."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class Uniform(Strict):
@@ -92,7 +83,7 @@ class TextureModel(Strict):
     read: Literal["element", "normalized"] = "element"
     normalized: bool = False
     address: AddressMode | Annotated[list[AddressMode], Field(min_length=1, max_length=3)] = "clamp"
-    border: Annotated[list[Finite], Field(min_length=1, max_length=4)] = [0.0]
+    border: Annotated[list[Finite], Field(min_length=1, max_length=4)] = Field(default=[0.0])
     width: Size | None = None
 
     def sampler(self) -> Sampler:
@@ -187,6 +178,13 @@ class MatrixArgument(Argument, Shown):
     part: Literal["indptr", "indices", "data"]
 
 
+class DatasetArgument(Argument, Shown):
+    """A part of a generated data set."""
+
+    dataset: str
+    part: str
+
+
 class ImageArgument(Argument, Shown):
     """Grey levels 0 to 255 of an image, (height, width)."""
 
@@ -271,6 +269,23 @@ class StructsArgument(Strict):
         return {**given, "structs": shaped}
 
 
+class StackArgument(Argument, Shown):
+    """Arrays of one shape and type, one after another along a new first axis."""
+
+    stack: Annotated[list[Member], Field(min_length=1)]
+    shape: Shape
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alike(cls, given: Any) -> Any:
+        """Give every entry the name, type and shape of the whole."""
+        if not isinstance(given, dict) or not isinstance(given.get("stack"), list):
+            return given
+        common = {key: given[key] for key in ("name", "dtype", "shape") if key in given}
+        entries = [common | m if isinstance(m, dict) else m for m in given["stack"]]
+        return {**given, "stack": entries}
+
+
 SOURCES: dict[str, type[BaseModel]] = {
     "value": ValueArgument,
     "values": ValuesArgument,
@@ -282,12 +297,14 @@ SOURCES: dict[str, type[BaseModel]] = {
     "gaussian": GaussianArgument,
     "file": FileArgument,
     "matrix": MatrixArgument,
+    "dataset": DatasetArgument,
     "image": ImageArgument,
     "uninitialised": UninitialisedArgument,
     "pointer": PointerArgument,
     "pointers": PointersArgument,
     "struct": StructArgument,
     "structs": StructsArgument,
+    "stack": StackArgument,
 }
 """Keys that say where an argument's values come from."""
 
@@ -312,12 +329,14 @@ AnyArgument = Annotated[
     | Annotated[GaussianArgument, Tag("gaussian")]
     | Annotated[FileArgument, Tag("file")]
     | Annotated[MatrixArgument, Tag("matrix")]
+    | Annotated[DatasetArgument, Tag("dataset")]
     | Annotated[ImageArgument, Tag("image")]
     | Annotated[UninitialisedArgument, Tag("uninitialised")]
     | Annotated[PointerArgument, Tag("pointer")]
     | Annotated[PointersArgument, Tag("pointers")]
     | Annotated[StructArgument, Tag("struct")]
-    | Annotated[StructsArgument, Tag("structs")],
+    | Annotated[StructsArgument, Tag("structs")]
+    | Annotated[StackArgument, Tag("stack")],
     Discriminator(
         _source,
         custom_error_type="source",
@@ -341,36 +360,7 @@ Member = Annotated[
         custom_error_message=f"needs exactly one source of values: {', '.join(_MEMBERS)}",
     ),
 ]
-"""A member of each struct of an array."""
-
-
-class MatrixFile(Strict):
-    """A Matrix Market file, ``.mtx`` or ``.mtx.gz``."""
-
-    file: str
-
-
-class Hexahedra(Strict):
-    """A finite-element matrix on a distorted mesh of hexahedra, see :func:`hexahedra`."""
-
-    generate: Literal["hexahedra"]
-    nodes: Annotated[list[Annotated[int, Field(ge=2)]], Field(min_length=3, max_length=3)]
-    distortion: Annotated[float, Field(ge=0, lt=0.5)] = 0.0
-    seed: Seed = 0
-
-
-AnyMatrix = Annotated[
-    Annotated[MatrixFile, Tag("file")] | Annotated[Hexahedra, Tag("generate")],
-    Discriminator(
-        lambda value: "generate" if isinstance(value, dict) and "generate" in value else "file",
-    ),
-]
-
-
-class ImageFile(Strict):
-    """Any picture that Pillow reads."""
-
-    file: str
+"""A member of each struct of an array, or an array of a stack."""
 
 
 class LaunchModel(Strict):
@@ -402,23 +392,24 @@ class CaseModel(Strict):
     source: str | None = None
     code: str | None = None
     std: str = "c++17"
-    flags: list[str] = []
+    flags: list[str] = Field(default_factory=list)
     nvrtc: str = DEFAULT_NVRTC
-    include: list[str] = []
-    defines: dict[str, str | int | float | bool] = {}
-    sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = {}
-    parameters: dict[Name, Parameter] = {}
+    include: list[str] = Field(default_factory=list)
+    defines: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=dict)
+    parameters: dict[Name, Parameter] = Field(default_factory=dict)
     """What a tuner varies: each is a define of its name, and a size where it is a whole number."""
-    placement_parameters: list[Name] = []
+    placement_parameters: list[Name] = Field(default_factory=list)
     """Tuning parameters that only say where data lives."""
-    matrices: dict[Name, AnyMatrix] = {}
-    images: dict[Name, ImageFile] = {}
+    matrices: dict[Name, AnyMatrix] = Field(default_factory=dict)
+    images: dict[Name, ImageFile] = Field(default_factory=dict)
+    datasets: dict[Name, AnyDataset] = Field(default_factory=dict)
     launch: LaunchModel
     arguments: list[AnyArgument]
     in_order: bool = False
     """Whether arguments go to the parameters in their order, and not by name."""
-    constants: list[AnyArgument] = []
-    buffers: list[AnyArgument] = []
+    constants: list[AnyArgument] = Field(default_factory=list)
+    buffers: list[AnyArgument] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _one_source(self) -> CaseModel:

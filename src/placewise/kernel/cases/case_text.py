@@ -14,6 +14,7 @@ from placewise.errors import CaseError, reading
 from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import case_model as casemodel
 from placewise.kernel.cases.case_model import CaseModel
+from placewise.kernel.cases.strict_model import Strict
 from placewise.kernel.cases.tuning_file import tuning_document
 from placewise.machine.msl.located import nearest
 
@@ -70,7 +71,7 @@ def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
         named = entry.get("name") if isinstance(entry, dict) else None
         parts[1] = named if isinstance(named, str) and named else parts[1] + 1
         del parts[2:3]  # The tag that says which kind of argument this is.
-    elif len(parts) > 1 and parts[0] == "matrices":
+    elif len(parts) > 1 and parts[0] in ("matrices", "datasets"):
         del parts[2:3]
     # Where a value may be of several types, pydantic appends the type that it tried.
     tried = {"int", "str", "float", "bool"}
@@ -116,7 +117,7 @@ def _type_meant(error: Any) -> str | None:
 def _known_keys() -> frozenset[str]:
     """Every key that a case file may have somewhere."""
     found: set[str] = set()
-    models = [casemodel.Strict]
+    models = [Strict]
     while models:
         model = models.pop()
         found |= {field.alias or name for name, field in model.model_fields.items()}

@@ -1,0 +1,29 @@
+"""What the tables of a case file have in common: strict models, and the types of their keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Size = Annotated[int, Field(ge=0, lt=2**63)] | str
+"""A number, or the name of one: an entry of ``[sizes]`` or ``[parameters]``, ``MATRIX.rows``,
+``IMAGE.width`` …; or a formula of such, ``"(n + 2) // tile_size_x"``."""
+
+DtypeName = Literal[
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+Shape = Annotated[list[Size], Field(min_length=1)]
+Dims = Annotated[list[Size], Field(min_length=1, max_length=3)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0)]
+Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
+Parameter = bool | int | Finite | str
+
+
+class Strict(BaseModel):
+    """No coercion, no unknown keys, no change after reading."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)

@@ -1,1 +1,0 @@
-"""A runtime that places arrays while a program runs: :func:`placewise.tune`."""
