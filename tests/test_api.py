@@ -73,6 +73,21 @@ def test_names_values_and_paths_are_the_same(case):
     assert by_path.to_dict() == placewise.predict_counters(CASE, "T4").to_dict()
 
 
+def test_counters_of_moved_arrays_stand_beside_those_of_the_case(case):
+    moves = {"table": "texture"}
+    found = placewise.predict_moved_counters(case, placewise.load_machine("A4000"), moves)
+    frame = found.to_dataframe().set_index("counter")
+    texture = "l1tex__t_requests_pipe_tex_mem_texture.sum"
+    loads = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+    warps = -(-N // 32)
+    assert tuple(frame.loc[texture]) == (0, warps)
+    assert tuple(frame.loc[loads]) == (2 * warps, warps)
+    document = found.to_dict()
+    assert document["moves"] == [{"array": "table", "space": "texture"}]
+    assert document["counters"][loads]["value"] == warps
+    assert document["counters_as_it_is"][loads]["value"] == 2 * warps
+
+
 def test_a_time_is_within_its_range_and_named_parts_allow_it(case):
     found = placewise.predict_time(case, "A100")
     assert found.range_ms[0] < found.milliseconds < found.range_ms[1]
@@ -118,6 +133,8 @@ def test_results_are_frozen_dataclasses():
         (lambda: placewise.rewrite("spmv", {"x": "nowhere"}, "A100"), "nowhere"),
         (lambda: placewise.rewrite("spmv", {"z": "texture"}, "A100"), "no array 'z'"),
         (lambda: placewise.rewrite("spmv", {"y": "constant"}, "A100"), "written (line 17)"),
+        (lambda: placewise.predict_moved_counters("spmv", "A100", {"z": "texture"}), "array 'z'"),
+        (lambda: placewise.json_schema("placewise-advise"), "placewise-advice"),
     ],
 )
 def test_wrong_input_is_one_clear_error(call, words):

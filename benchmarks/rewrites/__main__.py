@@ -1,10 +1,10 @@
 """Random kernels under the checker, rewritten in every legal way, on inputs no proof has seen.
 
 ``python -m benchmarks.rewrites``: 2,000 small programs with fixed seeds, of more forms than
-:mod:`benchmarks.rewrites` has. Each legal placement of each is written, compiled, and run under the
-checker on the inputs that a proof would use and on two of other sizes and data; its outputs are
-compared bit for bit with the original's. Prints every wrong form with the smallest program that
-shows it. About an hour of two cores.
+:mod:`benchmarks.rewrites` has. Each legal placement of each, and each order of its matrices, is
+written, compiled, and run under the checker on the inputs that a proof would use and on two of
+other sizes and data; its outputs are compared bit for bit with the original's. Prints every wrong
+form with the smallest program that shows it. About an hour of two cores.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Annotated
 import typer
 
 from benchmarks.results import Figure, report
-from benchmarks.rewrites.judge import Report, judge
+from benchmarks.rewrites.judge import Report
+from benchmarks.rewrites.orders import judged
 from benchmarks.rewrites.program import described
 from benchmarks.rewrites.statements import make_program
 
@@ -44,7 +45,7 @@ def main(
     context = multiprocessing.get_context("spawn")
     # An executor of concurrent.futures hangs where it replaces its children (CPython issue 115634).
     with context.Pool(jobs, maxtasksperchild=100) as pool:
-        for done, one in enumerate(pool.imap(judge, seeds), start=1):
+        for done, one in enumerate(pool.imap(judged, seeds), start=1):
             total.add(one)
             for failure in one.failures:
                 print(f"WRONG: {failure.kind}: {failure.detail}\n{failure.reproduction}")

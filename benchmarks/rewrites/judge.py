@@ -107,8 +107,8 @@ def original(program: Program) -> Original | str:
         for number in range(len(program.sizes)):
             case = named_case(replace(program.case(number), options=options))
             checker = Checker()
-            run = _execute(prepared.kernel, case, checker)
-            bad = _findings(checker)
+            run = executed(prepared.kernel, case, checker)
+            bad = findings(checker)
             if bad:
                 return f"not a clean program: {bad[0]}"
             cases.append(case)
@@ -153,18 +153,19 @@ def _part(placement: Placement, present: Placement) -> Placement:
     return Placement(tuple((a, to) for a, _, to in placement.moved(present)), placement.chunk)
 
 
-def judge(seed: int) -> Report:
-    """Every form of the program of a seed."""
+def judge(seed: int) -> tuple[Report, Original | None]:
+    """Every placement of the program of a seed, and the program made ready; None where it cannot
+    be judged."""
     report = Report(programs=1)
     program = make_program(seed)
     try:
         known = original(program)
     except Exception as error:
         report.failures.append(_internal(program, (), None, error))
-        return report
+        return report, None
     if isinstance(known, str):
         report.skipped[plain(known)] += 1
-        return report
+        return report, None
     for choice in known.prepared.legality.illegal:
         if choice.reason is not None:
             report.refused[plain(choice.reason)] += 1
@@ -172,7 +173,7 @@ def judge(seed: int) -> Report:
         failure = judge_form(known, placement, report)
         if failure is not None:
             report.failures.append(minimised(program, placement, failure))
-    return report
+    return report, known
 
 
 def judge_form(known: Original, placement: Placement, report: Report) -> Failure | None:
@@ -202,7 +203,7 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
             continue
         checker = Checker()
         try:
-            run = _execute(kernel, case, checker)
+            run = executed(kernel, case, checker)
         except ExecutionError as error:
             return failure("fails", f"on input {number}: {error.message}\n{written.case.source}")
         except Exception as error:
@@ -212,7 +213,7 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
                 return failure("fails", f"traps on the proof's input\n{written.case.source}")
             report.counts["bound"] += 1
             continue
-        bad = _findings(checker)
+        bad = findings(checker)
         if bad:
             text = f"on input {number}: {bad[0]}\n{written.case.source}"
             return failure("unclean", text)
@@ -295,13 +296,15 @@ def _internal(
     return Failure("internal error", detail, described(program, spaces, chunk))
 
 
-def _execute(kernel: Kernel, case: Case, checker: Checker) -> Execution:
+def executed(kernel: Kernel, case: Case, checker: Checker) -> Execution:
+    """A run under the checker, on one thread."""
     return execute(
         kernel, case.launch, case.inputs, instruction_limit=LIMIT, threads=1, check=checker
     )
 
 
-def _findings(checker: Checker) -> list[str]:
+def findings(checker: Checker) -> list[str]:
+    """What the checker found, notes apart."""
     return [str(f) for f in checker.findings if f.severity is not Severity.note]
 
 

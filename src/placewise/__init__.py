@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from placewise.advisor.layout_advice import LayoutAdvice
     from placewise.advisor.lint import Remark
     from placewise.advisor.machine_code import CodeReport, inspect_machine_code
+    from placewise.advisor.moved_counters import MovedCounters, predict_moved_counters
     from placewise.advisor.predicted_counters import CounterReport
     from placewise.advisor.predicted_time import (
         TimePrediction,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from placewise.kernel.launch import Launch
     from placewise.machine import Machine, load_machine, machine_names
     from placewise.rewriter.rewritten import Rewritten
+    from placewise.runtime.report import TuneReport
+    from placewise.runtime.tune import tune
+    from placewise.runtime.tuned import Tuned
+    from placewise.schemas import json_schema
     from placewise.space import Placement
 
 _HOMES = {
@@ -53,6 +58,7 @@ _HOMES = {
     "LayoutAdvice": "advisor.layout_advice",
     "LintReport": "api",
     "Machine": "machine",
+    "MovedCounters": "advisor.moved_counters",
     "Option": "advisor.advice",
     "Placement": "space",
     "PlacewiseError": "errors",
@@ -62,6 +68,8 @@ _HOMES = {
     "Struct": "kernel.cases.values",
     "TimePrediction": "advisor.predicted_time",
     "TimeReport": "advisor.predicted_time",
+    "TuneReport": "runtime.report",
+    "Tuned": "runtime.tuned",
     "Uninitialised": "kernel.cases.values",
     "Verification": "advisor.advice",
     "advise": "api",
@@ -70,6 +78,7 @@ _HOMES = {
     "compile_module": "kernel.frontends.nvrtc",
     "execute": "api",
     "inspect_machine_code": "advisor.machine_code",
+    "json_schema": "schemas",
     "kernel_from": "kernel.frontends.kernel_from",
     "lint": "api",
     "load_case": "cases",
@@ -77,9 +86,11 @@ _HOMES = {
     "machine_names": "machine",
     "make_case": "kernel.cases.make_case",
     "predict_counters": "api",
+    "predict_moved_counters": "advisor.moved_counters",
     "predict_time": "advisor.predicted_time",
     "predict_times": "advisor.predicted_time",
     "rewrite": "api",
+    "tune": "runtime.tune",
     "verify": "api",
 }
 """The module of every public name, below ``placewise``."""
@@ -96,6 +107,7 @@ __all__ = [
     "LayoutAdvice",
     "LintReport",
     "Machine",
+    "MovedCounters",
     "Option",
     "Placement",
     "PlacewiseError",
@@ -105,6 +117,8 @@ __all__ = [
     "Struct",
     "TimePrediction",
     "TimeReport",
+    "TuneReport",
+    "Tuned",
     "Uninitialised",
     "Verification",
     "advise",
@@ -113,6 +127,7 @@ __all__ = [
     "compile_module",
     "execute",
     "inspect_machine_code",
+    "json_schema",
     "kernel_from",
     "lint",
     "load_case",
@@ -120,9 +135,11 @@ __all__ = [
     "machine_names",
     "make_case",
     "predict_counters",
+    "predict_moved_counters",
     "predict_time",
     "predict_times",
     "rewrite",
+    "tune",
     "verify",
 ]
 

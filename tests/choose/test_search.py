@@ -143,10 +143,11 @@ def test_branch_and_bound_equals_exhaustive(model, seed, arrays):
     profile, legality = _setting(seed, arrays, per_array=20)
     table = CostTable(profile, legality, K20C, model)
     _, times = exhaustive(table, 1)
-    choice, least = branch_and_bound(table)
-    assert least == pytest.approx(times[0], rel=1e-9)
-    assert table.fits(choice[None])[0]
-    assert float(model.total(table.path_times(choice[None]))[0]) == pytest.approx(least)
+    found = branch_and_bound(table)
+    assert found.exact
+    assert found.time == pytest.approx(times[0], rel=1e-9)
+    assert table.fits(found.choice[None])[0]
+    assert float(table.times(found.choice[None])[0]) == pytest.approx(found.time)
 
 
 @models

@@ -278,6 +278,7 @@ def test_the_rewritten_kernels_outputs_are_compared():
         (["--place", "table"], "does not say what moves"),
         (["--place", "out=constant", "--retarget"], "the kernel writes to it"),
         (["--place", "large=constant", "--retarget"], "it holds 64 KB"),
+        (["--place", "large=shared", "--retarget"], "156 KB in shared memory; a block may have 99"),
         (["--place", "out=constant"], "cannot be placed in constant: written"),
         (["--retarget"], "no array is moved"),
     ],
@@ -293,7 +294,7 @@ arguments = [
     {{ name = "table", dtype = "float32", fill = 1, shape = [64] }},
     {{ name = "index", file = "index.npy" }},
     {{ name = "out", dtype = "float32", fill = 0, shape = [64] }},
-    {{ name = "large", dtype = "float32", fill = 0, shape = [20000] }},
+    {{ name = "large", dtype = "float32", fill = 0, shape = [40000] }},
 ]
 """)
     command = ["placewise", "counters", str(tmp_path / "gather.toml"), "-q", "-m", "A4000"]

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from pydantic import TypeAdapter
 from typer.testing import CliRunner
 
 from placewise.cli.main import app
 from placewise.errors import CaseError
+from placewise.schemas import DOCUMENTS
 
 SOURCE = """struct P { float x, y, z, w; int a, b, c, d; };
 __global__ void push(P *p, int n) {
@@ -65,6 +67,7 @@ def test_the_answer_comes_first_and_the_files_are_written(case, tmp_path):
 def test_json_is_the_advice(case):
     found = run(case, "-m", "A100", "--layout", "soa", "--json")
     data = json.loads(found.stdout)
+    TypeAdapter(DOCUMENTS["placewise-layout"]).validate_json(found.stdout, strict=True)
     assert data["structs"][0]["options"][0]["kind"] == "SoA"
 
 

@@ -5,8 +5,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from placewise.advisor import predicted_counters
+from placewise.advisor.predicted_counters import predict_counters
 from placewise.cli.main import app
-from placewise.errors import CaseError
+from placewise.errors import CaseError, ExecutionError
 
 CASE = """
 schema = 1
@@ -77,6 +79,35 @@ def test_sarif_of_advice_and_another_compiler(tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert [r["ruleId"] for r in results(log)] == ["uncoalesced-access"]
+
+
+def test_sarif_of_advice_counts_with_the_same_limit(tmp_path, monkeypatch):
+    limits = []
+
+    def counted(*arguments, instruction_limit, **options):
+        limits.append(instruction_limit)
+        return predict_counters(*arguments, instruction_limit=instruction_limit, **options)
+
+    monkeypatch.setattr(predicted_counters, "predict_counters", counted)
+    log = tmp_path / "log.sarif"
+    arguments = ("-m", "T4", "--finalists", "0", "--limit", "5000000", "--sarif", str(log))
+    done = run(tmp_path, "advise", *arguments)
+    assert done.exit_code == 0, done.output
+    assert limits == [5_000_000]
+    assert [r["ruleId"] for r in results(log)] == ["uncoalesced-access"]
+
+
+def test_a_launch_over_the_limit_leaves_no_sarif(tmp_path):
+    log = tmp_path / "log.sarif"
+    endless = CASE.replace(
+        "    if (n < 0)", "    while (((volatile float *)a)[n] > 0) ;\n    if (n < 0)"
+    )
+    (tmp_path / "endless.toml").write_text(endless.replace("VALUE", "64"))
+    arguments = [str(tmp_path / "endless.toml"), "-q", "-m", "T4", "--limit", "100000"]
+    done = CliRunner().invoke(app, ["advise", *arguments, "--sarif", str(log)])
+    assert isinstance(done.exception, ExecutionError)
+    assert "does not end" in str(done.exception)
+    assert not log.exists()
 
 
 def test_sarif_of_the_checker(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cuda.bindings import driver as real
 from fake_driver import FakeDriver
+from pydantic import TypeAdapter
 
 from placewise.errors import CaseError
 from placewise.executor.result import Execution
@@ -15,6 +16,7 @@ from placewise.gpu.record import read_measurements, write_measurements
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.launch import ArrayArgument, TextureArgument
 from placewise.rewriter.rewritten import Rewritten
+from placewise.schemas import DOCUMENTS
 from placewise.space import Placement
 
 N = 1000
@@ -277,8 +279,10 @@ def test_data_file_round_trip(tmp_path):
     path = tmp_path / "new" / "gpu.json"
     write_measurements(path, (result,))
     assert read_measurements(path) == (result,)
-    path.write_text('{"schema": 2}')
-    with pytest.raises(Exception, match="schema 1"):
+    document = TypeAdapter(DOCUMENTS["placewise-measurements"])
+    document.validate_json(path.read_text(), strict=True)
+    path.write_text('{"schema": "placewise-measurements", "schema_version": 2}')
+    with pytest.raises(Exception, match="version 1"):
         read_measurements(path)
 
 

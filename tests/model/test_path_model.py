@@ -195,3 +195,19 @@ def test_near_binding_parts_are_named():
     found = path_model().predict(_counters(A_GLOBAL, near), K20C)
     assert found.near_binding(0.1) == ("global", "texture")
     assert found.near_binding(0.01) == ("global",)
+
+
+def test_the_kernels_intensity_chooses_the_factor():
+    memory = replace(K20C.memory("globalMem"), concurrency=(0.1, 0.5))
+    machine = replace(
+        K20C, memories=tuple(memory if m.name == "globalMem" else m for m in K20C.memories)
+    )
+    found = _counters(_array("A", "global", _level("globalMem", 8)))
+    waiting, computing = (
+        path_model().predict(replace(found, intensity=kind), machine)
+        for kind in ("memory", "compute")
+    )
+    assert waiting.total == pytest.approx(8 * 345 * 0.1)
+    assert computing.total == pytest.approx(8 * 345 * 0.5)
+    asked = path_model(intensity="memory").predict(replace(found, intensity="compute"), machine)
+    assert asked.total == waiting.total

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pydantic import TypeAdapter
 from small_machine import TEXT
 
 from placewise.advisor import advise
@@ -16,6 +17,9 @@ from placewise.probe.session import PARTS, TIME_LIMIT_S, Request, probe
 from placewise.probe.simulated.target import SimulatedTarget, bank_wavefronts
 from placewise.probe.target import INSTRUCTIONS, BankTimes, instructions_of
 from placewise.probe.write_machine import machine_text
+from placewise.report.formats import json_text
+from placewise.report.probe.probe import probe_document
+from placewise.schemas import DOCUMENTS
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +40,11 @@ def written(found):
 def test_nothing_is_left_out_and_time_is_kept(found):
     assert found.failures == ()
     assert 0 < found.seconds < TIME_LIMIT_S
+
+
+def test_the_document_of_all_that_was_found_is_what_its_schema_describes(found):
+    text = json_text(probe_document(found))
+    TypeAdapter(DOCUMENTS["placewise-probe"]).validate_json(text, strict=True)
 
 
 def test_the_caches_in_the_file_are_those_hidden(hidden, written):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placewise.advisor.access_facts import access_facts
 from placewise.advisor.prepare import prepare
 from placewise.machine import load_machine
 from placewise.memory.reuse.stream import ArrayStream
-from placewise.reproduce.access_facts import access_facts
 from placewise.reproduce.porple_costs import PlacementCosts, by_thread, first_of
 from placewise.reproduce.porple_reading import CALIBRATED, FEWEST_MOVES, LITERAL
 from placewise.reproduce.porple_table4 import (

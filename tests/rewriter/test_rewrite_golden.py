@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from placewise.errors import UnsupportedError
+from placewise.executor.run_case import run_case
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.rewriter import rewrite
@@ -186,3 +187,32 @@ def test_line_ends_stay_as_they_are(machine):
     written = rewrite(windows, placement, machine, analyse_source(windows)).case.source
     expected = (GOLDEN / "blur-shared.cu").read_text()
     assert written == expected.replace("\n", "\r\n")
+
+
+def test_several_arrays_share_one_constant_buffer(machine):
+    case = gather()
+    rng = np.random.default_rng(3)
+    index, table, x, y, n = case.inputs.arguments
+    filled = (
+        replace(index, data=rng.integers(0, 100, 256, np.int32)),
+        replace(table, data=rng.random(100)),
+        replace(x, data=rng.random(256)),
+        y,
+        n,
+    )
+    case = replace(case, inputs=replace(case.inputs, arguments=filled))
+    placement = Placement.of({"index": "constant", "table": "constant"})
+    rewritten = rewrite(case, placement, machine, analyse_source(case))
+    assert (
+        "__constant__ struct { alignas(16) int index[256]; alignas(16) double table[100]; } "
+        "constant_arrays;"
+    ) in rewritten.case.source
+    assert "constant_arrays.table[" in rewritten.case.source
+    assert (
+        "cudaMemcpyToSymbol(constant_arrays, table_host, 100 * sizeof(double), 1024);"
+        in rewritten.host
+    )
+    ((name, data),) = rewritten.case.inputs.constants
+    assert (name, data.nbytes) == ("constant_arrays", 1824)
+    expected = run_case(case).output("y")
+    np.testing.assert_array_equal(run_case(rewritten.case).output("y"), expected)

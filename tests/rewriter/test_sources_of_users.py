@@ -88,3 +88,40 @@ def test_a_parameter_in_brackets_is_a_pointer(space, machine):
     source = f"__global__ void k(const float a[], float o[], int n) {BODY}"
     one = case(source)
     assert np.array_equal(outputs(moved(one, machine, "a", space)), outputs(one))
+
+
+def test_a_comparison_that_wraps_says_nothing_of_a_tile(machine):
+    # For i >= 2, i + 0xfffffffe wraps to i - 2: the tile must begin there, or not be made.
+    source = """__global__ void k(const float *a, float *o, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        const unsigned at = (unsigned)i + 0xfffffffeu;
+        float s = 0;
+        if (at < (unsigned)n) s += a[at];
+        if (i + 1 < n) s += a[i + 1];
+        if (i < n) o[i] = s;
+    }"""
+    one = replace(case(source), launch=replace(case(source).launch, grid=(4, 1, 1)))
+    try:
+        written = moved(one, machine, "a", "shared")
+    except UnsupportedError:
+        return
+    assert np.array_equal(outputs(written), outputs(one))
+
+
+def test_tiles_beside_shared_arrays_of_the_kernel_fit_static_memory_together(machine):
+    source = """__global__ void k(const float *a, float *o, int n) {
+        __shared__ float own[64];
+        own[threadIdx.x] = threadIdx.x;
+        __syncthreads();
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float s = own[63 - threadIdx.x];
+        for (int k = 0; k < 192; k++) s += a[i * 192 + k];
+        o[i] = s;
+    }"""
+    rng = np.random.default_rng(1)
+    arrays = [rng.uniform(-1, 1, n).astype(np.float32) for n in (128 * 192, 128)]
+    one = make_case("k", source, [*arrays, np.int32(128)], block=64, grid=2)
+    # 48 KiB of tile: all that static shared memory has, but for the kernel's own array.
+    written = moved(one, machine, "a", "shared")
+    assert "extern __shared__" in written.source
+    assert np.array_equal(outputs(written), outputs(one))

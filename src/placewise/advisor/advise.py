@@ -9,6 +9,7 @@ from pathlib import Path
 
 from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
+from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
 from placewise.advisor.chunked_tiles import TimedForm, fastest_chunked, moved_part
 from placewise.advisor.costly_patterns import scattered
 from placewise.advisor.finalists import (
@@ -22,6 +23,7 @@ from placewise.advisor.finalists import (
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.gain import gain_in_words
 from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
+from placewise.advisor.notes import atomics_note, range_note, time_notes
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.verify import verify
@@ -33,7 +35,7 @@ from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine, load_machine
-from placewise.model import moved_atomics, path_model
+from placewise.model import path_model
 from placewise.progress import Progress, silent
 from placewise.recorded.recorded_counters import choose_launch, read_measured
 from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
@@ -59,6 +61,7 @@ def advise(
     row: int | None = None,
     finalists: int = FINALISTS,
     demand: Demand = DEMAND,
+    chooser: Chooser = Chooser.TIMELINE,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -69,7 +72,8 @@ def advise(
     measured time of the case as it is, predictions are given in milliseconds too; ``profile`` is a
     file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
     for the predicted ones and correct those of the other placements. ``demand`` says how probable
-    and how large a gain must be to recommend a move. ``nvrtc`` replaces the case's own compiler.
+    and how large a gain must be to recommend a move; ``chooser`` who chooses it, in which case
+    neither counts. ``nvrtc`` replaces the case's own compiler.
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
     ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
     bad input.
@@ -92,14 +96,65 @@ def advise(
     now = next(c for c in candidates if c.present)
     present = _option(now, now, measured_ms)
     options = [_option(c, now, measured_ms) for c in candidates if not c.present]
-    if finalists:
+    if finalists or chooser is not Chooser.TIMELINE:
         progress("timing the present form", 0, 0)
         timed = time_form(prepared.kernel, prepared.case, machine, corrected=prepared.corrected)
         present = replace(present, timed=timed, beside=timed, rerun=ratio_of_times(timed, timed))
+    if chooser is Chooser.TIMELINE:
+        chosen = _finalists(prepared, options, now, present, finalists, measured_ms, progress)
+        best = recommended([options[at] for at in chosen], present, machine, demand)
+    else:
+        placements = chosen_placements(chooser, prepared)
+        moved = [p for p in placements if p != present.placement]
+        chosen = _among(moved, options, now, prepared, measured_ms, known=[])
+        _prove(chosen, options, prepared, present, progress, {})
+        best = best_by(chooser, [options[at] for at in chosen])
+    written = [options[at] for at in chosen]
+    # Forms that were timed come first: what is known of the others is less.
+    options.sort(key=lambda o: (o.rerun is None, o.judged.faster is None, o.ratio))
+    facts = with_simulated_hits(array_facts(prepared.profile, now), present.timed, machine)
+    verdict = (
+        _verdict(best, tuple(options), present, machine, demand)
+        if chooser is Chooser.TIMELINE
+        else verdict_by(chooser, written, best, present)
+    )
+    return Advice(
+        case=prepared.case,
+        machine=machine,
+        run=_facts(prepared),
+        arrays=facts,
+        present=present,
+        options=tuple(options),
+        recommended=best,
+        verdict=verdict,
+        placements=combinations(prepared.legality),
+        illegal=prepared.legality.illegal,
+        patterns=scattered(prepared.profile, facts),
+        notes=(
+            *prepared.notes,
+            *time_notes(present, options, machine),
+            *range_note(candidates),
+            *atomics_note(candidates, now),
+        ),
+        seconds=time.perf_counter() - start,
+    )
+
+
+# The finalists need all of what is known so far.
+def _finalists(
+    prepared: Prepared,
+    options: list[Option],
+    now: Candidate,
+    present: Option,
+    number: int,
+    measured_ms: float | None,
+    progress: Progress,
+) -> list[int]:
+    """Write out, run and time the ``number`` best-ranked options and those that a model of memory
+    traffic cannot judge; their positions among the options."""
+    machine = prepared.machine
     able = writable(options, prepared)
-    chosen = [
-        able[at] for at in best_ranked([options[a] for a in able], present, machine, finalists)
-    ]
+    chosen = [able[at] for at in best_ranked([options[a] for a in able], present, machine, number)]
     known: dict[Placement, TimedForm] = {}
     if present.rerun is not None and present.timed is not None:
         others = operands(prepared.legality, machine)
@@ -114,30 +169,7 @@ def advise(
     _prove(more, options, prepared, present, progress, known)
     chosen += more
     options[:] = [with_simulated_reasons(o, machine) for o in options]
-    best = recommended([options[at] for at in chosen], present, machine, demand)
-    # Forms that were timed come first: what is known of the others is less.
-    options.sort(key=lambda o: (o.rerun is None, o.judged.faster is None, o.ratio))
-    facts = with_simulated_hits(array_facts(prepared.profile, now), present.timed, machine)
-    return Advice(
-        case=prepared.case,
-        machine=machine,
-        run=_facts(prepared),
-        arrays=facts,
-        present=present,
-        options=tuple(options),
-        recommended=best,
-        verdict=_verdict(best, tuple(options), present, machine, demand),
-        placements=combinations(prepared.legality),
-        illegal=prepared.legality.illegal,
-        patterns=scattered(prepared.profile, facts),
-        notes=(
-            *prepared.notes,
-            *_time_notes(present, options, machine),
-            *_range_note(candidates),
-            *_atomics_note(candidates, now),
-        ),
-        seconds=time.perf_counter() - start,
-    )
+    return chosen
 
 
 def _profiled(
@@ -240,37 +272,6 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
     )
 
 
-def _time_notes(present: Option, options: list[Option], machine: Machine) -> tuple[str, ...]:
-    """What the times rest on, or why there are none."""
-    if present.timed is None:
-        return ()
-    found = present.timed.prediction
-    if found is None:
-        return (f"no times, memory traffic only: {present.timed.why_not}",)
-    notes = [*found.notes]
-    error = next((o.rerun.error for o in options if o.rerun and o.rerun.error), None)
-    if error is not None:
-        notes.append(
-            "times come from each form's own machine code; intervals of 80 % and probabilities "
-            f"rest on measured pairs of forms ({error.fitted_on})"
-        )
-    for missing in dict.fromkeys(untimed_misses(o, machine) for o in options):
-        if missing is not None:
-            array, share = missing
-            notes.append(
-                f"{array} in constant memory: {share:.0%} of its accesses miss the nearest cache "
-                "there, which times leave out; so it is not recommended"
-            )
-    whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
-    if whole:
-        notes.append(
-            "timed from a run of the whole launch in place of some blocks, and compared with the "
-            "present form timed so; their ms are that ratio of the present form's: "
-            + "; ".join(o.placement.describe(present.placement) for o in whole)
-        )
-    return tuple(notes)
-
-
 def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
     """The options, those timed from a run of the whole launch compared with the present form timed
     so: what a slice of a few blocks leaves out must not pass for a gain."""
@@ -294,28 +295,6 @@ def _compared_alike(options: list[Option], prepared: Prepared, present: Option) 
         else o
         for o in options
     ]
-
-
-def _range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """What the interval of a ratio of memory times rests on, where the model's error is known."""
-    error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
-    if error is None:
-        return ()
-    return (
-        "intervals of memory times cover the model's concurrency factors, the block sample, and "
-        f"the model's error on measured pairs of forms ({error.fitted_on})",
-    )
-
-
-def _atomics_note(candidates: tuple[Candidate, ...], now: Candidate) -> tuple[str, ...]:
-    """Which arrays the model of memory traffic cannot judge, as they are updated by atomics."""
-    found = [array for c in candidates for array in moved_atomics(c.counters, now.counters)]
-    if not found:
-        return ()
-    return (
-        f"memory times leave out what atomic functions cost: no move of "
-        f"{', '.join(dict.fromkeys(found))} is recommended by them",
-    )
 
 
 def _facts(prepared: Prepared) -> RunFacts:

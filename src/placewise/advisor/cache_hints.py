@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from placewise.choose import Legality
 from placewise.machine import Machine, Memory
 from placewise.memory import Profile
@@ -53,7 +55,9 @@ def _passing(
     none where no other gains."""
 
     def missed(name: str, sharers: int) -> float:
-        return misses(profile, profile.array(name), cache, sharers, WHOLE, Reading())[LOAD]
+        shared = np.array([sharers])
+        found = misses(profile, profile.array(name), cache, shared, WHOLE, Reading())
+        return float(found[LOAD, 0])
 
     sharing = [
         name

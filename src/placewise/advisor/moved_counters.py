@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from placewise.advisor.documents.counters import counters_document
 from placewise.advisor.predicted_counters import CounterReport, predict_counters
-from placewise.cases import load_case
+from placewise.cases import CaseLike, load_case
 from placewise.choose import in_words
+from placewise.choose.capacity import bytes_per_block, standard_memory
+from placewise.dataframe import dataframe
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case, Language
-from placewise.kernel.cases.prepare_case import read_case
+from placewise.kernel.cases.prepare_case import ReadCase, read_case
 from placewise.kernel.launch import ArrayArgument
+from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
-from placewise.machine import Machine, load_machine
+from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.msl.located import nearest
 from placewise.memory.simulate.metrics.ncu_metrics import (
     LANES_PER_INSTRUCTION,
@@ -32,21 +37,41 @@ from placewise.model.huang_li.retarget import (
 )
 from placewise.progress import Progress, silent
 from placewise.rewriter import rewrite
-from placewise.space import Placement
+from placewise.space import Placement, Way
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
 class MovedCounters:
-    """Counters of a launch as it is and with arrays moved."""
+    """Counters of a launch as it is, and with some of its arrays in other memories."""
 
     present: CounterReport
+    """Counters of the launch as it is."""
     moved: CounterReport
-    """``moved.moves`` says what is elsewhere."""
+    """Counters with the arrays of ``moved.moves`` in other memories."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``placewise counters --place … --json`` prints."""
+        return counters_document(self.moved, present=self.present)
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each counter: ``counter``, ``present``, ``moved``; 0 where only the other form
+        has the counter."""
+        before = {m.name: m.value for m in self.present.metrics}
+        after = {m.name: m.value for m in self.moved.metrics}
+        return dataframe(
+            [
+                {"counter": name, "present": before.get(name, 0.0), "moved": after.get(name, 0.0)}
+                for name in {**before, **after}
+            ]
+        )
 
 
 def predict_moved_counters(
-    case: str | Case,
-    machine: str,
+    case: CaseLike,
+    machine: MachineLike,
     moves: Mapping[str, str],
     *,
     retarget: bool = False,
@@ -55,12 +80,19 @@ def predict_moved_counters(
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> MovedCounters:
-    """Counters with every array of ``moves`` in the space that it names, and without moves.
+    """Predict the counters of ``case`` on ``machine`` as it is, and with arrays moved.
 
-    The kernel is rewritten, compiled and executed, and its outputs are compared. With ``retarget``
-    the present kernel's accesses are reckoned there instead (section III-E of Huang and Li 2017),
-    as is possible for PTX and Numba functions, too. Raises PlacewiseError for bad input,
-    UnsupportedError where the source cannot be rewritten so.
+    ``moves`` maps names of arrays to names of the machine's memory spaces, such as
+    ``{"x": "texture"}``. The kernel is rewritten with these moves, compiled and executed; a note of
+    the result says whether its outputs are the same bits. With ``retarget`` nothing is rewritten:
+    the accesses of the present code are counted as those of the other memory (section III-E of
+    Huang and Li 2017), which also works for PTX and Numba functions.
+
+    ``nvrtc`` replaces the case's compiler version. About ``records`` warp accesses are simulated. A
+    warp that executes more than ``instruction_limit`` instructions is taken to be endless.
+    ``progress`` is called with what is being done, how much of it is done, and how much there is (0
+    where unknown). Raises UnsupportedError where the source cannot be rewritten so, and other
+    PlacewiseErrors for bad input.
     """
     loaded = load_case(case)
     known = load_machine(machine)
@@ -74,7 +106,7 @@ def predict_moved_counters(
     def counted(which: Case, seen_in: Mapping[str, str] | None = None) -> CounterReport:
         return predict_counters(
             which,
-            machine,
+            known,
             seen_in=seen_in,
             records=records,
             instruction_limit=instruction_limit,
@@ -85,6 +117,7 @@ def predict_moved_counters(
         present = counted(read.case)
         _check_stores(moves, known, present)
         _check_capacity(moves, known, read.case)
+        _check_tiles(moves, known, read)
         return MovedCounters(present, _retargeted(counted(read.case, moves), moves, known))
     if loaded.language is not Language.CUDA:
         raise UnsupportedError(
@@ -146,6 +179,35 @@ def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> N
                 f"{in_words(total)} in {space.name} memory; it holds {in_words(limit)}",
                 where="--place",
             )
+
+
+def _check_tiles(moves: Mapping[str, str], machine: Machine, read: ReadCase) -> None:
+    """Raises CaseError where a block cannot have the arrays that move into memory of its own:
+    their tiles, or all of them where the source tells of no tile."""
+    limited = [s for s in machine.spaces if s.way.facts.per_block]
+    for memory in dict.fromkeys(space.levels[-1] for space in limited):
+        spaces = {s.name for s in limited if s.levels[-1] == memory}
+        moved = [a for a in _arrays(read.case) if moves.get(a.name) in spaces]
+        most = bytes_per_block(machine, memory)
+        own = memory == standard_memory(machine, Way.KERNEL_BUFFER)
+        used = read.case.launch.shared_bytes + read.kernel.static_shared_bytes if own else 0
+        taken = sum(_bytes_of_block(a, read.view) for a in moved)
+        if moved and most is not None and taken + used > most:
+            beside = f" beside {in_words(used)} in use" if used else ""
+            raise CaseError(
+                f"{in_words(taken)} in {moves[moved[0].name]} memory{beside}; a block may have "
+                f"{in_words(most)}",
+                where="--place",
+                hint="move fewer arrays there, or leave out --retarget where loops have tiles",
+            )
+
+
+def _bytes_of_block(argument: ArrayArgument, view: SourceView) -> int:
+    """Bytes of an array that one block keeps in memory of its own."""
+    use = next((u for u in view.arrays if u.name == argument.name), None)
+    if use is None or use.tile is None:
+        return argument.data.nbytes
+    return use.tile.bytes(use.parameter.element_bytes)
 
 
 def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machine) -> CounterReport:

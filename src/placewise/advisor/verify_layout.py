@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,11 @@ from placewise.executor import Execution, execute
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
-from placewise.rewriter.layouts import Relaid, original_arrays
+from placewise.rewriter.layouts import Relaid, Reordered, original_arrays, original_matrices
 from placewise.space.layout import PADDING, field_at
+
+FirstUnlike = Callable[[Execution, Execution], str | None]
+"""The first array that differs between a run of the original and one of the rewritten kernel."""
 
 
 def verify_layout(relaid: Relaid, original: Case, truth: Execution, kernel: Kernel) -> Verification:
@@ -25,21 +30,35 @@ def verify_layout(relaid: Relaid, original: Case, truth: Execution, kernel: Kern
     An error of the execution is a finding: it comes back as detail. Where outputs differ, both are
     compared once more without contraction of multiply and add.
     """
+    return _verify(relaid.case, partial(first_unlike, relaid), original, truth, kernel)
+
+
+def verify_matrices(
+    reordered: Reordered, original: Case, truth: Execution, kernel: Kernel
+) -> Verification:
+    """Run ``kernel``, the compiled form of ``reordered``, and compare every array with ``truth``,
+    the run of ``original``, with its matrices put back row by row; errors and contraction as in
+    :func:`verify_layout`."""
+    return _verify(reordered.case, partial(_unlike_matrix, reordered), original, truth, kernel)
+
+
+def _verify(
+    written: Case, unlike: FirstUnlike, original: Case, truth: Execution, kernel: Kernel
+) -> Verification:
+    names = tuple(name for name, _ in truth.outputs)
     try:
-        found = execute(kernel, relaid.case.launch, relaid.case.inputs)
-        unlike = first_unlike(relaid, truth, found)
-        if unlike is None:
-            return Verification(True, "bit-identical", _names(truth))
-        if first_unlike_of(truth, _run(original), _names(truth)) is not None:
+        found = unlike(truth, execute(kernel, written.launch, written.inputs))
+        if found is None:
+            return Verification(True, "bit-identical", names)
+        if first_unlike_of(truth, _run(original), names) is not None:
             detail = "not provable: the kernel races, two runs of the original differ"
-            return Verification(False, detail, _names(truth))
-        expected, plain = _uncontracted(original), _uncontracted(relaid.case)
-        if first_unlike(relaid, expected, plain) is None:
+            return Verification(False, detail, names)
+        if unlike(_uncontracted(original), _uncontracted(written)) is None:
             detail = f"bit-identical under {UNCONTRACTED}; else multiply-adds are contracted"
-            return Verification(True, f"{detail} otherwise", _names(truth))
+            return Verification(True, f"{detail} otherwise", names)
     except PlacewiseError as error:
         return Verification(False, f"failed: {error.message}", ())
-    return Verification(False, f"{unlike} differs", _names(truth))
+    return Verification(False, f"{found} differs", names)
 
 
 def first_unlike(relaid: Relaid, truth: Execution, found: Execution) -> str | None:
@@ -54,6 +73,15 @@ def first_unlike(relaid: Relaid, truth: Execution, found: Execution) -> str | No
             if (converted[name] != before)[is_held].any():
                 return name
         elif name in outputs and (_bytes(outputs[name]) != before).any():
+            return name
+    return None
+
+
+def _unlike_matrix(reordered: Reordered, truth: Execution, found: Execution) -> str | None:
+    outputs = dict(found.outputs)
+    outputs |= original_matrices(reordered, outputs)
+    for name, expected in truth.outputs:
+        if name in outputs and (_bytes(outputs[name]) != _bytes(expected)).any():
             return name
     return None
 
@@ -78,10 +106,6 @@ def _held_bytes(relaid: Relaid) -> NDArray[np.bool_]:
 
 def _bytes(data: NDArray[np.generic]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-
-
-def _names(run: Execution) -> tuple[str, ...]:
-    return tuple(name for name, _ in run.outputs)
 
 
 def _run(case: Case) -> Execution:

@@ -1,68 +1,118 @@
-"""Branch and bound over placements (Chen et al. 2017, section 3.2): exact, without visiting all."""
+"""Branch and bound over placements (Chen et al. 2017, section 3.2): exact, without visiting all.
+
+The tree has an array at each level; the combinations of the first few arrays are searched on
+several cores, which tell each other of better placements. The bounds are those of
+:mod:`placewise.choose.bounds`.
+"""
 
 from __future__ import annotations
 
-import itertools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.choose.greedy import greedy
+from placewise.choose.bounds import best_weights
+from placewise.choose.costs import NOT_WORSE, Costs, fits, time_of
+from placewise.choose.descend import descend
+from placewise.choose.greedy import climb, greedy_choice
 from placewise.choose.table import CostTable
 
+MOST_BRANCHES = 20_000_000
+"""Branches looked at before the search gives up, some seconds of a core."""
+_STEPS = 150
+"""Steps of the subgradient method."""
+_TASKS_PER_CORE = 16
 
-def branch_and_bound(table: CostTable) -> tuple[NDArray[np.int64], float]:
-    """(arrays,) options of a placement with the least time, and that time.
 
-    Depth first, one array at a level, those with most at stake first. A branch is cut where even
-    the cheapest completion (each path by itself, each array with as many others in its caches as
-    suit it best) is no better than the best placement found; greedy search gives the first one.
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the search found."""
+
+    choice: NDArray[np.int64]
+    """(arrays,) options."""
+    time: float
+    exact: bool
+    """No placement is better. False: the search gave up before it had looked at all branches."""
+    branches: int
+    """Branches that were looked at."""
+
+
+def branch_and_bound(
+    table: CostTable, *, most_branches: int = MOST_BRANCHES, threads: int | None = None
+) -> Found:
+    """A placement with the least time, on several cores (``threads``, else all).
+
+    Greedy search, improved by changes of one and of two arrays, gives the first placement. The
+    search gives up after about ``most_branches``.
     """
-    best = greedy(table)
-    least = float(table.model.total(table.path_times(best[None]))[0])
-    floors = [_floors(table, a) for a in range(len(table.arrays))]
-    order = sorted(
-        range(len(table.arrays)), key=lambda a: -float(np.ptp(floors[a].sum(axis=1), axis=0))
+    costs = table.costs
+    placed = len(table.arrays)
+    best = _first(costs, placed)
+    least = np.array([time_of(costs, best)])
+    options = np.zeros(len(costs.options), np.int64)
+    bound, weights = best_weights(costs, float(least[0]), _STEPS, options)
+    if fits(costs, options) and climb(costs, options, placed) < least[0] * NOT_WORSE:
+        best, least[0] = options, time_of(costs, options)
+    if bound >= least[0] * NOT_WORSE:
+        return Found(best[:placed], float(least[0]), True, 0)
+    order = _order(costs, placed)
+    cores = threads or len(os.sched_getaffinity(0))
+    prefixes, depth = _prefixes(costs, order, cores * _TASKS_PER_CORE if cores > 1 else 1)
+    spare = most_branches // len(prefixes)
+
+    def search(prefix: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, bool]:
+        found, nodes = best.copy(), np.array([0, spare])
+        done = descend(costs, weights, order, prefix, depth, least, found, nodes)
+        return found, int(nodes[0]), bool(done)
+
+    with ThreadPoolExecutor(cores) as pool:
+        results = list(pool.map(search, prefixes))
+    best = min((best, *(r[0] for r in results)), key=lambda choice: float(time_of(costs, choice)))
+    return Found(
+        best[:placed],
+        float(time_of(costs, best)),
+        all(done for _, _, done in results),
+        sum(nodes for _, nodes, _ in results),
     )
-    # Least cycles on each path of the arrays from position k of the order on.
-    rest = np.zeros((len(order) + 1, len(table.paths)))
-    for k in range(len(order) - 1, -1, -1):
-        rest[k] = rest[k + 1] + floors[order[k]].min(axis=0)
 
-    choice = np.array(table.present, dtype=np.int64)
 
-    def visit(depth: int, spent: NDArray[np.float64]) -> None:
-        nonlocal best, least
-        if depth == len(order):
-            leaf = choice[None]
-            if table.fits(leaf)[0]:
-                total = float(table.model.total(table.path_times(leaf))[0])
-                if total < least:
-                    best, least = choice.copy(), total
-            return
+def _first(costs: Costs, placed: int) -> NDArray[np.int64]:
+    """A good placement: the better of the greedy and the present one, both improved."""
+    starts = [greedy_choice(costs, placed), costs.present.copy()]
+    for choice in starts:
+        climb(costs, choice, placed)
+    return min(starts, key=lambda choice: float(time_of(costs, choice)))
+
+
+def _order(costs: Costs, placed: int) -> NDArray[np.int64]:
+    """Arrays without a choice first, then those with the largest difference between options."""
+    at_stake = np.full(len(costs.options), np.inf)
+    for a in range(placed):
+        options = np.arange(costs.options[a])
+        if len(options) > 1:
+            alone = (costs.stride[a, options] * costs.uses[a, options]).sum(axis=1)
+            at_stake[a] = np.ptp(costs.floor[costs.start[a, options] + alone].sum(axis=1))
+    return np.argsort(-at_stake, kind="stable").astype(np.int64)
+
+
+def _prefixes(
+    costs: Costs, order: NDArray[np.int64], wanted: int
+) -> tuple[list[NDArray[np.int64]], int]:
+    """All combinations of options of the first arrays of the order that fit, ``wanted`` or more if
+    there are so many, and the number of those arrays, which is less than that of all."""
+    found = [costs.present.copy()]
+    depth = 0
+    while depth < len(order) - 1 and (len(found) < wanted or costs.options[order[depth]] == 1):
         array = order[depth]
-        bounds = table.model.total(floors[array] + spent + rest[depth + 1])
-        for option in np.argsort(bounds, kind="stable").tolist():
-            if bounds[option] >= least:
-                break
-            choice[array] = option
-            visit(depth + 1, spent + floors[array][option])
-        choice[array] = table.present[array]
-
-    visit(0, np.zeros(len(table.paths)))
-    return best, least
-
-
-def _floors(table: CostTable, array: int) -> NDArray[np.float64]:
-    """(options, paths) least cycles of an array over all numbers of arrays in its caches."""
-    most = len(table.arrays) + int(table.fixed_uses.max(initial=0))
-    floors = []
-    for o, used in enumerate(table.uses[array]):
-        caches = np.flatnonzero(used)
-        costs = []
-        for shared in itertools.product(range(1, most + 1), repeat=len(caches)):
-            counts = used.copy()
-            counts[caches] = shared
-            costs.append(table.cost(array, o, counts))
-        floors.append(np.min(costs, axis=0))
-    return np.array(floors)
+        longer = []
+        for choice in found:
+            for option in range(costs.options[array]):
+                other = choice.copy()
+                other[array] = option
+                if fits(costs, other):
+                    longer.append(other)
+        found, depth = longer, depth + 1
+    return found, depth

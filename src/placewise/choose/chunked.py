@@ -46,4 +46,5 @@ def _fits(
 ) -> bool:
     tiles = plan.shared_bytes(iterations, sizes)
     most = machine.limits.shared_bytes_per_block
-    return tiles <= STATIC_SHARED_BYTES and tiles + legality.shared_in_use <= most
+    static = tiles + legality.shared_in_use - legality.launch.shared_bytes
+    return static <= STATIC_SHARED_BYTES and tiles + legality.shared_in_use <= most

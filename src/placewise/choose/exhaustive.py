@@ -32,7 +32,7 @@ def exhaustive(
     for start in range(0, len(times), _AT_ONCE):
         choice = _unravel(np.arange(start, min(start + _AT_ONCE, len(times))), shape)
         fits = np.flatnonzero(table.fits(choice))
-        times[start + fits] = table.model.total(table.path_times(choice[fits]))
+        times[start + fits] = table.times(choice[fits])
     kept = np.flatnonzero(np.isfinite(times))
     choice = _unravel(kept, shape)
     if not equals:
@@ -73,6 +73,5 @@ def ranked(
         return choice, times
     scale = times.min() * TIE
     level = np.round(times / scale) if scale > 0 else times
-    copied = sum((sizes[choice[:, a], 0] for a, sizes in enumerate(table.sizes)), start=0 * times)
-    order = np.lexsort((copied, table.moves(choice), level))[:limit]
+    order = np.lexsort((table.copied_bytes(choice), table.moves(choice), level))[:limit]
     return choice[order], times[order]

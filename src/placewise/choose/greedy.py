@@ -1,11 +1,14 @@
-"""PORPLE's greedy search (Chen et al. 2017, section 3.2, Procedure 1), for many arrays."""
+"""PORPLE's greedy search (Chen et al. 2017, section 3.2, Procedure 1), and a search that improves
+what it finds step by step."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.choose.costs import NOT_WORSE, Costs, fits, row_of, time_of
 from placewise.choose.table import CostTable
+from placewise.compiled_code import compiled
 
 
 def greedy(table: CostTable) -> NDArray[np.int64]:
@@ -17,40 +20,98 @@ def greedy(table: CostTable) -> NDArray[np.int64]:
     where the paper says "extra memory performance (i.e., reduction of memory transactions)"; only
     arrays with a positive δ_c are "appropriate arrays" for constant memory.
     """
-    arrays = range(len(table.arrays))
-    choice = np.array(table.present, dtype=np.int64)
-    gains = [_gains(table, a) for a in arrays]
-    machine = table.legality.machine
+    placed = len(table.arrays)
+    found: NDArray[np.int64] = greedy_choice(table.costs, placed)[:placed]
+    return found
 
-    placed = set()
-    constant: list[tuple[float, int, int]] = []
-    for a in arrays:
-        for o, space in enumerate(table.options[a]):
-            if machine.space(space).way.facts.host_filled and gains[a][o] > 0:
-                constant.append((gains[a][o], a, o))
-    for _, a, o in sorted(constant, reverse=True):
-        tried = choice.copy()
-        tried[a] = o
-        if table.fits(tried[None])[0]:
-            choice = tried
-            placed.add(a)
 
-    rest = sorted((a for a in arrays if a not in placed), key=lambda a: -max(gains[a]))
-    for a in rest:
-        tried = np.tile(choice, (len(table.options[a]), 1))
-        tried[:, a] = np.arange(len(table.options[a]))
-        tried = tried[table.fits(tried)]
-        if len(tried):
-            times = table.model.total(table.path_times(tried))
-            moved = table.moves(tried)
-            choice = tried[np.lexsort((moved, times))[0]]
+@compiled(nogil=True)
+def greedy_choice(costs: Costs, placed: int) -> NDArray[np.int64]:
+    """(arrays,) options by Procedure 1; only the first ``placed`` arrays move. Where options take
+    equal times, the present one is preferred, then the first."""
+    gains = np.full(costs.start.shape, -np.inf)
+    most = np.empty(placed)
+    alone = np.empty(costs.start.shape[1])
+    for a in range(placed):
+        for o in range(costs.options[a]):
+            row = row_of(costs, a, o, costs.uses[a, o])
+            alone[o] = costs.cycles[row].sum()
+        for o in range(costs.options[a]):
+            gains[a, o] = alone[costs.present[a]] - alone[o]
+        most[a] = gains[a].max()
+
+    choice = costs.present.copy()
+    done = np.zeros(choice.size, np.bool_)
+    # Lines 2 to 5: arrays that gain in constant memory, by falling gain, until it is full.
+    while True:
+        best, array, option = 0.0, -1, -1
+        for a in range(placed):
+            for o in range(costs.options[a]):
+                if costs.host_filled[a, o] and gains[a, o] > best:
+                    best, array, option = gains[a, o], a, o
+        if array < 0:
+            break
+        gains[array, option] = -np.inf
+        before = choice[array]
+        choice[array] = option
+        if fits(costs, choice):
+            done[array] = True
+        else:
+            choice[array] = before
+    # Lines 6 to 13: the others by falling potential, each to its best place given the earlier ones.
+    for a in np.argsort(-most, kind="mergesort"):
+        if not done[a]:
+            _improve_array(costs, choice, a, np.inf)
     return choice
 
 
-def _gains(table: CostTable, array: int) -> list[float]:
-    """δ_x of one array for each of its options, contention for caches left out."""
-    times = [
-        float(table.cost(array, o, table.uses[array][o]).sum())
-        for o in range(len(table.options[array]))
-    ]
-    return [times[table.present[array]] - t for t in times]
+@compiled(nogil=True)
+def climb(costs: Costs, choice: NDArray[np.int64], placed: int) -> float:
+    """Improve a placement that fits, in place, by changes of one array, then of two at once, until
+    neither helps; the time then."""
+    least: float = time_of(costs, choice)
+    while True:
+        before = least
+        for a in range(placed):
+            least = _improve_array(costs, choice, a, least)
+        if least < before:
+            continue
+        for a in range(placed):
+            for b in range(a):
+                least = _improve_pair(costs, choice, a, b, least)
+        if not least < before:
+            return least
+
+
+@compiled(nogil=True)
+def _improve_array(costs: Costs, choice: NDArray[np.int64], array: int, least: float) -> float:
+    """Give one array its best option, in place, if that takes less than ``least``; the time then.
+    The present option comes first, so that it wins ties."""
+    best = choice[array]
+    for k in range(costs.options[array] + 1):
+        o = costs.present[array] if k == 0 else k - 1
+        choice[array] = o
+        if (k == 0 or o != costs.present[array]) and fits(costs, choice):
+            time = time_of(costs, choice)
+            if time < least * NOT_WORSE:
+                least, best = time, o
+    choice[array] = best
+    return least
+
+
+@compiled(nogil=True)
+def _improve_pair(
+    costs: Costs, choice: NDArray[np.int64], one: int, other: int, least: float
+) -> float:
+    """Give two arrays their best options together, in place, if that takes less than ``least``; the
+    time then."""
+    first, second = choice[one], choice[other]
+    for o in range(costs.options[one]):
+        for q in range(costs.options[other]):
+            choice[one], choice[other] = o, q
+            if fits(costs, choice):
+                time = time_of(costs, choice)
+                if time < least * NOT_WORSE:
+                    least, first, second = time, o, q
+    choice[one], choice[other] = first, second
+    return least

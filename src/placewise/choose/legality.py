@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from placewise.choose.capacity import (
+    bytes_per_block,
+    resident_by,
+    space_in,
+    standard_memory,
+    way_of,
+)
 from placewise.executor.result import Execution
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
@@ -11,7 +19,7 @@ from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.kernel.view.elements import texel
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
-from placewise.space import MemorySpace, Placement
+from placewise.space import MemorySpace, Placement, Way
 
 
 @dataclass(frozen=True)
@@ -22,10 +30,10 @@ class Choice:
     space: str
     reason: str | None
     """Why it is illegal; None where it is legal."""
-    constant_bytes: int = 0
-    """Constant memory it would take."""
-    shared_bytes: int = 0
-    """Shared memory per block it would take."""
+    memory: str | None = None
+    """The memory whose room it would share with other arrays, if it is such a memory."""
+    taken_bytes: int = 0
+    """What it would take of that memory: for each block, where each block has its own buffer."""
 
     @property
     def legal(self) -> bool:
@@ -53,6 +61,8 @@ class Legality:
     """Arrays that must stay where they are, whatever the space."""
     chunked: tuple[Placement, ...] = ()
     """Placements in shared tiles of a loop's chunks, which are no choice of one array alone."""
+    inputs: Inputs | None = None
+    """What the kernel is launched with."""
     _by_key: dict[tuple[str, str], Choice] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -92,46 +102,98 @@ class Legality:
 
     def occupancy_of(self, placement: Placement) -> Occupancy:
         """Occupancy under ``placement``, its tiles counted."""
-        shared = self._total_shared(placement)
-        return occupancy(self.launch, self.machine, registers=self.registers, shared_bytes=shared)
+        return self._occupancy_with(self._taken(placement))
 
     def fits(self, placement: Placement) -> str | None:
         """Why the arrays of ``placement`` do not fit together, or None. Single choices are taken
         to be legal."""
-        chosen = [self._by_key[pair] for pair in placement]
-        return self.over(sum(c.constant_bytes for c in chosen), sum(c.shared_bytes for c in chosen))
+        return self.over(self._taken(placement))
 
-    def over(self, constant_bytes: int, shared_bytes: int) -> str | None:
-        """Why arrays that take so much constant and (per block) shared memory do not fit beside
-        what the kernel uses already, or None."""
-        constant = constant_bytes + self.constant_in_use
-        limit = _constant_limit(self.machine)
-        if constant_bytes and limit is not None and constant > limit:
-            beside = f", {in_words(self.constant_in_use)} in use" if self.constant_in_use else ""
+    def over(self, taken: Mapping[str, int]) -> str | None:
+        """Why arrays that take so many bytes of memories (by name; for each block where each block
+        has its own buffer) do not fit beside what the kernel uses already, or None."""
+        machine = self.machine
+        tiles: dict[str, int] = {}
+        for memory, needed in taken.items():
+            if not needed:
+                continue
+            used = self._in_use(memory)
+            beside = f" beside {in_words(used)} in use" if used else ""
+            space = space_in(machine, memory)
+            if not space.way.facts.per_block:
+                limit = machine.memory(memory).size_bytes
+                if limit is not None and needed + used > limit:
+                    beside = f", {in_words(used)} in use" if used else ""
+                    held = f"it holds {in_words(limit)}"
+                    return f"{in_words(needed)} of {space.name} memory{beside}; {held}"
+                continue
+            most = bytes_per_block(machine, memory)
+            if most is not None and needed + used > most:
+                has = f"a block may have {in_words(most)}"
+                return f"a tile of {in_words(needed)}{beside}; {has}"
+            tiles[memory] = needed
+        then = self._occupancy_with(tiles) if tiles else self.occupancy
+        if then.blocks < self.occupancy.blocks and not self.allow_lower_occupancy:
+            memory, needed = max(tiles.items(), key=lambda item: item[1])
+            used = self._in_use(memory)
+            beside = f" beside {in_words(used)} in use" if used else ""
             return (
-                f"{in_words(constant_bytes)} of constant memory{beside}; it holds {in_words(limit)}"
+                f"a tile of {in_words(needed)}{beside} lowers occupancy from "
+                f"{self.occupancy.blocks} to {then.blocks} blocks per SM"
             )
-        if not shared_bytes:
-            return None
-        beside = f" beside {in_words(self.shared_in_use)} in use" if self.shared_in_use else ""
-        most = self.machine.limits.shared_bytes_per_block
-        if shared_bytes + self.shared_in_use > most:
-            return f"a tile of {in_words(shared_bytes)}{beside}; a block may have {in_words(most)}"
-        then = occupancy(
+        if tiles and not then.blocks:
+            return f"a tile of {in_words(max(tiles.values()))} leaves room for no block on an SM"
+        return None
+
+    def room(self, memory: str) -> int:
+        """Bytes that arrays may take together of a memory that they share, beside what is in use;
+        of a memory of unknown size, more than all arrays have."""
+        everything = sum(a.data.nbytes for a in self.inputs.arrays) if self.inputs else 0
+        tiles = sum(c.taken_bytes for c in self.choices if c.memory == memory)
+        # Occupancy falls with every byte, so the largest amount that fits is found by halving.
+        low, high = 0, max(everything, tiles) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.over({memory: middle}) else (middle, high)
+        return low
+
+    def _taken(self, placement: Placement) -> dict[str, int]:
+        taken: dict[str, int] = {}
+        for pair in placement:
+            choice = self._by_key[pair]
+            if choice.memory is not None:
+                taken[choice.memory] = taken.get(choice.memory, 0) + choice.taken_bytes
+        return taken
+
+    def _in_use(self, memory: str) -> int:
+        """Bytes of a memory that the kernel itself uses."""
+        if memory == standard_memory(self.machine, Way.HOST_BUFFER):
+            return self.constant_in_use
+        if memory == standard_memory(self.machine, Way.KERNEL_BUFFER):
+            return self.shared_in_use
+        return 0
+
+    def _occupancy_with(self, tiles: Mapping[str, int]) -> Occupancy:
+        """Occupancy with so many bytes of tiles in each memory."""
+        shared = standard_memory(self.machine, Way.KERNEL_BUFFER)
+        found = occupancy(
             self.launch,
             self.machine,
             registers=self.registers,
-            shared_bytes=shared_bytes + self.shared_in_use,
+            shared_bytes=self.shared_in_use + tiles.get(shared or "", 0),
         )
-        if then.blocks < self.occupancy.blocks and not self.allow_lower_occupancy:
-            return (
-                f"a tile of {in_words(shared_bytes)}{beside} lowers occupancy from "
-                f"{self.occupancy.blocks} to {then.blocks} blocks per SM"
-            )
-        return None
-
-    def _total_shared(self, placement: Placement) -> int:
-        return self.shared_in_use + sum(self._by_key[pair].shared_bytes for pair in placement)
+        for memory, needed in tiles.items():
+            blocks = None
+            if memory != shared and way_of(self.machine, memory).facts.per_block:
+                blocks = resident_by(self.machine, memory, needed)
+            if blocks is not None and blocks < found.blocks:
+                found = replace(
+                    found,
+                    blocks=blocks,
+                    warps=blocks * self.launch.warps_per_block,
+                    limits=(*found.limits, (memory, blocks)),
+                )
+        return found
 
 
 def legal_spaces(
@@ -181,7 +243,7 @@ def legal_spaces(
         use = uses[argument.name]
         written = use.written or argument.name in execution.written
         for space in machine.spaces:
-            constant, shared = _takes(use, argument, space)
+            memory, taken = _takes(use, argument, space)
             if space.name == present[argument.name]:
                 reason = None
             else:
@@ -189,8 +251,8 @@ def legal_spaces(
                 reason = reason or _property(view, use, argument, space, machine, written=written)
                 if argument.name in read_only_loads and space.way.is_plain:
                     reason = "the compiler makes its loads read-only ones (const … __restrict__)"
-                reason = reason or bare.over(constant, shared)
-            choices.append(Choice(argument.name, space.name, reason, constant, shared))
+                reason = reason or (bare.over({memory: taken}) if memory else None)
+            choices.append(Choice(argument.name, space.name, reason, memory, taken))
     return Legality(
         machine,
         launch,
@@ -202,6 +264,7 @@ def legal_spaces(
         in_use,
         allow_lower_occupancy,
         tuple(tied),
+        inputs=inputs,
     )
 
 
@@ -237,13 +300,21 @@ def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
     return named or (plain if use.load_function in (None, "__ldg") else direct)
 
 
-def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[int, int]:
-    """Bytes of constant memory, and of shared memory per block, that a choice takes."""
+def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[str | None, int]:
+    """The memory whose room a choice shares with others (None: no such memory), and the bytes that
+    it takes of it, for each block where each block has its own buffer."""
     if space.way.facts.host_filled:
-        return argument.data.nbytes, 0
+        return space.levels[-1], argument.data.nbytes
     if space.way.facts.per_block and use.tile is not None:
-        return 0, use.tile.bytes(use.parameter.element_bytes)
-    return 0, 0
+        return space.levels[-1], use.tile.bytes(use.parameter.element_bytes)
+    return None, 0
+
+
+def dimensions_of(use: ArrayUse, argument: ArrayArgument) -> frozenset[int]:
+    """Dimensions under which an array may be said to live in memory: one, as every pointer has, and
+    those of the host's array or of rows and columns that the source indexes it by."""
+    by_rows = {2} if use.tile is not None and use.tile.pitch > 0 else set()
+    return frozenset({1, max(1, argument.data.ndim)} | by_rows)
 
 
 def _property(
@@ -263,8 +334,10 @@ def _property(
         return f"the kernel writes to it{place}; the memory is read-only"
     if use.read and not home.readable:
         return "the kernel reads it; the memory is write-only"
-    if home.dim not in (None, 1):
-        return f"{space.name} memory is for arrays of {home.dim} dimensions; a pointer has one"
+    dimensions = dimensions_of(use, argument)
+    if home.dim is not None and home.dim not in dimensions:
+        has = "one" if dimensions == {1} else " or ".join(str(d) for d in sorted(dimensions))
+        return f"{space.name} memory is for arrays of {home.dim} dimensions; this one has {has}"
     obstacle = source_obstacle(view, use.name, space.way, writable=space.writable)
     if obstacle:
         return obstacle
@@ -278,12 +351,4 @@ def _property(
     limited_apart = space.way.has_own_memory
     if size is not None and not limited_apart and argument.data.nbytes > size:
         return f"{in_words(argument.data.nbytes)}; {space.name} memory holds {in_words(size)}"
-    return None
-
-
-def _constant_limit(machine: Machine) -> int | None:
-    """Bytes that constant memory holds on ``machine``, None if it has none or does not say."""
-    for space in machine.spaces:
-        if space.way.facts.host_filled:
-            return machine.levels(space.name)[-1].size_bytes
     return None

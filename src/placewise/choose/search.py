@@ -1,4 +1,9 @@
-"""Search for the best placements: exhaustive, or greedy where there are too many."""
+"""Search for the best placements: PORPLE's hybrid (Chen et al. 2017, section 3.2).
+
+All placements are judged where they are few; branch and bound finds the best where they are many;
+what branch and bound has found when it gives up, greedy search among it, is taken where they are
+too many even for that.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.choose.exhaustive import exhaustive, placements, ranked
+from placewise.choose.branch_bound import branch_and_bound
+from placewise.choose.exhaustive import TIE, exhaustive, placements, ranked
 from placewise.choose.greedy import greedy
 from placewise.choose.legality import Legality
 from placewise.choose.table import CostTable
@@ -72,19 +78,20 @@ def search(
     """The ``limit`` best placements that are legal and fit, by predicted time, best first; the
     present one is always among them (behind the others where it is not one of the best).
 
-    Every combination is judged while there are at most ``EXHAUSTIVE_UP_TO``; beyond that the greedy
-    search's placement, the present one, and all that differ from either in one array. Ties go to
-    fewer moves, then to fewer bytes copied. Placements of several moves one of which changes
-    nothing are listed only if ``equals``.
+    Every combination is judged while there are at most ``EXHAUSTIVE_UP_TO``; beyond that, branch
+    and bound's placement, greedy search's, the present one, and all that differ from one of these
+    in one array. Ties go to fewer moves, then to fewer bytes copied. Placements of several moves
+    one of which changes nothing are listed only if ``equals``.
     """
     table = CostTable(profile, legality, machine, model, reading)
     table.prepare()
     if placements(table) <= EXHAUSTIVE_UP_TO:
         choice, _ = exhaustive(table, limit, equals=equals)
     else:
-        starts = np.array([greedy(table), table.present])
+        best = _without_idle_moves(table, branch_and_bound(table).choice)
+        starts = np.array([best, greedy(table), table.present])
         near = np.unique(np.concatenate([_neighbours(table, row) for row in starts]), axis=0)
-        choice, _ = ranked(table, near, model.total(table.path_times(near)), limit)
+        choice, _ = ranked(table, near, table.times(near), limit)
 
     chosen = [table.placement(row) for row in choice]
     if legality.present not in chosen:
@@ -122,6 +129,18 @@ def judged(
 def combinations(legality: Legality) -> int:
     """Number of placements of legal choices that are searched, whether they fit together or not."""
     return math.prod(len(legality.searched(array)) for array in legality.arrays)
+
+
+def _without_idle_moves(table: CostTable, choice: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``choice`` with every move undone that does not shorten the time."""
+    kept = choice.copy()
+    least = table.times(kept[None])[0]
+    for a, present in enumerate(table.present):
+        undone = kept.copy()
+        undone[a] = present
+        if table.fits(undone[None])[0] and table.times(undone[None])[0] <= least * (1 + TIE):
+            kept = undone
+    return kept
 
 
 def _neighbours(table: CostTable, choice: NDArray[np.int64]) -> NDArray[np.int64]:

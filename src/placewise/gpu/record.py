@@ -14,8 +14,8 @@ from placewise.executor.compare import OutputCheck
 from placewise.gpu.clocks import Clocks
 from placewise.output_file import write_whole
 
-SCHEMA = 1
-"""Version of the data file."""
+SCHEMA = "placewise-measurements"
+MEASUREMENTS_SCHEMA_VERSION = 1
 
 L2State = Literal["warm", "flushed"]
 """L2 before each timed launch: as the previous launch left it, or overwritten with other data."""
@@ -102,7 +102,11 @@ def write_measurements(path: Path, measurements: tuple[Measurement, ...]) -> Non
 
 def measurements_document(measurements: tuple[Measurement, ...]) -> dict[str, Any]:
     """The contents of a data file as JSON types."""
-    return {"schema": SCHEMA, "measurements": [asdict(m) for m in measurements]}
+    return {
+        "schema": SCHEMA,
+        "schema_version": MEASUREMENTS_SCHEMA_VERSION,
+        "measurements": [asdict(m) for m in measurements],
+    }
 
 
 def read_measurements(path: Path) -> tuple[Measurement, ...]:
@@ -110,7 +114,11 @@ def read_measurements(path: Path) -> tuple[Measurement, ...]:
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise PlacewiseError(f"is not a data file of schema {SCHEMA}", where=str(path))
+            raise PlacewiseError("is no file that `placewise measure` wrote", where=str(path))
+        if document.get("schema_version") != MEASUREMENTS_SCHEMA_VERSION:
+            raise PlacewiseError(
+                f"is not of version {MEASUREMENTS_SCHEMA_VERSION} of {SCHEMA}", where=str(path)
+            )
         return _MEASUREMENTS.validate_python(document.get("measurements"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise PlacewiseError(f"cannot be read: {error}", where=str(path)) from error

@@ -244,6 +244,8 @@ class SourceView:
     """The body, or a function of the same file that it calls, synchronises the block or a warp."""
     constant_bytes: int = 0
     """``__constant__`` memory that the source declares already."""
+    shared_bytes: int = 0
+    """Static ``__shared__`` memory that the kernel and the file's device functions declare."""
     in_namespace: bool = False
     chunk_plans: tuple[ChunkPlan, ...] = ()
     """Ways to run loops in chunks, with shared tiles of arrays that are only read."""

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.reuse.counters import ArrayCounters, Counters
+from placewise.memory.reuse.intensity import Intensity
 from placewise.memory.reuse.staging import LevelCount
 from placewise.model.base import PathTime, Prediction, Term
+from placewise.space import MemorySpace
 
 DEFAULT_ALPHA = 0.2
 """Chen et al. 2017, section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
@@ -29,8 +31,9 @@ class AdditiveModel:
 
     name: str
     combine: Literal["max", "sum"]
-    intensity: Literal["memory", "compute"] = "memory"
-    """Which of a memory's two concurrency factors applies."""
+    intensity: Intensity | None = None
+    """Which of a memory's two concurrency factors applies. None: that of the kernel, as its
+    counters tell it."""
     alpha: float | None = None
     """Concurrency factor of all memories but constant, in place of the machine file's."""
     joint: bool = False
@@ -39,12 +42,16 @@ class AdditiveModel:
     varied: bool = True
     """The concurrency factors are open: ``variants`` spans the values that the paper uses."""
 
+    def judging(self, intensity: Intensity) -> AdditiveModel:
+        """The model for a kernel of this intensity; as it is where it has one of its own."""
+        return self if self.intensity is not None else replace(self, intensity=intensity)
+
     def concurrency(self, memory: Memory, machine: Machine) -> float:
         """α of a memory: the machine file's, the experiments' values where that has ``?``."""
         if self.alpha is not None and not _constant_only(memory, machine):
             return self.alpha
         if memory.concurrency is not None:
-            return memory.concurrency[0 if self.intensity == "memory" else 1]
+            return memory.concurrency[1 if self.intensity == "compute" else 0]
         return CONSTANT_ALPHA if _constant_only(memory, machine) else DEFAULT_ALPHA
 
     def weights(self, memory: Memory, machine: Machine) -> tuple[float, float]:
@@ -67,6 +74,25 @@ class AdditiveModel:
                 times[SHARED] = times.get(SHARED, 0.0) + term.cycles
         return times
 
+    def cycles(
+        self, charged: NDArray[np.float64], space: MemorySpace, machine: Machine
+    ) -> dict[str, NDArray[np.float64]]:
+        """(n,) cycles that an array in ``space`` adds to each of the ``path_names``, its tiles'
+        traffic left out. ``charged`` (levels, 2, n) are its load and store transactions in the
+        levels of the space, for n cases at once."""
+        weights = np.array([self.weights(m, machine) for m in machine.levels(space.name)])
+        each = (charged * weights[:, :, None]).sum(axis=1)
+        shared = self._shared(machine)
+        behind = np.array([name in shared for name in space.levels])
+        times = {space.path: each.sum(axis=0)}
+        if behind.any():
+            times[SHARED] = each[behind].sum(axis=0)
+        return times
+
+    def staging_times(self, array: ArrayCounters, machine: Machine) -> dict[str, float]:
+        """Cycles that filling an array's tiles, and copying them back, adds to each path."""
+        return self.path_times(replace(array, levels=()), machine)
+
     def path_names(self, machine: Machine) -> tuple[str, ...]:
         """Everything that a time may be bound by on ``machine``: its paths and, where these are
         ``joint``, the memories that they share together."""
@@ -76,9 +102,10 @@ class AdditiveModel:
     def predict(self, counters: Counters, machine: Machine) -> Prediction:
         """Prediction for ``counters``; its uncertainty spans the variants of the model and the two
         halves of the block sample."""
-        total, parts = self._evaluate(counters, machine)
+        judging = self.judging(counters.intensity)
+        total, parts = judging._evaluate(counters, machine)
         totals = [total]
-        for model in self.variants():
+        for model in judging.variants():
             for part in (counters, *counters.halves):
                 totals.append(model._evaluate(part, machine)[0])
         return Prediction(self.name, total, parts, (min(totals), max(totals)), absolute=False)

@@ -7,13 +7,12 @@ transactions' latencies without paths that overlap: T = Σ_i Σ_j N_ij · T_j ·
 
 from __future__ import annotations
 
-from typing import Literal
-
+from placewise.memory.reuse.intensity import Intensity
 from placewise.model.additive import AdditiveModel
 
 
 def latency_model(
-    *, intensity: Literal["memory", "compute"] = "memory", alpha: float | None = None
+    *, intensity: Intensity | None = None, alpha: float | None = None
 ) -> AdditiveModel:
     """The latency-centric model; parameters as in :func:`placewise.model.path.path_model`."""
     return AdditiveModel("latency", "sum", intensity, alpha)

@@ -10,19 +10,19 @@ change in time of a kernel that memory does not bound.
 
 from __future__ import annotations
 
-from typing import Literal
-
+from placewise.memory.reuse.intensity import Intensity
 from placewise.model.additive import AdditiveModel
 
 
 def path_model(
     *,
-    intensity: Literal["memory", "compute"] = "memory",
+    intensity: Intensity | None = None,
     alpha: float | None = None,
     joint: bool = False,
 ) -> AdditiveModel:
-    """The path model. ``intensity`` picks one of a memory's two concurrency factors; ``alpha``
-    replaces the machine file's in all memories but constant.
+    """The path model. ``intensity`` picks one of a memory's two concurrency factors, in place of
+    what the kernel's own instructions per cycle say; ``alpha`` replaces the machine file's factors
+    in all memories but constant.
 
     ``joint`` is Placewise's own reading: what all paths ask of the L2 and the DRAM behind them
     bounds the time, too. As the paper has it, two paths halve the time of a stream that one DRAM

@@ -7,14 +7,19 @@ from pathlib import Path
 from placewise.advisor.layout_advice import LayoutAdvice
 from placewise.output_file import write_together
 from placewise.report.formats import json_text
-from placewise.rewriter.layouts import cpp_conversion, numpy_conversion
+from placewise.rewriter.layouts import (
+    cpp_conversion,
+    cpp_matrix_conversion,
+    numpy_conversion,
+    numpy_matrix_conversion,
+)
 
 
 def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
-    """Write the report as JSON and, for each struct with a recommended layout, the rewritten kernel
-    and the host's conversions. Returns the files written.
+    """Write the report as JSON and, for each struct with a recommended layout and for matrices with
+    a recommended order, the rewritten kernel and the host's conversions. Returns the files written.
 
-    With several struct types each kernel has one of them laid out anew.
+    With several struct types, or structs and matrices, each kernel has one of them laid out anew.
     """
     texts = {"layout.json": json_text(advice.to_dict()) + "\n"}
     recommended = [s.best for s in advice.structs if s.best is not None]
@@ -27,4 +32,10 @@ def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
         texts[f"{stem}.cu"] = best.relaid.case.source
         texts[f"{stem}-convert.cuh"] = cpp_conversion(best.relaid)
         texts[f"{stem}_convert.py"] = numpy_conversion(best.relaid)
+    orders = None if advice.matrices is None else advice.matrices.best
+    if orders is not None and orders.reordered is not None:
+        stem = Path(advice.case.filename).stem + ("-matrices" if recommended else "")
+        texts[f"{stem}.cu"] = orders.reordered.case.source
+        texts[f"{stem}-convert.cuh"] = cpp_matrix_conversion(orders.reordered)
+        texts[f"{stem}_convert.py"] = numpy_matrix_conversion(orders.reordered)
     return write_together(folder, texts)

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from placewise.probe.recorded.levels import Level
 
+LEVELS_SCHEMA_VERSION = 1
+
 
 def render_levels(levels: Sequence[Level]) -> RenderableType:
     """A table with one row per level, nearest to the cores first."""
@@ -33,9 +35,13 @@ def render_levels(levels: Sequence[Level]) -> RenderableType:
     return table
 
 
-def levels_document(levels: Sequence[Level]) -> list[dict[str, Any]]:
-    """The levels as JSON types."""
-    return [asdict(level) for level in levels]
+def levels_document(levels: Sequence[Level]) -> dict[str, Any]:
+    """JSON document ``placewise-levels``: every level, nearest to the cores first."""
+    return {
+        "schema": "placewise-levels",
+        "schema_version": LEVELS_SCHEMA_VERSION,
+        "levels": [asdict(level) for level in levels],
+    }
 
 
 def _with_unit(value: float | None, form: str, unit: str) -> str:

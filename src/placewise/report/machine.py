@@ -61,7 +61,8 @@ def render_check(machine: Machine) -> RenderableType:
 def list_document(machines: list[Machine]) -> dict[str, Any]:
     """Name, GPU, compute capability, SMs and spaces of each machine, as JSON types."""
     return {
-        "schema": MACHINE_SCHEMA_VERSION,
+        "schema": "placewise-machines",
+        "schema_version": MACHINE_SCHEMA_VERSION,
         "machines": [
             {
                 "name": machine.name,
@@ -78,7 +79,8 @@ def list_document(machines: list[Machine]) -> dict[str, Any]:
 def check_document(machine: Machine) -> dict[str, Any]:
     """What a machine file declares, and the warnings about it."""
     return {
-        "schema": MACHINE_SCHEMA_VERSION,
+        "schema": "placewise-machine-check",
+        "schema_version": MACHINE_SCHEMA_VERSION,
         "name": machine.name,
         "memories": len(machine.memories),
         "spaces": [space.name for space in machine.spaces],
@@ -89,7 +91,8 @@ def check_document(machine: Machine) -> dict[str, Any]:
 def machine_document(machine: Machine) -> dict[str, Any]:
     """All figures of a machine with their sources, as JSON types."""
     return {
-        "schema": MACHINE_SCHEMA_VERSION,
+        "schema": "placewise-machine",
+        "schema_version": MACHINE_SCHEMA_VERSION,
         "name": machine.name,
         "title": machine.title,
         "figures": [asdict(figure) for figure in figures(machine)],
@@ -101,7 +104,8 @@ def difference_document(one: Machine, other: Machine) -> dict[str, Any]:
     """The figures in which two machines differ, as JSON types."""
     found: tuple[Difference, ...] = differences(one, other)
     return {
-        "schema": MACHINE_SCHEMA_VERSION,
+        "schema": "placewise-machine-difference",
+        "schema_version": MACHINE_SCHEMA_VERSION,
         "one": one.name,
         "other": other.name,
         "differences": [asdict(difference) for difference in found],

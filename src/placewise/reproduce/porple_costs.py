@@ -16,7 +16,7 @@ from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.staging import staging_traffic
 from placewise.memory.reuse.stream import STORE, ArrayStream
 from placewise.reproduce.porple_reading import ALPHA, CONSTANT_ALPHA, TableReading
-from placewise.space import MemorySpace, Way
+from placewise.space import MemorySpace, Placement, Way
 
 TIE = 5e-4
 """Relative difference of two times below which they count as equal."""
@@ -91,12 +91,8 @@ class PlacementCosts:
         ]
         found = []
         for spaces in product(*choices):
-            constant = sum(
-                self._profile.array(n).bytes
-                for n, s in zip(names, spaces, strict=True)
-                if self._machine.space(s).way is Way.HOST_BUFFER
-            )
-            if self._legality.over(constant, 0) is None:
+            placement = Placement(tuple(zip(names, spaces, strict=True)))
+            if self._legality.fits(placement) is None:
                 found.append((self.path_times(names, spaces, alpha), spaces))
         return sorted(found)
 

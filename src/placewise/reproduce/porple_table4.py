@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, random_array
 
+from placewise.advisor.access_facts import access_facts
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.cases import load_case
 from placewise.kernel.cases.case import Case
@@ -16,7 +17,6 @@ from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model.jang import rule_based
 from placewise.progress import Progress, silent
-from placewise.reproduce.access_facts import access_facts
 from placewise.reproduce.porple_costs import TIE, PlacementCosts, Ranked, first_of
 from placewise.reproduce.porple_reading import ALPHA, READINGS, TableReading
 from placewise.reproduce.result import Cell, Reproduction, Table

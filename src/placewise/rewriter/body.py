@@ -13,7 +13,7 @@ def edit_body(draft: Draft) -> None:
     Where statements follow the body and the body returns early, it becomes a lambda, so that a
     thread that returns reaches them.
     """
-    if not draft.entry and not draft.exit:
+    if not (draft.entry or draft.exit or draft.checks):
         return
     if draft.checks:
         # A launch of another shape must fail: it would compute nonsense in silence.

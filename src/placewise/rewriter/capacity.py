@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from placewise.choose.capacity import standard_memory
 from placewise.errors import UnsupportedError
+from placewise.kernel.source import ArrayUse
 from placewise.machine import Machine
 from placewise.rewriter.draft import Draft
-from placewise.space import MemorySpace
+from placewise.space import MemorySpace, Way
 
 
-def check_host_buffers(draft: Draft, space: MemorySpace, machine: Machine) -> None:
-    """Raise UnsupportedError where the buffers at file scope exceed the space's capacity."""
+def check_host_buffers(
+    draft: Draft, space: MemorySpace, machine: Machine, arrays: list[ArrayUse]
+) -> None:
+    """Raise UnsupportedError where the buffers of ``arrays``, all that are placed in ``space``,
+    exceed its capacity."""
     capacity = machine.levels(space.name)[-1].size_bytes
-    needed = draft.view.constant_bytes + sum(data.nbytes for _, data in draft.constants)
+    held = {use.name for use in arrays}
+    needed = sum(a.data.nbytes for a in draft.case.inputs.arrays if a.name in held)
+    if space.levels[-1] == standard_memory(machine, Way.HOST_BUFFER):
+        needed += draft.view.constant_bytes
     if capacity is not None and needed > capacity:
         raise UnsupportedError(
             f"the arrays in {space.name} memory take {needed} bytes, {machine.name} has {capacity}",
@@ -19,9 +27,13 @@ def check_host_buffers(draft: Draft, space: MemorySpace, machine: Machine) -> No
         )
 
 
-def check_kernel_buffers(draft: Draft, machine: Machine) -> None:
-    """Raise UnsupportedError where a block's tiles exceed its shared memory."""
+def check_kernel_buffers(draft: Draft, machine: Machine, spaces: list[MemorySpace]) -> None:
+    """Raise UnsupportedError where a block's tiles in ``spaces`` exceed what a block may have of
+    shared memory and of the other memories among them."""
+    standard = standard_memory(machine, Way.KERNEL_BUFFER)
+    others = {s.levels[-1] for s in spaces if s.levels[-1] != standard}
     capacity = machine.limits.shared_bytes_per_block
+    capacity += sum(machine.memory(m).size_bytes or capacity for m in others)
     needed = draft.shared_bytes + draft.static_bytes
     if needed > capacity:
         raise UnsupportedError(

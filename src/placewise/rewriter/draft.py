@@ -42,7 +42,7 @@ class Draft:
     shared_bytes: int = 0
     """Dynamic shared memory of the launch."""
     static_bytes: int = 0
-    """Static shared memory of the tiles so far."""
+    """Static shared memory of the kernel's own arrays, and of the tiles so far."""
     buffer: str = ""
     """The dynamic buffer that large tiles share."""
     checks: dict[str, int] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Draft:
         names = set(re.findall(r"[A-Za-z_]\w*", case.source))
         return cls(
             case, view, EditedText(case.source.encode()), names,
-            shared_bytes=case.launch.shared_bytes,
+            shared_bytes=case.launch.shared_bytes, static_bytes=view.shared_bytes,
         )  # fmt: skip
 
     def unique(self, name: str) -> str:

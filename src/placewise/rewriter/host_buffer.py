@@ -1,41 +1,44 @@
-"""Rewrite an array as a buffer at file scope that the host fills (way ``host_buffer``).
+"""Rewrite arrays as buffers at file scope that the host fills (way ``host_buffer``).
 
-``A[i]`` becomes ``A_const[i]``.
+``A[i]`` becomes ``A_const[i]``. Several arrays share one buffer, a struct with an array for each:
+``A[i]`` becomes ``constant_arrays.A[i]``.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from placewise.kernel.source import ArrayUse
 from placewise.rewriter.draft import Draft, strip_load_functions
 from placewise.space import MemorySpace
 
 _DECLARATION = "__constant__"
+_ALIGNMENT = 16
+"""Bytes; every array of a shared buffer begins at a multiple, so that any element is aligned."""
 
 
-def place_host_buffer(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
-    """Declare the buffer, drop the parameter and rename its uses.
+def place_host_buffers(
+    draft: Draft, uses: list[ArrayUse], space: MemorySpace, capacity: int | None
+) -> None:
+    """Put arrays into ``space``, which holds ``capacity`` bytes (None: not known): one buffer for
+    all where they fit with their alignment, else one for each."""
+    ends = _offsets(draft, uses)
+    if len(uses) > 1 and (capacity is None or draft.view.constant_bytes + ends[-1] <= capacity):
+        _place_together(draft, uses, space, ends)
+        return
+    for use in uses:
+        _place_alone(draft, use, space)
 
-    Local pointers into the array stay. A parameter that the body itself moves stays as a local
-    pointer to the buffer.
-    """
+
+def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
+    """Declare a buffer for one array and let the array's name stand for it."""
     declaration = space.declaration or _DECLARATION
     element = use.parameter.element_type
     name = draft.unique(f"{use.name}_const")
-    line = f"{declaration} {element} {name}[{use.elements}];"
-    # In a namespace the symbol would be mangled, and the host looks it up by its plain name.
-    draft.declarations.append(f'extern "C" {{ {line} }}' if draft.view.in_namespace else line)
-    if use.reassigned:
-        const = "const " if use.parameter.type_text.startswith("const") else ""
-        draft.entry.append(f"{const}{element} *{use.name} = {name};")
-    else:
-        for token in use.tokens:
-            draft.text.replace(token, token + len(use.name.encode()), name)
-    strip_load_functions(draft, use)
-    draft.parameters[use.name] = None
-    draft.arguments[use.name] = None
-    argument = next(a for a in draft.case.inputs.arrays if a.name == use.name)
-    draft.constants.append((name, argument.data))
+    _declare(draft, f"{declaration} {element} {name}[{use.elements}];")
+    draft.constants.append((name, _data(draft, use)))
     draft.renamed.append((use.name, name))
+    _rename(draft, use, name)
     draft.notes.append(f"{use.name}: {space.name} ({name}, filled by the host)")
     draft.edits.append(f"{use.name}: parameter becomes the {declaration} buffer {name}")
     draft.host += [
@@ -43,3 +46,67 @@ def place_host_buffer(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
         f"{use.name}_host, the host's array",
         f"cudaMemcpyToSymbol({name}, {use.name}_host, {use.elements} * sizeof({element}));",
     ]
+
+
+def _place_together(
+    draft: Draft, uses: list[ArrayUse], space: MemorySpace, offsets: list[int]
+) -> None:
+    """Declare one buffer for several arrays. ``offsets`` are their first bytes, and the end."""
+    declaration = space.declaration or _DECLARATION
+    buffer = draft.unique(f"{space.name}_arrays")
+    members = " ".join(
+        f"alignas({_ALIGNMENT}) {use.parameter.element_type} {use.name}[{use.elements}];"
+        for use in uses
+    )
+    _declare(draft, f"{declaration} struct {{ {members} }} {buffer};")
+    data = np.zeros(offsets[-1], np.uint8)
+    for use, offset in zip(uses, offsets, strict=False):
+        element, name = use.parameter.element_type, f"{buffer}.{use.name}"
+        held = _data(draft, use)
+        data[offset : offset + held.nbytes] = np.ascontiguousarray(held).reshape(-1).view(np.uint8)
+        draft.renamed.append((use.name, name))
+        _rename(draft, use, name)
+        draft.notes.append(f"{use.name}: {space.name} ({name}, filled by the host)")
+        draft.edits.append(f"{use.name}: parameter becomes part of the {declaration} {buffer}")
+        draft.host += [
+            f"// {use.name}: {use.elements} elements of {element} in {space.name} memory, copied "
+            f"from {use.name}_host, the host's array",
+            f"cudaMemcpyToSymbol({buffer}, {use.name}_host, {use.elements} * sizeof({element}), "
+            f"{offset});",
+        ]
+    draft.constants.append((buffer, data))
+
+
+def _offsets(draft: Draft, uses: list[ArrayUse]) -> list[int]:
+    """First byte of each array in a shared buffer, and the buffer's size."""
+    offsets = [0]
+    for use in uses:
+        end = offsets[-1] + _data(draft, use).nbytes
+        offsets.append(-(-end // _ALIGNMENT) * _ALIGNMENT)
+    return offsets
+
+
+def _declare(draft: Draft, line: str) -> None:
+    # In a namespace the symbol would be mangled, and the host looks it up by its plain name.
+    draft.declarations.append(f'extern "C" {{ {line} }}' if draft.view.in_namespace else line)
+
+
+def _data(draft: Draft, use: ArrayUse) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    return next(a for a in draft.case.inputs.arrays if a.name == use.name).data
+
+
+def _rename(draft: Draft, use: ArrayUse, name: str) -> None:
+    """Drop the parameter and let ``name`` stand for it.
+
+    Local pointers into the array stay. A parameter that the body itself moves stays as a local
+    pointer to the buffer.
+    """
+    if use.reassigned:
+        const = "const " if use.parameter.type_text.startswith("const") else ""
+        draft.entry.append(f"{const}{use.parameter.element_type} *{use.name} = {name};")
+    else:
+        for token in use.tokens:
+            draft.text.replace(token, token + len(use.name.encode()), name)
+    strip_load_functions(draft, use)
+    draft.parameters[use.name] = None
+    draft.arguments[use.name] = None

@@ -22,11 +22,11 @@ from placewise.rewriter.chunked_loops import place_chunked
 from placewise.rewriter.direct import place_direct
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
-from placewise.rewriter.host_buffer import place_host_buffer
+from placewise.rewriter.host_buffer import place_host_buffers
 from placewise.rewriter.intrinsic import place_intrinsic
 from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
-from placewise.rewriter.signature import edit_signature, insert_above
+from placewise.rewriter.signature import edit_signature, insert_notes
 from placewise.rewriter.tiles import tile_names
 from placewise.space import MemorySpace, Placement, Way
 
@@ -44,6 +44,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
     case = bind_names(case, view)
     draft = Draft.start(case, view)
     tiled: list[tuple[ArrayUse, MemorySpace]] = []
+    filled: dict[str, list[ArrayUse]] = {}
     chunked = _chunked_arrays(placement, machine, view, case)
     for array, space_name in placement:
         space = machine.space(space_name)
@@ -65,17 +66,20 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
             case Way.BINDING:
                 place_binding(draft, use, space)
             case Way.HOST_BUFFER:
-                place_host_buffer(draft, use, space)
-                check_host_buffers(draft, space, machine)
+                filled.setdefault(space.name, []).append(use)
             case Way.KERNEL_BUFFER:
                 tiled.append((use, space))
             case way:
                 assert_never(way)
+    for space_name, uses in filled.items():
+        check_host_buffers(draft, machine.space(space_name), machine, uses)
+        home = machine.levels(space_name)[-1]
+        place_host_buffers(draft, uses, machine.space(space_name), home.size_bytes)
     _place_tiles(draft, tiled, chunked, placement.chunk)
-    check_kernel_buffers(draft, machine)
+    check_kernel_buffers(draft, machine, [space for _, space in tiled])
     edit_signature(draft)
     edit_body(draft)
-    insert_above(draft)
+    insert_notes(draft, "Placed by Placewise:")
     return Rewritten(
         placement=placement,
         case=_new_case(draft),
@@ -149,7 +153,7 @@ def _new_case(draft: Draft) -> Case:
     )
     return replace(
         case,
-        source=_with_line_ends_of(case.source, draft.text.finish()),
+        source=with_line_ends_of(case.source, draft.text.finish()),
         launch=replace(case.launch, shared_bytes=draft.shared_bytes),
         inputs=replace(
             case.inputs,
@@ -159,7 +163,7 @@ def _new_case(draft: Draft) -> Case:
     )
 
 
-def _with_line_ends_of(original: str, text: str) -> str:
+def with_line_ends_of(original: str, text: str) -> str:
     """``text`` with CRLF line ends where all of ``original`` has them."""
     if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
         return text

@@ -33,9 +33,9 @@ def edit_signature(draft: Draft) -> None:
         at = behind
 
 
-def insert_above(draft: Draft) -> None:
-    """Put the comment on the placement and the declarations in front of the kernel, above the
-    comment that belongs to it."""
+def insert_notes(draft: Draft, heading: str) -> None:
+    """Put the draft's notes, under a heading, and its declarations in front of the kernel, above
+    the comment that belongs to it."""
     if not draft.notes:
         return
     text = draft.text.text
@@ -47,7 +47,7 @@ def insert_above(draft: Draft) -> None:
         at = above_comment(text, line_start)
     else:
         indent = ""
-    notes = ["// Placed by Placewise:", *(f"//   {note}" for note in draft.notes)]
+    notes = [f"// {heading}", *(f"//   {note}" for note in draft.notes)]
     if draft.entry or draft.constants:
         notes.append(f"// Sizes hold for {_this_launch(draft)}.")
     lines = [indent + line for line in (*notes, *draft.declarations)]

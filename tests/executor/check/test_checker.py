@@ -31,6 +31,24 @@ __global__ void halves(unsigned short *a) {
     unsigned *words = reinterpret_cast<unsigned *>(a);
     if (threadIdx.x < 16) words[threadIdx.x] += 1;
 }
+__global__ void vectors(float *out, int written, int used) {
+    __shared__ __align__(16) float tile[32 * 4];
+    float *mine = tile + 4 * threadIdx.x;
+    for (int k = 0; k < written; k++) mine[k] = k;
+    __syncwarp();
+    asm volatile("" ::: "memory");
+    float4 v = *reinterpret_cast<float4 *>(mine);
+    out[threadIdx.x] = used > 3 ? v.x + v.w : v.x;
+}
+__global__ void three(float *out, int written) {
+    __shared__ __align__(16) float tile[32 * 4];
+    float *mine = tile + 4 * threadIdx.x;
+    for (int k = 0; k < written; k++) mine[k] = k;
+    __syncwarp();
+    asm volatile("" ::: "memory");
+    float4 v = *reinterpret_cast<float4 *>(mine);
+    out[threadIdx.x] = v.x + v.y * v.z;
+}
 """
 
 
@@ -99,6 +117,21 @@ def test_parts_of_one_word_are_told_apart():
     assert {f.place.line for f in checker.findings} == {19}
     checker, _ = checked("halves", 1, 1, a=np.zeros(32, np.uint16))
     assert not checker.findings
+
+
+def test_elements_that_a_vector_load_brings_along_need_no_value():
+    out = np.zeros(32, np.float32)
+    checker, result = checked("three", 1, 32, out=out, written=np.int32(3))
+    assert not checker.findings
+    assert np.array_equal(result.output("out"), np.full(32, 2.0, np.float32))
+    # Of bytes that are used some may still be loaded ahead of a condition: a note.
+    for kernel, given in (("three", {"written": 2}), ("vectors", {"written": 3, "used": 0})):
+        numbers = {name: np.int32(number) for name, number in given.items()}
+        checker, _ = checked(kernel, 1, 32, out=out, **numbers)
+        assert {f.kind for f in checker.findings} == {Kind.uninitialised}
+        assert checker.clean
+    checker, _ = checked("three", 1, 32, out=out, written=np.int32(0))
+    assert {f.severity for f in checker.findings} == {Severity.error}
 
 
 def test_memory_is_initialised_by_earlier_launches():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,15 @@ from placewise.cli.options import (
 )
 from placewise.cli.progress import StepProgress
 from placewise.cli.quantities import check_row, parse_time_ms
+
+
+class ChooserName(StrEnum):
+    """Who chooses; a test compares them with :class:`placewise.advisor.choosers.Chooser`."""
+
+    timeline = "timeline"
+    porple = "porple"
+    rules = "rules"
+    optimum = "optimum"
 
 
 # A parameter per option of the command.
@@ -58,6 +68,14 @@ def advise(
         float,
         typer.Option(min=0.0, help="… and only if it gains as much: 0.03 is 1.03 times as fast."),
     ] = 0.03,
+    chooser: Annotated[
+        ChooserName,
+        typer.Option(
+            help="Who chooses: timeline, the predicted times of the finalists; porple, the path "
+            "model as Chen et al. 2017 print it; rules, those after Jang et al. 2011; optimum, the "
+            "times of all legal placements."
+        ),
+    ] = ChooserName.timeline,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     limit: InstructionLimit = None,
@@ -68,6 +86,7 @@ def advise(
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advisor import FINALISTS, Demand
     from placewise.advisor import advise as find_advice
+    from placewise.advisor.choosers import Chooser
     from placewise.advisor.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file, check_folder, write_files
@@ -91,6 +110,7 @@ def advise(
             row=row,
             finalists=FINALISTS if finalists is None else finalists,
             demand=Demand(probability, least_gain),
+            chooser=Chooser(chooser.value),
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,

@@ -27,6 +27,7 @@ _KIND = {
     at.READ_ONLY: Kind.read_only,
     at.NULL: Kind.null,
     at.UNDEFINED: Kind.uninitialised,
+    at.PARTLY_UNDEFINED: Kind.uninitialised,
     at.ASYNC_PENDING: Kind.copy_pending,
     at.BARRIER_SKIPPED: Kind.barrier,
     at.BARRIER_MISMATCH: Kind.barrier_mismatch,
@@ -156,6 +157,13 @@ def _finding(scene: Scene, row: list[int]) -> Finding:
         message = f"{verb} of {where}, which is read-only, at {memory.position}"
     elif code == at.UNDEFINED:
         message = f"reads {size} bytes of {where} that were never written: {memory.position}"
+    elif code == at.PARTLY_UNDEFINED:
+        # Compilers join neighbouring loads, and load ahead what a condition may not ask for.
+        severity = Severity.note
+        message = (
+            f"reads {size} bytes of {where} at once, some of which were never written: "
+            f"{memory.position}"
+        )
     else:
         other_thread = _thread(scene, row[at.F_OTHER_BLOCK], row[at.F_OTHER_THREAD])
         if code == at.ASYNC_PENDING:

@@ -101,6 +101,8 @@ SITE_SPACE = 1
 SITE_LANE_BYTES = 2
 SITE_ELEMENT_BYTES = 3
 SITE_FLAGS = 4
+SITE_USED_BYTES = 5
+"""Mask of the bytes of a lane's load that the program uses; all bits where it is no vector load."""
 SITE_WORDS = 8
 
 LOAD, STORE, ATOMIC = 0, 1, 2
@@ -235,6 +237,8 @@ WRITE_WRITE, WRITE_READ, READ_WRITE = 6, 7, 8
 ASYNC_PENDING = 9
 BARRIER_SKIPPED, BARRIER_MISMATCH = 10, 11
 MASK_WITHOUT_SELF, MASK_OF_ABSENT, SHUFFLE_OF_ABSENT = 12, 13, 14
+PARTLY_UNDEFINED = 15
+"""A vector load some of whose bytes were never written."""
 
 APART_LANES, APART_WARPS, APART_BLOCKS = 1, 2, 3
 SAME_VALUE = 8

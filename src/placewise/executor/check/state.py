@@ -13,6 +13,7 @@ from placewise.executor.check.expected import Reach, atomics_looked_at, reach
 from placewise.executor.device_memory import address_space
 from placewise.executor.device_memory.device import Device
 from placewise.executor.ir.nodes import Access, Barrier, Program
+from placewise.executor.passes.used_elements import used_elements
 from placewise.kernel.launch import Launch
 
 SHADOW_LIMIT = 32 << 30
@@ -153,14 +154,16 @@ class LaunchState:
     def _sites(self, program: Program) -> None:
         table = np.zeros((max(1, len(program.accesses)), at.SITE_WORDS), np.int64)
         looked_at = atomics_looked_at(program)
+        used = used_elements(program)
         for a in program.accesses:
             acquires = at.ACQUIRES if a.site in looked_at else 0
-            table[a.site, : at.SITE_FLAGS + 1] = (
+            table[a.site, : at.SITE_USED_BYTES + 1] = (
                 _KIND.get(a.kind, at.LOAD),
                 _SPACE.get(a.space, at.IN_WINDOW),
                 a.bits // 8 * a.count,
                 a.bits // 8,
                 flags_of(a) | acquires,
+                _byte_mask(a, used[a.site]) if a.site in used else -1,
             )
         self._keep(at.S_SITES, table)
         syncs = np.zeros((max(1, len(program.syncs)), at.SYNC_WORDS), np.int64)
@@ -211,6 +214,12 @@ def _shift(accesses: Any) -> int:
 def _awaited(a: Access) -> bool:
     """Whether a copy belongs to a cp.async group; bulk copies complete through their mbarrier."""
     return a.opcode.startswith("cp.async") and ".bulk" not in a.opcode
+
+
+def _byte_mask(access: Access, elements: int) -> int:
+    """Mask of a lane's bytes from that of its elements."""
+    size = access.bits // 8
+    return sum(((1 << size) - 1) << n * size for n in range(access.count) if elements >> n & 1)
 
 
 def flags_of(a: Access) -> int:

@@ -2,12 +2,14 @@
 
 from placewise.kernel.view.analyse import analyse_source, bound_case
 from placewise.kernel.view.included_kernel import IncludedKernelError, inline_kernel_file
+from placewise.kernel.view.matrices import find_matrices
 from placewise.kernel.view.struct_uses import find_struct_arrays
 
 __all__ = [
     "IncludedKernelError",
     "analyse_source",
     "bound_case",
+    "find_matrices",
     "find_struct_arrays",
     "inline_kernel_file",
 ]

@@ -13,7 +13,7 @@ from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
 from placewise.kernel.view.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
-from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel
+from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
 from placewise.kernel.view.merging import merging_function
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
@@ -28,7 +28,7 @@ _TEXTURES = tuple(way for way in Way if way.facts.texels)
 _HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
 MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
 """Ways that leave no text as it was: a branch left out by the preprocessor would keep the old."""
-_PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
+PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
 _TEXELS = 1 << 27
 """Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
 Specifications: 2^27 or 2^28)."""
@@ -45,7 +45,7 @@ def analyse_source(case: Case) -> SourceView:
     the parameters.
     """
     kernel = parse_kernel(case)
-    parameters = tuple(_parameter(p) for p in kernel.parameters)
+    parameters = tuple(parameter_of(p) for p in kernel.parameters)
     inputs = bind_parameters(case, parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
     pointers = [
@@ -66,7 +66,7 @@ def bound_case(case: Case) -> Case:
 
     Raises as :func:`analyse_source` does.
     """
-    return bind_parameters(case, tuple(_parameter(p) for p in parse_parameters(case)))
+    return bind_parameters(case, tuple(parameter_of(p) for p in parse_parameters(case)))
 
 
 def _view(
@@ -83,11 +83,13 @@ def _view(
         returns_early=_first_return(kernel.body),
         has_barrier=_synchronises(kernel),
         constant_bytes=kernel.constant_bytes,
+        shared_bytes=kernel.shared_bytes,
         in_namespace=kernel.in_namespace,
     )
 
 
-def _parameter(node: Node) -> Parameter:
+def parameter_of(node: Node) -> Parameter:
+    """The parameter that a node of the kernel's signature declares."""
     pointer = node.type_kind == "POINTER"
     element = element_type(node)
     return Parameter(
@@ -111,7 +113,7 @@ def _chunk_plans(
     read = [
         ReadArray(p.name, uses, use.elements, p.element_bytes)
         for (p, uses), use in zip(pointers, arrays, strict=True)
-        if not use.written and use.accesses and not any(use.obstacle(w) for w in _PER_BLOCK)
+        if not use.written and use.accesses and not any(use.obstacle(w) for w in PER_BLOCK)
     ]
     body = kernel.body
     if any(
@@ -158,7 +160,7 @@ def _tile(
     kernel: ParsedKernel, uses: Uses, values: Values, elements: int, parameter: Parameter,
     launch: Launch, *, written: bool,
 ) -> TileResult:  # fmt: skip
-    blocked = next((uses.obstacles[w] for w in _PER_BLOCK if w in uses.obstacles), None)
+    blocked = next((uses.obstacles[w] for w in PER_BLOCK if w in uses.obstacles), None)
     first, last = kernel.body.line, kernel.body_last_line
     unread = next((line for line, _ in kernel.errors if first <= line <= last), None)
     if unread is not None:
@@ -191,7 +193,7 @@ def _obstacles(
     if not places:
         obstruct(MOVES, "never accessed in the kernel's body")
     for place in places:
-        read = _unqualified(place.member_type)
+        read = unqualified(place.member_type)
         if place.kind == "load" and not loads_by_intrinsic(read):
             obstruct(
                 _BY_LOAD_FUNCTION,
@@ -204,7 +206,7 @@ def _obstacles(
     early = _first_return(kernel.body)
     if written is not None and early is not None and _synchronises(kernel):
         obstruct(
-            _PER_BLOCK,
+            PER_BLOCK,
             f"written, and threads return early (line {early}) while others wait for one another: "
             "a tile cannot be copied back",
         )
@@ -226,18 +228,15 @@ def _obstruct_by_text(
 ) -> None:
     """What the text says that the syntax tree does not: branches that the preprocessor left out,
     threads that end in assembly, types of a template."""
-    name = re.escape(parameter.name.encode())
     body = kernel.body
-    for start, end in kernel.skipped:
-        inside = body.start <= start < body.end and not _NEVER.match(kernel.text, start)
-        if inside and parameter.name and re.search(rb"\b%s\b" % name, kernel.text[start:end]):
-            line = kernel.text.count(b"\n", 0, start) + 1
-            obstruct(MOVES_OF_TEXT, f"used in a branch left out by the preprocessor (line {line})")
+    line = line_left_out(kernel, parameter.name)
+    if line is not None:
+        obstruct(MOVES_OF_TEXT, f"used in a branch left out by the preprocessor (line {line})")
     for node in body.walk():
         if node.kind in ("ASM_STMT", "MS_ASM_STMT", "UNEXPOSED_STMT", "GCC_ASM_STMT"):
             text = kernel.text[node.start : node.end]
             if text.lstrip().startswith((b"asm", b"__asm")) and _ENDS_THREAD.search(text):
-                obstruct(_PER_BLOCK, f"inline assembly may end a thread (line {node.line})")
+                obstruct(PER_BLOCK, f"inline assembly may end a thread (line {node.line})")
     types = {
         t.name
         for t in template_parameters(kernel.text, kernel.instance, kernel.signature_start)
@@ -253,8 +252,16 @@ def _obstruct_by_text(
             obstruct(_TEXTURES, "its type is the template's, and its texels have another")
 
 
-def _unqualified(type_text: str) -> str:
-    return type_text.replace("const ", "").replace("volatile ", "").strip()
+def line_left_out(kernel: ParsedKernel, name: str) -> int | None:
+    """Line of a branch in the kernel's body that the preprocessor left out and that uses ``name``;
+    None where there is none."""
+    body = kernel.body
+    word = re.compile(rb"\b%s\b" % re.escape(name.encode())) if name else None
+    for start, end in kernel.skipped:
+        inside = body.start <= start < body.end and not _NEVER.match(kernel.text, start)
+        if inside and word is not None and word.search(kernel.text, start, end):
+            return kernel.text.count(b"\n", 0, start) + 1
+    return None
 
 
 def _first_return(body: Node) -> int | None:

@@ -19,6 +19,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
+from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_bytes
 from placewise.kernel.view.deep_stack import with_deep_stack
 from placewise.kernel.view.included_kernel import IncludedKernelError, redeclaration
 from placewise.kernel.view.node import Node
@@ -82,6 +83,8 @@ class ParsedKernel:
     """Where the kernel is declared again: ``line 12``, or ``header.h:12`` of an included file."""
     in_namespace: bool
     constant_bytes: int
+    shared_bytes: int
+    """Static shared memory of the kernel and the device functions of its file."""
     identifiers: tuple[tuple[str, int, int], ...]
     """(identifier, offset, line) for every identifier token of the body."""
     records: tuple[DeclaredRecord, ...] = ()
@@ -239,23 +242,10 @@ class _Reader:
     def kernel(self, cursor: Any) -> ParsedKernel:
         function = self.node(cursor, None)
         body = next(c for c in function.children if c.kind == "COMPOUND_STMT")
-        constants = 0
-        functions = []
-        redeclared = None
-        for other in _declarations(self.unit.cursor):
-            if other == cursor:
-                continue
-            kind = other.kind.name
-            redeclared = redeclared or redeclaration(cursor, other, self.case.filename)
-            if not _in_file(other, self.case.filename):
-                continue
-            if kind in _FUNCTIONS:
-                if other.is_definition():
-                    functions.append(self.node(other, None))
-            elif kind == "VAR_DECL" and any(
-                c.kind.name == "CUDACONSTANT_ATTR" for c in other.get_children()
-            ):
-                constants += max(0, other.type.get_size())
+        others = [d for d in _declarations(self.unit.cursor) if d != cursor]
+        redeclared = [redeclaration(cursor, other, self.case.filename) for other in others]
+        own = [other for other in others if _in_file(other, self.case.filename)]
+        functions = [o for o in own if o.kind.name in _FUNCTIONS and o.is_definition()]
         return ParsedKernel(
             text=self.case.source.encode(),
             instance=self.case.kernel,
@@ -263,13 +253,14 @@ class _Reader:
             body=body,
             body_last_line=cursor.extent.end.line,
             parameters=tuple(c for c in function.children if c.kind == "PARM_DECL"),
-            functions=tuple(functions),
+            functions=tuple(self.node(other, None) for other in functions),
             errors=self.errors(),
             skipped=self.skipped(),
             signature_start=self.signature_start(cursor),
-            redeclared=redeclared,
+            redeclared=next((where for where in redeclared if where), None),
             in_namespace="::" in _qualified(cursor),
-            constant_bytes=constants,
+            constant_bytes=constant_bytes(own),
+            shared_bytes=static_shared_bytes(cursor, functions),
             identifiers=self.identifiers(cursor),
             records=tuple(declared_records(cursor)),
         )

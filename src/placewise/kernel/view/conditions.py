@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placewise.kernel.view.interval import Facts
+from placewise.kernel.view.elements import is_unsigned, unqualified
+from placewise.kernel.view.interval import Bounder, Facts, Unbounded
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.symbolic import Poly, compound
 
@@ -18,29 +19,38 @@ _LEAVES = frozenset({"RETURN_STMT", "CONTINUE_STMT", "BREAK_STMT"})
 
 
 def facts_of(
-    condition: Node, holds: bool, value: Callable[[Node], Poly], unequal: str | None = None
-) -> list[Poly]:
+    condition: Node, holds: bool, value: Callable[[Node], Poly], unequal: str | None = None,
+    bounder: Bounder | None = None,
+) -> list[Poly]:  # fmt: skip
     """Polynomials that are at least 0 where ``condition`` holds (or does not).
 
-    ``unequal`` is what ``!=`` stands for, as in a loop that counts up to a limit.
+    ``unequal`` is what ``!=`` stands for, as in a loop that counts up to a limit. With a
+    ``bounder``, unsigned comparisons whose operands may have wrapped say nothing.
     """
     node = condition.bare()
     if node.kind == "UNARY_OPERATOR" and node.operator == "!":
-        return facts_of(node.children[0], not holds, value, unequal)
+        return facts_of(node.children[0], not holds, value, unequal, bounder)
     if node.kind != "BINARY_OPERATOR" or len(node.children) != 2:
         return []
     left, right = node.children
     if node.operator == ("&&" if holds else "||"):
         return [
-            *facts_of(left, holds, value, unequal),
-            *facts_of(right, holds, value, unequal),
+            *facts_of(left, holds, value, unequal, bounder),
+            *facts_of(right, holds, value, unequal, bounder),
         ]
     if node.operator not in _NEGATED:
         return []
     operator = node.operator if holds else _NEGATED[node.operator]
     if operator == "!=" and unequal is not None:
         operator = unequal
-    difference = value(left) - value(right)
+    smaller, larger = value(left), value(right)
+    if bounder is not None and is_unsigned(unqualified(left.type)):
+        sides = [(smaller, larger), (larger, smaller)]
+        compared = {"<": sides[:1], "<=": sides[:1], ">": sides[1:], ">=": sides[1:]}
+        bits = left.size * 8
+        if not all(_holds_unwrapped(bounder, *s, bits) for s in compared.get(operator, sides)):
+            return []
+    difference = smaller - larger
     return {
         "<": [-difference - _ONE],
         "<=": [-difference],
@@ -49,6 +59,21 @@ def facts_of(
         "==": [difference, -difference],
         "!=": [],
     }[operator]
+
+
+def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -> bool:
+    """Whether ``smaller < larger`` holds of two whole numbers wherever it holds of what they wrap
+    to in ``bits`` bits.
+
+    It does where the larger is not below zero and the smaller has not run over. A number below
+    zero wraps to one that is hardly smaller than anything: the comparison then does not hold.
+    """
+    try:
+        if (bounder.lowest(larger) < 0).any():
+            return False
+        return bits > 32 or bool((bounder.highest(smaller) < 1 << bits).all())
+    except Unbounded:
+        return False
 
 
 def bound_of(fact: Poly, key: str) -> tuple[bool, Poly] | None:
@@ -73,7 +98,7 @@ def facts_at(node: Node, values: Values) -> Facts:
     upper: dict[str, tuple[Poly, ...]] = {}
     inequalities: list[Poly] = []
     for condition, holds in conditions_at(node):
-        for fact in facts_of(condition, holds, values.value):
+        for fact in facts_of(condition, holds, values.value, bounder=values.bounder):
             inequalities.append(fact)
             for atom in fact.atoms:
                 bound = bound_of(fact, atom.key) if not atom.uniform else None

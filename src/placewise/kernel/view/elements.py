@@ -40,6 +40,11 @@ def type_of(dtype: str) -> str | None:
     return next((text for text, name in reversed(_DTYPES.items()) if name == dtype), None)
 
 
+def unqualified(type_text: str) -> str:
+    """A type without ``const`` and ``volatile``."""
+    return type_text.replace("const ", "").replace("volatile ", "").strip()
+
+
 def is_integer(type_text: str) -> bool:
     """Whether a canonical type is a whole number."""
     dtype = _DTYPES.get(type_text, "")

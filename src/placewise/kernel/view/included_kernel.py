@@ -35,7 +35,8 @@ def redeclaration(kernel: Any, other: Any, filename: str) -> str | None:
         return None
     if file.name == filename:
         return f"line {other.location.line}"
-    same = other.type.spelling == kernel.type.spelling
+    # Canonical types, since a prototype may leave out the ``const`` of a parameter's own value.
+    same = other.type.get_canonical().spelling == kernel.type.get_canonical().spelling
     return f"{Path(file.name).name}:{other.location.line}" if same else None
 
 

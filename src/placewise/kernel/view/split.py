@@ -60,6 +60,8 @@ class IndexSplit:
     column: Poly = field(default_factory=Poly)
     row_terms: tuple[Term, ...] = ()
     column_terms: tuple[Term, ...] = ()
+    whole_rows: bool = True
+    """Bare multiples of the pitch are rows."""
 
 
 def pitches(indices: Sequence[Poly]) -> list[Pitch]:
@@ -97,10 +99,15 @@ def index_terms(access: Access, variables: Sequence[PointerVariable]) -> tuple[I
 
 
 def split_index(
-    values: Values, access: Access, variables: Sequence[PointerVariable], pitch: Pitch
-) -> IndexSplit | None:
-    """Row and column of an access under ``pitch``; None where the text does not show them."""
-    result = IndexSplit()
+    values: Values, access: Access, variables: Sequence[PointerVariable], pitch: Pitch, *,
+    whole_rows: bool = True,
+) -> IndexSplit | None:  # fmt: skip
+    """Row and column of an access under ``pitch``; None where the text does not show them.
+
+    A bare multiple of the pitch counts as rows, or with ``whole_rows`` False as columns, as in
+    ``i * m + m - 1 - k``.
+    """
+    result = IndexSplit(whole_rows=whole_rows)
     for term in index_terms(access, variables):
         if term not in access.terms and not _means_the_same(values, term.node):
             return None
@@ -133,7 +140,7 @@ def _take(values: Values, term: IndexTerm, pitch: Pitch, result: IndexSplit) -> 
     """Add a summand to the row or the column, going into sums and definitions."""
     value = values.value(term.node)
     inner = term.node.bare()
-    count = pitch.quotient(value)
+    count = pitch.quotient(value) if result.whole_rows else None
     if count is not None:
         rows = Term(term.sign, term.node.start, term.node.end, False, literal=str(count))
         result.row = result.row + Poly.constant(term.sign * count)
@@ -148,15 +155,31 @@ def _take(values: Values, term: IndexTerm, pitch: Pitch, result: IndexSplit) -> 
             values, IndexTerm(sign, right), pitch, result
         )
     if inner.kind == "BINARY_OPERATOR" and inner.operator == "*" and pitch.divides(value):
-        left, right = inner.children
-        for factor, other in ((left, right), (right, left)):
-            if values.value(factor) == pitch.poly:
-                return _add(values, IndexTerm(term.sign, other), result, row=True)
+        for factors in (list(inner.children), _factors(inner)):
+            for row in factors:
+                others = [values.value(f) for f in factors if f is not row]
+                if _product(others) == pitch.poly:
+                    return _add(values, IndexTerm(term.sign, row), result, row=True)
     if inner.kind == "DECL_REF_EXPR":
         definition = _definition(values, inner)
         if definition is not None:
             return _take(values, IndexTerm(term.sign, definition), pitch, result)
     return pitch.absent(value, varying=True) and _add(values, term, result, row=False)
+
+
+def _factors(product: Node) -> list[Node]:
+    """Factors of ``a * b * c``, in their order."""
+    inner = product.bare()
+    if inner.kind == "BINARY_OPERATOR" and inner.operator == "*":
+        return [f for child in inner.children for f in _factors(child)]
+    return [product]
+
+
+def _product(polys: Sequence[Poly]) -> Poly:
+    result = Poly.constant(1)
+    for poly in polys:
+        result = result * poly
+    return result
 
 
 def _add(values: Values, term: IndexTerm, result: IndexSplit, *, row: bool) -> bool:

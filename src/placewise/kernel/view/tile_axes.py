@@ -201,7 +201,7 @@ def is_written_whole(
     if len(set(axes)) < len(axes) or not used <= set(axes):
         return False
     for condition, holds in conditions_at(index.access.node):
-        facts = facts_of(condition, holds, values.value)
+        facts = facts_of(condition, holds, values.value, bounder=values.bounder)
         if len(facts) != _comparisons(condition):
             return False
         if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):

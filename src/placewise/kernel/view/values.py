@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from placewise.kernel.view.clang import ParsedKernel
 from placewise.kernel.view.conditions import facts_of
-from placewise.kernel.view.elements import is_integer, is_unsigned
+from placewise.kernel.view.elements import is_integer, is_unsigned, unqualified
 from placewise.kernel.view.flow import Flow, changes
 from placewise.kernel.view.interval import Bounder, Unbounded
 from placewise.kernel.view.loops import STEPS, loop_of, loop_variable
@@ -69,7 +69,7 @@ class Values:
         return self._known[node]
 
     def _compute(self, node: Node, given: Mapping[int, Poly] | None) -> Poly:
-        if node.value is not None and is_integer(_unqualified(node.type)):
+        if node.value is not None and is_integer(unqualified(node.type)):
             return Poly.constant(node.value)
         kind = node.kind
         if kind == "PAREN_EXPR":
@@ -91,7 +91,7 @@ class Values:
                 return given[node.target]
             return self._variable(node)
         if kind == "ARRAY_SUBSCRIPT_EXPR":
-            span = _SPANS.get(_unqualified(node.type))
+            span = _SPANS.get(unqualified(node.type))
             if span is not None:
                 return ranged(f"@{id(node)}", (Poly.constant(span[0]),), (Poly.constant(span[1]),))
             return unknown_at(node, f"it depends on data loaded from {_base_name(node)}")
@@ -100,7 +100,7 @@ class Values:
     def _cast(self, node: Node, inner: Node, given: Mapping[int, Poly] | None) -> Poly:
         if node.type_kind == inner.type_kind == "POINTER":
             return self.value(inner, given)
-        target, source = _unqualified(node.type), _unqualified(inner.type)
+        target, source = unqualified(node.type), unqualified(inner.type)
         if not is_integer(target):
             return unknown_at(node, f"it is of type {node.type}")
         if not is_integer(source) and "enum" not in source:
@@ -124,7 +124,7 @@ class Values:
     def _may_wrap(self, node: Node, *operands: Poly) -> bool:
         """Whether unsigned operands may be below zero as whole numbers: order and quotients of
         what they wrap to are different."""
-        if not is_unsigned(_unqualified(node.type)):
+        if not is_unsigned(unqualified(node.type)):
             return False
         try:
             return any((self.bounder.lowest(p) < 0).any() for p in operands)
@@ -176,7 +176,7 @@ class Values:
         self, condition: Node, yes: Poly, no: Poly, given: Mapping[int, Poly] | None
     ) -> Poly:
         """``condition ? yes : no``, as minimum or maximum where it is one."""
-        facts = facts_of(condition, True, lambda n: self.value(n, given))
+        facts = facts_of(condition, True, lambda n: self.value(n, given), bounder=self.bounder)
         if len(facts) == 1:
             # With fact >= 0 for yes and fact <= -1 for no: the smaller of both is picked if
             # no - yes is the fact, or 1 more; the larger if yes - no is.
@@ -249,7 +249,7 @@ class Values:
         if node.name == "warpSize" and identity not in self.locals:
             return Poly.constant(_WARP_SIZE)
         pointer = node.type_kind == "POINTER"
-        if not pointer and not is_integer(_unqualified(node.type)):
+        if not pointer and not is_integer(unqualified(node.type)):
             return unknown_at(node, f"'{node.name}' is of type {node.type}")
         parameter = self.parameters.get(identity)
         declaration = self.locals.get(identity)
@@ -294,10 +294,6 @@ class Values:
 def unknown_at(node: Node, reason: str) -> Poly:
     """A value that is not known, with the line to say so."""
     return unknown(f"@{id(node)}", f"{reason} (line {node.line})")
-
-
-def _unqualified(type_text: str) -> str:
-    return type_text.replace("const ", "").replace("volatile ", "").strip()
 
 
 def _returned(function: Node) -> Node | None:

@@ -9,11 +9,15 @@ the level before missed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from placewise.machine.machine import Machine, Memory
+from placewise.memory.reuse.intensity import Intensity
 from placewise.memory.reuse.profile import ArrayProfile, Profile
 from placewise.memory.reuse.staging import LevelCount, staging_traffic
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS
@@ -72,6 +76,8 @@ class Counters:
     """The placed arrays in order, then those that the source itself has placed."""
     halves: tuple[Counters, ...] = ()
     """Counters from each half of the block sample; empty where a half saw nothing."""
+    intensity: Intensity = "memory"
+    """What binds the kernel, which decides between a memory's two concurrency factors."""
 
     def array(self, name: str) -> ArrayCounters:
         """Counters of array ``name``; raises KeyError for an unknown one."""
@@ -106,22 +112,50 @@ def cache_sharers(profile: Profile, machine: Machine, placement: Placement) -> M
 
 
 def misses(
-    profile: Profile, array: ArrayProfile, memory: Memory, sharers: int, part: int, reading: Reading
-) -> tuple[float, float]:
-    """Shares of all loads and of all stores that ``memory`` would miss, the array having a
-    1/``sharers`` portion of it. Kinds of access that the memory does not take miss always."""
+    profile: Profile,
+    array: ArrayProfile,
+    memory: Memory,
+    sharers: NDArray[np.int64],
+    part: int,
+    reading: Reading,
+) -> NDArray[np.float64]:
+    """(2, n) shares of all loads and of all stores that ``memory`` would miss, the array having a
+    1/``sharers`` portion of it, for (n,) numbers of sharers. Kinds of access that the memory does
+    not take miss always."""
     block = array.element_bytes if reading.unit == "element" else memory.block_bytes
     block = block or array.element_bytes
     rates = profile.miss_rates(
         array.name,
         memory,
         block_bytes=block,
-        capacity_bytes=(memory.size_bytes or 0) / max(1, sharers),
+        capacity_bytes=(memory.size_bytes or 0) / np.maximum(1, sharers),
     )
     at = TAGS if part == WHOLE else 2 * (part - 1)
-    load = float(rates[at + LOAD]) if memory.readable else 1.0
-    store = float(rates[at + STORE]) if memory.writable else 1.0
-    return load, store
+    missed = rates[[at + LOAD, at + STORE]]
+    missed[[not memory.readable, not memory.writable]] = 1.0
+    return missed
+
+
+def shares_reaching(
+    profile: Profile,
+    array: ArrayProfile,
+    caches: Sequence[Memory],
+    sharers: Sequence[NDArray[np.int64]],
+    part: int,
+    reading: Reading,
+) -> NDArray[np.float64]:
+    """(caches + 1, 2, n) shares of all loads and of all stores that get as far as each level of a
+    path through ``caches`` (nearest first), and to the memory behind them.
+
+    ``sharers`` has for each cache the (n,) numbers of arrays that share it; n is the same for all,
+    and 1 where there is no cache.
+    """
+    count = len(sharers[0]) if caches else 1
+    reach = np.ones((len(caches) + 1, 2, count))
+    for k, (cache, number) in enumerate(zip(caches, sharers, strict=True)):
+        missed = misses(profile, array, cache, number, part, reading)
+        reach[k + 1] = np.minimum(missed, reach[k])
+    return reach
 
 
 def _per_request(
@@ -152,17 +186,16 @@ def _level_counts(
     """Transactions of an array in each memory of its path, nearest first: each level sees what the
     one before missed."""
     lanes = float(array.sampled_lanes.sum() / max(1, array.sampled.sum()))
-    reach = [1.0, 1.0]
+    caches = memories[:-1]
+    numbers = [np.array([sharers.get(c.name, 1)]) for c in caches]
+    shares = shares_reaching(profile, array, caches, numbers, part, reading)[:, :, 0].tolist()
     levels = []
-    for memory in memories:
+    for memory, reach, on in zip(memories, shares, [*shares[1:], [0.0, 0.0]], strict=True):
         each = _per_request(profile, array, memory, part, in_tile=tiled)
         full = [n * e for n, e in zip(array.requests, each, strict=True)]
         arriving = [n * share for n, share in zip(full, reach, strict=True)]
-        on = [0.0, 0.0]
         rate = None
         if memory is not memories[-1]:
-            missed = misses(profile, array, memory, sharers.get(memory.name, 1), part, reading)
-            on = [min(m, r) for m, r in zip(missed, reach, strict=True)]
             kind = LOAD if array.requests[LOAD] else STORE
             rate = on[kind] / reach[kind] if reach[kind] else None
         charged = [n * (a - b) for n, a, b in zip(full, reach, on, strict=True)]
@@ -175,8 +208,35 @@ def _level_counts(
                 memory.name, charged[0], charged[1], sum(arriving), rate, sum(charged) * moved
             )
         )
-        reach = on
     return tuple(levels)
+
+
+def charged_transactions(
+    profile: Profile,
+    machine: Machine,
+    name: str,
+    space: str,
+    sharers: Sequence[NDArray[np.int64]],
+    *,
+    reading: Reading | None = None,
+) -> NDArray[np.float64]:
+    """(levels, 2, n) load and store transactions N_ij of one array in the levels of ``space``,
+    nearest first, staging left out, for n ways of sharing its caches at once: ``sharers`` has for
+    each cache (all levels but the last) the (n,) numbers of arrays in it."""
+    reading = reading or Reading()
+    array = profile.array(name)
+    memories = machine.levels(space)
+    tiled = machine.space(space).way.facts.per_block
+    reach = shares_reaching(profile, array, memories[:-1], sharers, WHOLE, reading)
+    each = np.array([_per_request(profile, array, m, WHOLE, in_tile=tiled) for m in memories])
+    full = (each * np.array(array.requests))[:, :, None]
+    if reading.charge == "reaching":
+        taken = np.array([(m.readable, m.writable) for m in memories])
+        reaching: NDArray[np.float64] = full * reach * taken[:, :, None]
+        return reaching
+    further = np.concatenate([reach[1:], np.zeros_like(reach[:1])])
+    served: NDArray[np.float64] = full * (reach - further)
+    return served
 
 
 def array_counters(
@@ -241,5 +301,25 @@ def counters(
 
     halves: tuple[Counters, ...] = ()
     if all(any(a.sampled[2 * h : 2 * h + 2].any() for a in profile.arrays) for h in (0, 1)):
-        halves = tuple(Counters(placement, of(part)) for part in (FIRST_HALF, SECOND_HALF))
-    return Counters(placement, of(WHOLE), halves)
+        halves = tuple(
+            Counters(placement, of(part), intensity=profile.intensity)
+            for part in (FIRST_HALF, SECOND_HALF)
+        )
+    return Counters(placement, of(WHOLE), halves, profile.intensity)
+
+
+def served_accesses(profile: Profile, machine: Machine) -> Mapping[str, tuple[float, float]]:
+    """For each memory, by name, the warp accesses whose data come from it and the bytes that they
+    move, with every array that may be placed reached by its plain pointer."""
+    direct = direct_space(machine).name
+    names = tuple(a.name for a in profile.arrays if a.fixed is None)
+    placement = Placement.uniform(names, direct)
+    sharers = cache_sharers(profile, machine, placement)
+    served: dict[str, tuple[float, float]] = {}
+    for name, space in full_placement(profile, placement):
+        counted = array_counters(profile, machine, name, space, sharers)
+        for level in counted.levels:
+            accesses, size = served.get(level.memory, (0.0, 0.0))
+            each = max(1.0, counted.transactions_per_request)
+            served[level.memory] = accesses + level.transactions / each, size + level.bytes
+    return served

@@ -39,10 +39,11 @@ class ReuseHistogram:
         touched: NDArray[np.int64] = self.beyond[:, 0] + self.cold
         return touched
 
-    def far(self, blocks: float) -> NDArray[np.int64]:
-        """(TAGS,) repeated touches at a distance of ``blocks`` or more. Beyond the histogram's
-        limit (the largest cache it was built for) it gives the count at the limit."""
-        at = min(max(0, math.ceil(blocks)), self.beyond.shape[1] - 1)
+    def far(self, blocks: float | NDArray[np.float64]) -> NDArray[np.int64]:
+        """Repeated touches at a distance of ``blocks`` or more: (TAGS,) for a number, (TAGS, n) for
+        (n,) numbers. Beyond the histogram's limit (the largest cache it was built for) it gives
+        the count at the limit."""
+        at = np.clip(np.ceil(blocks), 0, self.beyond.shape[1] - 1).astype(np.int64)
         return self.beyond[:, at]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from placewise.kernel.source import SourceView, Tile
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.reuse.histogram import ReuseHistogram, cache_groups, reuse_histogram
+from placewise.memory.reuse.intensity import Intensity, instructions_per_cycle, intensity_of
 from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Recorder
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS, ArrayStream, array_streams
 from placewise.memory.reuse.trace_sample import BlockSample, plan_sample
@@ -87,12 +89,15 @@ class Profile:
         arrays: tuple[ArrayProfile, ...],
         sites: tuple[Site, ...] = (),
         site_scale: NDArray[np.float64] | None = None,
+        warp_instructions: int = 0,
     ) -> None:
         self.machine = machine
         self.launch = launch
         self.occupancy = occupancy
         self.sample = sample
         self.arrays = arrays
+        self.warp_instructions = warp_instructions
+        """Warp instructions that the launch executes; 0 where that is not known."""
         self._sites = sites
         self._site_scale = np.ones(len(sites)) if site_scale is None else site_scale
         self._by_name = {a.name: a for a in arrays}
@@ -114,6 +119,21 @@ class Profile:
     def requests(self) -> float:
         """Warp accesses to arrays in the whole launch."""
         return float(sum(sum(a.requests) for a in self.arrays))
+
+    @cached_property
+    def intensity(self) -> Intensity:
+        """Whether memory or computation binds the kernel with its arrays in plain pointers:
+        ``memory`` where its instructions are not known."""
+        if not self.warp_instructions:
+            return "memory"
+        # Here, since counters are made of profiles.
+        from placewise.memory.reuse.counters import served_accesses
+
+        served = served_accesses(self, self.machine)
+        found = instructions_per_cycle(
+            self.machine, self.launch, self.occupancy, self.warp_instructions, served
+        )
+        return intensity_of(self.machine, found)
 
     def transactions(
         self, name: str, memory: Memory, *, in_tile: bool = False
@@ -187,31 +207,40 @@ class Profile:
             list(pool.map(lambda key: self.histogram(*key), missing))
 
     def miss_rates(
-        self, name: str, memory: Memory, *, block_bytes: int, capacity_bytes: float
+        self,
+        name: str,
+        memory: Memory,
+        *,
+        block_bytes: int,
+        capacity_bytes: float | NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """(TAGS + 2,) miss rates of a cache that gives ``capacity_bytes`` to the array: for each
-        tag, then for all loads and all stores. 0 where there is no access.
+        """Miss rates of a cache that gives ``capacity_bytes`` to the array: (TAGS + 2,) for each
+        tag, then for all loads and all stores; (TAGS + 2, n) for (n,) capacities. 0 where there is
+        no access.
 
         A cache on the die sees all SMs. Where the sample has only some of them, distances are
         carried over to all with the growth exponent that the sample's two halves show; so are first
         touches, by SMs and by waves. Neither grows beyond what the array's number of blocks allows.
         """
-        rates = np.zeros(TAGS + 2)
+        blocks = np.asarray(capacity_bytes, np.float64) / block_bytes
+        rates = np.zeros((TAGS + 2, *blocks.shape))
         histogram = self.histogram(name, block_bytes, memory.scope)
         if histogram is None:
             return rates
-        blocks = capacity_bytes / block_bytes
         first_touches = 1.0
         if memory.scope == "die" and not self.sample.complete:
             seen = histogram.distinct
             more = self.sample.sm_scale**histogram.growth_by_sms
-            blocks /= min(more, histogram.blocks / seen)
+            blocks = blocks / min(more, histogram.blocks / seen)
             in_all = seen * more * self.sample.wave_scale**histogram.growth_by_waves
             first_touches = min(histogram.blocks, in_all) / (seen * self.sample.block_scale)
-        missed = histogram.far(blocks) + histogram.cold * first_touches
-        touched = histogram.touches
-        missed = np.r_[missed, missed[LOAD::2].sum(), missed[STORE::2].sum()]
-        touched = np.r_[touched, touched[LOAD::2].sum(), touched[STORE::2].sum()]
+        by_tag = (TAGS,) + (1,) * blocks.ndim
+        missed = histogram.far(blocks) + (histogram.cold * first_touches).reshape(by_tag)
+        touched = histogram.touches.reshape(by_tag)
+        missed, touched = (
+            np.concatenate([a, a[[LOAD]] + a[[LOAD + 2]], a[[STORE]] + a[[STORE + 2]]])
+            for a in (missed, touched)
+        )
         np.divide(missed, touched, out=rates, where=touched > 0)
         return rates
 
@@ -315,6 +344,7 @@ class Profiler:
             tuple(profiles),
             recorder.sites,
             site_scale,
+            execution.warp_instructions if execution is not None else 0,
         )
 
     def _described(self) -> Iterable[tuple[str, int, int, str | None, Tile | None]]:

@@ -38,7 +38,8 @@ def render_probe(found: Findings) -> RenderableType:
 def probe_document(found: Findings) -> dict[str, Any]:
     """All that was found, with confidence and doubts."""
     return {
-        "schema": PROBE_SCHEMA_VERSION,
+        "schema": "placewise-probe",
+        "schema_version": PROBE_SCHEMA_VERSION,
         "device": asdict(found.facts),
         "seconds": found.seconds,
         "paths": {name: _hierarchy(path) for name, path in found.paths.items()},

@@ -1,12 +1,26 @@
-"""Kernels rewritten to another layout of their arrays of structs, with the host's conversions."""
+"""Kernels rewritten to another layout of their arrays, with the host's conversions."""
 
 from placewise.rewriter.layouts.host_conversion import cpp_conversion, numpy_conversion
+from placewise.rewriter.layouts.matrix_conversion import (
+    cpp_matrix_conversion,
+    numpy_matrix_conversion,
+)
 from placewise.rewriter.layouts.rewrite_layout import Relaid, original_arrays, rewrite_layout
+from placewise.rewriter.layouts.rewrite_matrices import (
+    Reordered,
+    original_matrices,
+    rewrite_matrices,
+)
 
 __all__ = [
     "Relaid",
+    "Reordered",
     "cpp_conversion",
+    "cpp_matrix_conversion",
     "numpy_conversion",
+    "numpy_matrix_conversion",
     "original_arrays",
+    "original_matrices",
     "rewrite_layout",
+    "rewrite_matrices",
 ]

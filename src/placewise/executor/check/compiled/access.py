@@ -106,15 +106,21 @@ def _check_defined(
     defined_address: int,
     size: int,
     kind: int,
+    used: int,
 ) -> None:
-    """Note a read of bytes that were never written, and mark those that the access writes."""
+    """Note a read of bytes that were never written but are used, and mark those that the access
+    writes."""
     defined = bytes_at(defined_address + offset)
     if kind != at.STORE:
-        known = 0
+        known, unknown = 0, 0
         for n in range(size):
-            known += defined[n] != 0
-        if known != size:
-            note(state_address, at.UNDEFINED, site, -1, window, 0, thread, 0, 0, offset, 0)
+            if (used >> n) & 1 != 0:
+                known += defined[n] != 0
+                unknown += defined[n] == 0
+        if unknown != 0:
+            is_part = known != 0 and used != -1
+            code = at.PARTLY_UNDEFINED if is_part else at.UNDEFINED
+            note(state_address, code, site, -1, window, 0, thread, 0, 0, offset, 0)
     if kind != at.LOAD:
         for n in range(size):
             defined[n] = 1
@@ -168,6 +174,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
     addresses = words_at(state[at.S_SCRATCH])
     size, kind, flags = own[at.SITE_LANE_BYTES], own[at.SITE_KIND], own[at.SITE_FLAGS]
+    used = own[at.SITE_USED_BYTES]
     window_shift = state[at.S_WINDOW_SHIFT]
     now = when(site, words[at.B_CLOCK + warp], words[at.B_SEQUENCE + warp])
     serial = words[at.B_SERIAL]
@@ -198,7 +205,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
             start = defined
             if window == at.LOCAL_WINDOW:
                 start += thread * state[at.S_LOCAL_BYTES]
-            _check_defined(state_address, site, thread, window, offset, start, size, kind)
+            _check_defined(state_address, site, thread, window, offset, start, size, kind, used)
         if window == at.SHARED_WINDOW and state[at.S_SHARED_ASYNC] != 0:
             starts = (flags & at.IS_ASYNC) != 0
             check_copy(state_address, site, thread, offset, size, starts)

@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
-from forms import ARITHMETIC, CONVERSIONS, PREDICATES, all_of
+from instruction_forms import ARITHMETIC, CONVERSIONS, PREDICATES, all_of
 from ptx_harness import evaluate, operands
 from reference.arithmetic import comparison, operation
 from reference.floats import FORMATS, decode

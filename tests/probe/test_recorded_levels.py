@@ -143,7 +143,7 @@ def test_the_command_reads_whichever_file_it_gets(tmp_path):
     path = raw_file(tmp_path / "GPU__L1_Size.txt", "lru", range(4 * KB, 16 * KB, 512))
     result = CliRunner().invoke(app, ["machine", "curve", str(path), "--json"])
     assert result.exit_code == 0, result.output
-    (level,) = json.loads(result.stdout)
+    (level,) = json.loads(result.stdout)["levels"]
     assert level["capacity_bytes"] == 8 * KB
     assert "8 KB" in CliRunner().invoke(app, ["machine", "curve", str(path)]).stdout
     rows = [(k, 30.0 if k < 100 else 90.0) for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)]

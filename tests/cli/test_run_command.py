@@ -6,6 +6,10 @@ import time
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+from placewise.cli.main import app
+from placewise.errors import ExecutionError
 
 CASE = """\
 schema = 1
@@ -162,3 +166,48 @@ def test_arguments_go_to_the_parameters_of_their_names(folder):
     done = placewise_run("turned.toml", "--out", "all.npz", "-q", folder=folder)
     assert done.returncode == 0, done.stderr
     assert np.array_equal(np.load(folder / "all.npz")["a"], 2 * np.arange(256, dtype=np.float32))
+
+
+STUCK = """
+schema = 1
+name = "stuck"
+kernel = "stuck"
+code = '''
+__global__ void stuck(int *lock, int *out) {
+    while (atomicCAS(lock, 0, 1) != 0);
+    out[blockIdx.x] = 1;
+}'''
+launch = { grid = [2], block = [32] }
+[[arguments]]
+name = "lock"
+dtype = "int32"
+shape = [1]
+fill = 0
+[[arguments]]
+name = "out"
+dtype = "int32"
+shape = [2]
+fill = 0
+"""
+
+
+def test_a_lock_that_is_never_freed_is_found_by_the_checker(tmp_path):
+    path = tmp_path / "stuck.toml"
+    path.write_text(STUCK)
+    arguments = ["run", str(path), "--check", "--json", "-q", "--limit", "200000"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 1
+    (found,) = json.loads(done.stdout)["check"]["findings"]
+    assert (found["kind"], found["severity"]) == ("does-not-end", "error")
+    assert found["place"]["line"] == 2
+
+
+@pytest.mark.parametrize("command", [["run"], ["advise", "-m", "A100"], ["counters", "-m", "A100"]])
+def test_a_lock_that_is_never_freed_is_one_error(tmp_path, command):
+    path = tmp_path / "stuck.toml"
+    path.write_text(STUCK)
+    name, *options = command
+    done = CliRunner().invoke(app, [name, str(path), *options, "-q", "--limit", "200000"])
+    assert isinstance(done.exception, ExecutionError)
+    assert "stuck.cu:2: the kernel does not end" in str(done.exception)
+    assert not done.stdout

@@ -1,0 +1,62 @@
+"""Notes of an advice: what its figures rest on, and what they leave out."""
+
+from __future__ import annotations
+
+from placewise.advisor.advice import Option
+from placewise.advisor.finalists import untimed_misses
+from placewise.choose import Candidate
+from placewise.machine import Machine
+from placewise.model import moved_atomics
+
+
+def time_notes(present: Option, options: list[Option], machine: Machine) -> tuple[str, ...]:
+    """What the times rest on, or why there are none."""
+    if present.timed is None:
+        return ()
+    found = present.timed.prediction
+    if found is None:
+        return (f"no times, memory traffic only: {present.timed.why_not}",)
+    notes = [*found.notes]
+    error = next((o.rerun.error for o in options if o.rerun and o.rerun.error), None)
+    if error is not None:
+        notes.append(
+            "times come from each form's own machine code; intervals of 80 % and probabilities "
+            f"rest on measured pairs of forms ({error.fitted_on})"
+        )
+    for missing in dict.fromkeys(untimed_misses(o, machine) for o in options):
+        if missing is not None:
+            array, share = missing
+            notes.append(
+                f"{array} in constant memory: {share:.0%} of its accesses miss the nearest cache "
+                "there, which times leave out; so it is not recommended"
+            )
+    whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
+    if whole:
+        notes.append(
+            "timed from a run of the whole launch in place of some blocks, and compared with the "
+            "present form timed so; their ms are that ratio of the present form's: "
+            + "; ".join(o.placement.describe(present.placement) for o in whole)
+        )
+    return tuple(notes)
+
+
+def range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
+    """What the interval of a ratio of memory times rests on, where the model's error is known."""
+    error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
+    if error is None:
+        return ()
+    return (
+        "intervals of memory times cover the model's concurrency factors, the block sample, and "
+        f"the model's error on measured pairs of forms ({error.fitted_on})",
+    )
+
+
+def atomics_note(candidates: tuple[Candidate, ...], now: Candidate) -> tuple[str, ...]:
+    """Which arrays the model of memory traffic cannot judge, as they are updated by atomics."""
+    found = [array for c in candidates for array in moved_atomics(c.counters, now.counters)]
+    if not found:
+        return ()
+    return (
+        f"memory times leave out what atomic functions cost: no move of "
+        f"{', '.join(dict.fromkeys(found))} is recommended by them",
+    )

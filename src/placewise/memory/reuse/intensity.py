@@ -1,0 +1,65 @@
+"""Whether a kernel is bound by memory or by computation, from its instructions per cycle.
+
+MSL gives a memory two concurrency factors, one for memory-intensive kernels and one for
+compute-intensive ones; "IPC in the profiling phase can be used to tell the two types of kernels
+apart" (Chen et al. 2017, section 2). There is no clock in a run on the CPU, so the cycles are
+estimated: an SM needs at least the cycles to issue its instructions, those in which DRAM delivers
+its share of the bytes, and those for which its resident warps wait for the latencies of all their
+requests, one request of each warp at a time (Hong and Kim 2009).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from placewise.kernel.launch import Launch
+from placewise.machine.machine import Machine
+from placewise.memory.occupancy import Occupancy
+
+Intensity = Literal["memory", "compute"]
+"""What a kernel's time goes to."""
+
+COMPUTES_FROM = 0.5
+"""Part of the instructions per cycle that an SM can issue from which on a kernel is
+compute-intensive. Fitted on nothing: the paper gives no figure."""
+_WARP = 32
+
+
+def issue_rate(machine: Machine) -> float:
+    """Warp instructions that an SM can issue in a cycle; of a machine whose file does not tell, one
+    for each 32 cores."""
+    limits = machine.limits
+    schedulers = limits.schedulers_per_sm or max(1, machine.processor.cores_per_sm // _WARP)
+    return float(schedulers * (limits.issues_per_scheduler or 1))
+
+
+def instructions_per_cycle(
+    machine: Machine,
+    launch: Launch,
+    occupancy: Occupancy,
+    warp_instructions: float,
+    served: Mapping[str, tuple[float, float]],
+) -> float:
+    """Warp instructions that an SM executes in a cycle, estimated.
+
+    ``warp_instructions`` are those of the whole launch; ``served`` has for each memory, by name,
+    the warp accesses whose data come from it and the bytes that they move.
+    """
+    sms = min(machine.processor.sms, max(1, launch.blocks))
+    per_sm = warp_instructions / sms
+    resident = min(occupancy.blocks, -(-launch.blocks // sms)) * launch.warps_per_block
+    latencies = sum(n * machine.memory(name).latency_cycles for name, (n, _) in served.items())
+    cycles = max(per_sm / issue_rate(machine), latencies / sms / max(1, resident))
+    limits = machine.limits
+    if limits.dram_bandwidth_gb_per_s and limits.clock_mhz:
+        homes = {s.levels[-1] for s in machine.spaces if not s.way.facts.per_block}
+        moved = sum(size for name, (_, size) in served.items() if name in homes)
+        bytes_per_cycle = limits.dram_bandwidth_gb_per_s * 1e3 / limits.clock_mhz
+        cycles = max(cycles, moved / bytes_per_cycle)
+    return per_sm / cycles if cycles else issue_rate(machine)
+
+
+def intensity_of(machine: Machine, per_cycle: float) -> Intensity:
+    """What a kernel of so many instructions per cycle (of one SM) is bound by."""
+    return "compute" if per_cycle >= COMPUTES_FROM * issue_rate(machine) else "memory"

@@ -1,0 +1,1 @@
+"""A runtime that places arrays while a program runs: :func:`placewise.tune`."""

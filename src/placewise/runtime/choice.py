@@ -1,0 +1,182 @@
+"""Which version of a kernel is launched for one class of launches, and what it is to gain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from placewise.advisor import advise
+from placewise.advisor.advice import Advice, Option
+from placewise.advisor.finalists import Demand, recommended
+from placewise.disk_cache import DiskCache
+from placewise.executor.compare import compare
+from placewise.kernel.cases.case import Case
+from placewise.machine import Machine
+from placewise.runtime.form import Form, form_document, form_from_document, form_of
+from placewise.runtime.place import Snapshot
+from placewise.runtime.stopwatch import Stopwatch
+
+SCHEMA = 1
+"""Of the entries on disk."""
+COPY_LATENCY_US = 3.0
+"""Microseconds that a copy into constant memory adds to a stream beside its bandwidth. An
+assumption on the safe side, not measured: about what one short kernel costs in a stream
+(A. Gray, "Getting Started with CUDA Graphs", NVIDIA, 2019: 2.9 µs of 3.8 µs per kernel run)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A version, or the reason for the original."""
+
+    form: Form | None
+    """None: the original."""
+    why: str
+    moves: str = ""
+    """What the form moves where, in words."""
+    present_ms: float | None = None
+    """Predicted time of the original on the machine."""
+    chosen_ms: float | None = None
+    """Predicted time of the form, copies into constant memory included."""
+    faster: float | None = None
+    """Probability that the form is faster."""
+
+    @property
+    def saved_ms(self) -> float:
+        """Predicted gain of one launch; 0 for the original, and where no time is predicted."""
+        if self.form is None or self.present_ms is None or self.chosen_ms is None:
+            return 0.0
+        return max(0.0, self.present_ms - self.chosen_ms)
+
+
+def keep_original(why: str) -> Choice:
+    """The original, and why."""
+    return Choice(None, why)
+
+
+def choose(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> Choice:
+    """Advise on the launch ``case`` and take the form that is recommended.
+
+    A form that fills constant memory pays for the copies at each launch, since arrays may change
+    between launches; where they eat the gain, or their cost is unknown, the best form without them
+    is taken. Raises PlacewiseError as :func:`placewise.advise` does, and DoubtError.
+    """
+    with watch.advising():
+        advice = advise(case, machine, demand=demand, progress=watch)
+    option = _worthwhile(advice, demand)
+    present = advice.present.predicted_ms
+    if option is None or option.rewritten is None:
+        return replace(keep_original(advice.verdict), present_ms=present)
+    ways = {machine.space(s).way for _, _, s in option.placement.moved(advice.present.placement)}
+    tiled = option.placement.chunk is not None or any(w.facts.per_block for w in ways)
+    form = form_of(option.rewritten, advice.case, bind_numbers=tiled)
+    copies = _copies_ms(option)
+    assert copies is not None, "options whose copies cost an unknown time are not taken"
+    chosen = option.predicted_ms
+    return Choice(
+        form=form,
+        why="recommended and proven",
+        moves=option.placement.describe(advice.present.placement),
+        present_ms=present,
+        chosen_ms=None if chosen is None else chosen + copies,
+        faster=option.judged.faster,
+    )
+
+
+def _worthwhile(advice: Advice, demand: Demand) -> Option | None:
+    """The recommended option, if its copies leave enough of the gain; else the one that would be
+    recommended among those without copies."""
+    best = advice.recommended
+    if best is None:
+        return None
+    if not any(cost.host_bytes for cost in best.costs):
+        return best
+    copies, present, chosen = _copies_ms(best), advice.present.predicted_ms, best.predicted_ms
+    if copies is not None and present and chosen is not None:
+        ratio = (chosen + copies) / present
+        if demand.is_met(ratio, best.judged.faster):
+            return best
+    without = [
+        o
+        for o in advice.options
+        if o.verification is not None and not any(c.host_bytes for c in o.costs)
+    ]
+    return recommended(without, advice.present, advice.machine, demand)
+
+
+def _copies_ms(option: Option) -> float | None:
+    """Milliseconds that an option's copies into constant memory take per launch; None where the
+    machine's file does not say."""
+    total = 0.0
+    for cost in option.costs:
+        if cost.host_bytes:
+            if cost.host_us is None:
+                return None
+            total += cost.host_us + COPY_LATENCY_US
+    return total * 1e-3
+
+
+def unlike(expected: Snapshot, found: tuple[tuple[int, Any], ...]) -> str | None:
+    """The first array (by argument) that is not the same, bit for bit, in words; else None."""
+    for number, content in found:
+        before = np.asarray(expected[number])
+        check = compare(f"argument {number + 1}", before, content)
+        if not check.identical:
+            return (
+                f"the chosen version's {check.array} differs from the original's in "
+                f"{check.different} of {check.elements} elements"
+            )
+    return None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Choices on disk, under the hash of all that they depend on."""
+
+    cache: DiskCache
+
+    def read(self, key: str) -> Choice | None:
+        """The choice under ``key``, or None: also for an entry that is damaged or of another
+        schema."""
+        stored = self.cache.read(key)
+        if stored is None:
+            return None
+        try:
+            return choice_from_document(json.loads(stored))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def write(self, key: str, choice: Choice) -> None:
+        """Keep ``choice``; a folder that cannot be written is done without."""
+        self.cache.write(key, json.dumps(choice_document(choice)).encode())
+
+
+def choice_document(choice: Choice) -> dict[str, Any]:
+    """A choice as JSON types."""
+    return {
+        "schema": SCHEMA,
+        "form": None if choice.form is None else form_document(choice.form),
+        "why": choice.why,
+        "moves": choice.moves,
+        "present_ms": choice.present_ms,
+        "chosen_ms": choice.chosen_ms,
+        "faster": choice.faster,
+    }
+
+
+def choice_from_document(document: Mapping[str, Any]) -> Choice:
+    """The inverse of :func:`choice_document`; raises KeyError, TypeError, ValueError for others."""
+    if document["schema"] != SCHEMA:
+        raise ValueError("another schema")
+    form = document["form"]
+    return Choice(
+        form=None if form is None else form_from_document(form),
+        why=document["why"],
+        moves=document["moves"],
+        present_ms=document["present_ms"],
+        chosen_ms=document["chosen_ms"],
+        faster=document["faster"],
+    )

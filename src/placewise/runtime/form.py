@@ -1,0 +1,168 @@
+"""A chosen version of a kernel: its source, and how the original's arguments reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from placewise.kernel.cases.case import Case, CompileOptions, Language
+from placewise.kernel.frontends.nvrtc import compile_kernel
+from placewise.kernel.frontends.ptx_kernel import ptx_kernel
+from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import ArrayArgument, ScalarArgument, TextureArgument
+from placewise.rewriter import Rewritten
+from placewise.runtime.doubt import DoubtError
+
+
+@dataclass(frozen=True)
+class Texels:
+    """A parameter that is a texture object over an array of the original."""
+
+    argument: int
+    """Number of the array among the original's arguments, from 0."""
+    dtype: str
+    """NumPy's name of a channel's type."""
+    channels: int
+    """Per texel: 1, 2 or 4."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One version of a kernel. It computes what the original computes for launches of the grid,
+    block and deciding arguments that it was made for."""
+
+    language: Language
+    source: str
+    filename: str
+    kernel: str
+    options: CompileOptions
+    shared_bytes: int
+    """Dynamic shared memory of its launches."""
+    parameters: tuple[int | Texels, ...]
+    """What it takes, in order: arguments of the original by number, or textures over them."""
+    constants: tuple[tuple[str, int], ...]
+    """(``__constant__`` symbol, array of the original that fills it before each launch)."""
+    bound: tuple[tuple[int, int], ...]
+    """(argument, value): whole numbers that sizes in its source rest on."""
+
+    @property
+    def textures(self) -> tuple[Texels, ...]:
+        """Parameters that are texture objects."""
+        return tuple(p for p in self.parameters if isinstance(p, Texels))
+
+
+def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form:
+    """The version that ``rewritten`` is of ``original``, whose arguments have their parameters'
+    names. With ``bind_numbers`` it holds for the whole-number arguments of this launch alone.
+
+    Raises DoubtError for an argument that is not one of the original's.
+    """
+    numbers = {a.name: n for n, a in enumerate(original.inputs.arguments)}
+    made_of = {new: old for old, new in rewritten.renamed}
+    case = rewritten.case
+    parameters: list[int | Texels] = []
+    for argument in case.inputs.arguments:
+        number = numbers.get(made_of.get(argument.name, argument.name))
+        if number is None:
+            raise DoubtError(f"the version takes '{argument.name}', which the original has not")
+        if isinstance(argument, TextureArgument):
+            data = argument.data
+            channels = data.shape[1] if data.ndim == 2 else 1
+            parameters.append(Texels(number, str(data.dtype), channels))
+        elif isinstance(argument, ArrayArgument | ScalarArgument):
+            parameters.append(number)
+        else:
+            raise DoubtError(f"the version takes the surface '{argument.name}'")
+    constants = []
+    for symbol, _ in case.inputs.constants:
+        number = numbers.get(made_of.get(symbol, ""))
+        if number is None:
+            raise DoubtError(f"nothing is known to fill the constant '{symbol}'")
+        constants.append((symbol, number))
+    bound = tuple(
+        (n, int(a.value.item()))
+        for n, a in enumerate(original.inputs.arguments)
+        if bind_numbers and isinstance(a, ScalarArgument) and a.value.dtype.kind in "iu"
+    )
+    return Form(
+        language=case.language,
+        source=case.source,
+        filename=case.filename,
+        kernel=case.kernel,
+        options=case.options,
+        shared_bytes=case.launch.shared_bytes,
+        parameters=tuple(parameters),
+        constants=tuple(constants),
+        bound=bound,
+    )
+
+
+def compile_form(form: Form, original: Kernel, nvrtc: str | None = None) -> Kernel:
+    """Compile a form for the target of ``original``, by release ``nvrtc`` of the compiler where it
+    is given; raises what the front ends raise."""
+    nvrtc = nvrtc or form.options.nvrtc
+    if form.language is Language.CUDA:
+        options = replace(form.options, arch=original.arch, nvrtc=nvrtc)
+        return compile_kernel(form.source, form.filename, form.kernel, options)
+    made = ptx_kernel(
+        form.source,
+        form.kernel,
+        filename=form.filename,
+        arch=original.arch,
+        nvrtc=nvrtc,
+    )
+    return replace(made, passing=original.passing)
+
+
+def form_document(form: Form) -> dict[str, Any]:
+    """A form as JSON types."""
+    options = form.options
+    return {
+        "language": str(form.language),
+        "source": form.source,
+        "filename": form.filename,
+        "kernel": form.kernel,
+        "options": {
+            "arch": options.arch,
+            "defines": [list(pair) for pair in options.defines],
+            "include_paths": [str(path) for path in options.include_paths],
+            "std": options.std,
+            "nvrtc": options.nvrtc,
+            "flags": list(options.flags),
+        },
+        "shared_bytes": form.shared_bytes,
+        "parameters": [
+            p if isinstance(p, int) else {"texture": p.argument, "of": p.dtype, "by": p.channels}
+            for p in form.parameters
+        ],
+        "constants": [list(pair) for pair in form.constants],
+        "bound": [list(pair) for pair in form.bound],
+    }
+
+
+def form_from_document(document: Mapping[str, Any]) -> Form:
+    """The inverse of :func:`form_document`; raises KeyError, TypeError or ValueError for others."""
+    options = document["options"]
+    return Form(
+        language=Language(document["language"]),
+        source=document["source"],
+        filename=document["filename"],
+        kernel=document["kernel"],
+        options=CompileOptions(
+            arch=options["arch"],
+            defines=tuple((name, value) for name, value in options["defines"]),
+            include_paths=tuple(Path(p) for p in options["include_paths"]),
+            std=options["std"],
+            nvrtc=options["nvrtc"],
+            flags=tuple(options["flags"]),
+        ),
+        shared_bytes=int(document["shared_bytes"]),
+        parameters=tuple(
+            p if isinstance(p, int) else Texels(p["texture"], p["of"], p["by"])
+            for p in document["parameters"]
+        ),
+        constants=tuple((symbol, n) for symbol, n in document["constants"]),
+        bound=tuple((n, value) for n, value in document["bound"]),
+    )

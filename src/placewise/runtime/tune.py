@@ -1,0 +1,112 @@
+"""The function that turns a kernel into one that places its arrays by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from placewise.advisor.advise import DEMAND
+from placewise.advisor.finalists import Demand
+from placewise.disk_cache import DiskCache
+from placewise.errors import CaseError
+from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.cases.make_case import is_ptx, read_source
+from placewise.kernel.frontends.cupy_source import cupy_source, is_cupy
+from placewise.machine import Machine, load_machine
+from placewise.runtime.choice import Kept
+from placewise.runtime.originals import CudaSource, NumbaFunction
+from placewise.runtime.places import Places
+from placewise.runtime.tuned import (
+    Tuned,
+    TunedCore,
+    TunedNumba,
+    TunedRaw,
+    TunedSource,
+    is_cuda_core,
+)
+from placewise.runtime.tuner import Settings, Tuner
+
+KEPT_CHOICES = 4000
+"""Choices on disk, some kilobytes each; the longest unused go first."""
+
+
+# Public and keyword-only: one parameter for each part of a kernel and each option.
+def tune(
+    kernel: Any,
+    name: str | None = None,
+    *,
+    machine: Machine | str | Path | None = None,
+    source: str | Path | None = None,
+    options: CompileOptions | None = None,
+    demand: Demand = DEMAND,
+    patience: float = 60.0,
+    choices: int = 16,
+    cache: Path | None = None,
+) -> Tuned:
+    """A callable that launches ``kernel`` and finds out by itself where its arrays should live.
+
+    ``kernel`` and how the result is launched, which is as before:
+
+    - a CuPy ``RawKernel``: ``tuned(grid, block, args, shared_mem=0)``; a ``RawModule`` with the
+      kernel's ``name`` is launched the same way;
+    - a Numba ``@cuda.jit`` function: ``tuned[grid, block, stream, shared](*args)``;
+    - a ``cuda.core`` ``Kernel``, with its ``source`` and ``name``, since the object does not hold
+      them: ``tuned(stream, config, *args)``, ``args`` being arrays and numbers;
+    - a path or text of CUDA C++ with the kernel's ``name``, launched as CuPy's; with ``options``.
+
+    The first launch of a class (grid, block, shapes, types, and scalars that decide about accesses
+    or branches) runs the original, is profiled on the executor, and its best version, if one meets
+    the ``demand``, is compiled and compared with the original, bit for bit. Later launches run that
+    version. In any doubt the original runs: :meth:`Tuned.report` says why. ``machine`` is the GPU
+    to choose for, left out the one that the arrays are on; with NumPy arrays kernels run on the
+    executor, and ``machine`` is needed. Choosing takes at most ``patience`` seconds for a class,
+    of which there are at most ``choices``. Choices are kept in the folder ``cache``, by default the
+    user's cache folder. Raises CaseError for what is no kernel, and MachineError.
+    """
+    folder = DiskCache("tuned", files=KEPT_CHOICES, place=cache)
+    settings = Settings(demand, patience, choices, Kept(folder))
+    places = Places(None if machine is None else load_machine(machine))
+
+    def tuner(original: CudaSource | NumbaFunction) -> Tuner:
+        return Tuner(original, places.of, settings)
+
+    if is_cupy(kernel):
+        found = cupy_source(kernel)
+        wanted = found.name or _named(name)
+        return TunedRaw(
+            kernel, wanted, tuner(CudaSource(wanted, found.source, None, found.options))
+        )
+    if isinstance(kernel, FunctionType) or hasattr(kernel, "py_func"):
+        return TunedNumba(kernel, tuner(NumbaFunction(kernel)))
+    options = options or CompileOptions()
+    if is_cuda_core(kernel):
+        if source is None:
+            raise CaseError(
+                f"a {type(kernel).__name__} of cuda.core does not hold its source",
+                where="source",
+                hint="pass source= (CUDA C++) and the kernel's name",
+            )
+        text, path = _cuda(source)
+        return TunedCore(kernel, tuner(CudaSource(_named(name), text, path, options)))
+    if isinstance(kernel, str | Path):
+        text, path = _cuda(kernel)
+        return TunedSource(tuner(CudaSource(_named(name), text, path, options)))
+    raise CaseError(
+        f"this {type(kernel).__name__} is no kernel",
+        where="kernel",
+        hint="CuPy's RawKernel, Numba functions, kernels of cuda.core and CUDA C++ are",
+    )
+
+
+def _named(name: str | None) -> str:
+    if name is None:
+        raise CaseError("the kernel's name is missing", where="name")
+    return name
+
+
+def _cuda(source: str | Path) -> tuple[str, Path | None]:
+    text, path = read_source(source)
+    if is_ptx(path or text):
+        raise CaseError("PTX is not tuned", where="source", hint="give the CUDA C++")
+    return text, path

@@ -1,0 +1,308 @@
+"""One kernel's runtime: which version each of its launches gets.
+
+PORPLE's Placer (Chen et al. 2017, sections 3 and 4) profiles the first launch, places the data, and
+runs the chosen version from then on. Here each class of launches has its own choice, and the
+original runs wherever something is not known for sure.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from placewise.advisor.finalists import Demand
+from placewise.errors import CaseError, PlacewiseError
+from placewise.kernel.cases.case import Language
+from placewise.kernel.kernel import Kernel
+from placewise.runtime.call import Call
+from placewise.runtime.choice import Choice, Kept, choose, keep_original, unlike
+from placewise.runtime.doubt import DoubtError
+from placewise.runtime.facts import KernelFacts, check_read_only_loads, facts_of
+from placewise.runtime.originals import Original
+from placewise.runtime.place import Ready, Snapshot, Where
+from placewise.runtime.report import ClassReport, TuneReport
+from placewise.runtime.shape_class import class_key, describe_class, disk_key, type_signature
+from placewise.runtime.stopwatch import Overhead, Stopwatch
+from placewise.runtime.values import ArrayValue, overlaps
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user asks of the runtime."""
+
+    demand: Demand
+    """How probable and how large a predicted gain must be."""
+    patience: float
+    """Seconds that the advisor may take for one choice."""
+    choices: int
+    """Classes of launches that are chosen for."""
+    kept: Kept
+
+
+@dataclass(eq=False)
+class _Class:
+    """Launches of one class; read and changed under the tuner's lock alone."""
+
+    what: str
+    choice: Choice = field(default_factory=lambda: keep_original("being chosen"))
+    ready: Ready | None = None
+    from_disk: bool = False
+    overhead: Overhead = field(default_factory=Overhead)
+    launches: int = 0
+    tuned: int = 0
+    """Launches of the form."""
+
+
+class Tuner:
+    """Launches one kernel. Safe to use from several threads: no launch waits for a choice that
+    another one makes; until it is made the original runs."""
+
+    def __init__(
+        self, kernel: Original, where: Callable[[Call], Where], settings: Settings
+    ) -> None:
+        self._original = kernel
+        self._where = where
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._kernels: dict[tuple[str, ...], Kernel] = {}
+        """By the types of the arguments and the target, as are the facts."""
+        self._facts: dict[tuple[str, ...], KernelFacts | DoubtError] = {}
+        self._classes: dict[str, _Class] = {}
+        self._doubts: dict[str, int] = {}
+        """Launches of the original outside of any class, by reason."""
+        self._compilation = 0.0
+
+    def launch(self, call: Call) -> Any:
+        """Launch the version that is right for ``call``; returns what the original returns, and
+        None for others. Raises what the original's own launch raises."""
+        start = time.perf_counter()
+        where = None
+        try:
+            where = self._where(call)
+            facts = self._facts_for(call, where)
+            found, is_first = self._class_of(call, where, facts)
+        except DoubtError as error:
+            self.doubt(error.reason)
+            return self._run_original(call, where)
+        if is_first:
+            return self._first(call, where, facts, found)
+        return self._later(call, where, found, time.perf_counter() - start)
+
+    def doubt(self, reason: str) -> None:
+        """Note a launch of the original, and why."""
+        with self._lock:
+            self._doubts[reason] = self._doubts.get(reason, 0) + 1
+
+    def report(self) -> TuneReport:
+        """What the runtime did so far."""
+        with self._lock:
+            classes = tuple(
+                ClassReport(
+                    launches_of=c.what,
+                    launches=c.launches,
+                    tuned_launches=c.tuned,
+                    moves=c.choice.moves,
+                    why=c.choice.why,
+                    present_ms=c.choice.present_ms,
+                    chosen_ms=c.choice.chosen_ms,
+                    faster=c.choice.faster,
+                    from_cache=c.from_disk,
+                    overhead=c.overhead,
+                )
+                for c in self._classes.values()
+            )
+            untuned = tuple(sorted(self._doubts.items()))
+            reading = Overhead(compilation=self._compilation)
+        return TuneReport(self._original.name, classes, untuned, reading)
+
+    def _run_original(self, call: Call, where: Where | None) -> Any:
+        if call.original is not None:
+            return call.original()
+        try:
+            where = where or self._where(call)
+        except DoubtError as error:
+            # Nobody else can launch it either.
+            raise CaseError(error.reason, where="arguments") from error
+        where.place.run_original(call, self._compiled(call, where))
+        return None
+
+    def _compiled(self, call: Call, where: Where) -> Kernel:
+        """The original for the types of ``call``'s arguments; raises what its front end raises."""
+        key = (where.arch, *type_signature(call))
+        with self._lock:
+            known = self._kernels.get(key)
+        if known is not None:
+            return known
+        start = time.perf_counter()
+        arguments = [v.thing if isinstance(v, ArrayValue) else v for v in call.values]
+        made = self._original.compile(arguments, where.arch)
+        with self._lock:
+            self._compilation += time.perf_counter() - start
+            return self._kernels.setdefault(key, made)
+
+    def _facts_for(self, call: Call, where: Where) -> KernelFacts:
+        """What the kernel says of itself, compiled for these types. Raises DoubtError."""
+        key = (where.arch, *type_signature(call))
+        with self._lock:
+            known = self._facts.get(key)
+        if known is None:
+            known = self._read(call, where)
+            with self._lock:
+                self._facts[key] = known
+        if isinstance(known, DoubtError):
+            raise DoubtError(known.reason)
+        return known
+
+    def _read(self, call: Call, where: Where) -> KernelFacts | DoubtError:
+        try:
+            return facts_of(self._compiled(call, where), frozenset(n for n, _ in call.arrays))
+        except DoubtError as error:
+            return error
+        except PlacewiseError as error:
+            # The original's own launch shows what is wrong with it, if anything is.
+            return DoubtError(f"it cannot be read: {error.message}")
+
+    def _class_of(self, call: Call, where: Where, facts: KernelFacts) -> tuple[_Class, bool]:
+        """The class of a launch, and whether this launch is its first, which is to choose.
+
+        Raises DoubtError where there is none: arrays that share memory, too many classes.
+        """
+        shared = overlaps(call.values)
+        if shared:
+            one, other = shared[0]
+            raise DoubtError(f"arguments {one + 1} and {other + 1} share memory")
+        unfit = next((n for n, v in call.arrays if not v.contiguous or not v.nbytes), None)
+        if unfit is not None:
+            raise DoubtError(f"argument {unfit + 1} is empty or not contiguous in C order")
+        key = class_key((where.arch, *type_signature(call)), call, facts.deciding)
+        with self._lock:
+            found = self._classes.get(key)
+            if found is not None:
+                return found, False
+            if len(self._classes) >= self._settings.choices:
+                raise DoubtError(f"more than {self._settings.choices} classes of launches")
+            made = self._classes[key] = _Class(describe_class(call, facts.deciding))
+            return made, True
+
+    def _later(self, call: Call, where: Where, found: _Class, seconds: float) -> Any:
+        """Launch the chosen version, if there is one and it holds for ``call``."""
+        with self._lock:
+            found.launches += 1
+            found.overhead += Overhead(lookups=seconds)
+            ready, choice = found.ready, found.choice
+        if ready is None or not _holds(choice, call):
+            return self._run_original(call, where)
+        try:
+            where.place.launch(ready, call)
+        except DoubtError:
+            return self._run_original(call, where)
+        except Exception as error:
+            # A failure of ours must not become the program's, as long as it can be undone.
+            if not where.place.undoes_failures:
+                raise
+            with self._lock:
+                found.ready = None
+                found.choice = keep_original(f"the chosen version failed: {error}")
+            return self._run_original(call, where)
+        with self._lock:
+            found.tuned += 1
+        return None
+
+    def _first(self, call: Call, where: Where, facts: KernelFacts, found: _Class) -> Any:
+        """Launch the original, then choose for its class and compare on this launch."""
+        watch = Stopwatch(self._settings.patience)
+        choice, ready, from_disk = keep_original("interrupted while it was chosen"), None, False
+        try:
+            before = self._before(call, where, facts.kernel, watch)
+            result = self._run_original(call, where)
+        except BaseException:
+            # The launch itself is wrong, or was interrupted: the next one starts anew.
+            with self._lock:
+                self._classes = {k: c for k, c in self._classes.items() if c is not found}
+            raise
+        try:
+            if isinstance(before, DoubtError):
+                raise before
+            choice, from_disk = self._choose(call, where, facts, before, watch)
+            if choice.form is not None:
+                ready = self._checked(choice, call, where, facts.kernel, before, watch)
+        except DoubtError as error:
+            choice = replace(keep_original(error.reason), present_ms=choice.present_ms)
+        except Exception as error:
+            # Whatever goes wrong in choosing, the program goes on with the original.
+            message = error.message if isinstance(error, PlacewiseError) else repr(error)
+            choice = keep_original(f"choosing failed: {message}")
+        finally:
+            with self._lock:
+                found.choice, found.ready, found.from_disk = choice, ready, from_disk
+                found.overhead += watch.overhead
+                found.launches += 1
+        return result
+
+    def _before(
+        self, call: Call, where: Where, kernel: Kernel, watch: Stopwatch
+    ) -> Snapshot | DoubtError:
+        try:
+            with watch.part("profiling"):
+                return where.place.snapshot(call, kernel)
+        except DoubtError as error:
+            return error
+        except PlacewiseError as error:
+            return DoubtError(error.message)
+
+    def _choose(
+        self, call: Call, where: Where, facts: KernelFacts, before: Snapshot, watch: Stopwatch
+    ) -> tuple[Choice, bool]:
+        """The choice for the class of ``call``, and whether it was on disk."""
+        settings = self._settings
+        key = disk_key(
+            self._original.identity(facts.kernel),
+            where.machine,
+            where.arch,
+            class_key(type_signature(call), call, facts.deciding),
+            repr(settings.demand),
+        )
+        kept = settings.kept.read(key)
+        if kept is not None and _holds(kept, call):
+            return kept, True
+        case = self._original.case(call.launch, before)
+        made = choose(case, where.machine, settings.demand, watch)
+        settings.kept.write(key, made)
+        return made, False
+
+    def _checked(
+        self,
+        choice: Choice,
+        call: Call,
+        where: Where,
+        kernel: Kernel,
+        before: Snapshot,
+        watch: Stopwatch,
+    ) -> Ready:
+        """The form of ``choice``, compiled and compared with what the original just wrote. Raises
+        DoubtError where it cannot be proven or differs."""
+        assert choice.form is not None
+        with watch.part("compilation"):
+            ready = where.place.prepare(choice.form, kernel)
+        with watch.part("checks"):
+            if choice.form.language is not Language.CUDA:
+                check_read_only_loads(ready.kernel, frozenset(n for n, _ in call.arrays))
+            expected = where.place.snapshot(call, kernel)
+            differs = unlike(expected, where.place.attempt(ready, call, before))
+        if differs is not None:
+            raise DoubtError(differs)
+        return ready
+
+
+def _holds(choice: Choice, call: Call) -> bool:
+    """Whether the whole numbers that a form rests on are those of ``call``."""
+    bound = () if choice.form is None else choice.form.bound
+    values = ((call.values[n], expected) for n, expected in bound)
+    return all(
+        isinstance(value, int | np.integer) and int(value) == expected for value, expected in values
+    )

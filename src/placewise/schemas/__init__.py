@@ -1,0 +1,71 @@
+"""The JSON documents of Placewise: their keys, types and meanings, and their JSON Schemas.
+
+Every class that :data:`DOCUMENTS` lists describes one document that a command prints with
+``--json`` and that ``to_dict()`` of a result returns. Every document names its ``schema`` and its
+``schema_version``. The version rises when a key goes, or changes its type or meaning; a new key
+does not raise it. Numbers are finite: where a number does not exist, the value is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placewise.errors import PlacewiseError
+from placewise.schemas.advice import AdviceDocument, LayoutDocument, RewrittenDocument
+from placewise.schemas.counters import CountersDocument
+from placewise.schemas.execution import MachineCodeDocument, RunDocument
+from placewise.schemas.installation import CasesDocument, DoctorDocument
+from placewise.schemas.lint import LintDocument
+from placewise.schemas.machine import (
+    LevelsDocument,
+    MachineCheckDocument,
+    MachineDifferenceDocument,
+    MachineDocument,
+    MachinesDocument,
+)
+from placewise.schemas.measurement import MeasurementsDocument
+from placewise.schemas.prediction import TimeDocument, TimesDocument
+from placewise.schemas.probe import ProbeDocument
+from placewise.schemas.tune import TuneDocument
+from placewise.schemas.validation import ReproductionDocument, ValidationDocument
+
+DOCUMENTS: dict[str, type] = {
+    "placewise-advice": AdviceDocument,
+    "placewise-layout": LayoutDocument,
+    "placewise-rewritten": RewrittenDocument,
+    "placewise-times": TimesDocument,
+    "placewise-time": TimeDocument,
+    "placewise-counters": CountersDocument,
+    "placewise-lint": LintDocument,
+    "placewise-run": RunDocument,
+    "placewise-machine-code": MachineCodeDocument,
+    "placewise-machines": MachinesDocument,
+    "placewise-machine": MachineDocument,
+    "placewise-machine-check": MachineCheckDocument,
+    "placewise-machine-difference": MachineDifferenceDocument,
+    "placewise-levels": LevelsDocument,
+    "placewise-probe": ProbeDocument,
+    "placewise-measurements": MeasurementsDocument,
+    "placewise-validation": ValidationDocument,
+    "placewise-reproduction": ReproductionDocument,
+    "placewise-tune": TuneDocument,
+    "placewise-cases": CasesDocument,
+    "placewise-doctor": DoctorDocument,
+}
+"""The class that describes each document, by the document's ``schema``."""
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the document whose ``schema`` is ``name``.
+
+    ``name`` is such as ``"placewise-advice"``. The schema allows no key that it does not describe.
+    Raises PlacewiseError where no document has that name.
+    """
+    from pydantic import TypeAdapter
+
+    if name not in DOCUMENTS:
+        raise PlacewiseError(
+            f"no document has the schema '{name}'", hint=f"one of {', '.join(DOCUMENTS)}"
+        )
+    found = TypeAdapter(DOCUMENTS[name]).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}

@@ -1,0 +1,342 @@
+"""Documents of `placewise advise`, `placewise layout` and `placewise.rewrite`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from placewise.schemas.common import CaseLaunch, MachineNames, document
+from placewise.schemas.prediction import Prediction
+
+Placement = dict[str, str]
+"""Space of every array, by its name."""
+
+
+class AdviceOccupancy(TypedDict):
+    """Resident blocks of an SM."""
+
+    blocks_per_sm: int
+    """Resident blocks."""
+    warps_per_sm: int
+    """Resident warps."""
+    max_warps_per_sm: int
+    """The most warps that an SM can hold."""
+    bound_by: list[str]
+    """What allows no more blocks: threads, blocks, registers, shared memory."""
+
+
+class TracedRun(TypedDict):
+    """The run that the advice rests on."""
+
+    arch: str
+    """Target that the kernel was compiled for, such as `sm_90`."""
+    registers: int | None
+    """Registers of a thread."""
+    occupancy: AdviceOccupancy
+    """Resident blocks of an SM."""
+    warp_instructions: int
+    """Instructions that warps executed."""
+    thread_instructions: int
+    """Instructions that threads executed."""
+    traced_accesses: int
+    """Warp accesses in the trace."""
+    traced_blocks: int
+    """Blocks in the trace."""
+    blocks: int
+    """Blocks of the launch."""
+    seconds: float
+    """Time of the run on the CPU."""
+
+
+class Service(TypedDict):
+    """What one array asks for in one space, and which memories serve it."""
+
+    space: str
+    """The space."""
+    path: str
+    """The data path that leads to it."""
+    requests: float
+    """Warp accesses of the whole launch."""
+    lanes_per_request: float
+    """Active lanes of a warp access."""
+    transactions_per_request: float
+    """Transactions of a warp access in the memory nearest to the cores."""
+    served: list[tuple[str, float]]
+    """Pairs of a memory and the share of the transactions that it serves."""
+    cycles: float
+    """Cost in the measure of the `path` model."""
+
+
+class ArrayUse(TypedDict):
+    """How the kernel uses an array at present."""
+
+    array: str
+    """Name of the array."""
+    bytes: int
+    """Size of the array."""
+    service: Service
+    """What it asks for, and which memories serve it."""
+    share: float
+    """Share of the present placement's memory cost."""
+    heaviest_line: int | None
+    """Source line of the instruction with the most transactions."""
+
+
+Move = TypedDict(
+    "Move",
+    {
+        "array": Annotated[str, Field(description="Name of the array.")],
+        "from": Annotated[str, Field(description="Space that it is in at present.")],
+        "to": Annotated[str, Field(description="Space that it moves to.")],
+    },
+)
+Move.__doc__ = "An array that is elsewhere than at present."
+
+
+class FormTime(TypedDict):
+    """Time of a form from its own machine code."""
+
+    ms: float | None
+    """Predicted time; null where there is none."""
+    range_ms: tuple[float, float] | None
+    """Lowest and highest time that the model leaves open."""
+    why_not: str | None
+    """Why there is no time."""
+    prediction: Prediction | None
+    """The model's answer in full."""
+
+
+class Reason(TypedDict):
+    """Why an array gains or loses by its move."""
+
+    text: str
+    """The reason in a sentence."""
+    array: str
+    """Name of the array."""
+    before: Service
+    """What serves it at present."""
+    after: Service
+    """What serves it after the move."""
+
+
+class MoveCost(TypedDict):
+    """What a move costs beside the kernel's own time."""
+
+    array: str
+    """Name of the array."""
+    text: str
+    """The cost in a sentence."""
+    host_bytes: int
+    """Bytes that the host copies before the launch."""
+    host_us: float | None
+    """Time of that copy; null where the machine file has no bandwidth of copies."""
+    staged_bytes: int
+    """Bytes that each launch moves between global and shared memory, all blocks together."""
+
+
+class Verification(TypedDict):
+    """What came out when the form ran on the case's own inputs."""
+
+    identical: bool
+    """All outputs are the same bits."""
+    detail: str
+    """What differs, or what was compared."""
+    arrays: list[str]
+    """Arrays that were compared."""
+
+
+class Option(TypedDict):
+    """One placement with its prediction."""
+
+    placement: Placement
+    """Space of every array."""
+    moves: list[Move]
+    """What is elsewhere than at present."""
+    chunk_iterations: int | None
+    """Iterations of the loop whose data is in shared memory at a time, if tiles are filled by
+    chunks."""
+    ratio: float
+    """Predicted time over the present placement's."""
+    ratio_low: float
+    """Lower end of the ratio's 80 % interval."""
+    ratio_high: float
+    """Upper end of the ratio's 80 % interval."""
+    probability_faster: float | None
+    """Probability that it is faster; null where it is not known."""
+    predicted_ms: float | None
+    """Predicted time, or the measured time of the present form times `ratio` if one was given."""
+    memory_ratio: float
+    """Memory time over the present placement's, by the trace of the present form."""
+    timed: FormTime | None
+    """The form's own time; null where it was not timed."""
+    prediction: Prediction
+    """Memory time by the trace of the present form."""
+    reasons: list[Reason]
+    """Why each moved array gains or loses."""
+    costs: list[MoveCost]
+    """What each move costs beside the kernel's own time."""
+    verification: Verification | None
+    """Outcome of the run of the form; null where it was not run."""
+    source: str | None
+    """The form's source; null where it was not written."""
+    host: str | None
+    """Host code that the form needs."""
+
+
+class IllegalPlacement(TypedDict):
+    """A space that an array cannot be in."""
+
+    array: str
+    """Name of the array."""
+    space: str
+    """The space."""
+    reason: str
+    """Why not."""
+
+
+@document
+class AdviceDocument(TypedDict):
+    """Where each array should live: `placewise advise --json`."""
+
+    schema: Literal["placewise-advice"]
+    schema_version: Literal[1]
+    case: CaseLaunch
+    """The launch."""
+    machine: MachineNames
+    """The machine."""
+    run: TracedRun
+    """The run that the advice rests on."""
+    arrays: list[ArrayUse]
+    """Arrays, the most expensive first."""
+    present: Option
+    """The present placement."""
+    options: list[Option]
+    """Other placements, the best first."""
+    recommended: Placement | None
+    """The recommended placement; null: keep the present one."""
+    verdict: str
+    """The answer in a sentence."""
+    placements_compared: int
+    """Legal placements that were compared."""
+    illegal: list[IllegalPlacement]
+    """Spaces that arrays cannot be in."""
+    patterns: list[str]
+    """Scattered accesses that no move cures, in sentences."""
+    notes: list[str]
+    """Assumptions and what was left out, in sentences."""
+    seconds: float
+    """Time that the advice took."""
+
+
+class LineUse(TypedDict):
+    """Bytes that one source line uses of an array of structs, and bytes that it moves."""
+
+    array: str
+    """Name of the array."""
+    line: int | None
+    """Source line."""
+    kind: str
+    """Kind of access: load, store or atomic."""
+    fields: list[str]
+    """Fields that the line accesses."""
+    requests: int
+    """Warp accesses."""
+    used_bytes: int
+    """Bytes that the lanes use."""
+    moved_bytes: int
+    """Bytes of the sectors that the requests move."""
+
+
+class LayoutOption(TypedDict):
+    """One layout of one struct type."""
+
+    struct: str
+    """Name of the struct type."""
+    arrays: list[str]
+    """Arrays of that type."""
+    layout: str
+    """The layout: groups of fields in braces, `@` the alignment in bytes."""
+    kind: str
+    """AoS, SoA, SoAoS or AoSoA."""
+    proven: bool
+    """All arrays hold the same bits after conversion back."""
+    detail: str
+    """What the proof found, or why there is none."""
+    milliseconds: float | None
+    """Predicted time."""
+    ratio: float | None
+    """Time over that of the present layout."""
+    ratio_range: tuple[float, float] | None
+    """The ratio's 80 % interval."""
+    faster: float | None
+    """Probability that it is faster."""
+
+
+class Conversion(TypedDict):
+    """What it takes to convert the arrays once to the layout and once back, on the GPU."""
+
+    bytes: int
+    """Bytes read and written, both ways."""
+    milliseconds: float | None
+    """Time at the bandwidth of DRAM; null where the machine has no figure."""
+    launches: int | None
+    """Launches after which it is paid back; null where nothing is gained or known."""
+
+
+class StructAdvice(TypedDict):
+    """Layouts of one struct type."""
+
+    struct: str
+    """Name of the struct type."""
+    arrays: list[str]
+    """Arrays of that type."""
+    obstacle: str | None
+    """Why the layout cannot change; null or empty where it can."""
+    present: str
+    """The present layout."""
+    present_milliseconds: float | None
+    """Predicted time of the present layout."""
+    lines: list[LineUse]
+    """Bytes used and moved by source line, in the present layout."""
+    recommended: str | None
+    """The recommended layout; null: keep the present one."""
+    conversion: Conversion | None
+    """Cost of the conversion to the recommended layout."""
+    options: list[LayoutOption]
+    """Other layouts, the fastest first."""
+
+
+@document
+class LayoutDocument(TypedDict):
+    """How arrays of structs should be laid out: `placewise layout --json`."""
+
+    schema: Literal["placewise-layout"]
+    schema_version: Literal[1]
+    case: str
+    """Name of the case."""
+    machine: str
+    """Name of the machine."""
+    structs: list[StructAdvice]
+    """One for each struct type that the kernel has arrays of."""
+    notes: list[str]
+    """Assumptions and what was left out, in sentences."""
+
+
+@document
+class RewrittenDocument(TypedDict):
+    """A placement written out: `placewise.rewrite(…).to_dict()`."""
+
+    schema: Literal["placewise-rewritten"]
+    schema_version: Literal[1]
+    placement: Placement
+    """Space of every array."""
+    source: str
+    """The new source."""
+    host: str
+    """Host code that the form needs."""
+    edits: list[str]
+    """One sentence for each change."""
+    renamed: dict[str, str]
+    """New names of arrays that are another argument or a constant now."""

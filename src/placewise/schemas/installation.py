@@ -1,0 +1,80 @@
+"""Documents of `placewise doctor` and `placewise cases`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from placewise.schemas.common import Extent, document
+
+
+class DoctorCheck(TypedDict):
+    """One thing that was looked at."""
+
+    name: str
+    """What it is."""
+    state: Literal["works", "not installed", "fails"]
+    """`not installed`: optional and not there. `fails`: needed, and missing or broken."""
+    detail: str
+    """Version and place, or what does not work without it."""
+    hint: str
+    """How to get it; empty where it works."""
+
+
+class CacheFolder(TypedDict):
+    """One cache on disk."""
+
+    what: str
+    """What it holds."""
+    path: str
+    """Its folder."""
+    files: int
+    """Files in it."""
+    bytes: int
+    """Their size."""
+    most_files: int | None
+    """Files kept at most; null where the number is fixed."""
+
+
+@document
+class DoctorDocument(TypedDict):
+    """What works on this machine: `placewise doctor --json`."""
+
+    schema: Literal["placewise-doctor"]
+    schema_version: Literal[1]
+    version: str
+    """Version of Placewise."""
+    healthy: bool
+    """Nothing that is needed is missing."""
+    checks: list[DoctorCheck]
+    """What was looked at."""
+    caches: list[CacheFolder]
+    """The caches."""
+    freed_bytes: int | None
+    """Bytes that `--clear-caches` deleted; null without it."""
+
+
+class BundledCase(TypedDict):
+    """A case that comes with Placewise."""
+
+    name: str
+    """Name to give to commands."""
+    kernel: str
+    """Name of the kernel."""
+    description: str
+    """What it computes."""
+    grid: Extent
+    """Blocks along x, y and z."""
+    block: Extent
+    """Threads of a block along x, y and z."""
+
+
+@document
+class CasesDocument(TypedDict):
+    """The bundled cases: `placewise cases --json`."""
+
+    schema: Literal["placewise-cases"]
+    schema_version: Literal[1]
+    cases: list[BundledCase]
+    """By name."""

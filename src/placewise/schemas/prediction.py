@@ -1,0 +1,112 @@
+"""Documents of `placewise time` and of `placewise.predict_time`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from placewise.schemas.common import document
+
+
+class Term(TypedDict):
+    """What one array contributes to a part."""
+
+    array: str
+    """Name of the array."""
+    memory: str
+    """Memory or unit that serves it."""
+    staging: bool
+    """The transactions fill or empty tiles in shared memory."""
+    transactions: float
+    """Transactions of the whole launch."""
+    cycles: float
+    """What they cost."""
+
+
+class LineCycles(TypedDict):
+    """What one source line contributes to a part."""
+
+    line: str
+    """`file:line`."""
+    cycles: float
+    """Cycles of the line."""
+
+
+class Part(TypedDict):
+    """What one part of the machine alone would need."""
+
+    path: str
+    """The part: a data path, a pipe, the load/store unit, a bandwidth, the latency."""
+    cycles: float
+    """Cycles that it would take alone."""
+    lines: list[LineCycles]
+    """The source lines behind it, the most expensive first."""
+    terms: list[Term]
+    """The arrays behind it."""
+
+
+class Prediction(TypedDict):
+    """A model's answer for one form of a kernel."""
+
+    model: str
+    """Name of the model, such as `timeline` or `path`."""
+    cycles: float
+    """Cycles of the whole launch if `absolute`; else the model's own measure of memory time."""
+    absolute: bool
+    """The model predicts times. False: only ratios of its cycles mean something."""
+    clock_mhz: float | None
+    """Clock that turns cycles into time; null where the model predicts no time."""
+    binding: str
+    """The part that takes longest."""
+    parts: list[Part]
+    """All parts, the most expensive first."""
+
+
+@document
+class TimeDocument(TypedDict):
+    """Predicted time of one launch on one machine: `placewise.predict_time(…).to_dict()`."""
+
+    schema: Literal["placewise-time"]
+    schema_version: Literal[2]
+    case: str
+    """Name of the case."""
+    machine: str
+    """Name of the machine."""
+    milliseconds: float
+    """Predicted time."""
+    range_ms: tuple[float, float]
+    """Lowest and highest time that the model leaves open."""
+    measured_ms: float | None
+    """The measured time that was given, or null."""
+    limited_by: str
+    """The part of the machine that takes longest."""
+    nearly_limited_by: list[str]
+    """Other parts that take at least 80 % as long."""
+    registers: int | None
+    """Registers of a thread."""
+    warps_per_sm: int
+    """Resident warps of an SM."""
+    prediction: Prediction
+    """The model's answer in full."""
+
+
+class RefusedMachine(TypedDict):
+    """A machine without a predicted time."""
+
+    machine: str
+    """Name of the machine."""
+    why: str
+    """Why there is no time."""
+
+
+@document
+class TimesDocument(TypedDict):
+    """Predicted times on one or several machines: `placewise time --json`."""
+
+    schema: Literal["placewise-times"]
+    schema_version: Literal[1]
+    times: list[TimeDocument]
+    """One for each machine, in the order asked for."""
+    refused: list[RefusedMachine]
+    """Machines without a time."""
