@@ -22,6 +22,7 @@ def one(**other):
         "chosen_ms": 0.25,
         "faster": 0.95,
         "from_cache": False,
+        "other_values": 0,
         "overhead": Overhead(1.0, 2.0, 0.5, 0.25, 0.25),
     }
     return ClassReport(**{**given, **other})

@@ -121,6 +121,42 @@ def test_scalars_that_decide_nothing_make_no_class(tmp_path):
     assert only(tuned).launches == 3
 
 
+def test_a_counter_that_decides_is_chosen_for_ever_more_rarely(tmp_path, monkeypatch):
+    asked = []
+
+    def choose(case, *_):
+        asked.append(int(case.inputs.arguments[-1].value))
+        return tuner_module.keep_original("not asked")
+
+    monkeypatch.setattr(tuner_module, "choose", choose)
+    source = """__global__ void turn(const float *x, float *y, int step) {
+        y[threadIdx.x] = x[(threadIdx.x + step) % 32];
+    }"""
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    tuned = placewise.tune(source, "turn", machine="A100", cache=tmp_path)
+    for step in (*range(20), *range(20)):
+        tuned(1, 32, (x, y, step))
+        np.testing.assert_array_equal(y, np.roll(x, -step))
+    assert asked == [0, 1, 3, 7, 15]
+    classes = tuned.report().classes
+    assert [c.other_values for c in classes] == [0, 1, 3, 7, 4]
+    assert [c.launches for c in classes] == [2, 4, 8, 16, 10]
+
+
+def test_a_version_that_rests_on_a_number_is_not_taken_over(chosen_before):
+    """Tiles hold for ``k`` = 16 alone: another k is chosen for, or runs the original."""
+    tuned = tune_assign(chosen_before, patience=0.0)
+    for k in (16, 15, 14, 13, 16):
+        given = Assignment(k=16)
+        grid, block, arguments = given.launch
+        tuned(grid, block, (*arguments[:4], np.int32(k), arguments[5]))
+        given.centres = given.centres[:k]
+        np.testing.assert_array_equal(given.label, given.truth())
+    # The third takes over the second's original.
+    assert [c.launches for c in tuned.report().classes] == [2, 2, 1]
+    assert tuned.report().tuned_launches == 1
+
+
 def test_more_classes_than_allowed_are_launched_as_they_are(chosen_before):
     tuned = tune_assign(chosen_before, patience=0.0, choices=1)
     for n in (4096, 2048, 1024):

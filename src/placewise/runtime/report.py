@@ -34,6 +34,8 @@ class ClassReport:
     """Probability that the chosen version is faster."""
     from_cache: bool
     """The choice was on disk."""
+    other_values: int
+    """Sets of other scalar values that the choice was taken over for."""
     overhead: Overhead
 
     @property
@@ -63,6 +65,7 @@ class ClassReport:
             "chosen_ms": self.chosen_ms,
             "probability_faster": self.faster,
             "from_cache": self.from_cache,
+            "other_values": self.other_values,
             "overhead_s": self.overhead.to_dict(),
             "pays_after": self.pays_after,
         }
@@ -137,7 +140,8 @@ class TuneReport:
 
 def _class_lines(one: ClassReport) -> list[str]:
     source = ", found on disk" if one.from_cache else ""
-    lines = [f"  {one.launches_of}: {one.launches} launches{source}"]
+    others = f", {one.other_values} other sets of scalars among them" if one.other_values else ""
+    lines = [f"  {one.launches_of}: {one.launches} launches{others}{source}"]
     if not one.moves:
         return [*lines, f"    original: {one.why}"]
     gain = ""

@@ -30,6 +30,9 @@ from placewise.runtime.shape_class import class_key, describe_class, disk_key, t
 from placewise.runtime.stopwatch import Overhead, Stopwatch
 from placewise.runtime.values import ArrayValue, overlaps
 
+MOST_KEYS = 1 << 16
+"""Launches of different scalars that are remembered one by one."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -56,6 +59,18 @@ class _Class:
     launches: int = 0
     tuned: int = 0
     """Launches of the form."""
+    others: int = 0
+    """Sets of other scalar values that its choice was taken over for."""
+
+
+@dataclass(eq=False)
+class _Family:
+    """Classes that differ in the values of scalars alone; changed under the tuner's lock alone."""
+
+    values: int = 0
+    """Sets of scalar values seen."""
+    latest: _Class | None = None
+    """The class that was chosen for last."""
 
 
 class Tuner:
@@ -73,6 +88,9 @@ class Tuner:
         """By the types of the arguments and the target, as are the facts."""
         self._facts: dict[tuple[str, ...], KernelFacts | DoubtError] = {}
         self._classes: dict[str, _Class] = {}
+        """Also those keys whose choice was taken over from another class of their family."""
+        self._chosen: list[_Class] = []
+        self._families: dict[str, _Family] = {}
         self._doubts: dict[str, int] = {}
         """Launches of the original outside of any class, by reason."""
         self._compilation = 0.0
@@ -112,9 +130,10 @@ class Tuner:
                     chosen_ms=c.choice.chosen_ms,
                     faster=c.choice.faster,
                     from_cache=c.from_disk,
+                    other_values=c.others,
                     overhead=c.overhead,
                 )
-                for c in self._classes.values()
+                for c in self._chosen
             )
             untuned = tuple(sorted(self._doubts.items()))
             reading = Overhead(compilation=self._compilation)
@@ -179,14 +198,26 @@ class Tuner:
         unfit = next((n for n, v in call.arrays if not v.contiguous or not v.nbytes), None)
         if unfit is not None:
             raise DoubtError(f"argument {unfit + 1} is empty or not contiguous in C order")
-        key = class_key((where.arch, *type_signature(call)), call, facts.deciding)
+        signature = (where.arch, *type_signature(call))
+        key = class_key(signature, call, facts.deciding)
         with self._lock:
             found = self._classes.get(key)
             if found is not None:
                 return found, False
-            if len(self._classes) >= self._settings.choices:
+            family = self._families.setdefault(class_key(signature, call, ()), _Family())
+            known = family.latest
+            if known is not None and _is_between(family.values + 1) and _holds(known.choice, call):
+                family.values += 1
+                known.others += 1
+                if len(self._classes) < MOST_KEYS:
+                    self._classes[key] = known
+                return known, False
+            if len(self._chosen) >= self._settings.choices:
                 raise DoubtError(f"more than {self._settings.choices} classes of launches")
             made = self._classes[key] = _Class(describe_class(call, facts.deciding))
+            family.values += 1
+            family.latest = made
+            self._chosen.append(made)
             return made, True
 
     def _later(self, call: Call, where: Where, found: _Class, seconds: float) -> Any:
@@ -223,7 +254,7 @@ class Tuner:
         except BaseException:
             # The launch itself is wrong, or was interrupted: the next one starts anew.
             with self._lock:
-                self._classes = {k: c for k, c in self._classes.items() if c is not found}
+                self._forget(found)
             raise
         try:
             if isinstance(before, DoubtError):
@@ -243,6 +274,11 @@ class Tuner:
                 found.overhead += watch.overhead
                 found.launches += 1
         return result
+
+    def _forget(self, found: _Class) -> None:
+        self._classes = {k: c for k, c in self._classes.items() if c is not found}
+        self._chosen = [c for c in self._chosen if c is not found]
+        self._families = {k: f for k, f in self._families.items() if f.latest is not found}
 
     def _before(
         self, call: Call, where: Where, kernel: Kernel, watch: Stopwatch
@@ -297,6 +333,12 @@ class Tuner:
         if differs is not None:
             raise DoubtError(differs)
         return ready
+
+
+def _is_between(number: int) -> bool:
+    """Whether ``number``, from 1, is no power of two: the sets of scalar values that a choice is
+    made for become rarer, so that a counter among the arguments does not cost one each time."""
+    return number & (number - 1) != 0
 
 
 def _holds(choice: Choice, call: Call) -> bool:

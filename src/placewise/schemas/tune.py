@@ -47,6 +47,8 @@ class LaunchClass(TypedDict):
     """Probability that the chosen version is faster."""
     from_cache: bool
     """Whether the choice was on disk."""
+    other_values: int
+    """Sets of other scalar values that the choice was taken over for."""
     overhead_s: OverheadSeconds
     """Overhead of this class."""
     pays_after: int | None
