@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# ruff: noqa: ANN001, ANN201 - Numba infers the types of a kernel's parameters
+# ruff: noqa: ANN001, ANN201, ARG001 - as those of kernels.cu; Numba infers the types
 import numba
 from numba import cuda
 
