@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placewise.advisor.advice import Advice, Option, Verification
+    from placewise.advisor.advise_jointly import advise_jointly
     from placewise.advisor.advise_layout import advise_layout
+    from placewise.advisor.joint_advice import JointAdvice
     from placewise.advisor.layout_advice import LayoutAdvice
     from placewise.advisor.lint import Remark
     from placewise.advisor.machine_code import CodeReport, inspect_machine_code
@@ -55,6 +57,7 @@ _HOMES = {
     "CounterReport": "advisor.predicted_counters",
     "DeviceMemory": "executor.device_memory.device_memory",
     "Launch": "kernel.launch",
+    "JointAdvice": "advisor.joint_advice",
     "LayoutAdvice": "advisor.layout_advice",
     "LintReport": "api",
     "Machine": "machine",
@@ -73,6 +76,7 @@ _HOMES = {
     "Uninitialised": "kernel.cases.values",
     "Verification": "advisor.advice",
     "advise": "api",
+    "advise_jointly": "advisor.advise_jointly",
     "advise_layout": "advisor.advise_layout",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
@@ -103,6 +107,7 @@ __all__ = [
     "CompileOptions",
     "CounterReport",
     "DeviceMemory",
+    "JointAdvice",
     "Launch",
     "LayoutAdvice",
     "LintReport",
@@ -122,6 +127,7 @@ __all__ = [
     "Uninitialised",
     "Verification",
     "advise",
+    "advise_jointly",
     "advise_layout",
     "case_names",
     "compile_module",

@@ -17,6 +17,8 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 COMMANDS = {
     "advise spmv -m K20c": "placewise-advice",
     "advise my-kernel.toml -m A100 --finalists 1": "placewise-advice",
+    "advise my-kernel.toml -m A100 --finalists 1 --layouts": "placewise-joint",
+    "layout transpose.toml -m A100": "placewise-layout",
     "time my-kernel.toml -m A100 -m K20c --measured A100=1ms": "placewise-times",
     "counters spmv -m H100 --sizes": "placewise-counters",
     "counters my-kernel.toml -m A4000 --place table=constant": "placewise-counters",

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from placewise.errors import PlacewiseError
-from placewise.schemas.advice import AdviceDocument, LayoutDocument, RewrittenDocument
+from placewise.schemas.advice import AdviceDocument, RewrittenDocument
 from placewise.schemas.counters import CountersDocument
 from placewise.schemas.execution import MachineCodeDocument, RunDocument
 from placewise.schemas.installation import CasesDocument, DoctorDocument
+from placewise.schemas.layout import JointDocument, LayoutDocument
 from placewise.schemas.lint import LintDocument
 from placewise.schemas.machine import (
     LevelsDocument,
@@ -32,6 +33,7 @@ from placewise.schemas.validation import ReproductionDocument, ValidationDocumen
 DOCUMENTS: dict[str, type] = {
     "placewise-advice": AdviceDocument,
     "placewise-layout": LayoutDocument,
+    "placewise-joint": JointDocument,
     "placewise-rewritten": RewrittenDocument,
     "placewise-times": TimesDocument,
     "placewise-time": TimeDocument,

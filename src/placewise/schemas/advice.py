@@ -1,4 +1,4 @@
-"""Documents of `placewise advise`, `placewise layout` and `placewise.rewrite`."""
+"""Documents of `placewise advise` and `placewise.rewrite`."""
 
 from __future__ import annotations
 
@@ -228,100 +228,6 @@ class AdviceDocument(TypedDict):
     """Assumptions and what was left out, in sentences."""
     seconds: float
     """Time that the advice took."""
-
-
-class LineUse(TypedDict):
-    """Bytes that one source line uses of an array of structs, and bytes that it moves."""
-
-    array: str
-    """Name of the array."""
-    line: int | None
-    """Source line."""
-    kind: str
-    """Kind of access: load, store or atomic."""
-    fields: list[str]
-    """Fields that the line accesses."""
-    requests: int
-    """Warp accesses."""
-    used_bytes: int
-    """Bytes that the lanes use."""
-    moved_bytes: int
-    """Bytes of the sectors that the requests move."""
-
-
-class LayoutOption(TypedDict):
-    """One layout of one struct type."""
-
-    struct: str
-    """Name of the struct type."""
-    arrays: list[str]
-    """Arrays of that type."""
-    layout: str
-    """The layout: groups of fields in braces, `@` the alignment in bytes."""
-    kind: str
-    """AoS, SoA, SoAoS or AoSoA."""
-    proven: bool
-    """All arrays hold the same bits after conversion back."""
-    detail: str
-    """What the proof found, or why there is none."""
-    milliseconds: float | None
-    """Predicted time."""
-    ratio: float | None
-    """Time over that of the present layout."""
-    ratio_range: tuple[float, float] | None
-    """The ratio's 80 % interval."""
-    faster: float | None
-    """Probability that it is faster."""
-
-
-class Conversion(TypedDict):
-    """What it takes to convert the arrays once to the layout and once back, on the GPU."""
-
-    bytes: int
-    """Bytes read and written, both ways."""
-    milliseconds: float | None
-    """Time at the bandwidth of DRAM; null where the machine has no figure."""
-    launches: int | None
-    """Launches after which it is paid back; null where nothing is gained or known."""
-
-
-class StructAdvice(TypedDict):
-    """Layouts of one struct type."""
-
-    struct: str
-    """Name of the struct type."""
-    arrays: list[str]
-    """Arrays of that type."""
-    obstacle: str | None
-    """Why the layout cannot change; null or empty where it can."""
-    present: str
-    """The present layout."""
-    present_milliseconds: float | None
-    """Predicted time of the present layout."""
-    lines: list[LineUse]
-    """Bytes used and moved by source line, in the present layout."""
-    recommended: str | None
-    """The recommended layout; null: keep the present one."""
-    conversion: Conversion | None
-    """Cost of the conversion to the recommended layout."""
-    options: list[LayoutOption]
-    """Other layouts, the fastest first."""
-
-
-@document
-class LayoutDocument(TypedDict):
-    """How arrays of structs should be laid out: `placewise layout --json`."""
-
-    schema: Literal["placewise-layout"]
-    schema_version: Literal[1]
-    case: str
-    """Name of the case."""
-    machine: str
-    """Name of the machine."""
-    structs: list[StructAdvice]
-    """One for each struct type that the kernel has arrays of."""
-    notes: list[str]
-    """Assumptions and what was left out, in sentences."""
 
 
 @document

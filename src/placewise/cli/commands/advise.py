@@ -76,6 +76,14 @@ def advise(
             "times of all legal placements."
         ),
     ] = ChooserName.timeline,
+    layouts: Annotated[
+        bool,
+        typer.Option(
+            "--layouts",
+            help="Search layouts of structs and matrices together with placements; takes about "
+            "three times as long.",
+        ),
+    ] = False,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     limit: InstructionLimit = None,
@@ -86,12 +94,15 @@ def advise(
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advisor import FINALISTS, Demand
     from placewise.advisor import advise as find_advice
+    from placewise.advisor.advise_jointly import advise_jointly
     from placewise.advisor.choosers import Chooser
     from placewise.advisor.predicted_counters import predict_counters
+    from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file, check_folder, write_files
     from placewise.report.advice.text import render
     from placewise.report.formats import Report
+    from placewise.report.joint import render_joint, write_joint_files
     from placewise.report.sarif.findings import write_lint_sarif
 
     profile = Path(measured) if measured is not None and Path(measured).is_file() else None
@@ -101,6 +112,23 @@ def advise(
         check_folder(out)
     if sarif is not None:
         check_file(sarif)
+    if layouts:
+        if measured is not None or sarif is not None:
+            raise CaseError("--layouts goes with neither --measured nor --sarif")
+        with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+            joint = advise_jointly(
+                case,
+                machine,
+                finalists=FINALISTS if finalists is None else finalists,
+                demand=Demand(probability, least_gain),
+                nvrtc=nvrtc,
+                instruction_limit=limit or DEFAULT_LIMIT,
+                progress=progress.step,
+            )
+        files = write_joint_files(joint, out) if out is not None else ()
+        what = "report, verified source and conversions"
+        show(Report(partial(render_joint, joint), joint.to_dict, files, what), format_, as_json)
+        return
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         advice = find_advice(
             case,
