@@ -197,7 +197,9 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
     except CompileError as error:
         return failure("does not compile", f"{error.message}\n{written.case.source}")
     for number in range(len(known.cases)):
-        case = written.case if number == 0 else placed_like(written, known.case(number))
+        case = (
+            written.case if number == 0 else placed_like(written, known.case(0), known.case(number))
+        )
         if case is None:
             report.counts["bound"] += 1
             continue
@@ -227,9 +229,9 @@ def judge_form(known: Original, placement: Placement, report: Report) -> Failure
     return None
 
 
-def placed_like(written: Rewritten, other: Case) -> Case | None:
-    """The written source on another input, as a host program would call it; None where constant
-    memory was declared for another length."""
+def placed_like(written: Rewritten, first: Case, other: Case) -> Case | None:
+    """The written source, made for ``first``, on another input, as a host program would call it;
+    None where constant memory was declared for another length."""
     arrays = {a.name: a.data for a in other.inputs.arrays}
     old = {new: array for array, new in written.renamed}
     given = {a.name: a for a in other.inputs.arguments}
@@ -240,13 +242,23 @@ def placed_like(written: Rewritten, other: Case) -> Case | None:
         else:
             arguments.append(given[argument.name])
     constants = []
+    declared = {a.name: a.data.nbytes for a in first.inputs.arrays}
     for name, data in written.case.inputs.constants:
-        if name in old and arrays[old[name]].nbytes != data.nbytes:
+        held = [a for a, new in written.renamed if new == name or new.startswith(f"{name}.")]
+        if any(arrays[a].nbytes != declared[a] for a in held):
             return None
-        constants.append((name, arrays[old[name]] if name in old else data))
+        constants.append((name, _joined([arrays[a] for a in held]) if held else data))
     inputs = replace(other.inputs, arguments=tuple(arguments), constants=tuple(constants))
     launch = replace(other.launch, shared_bytes=written.case.launch.shared_bytes)
     return replace(written.case, launch=launch, inputs=inputs)
+
+
+def _joined(arrays: list[NDArray[np.generic]]) -> NDArray[np.generic]:
+    """The content of a constant buffer: an array, or several at multiples of 16 bytes."""
+    if len(arrays) == 1:
+        return arrays[0]
+    parts = [np.frombuffer(a.tobytes() + bytes(-a.nbytes % 16), np.uint8) for a in arrays]
+    return np.concatenate(parts)
 
 
 def _texture(argument: TextureArgument, data: NDArray[np.generic]) -> TextureArgument:
