@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,12 +82,16 @@ def test_machines_and_cases_are_listed(folder):
     assert "K20c" in machines
     cases = placewise("cases", folder=folder).stdout
     assert "spmv" in cases
+    assert cases.index("linear algebra") < cases.index("transpose") < cases.index("simulation")
+    by_paper = placewise("cases", "--by", "paper", folder=folder).stdout
+    assert re.search(r"^PORPLE .*\nmm +matmul ", by_paper)
+    assert "Fan2" in by_paper
     assert placewise("machine", "check", "K20c", folder=folder).returncode == 0
 
 
 def test_lists_and_checks_as_data(folder):
     cases = json.loads(placewise("cases", "--json", folder=folder).stdout)["cases"]
-    assert {"name", "kernel", "description", "grid", "block"} <= cases[0].keys()
+    assert {"name", "group", "papers", "kernel", "grid", "block"} <= cases[0].keys()
     checked = json.loads(placewise("machine", "check", "K20c", "--json", folder=folder).stdout)
     assert (checked["name"], checked["warnings"]) == ("K20c", [])
 

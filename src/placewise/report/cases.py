@@ -11,7 +11,7 @@ from rich.table import Table
 
 from placewise.cases import GROUPS, BundledCase
 
-CASES_SCHEMA_VERSION = 2
+CASES_SCHEMA_VERSION = 1
 
 
 def render_cases(cases: Sequence[BundledCase]) -> RenderableType:

@@ -60,6 +60,10 @@ class BundledCase(TypedDict):
 
     name: str
     """Name to give to commands."""
+    group: str
+    """Its kind of kernel, such as `linear algebra`."""
+    papers: list[str]
+    """Papers that evaluate this kernel, with their name for it, such as `PORPLE mm`."""
     kernel: str
     """Name of the kernel."""
     description: str
@@ -77,4 +81,4 @@ class CasesDocument(TypedDict):
     schema: Literal["placewise-cases"]
     schema_version: Literal[1]
     cases: list[BundledCase]
-    """By name."""
+    """By kind of kernel, then by name."""
