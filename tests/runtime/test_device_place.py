@@ -80,9 +80,10 @@ def placed(driver, monkeypatch, tmp_path):
 
 
 def test_textures_and_constants_of_each_launch(placed):
-    for seed in range(4):
+    for seed in range(5):
         placed.check(placed.launch(seed))
-    assert placed.raw.launches == 1
+    # The original ran where a form was compared: at the first launch and the fourth.
+    assert placed.raw.launches == 2
     assert placed.tuned.report().tuned_launches == 3
 
 

@@ -15,8 +15,11 @@ from tuned_kernels import ASSIGN, Assignment, RawKernel
 
 import placewise
 from placewise.errors import CaseError, ExecutionError, PlacewiseError
+from placewise.kernel.cases.case import CompileOptions, Language
 from placewise.runtime import tuner as tuner_module
+from placewise.runtime.choice import Choice
 from placewise.runtime.executor_place import ExecutorPlace
+from placewise.runtime.form import Form
 
 HERE = Path(__file__).parent
 
@@ -230,6 +233,29 @@ def test_a_version_that_differs_is_refused(chosen_before, tmp_path, assignment):
     one = only(tuned)
     assert one.tuned_launches == 0
     assert "differs from the original's" in one.why
+
+
+def test_later_launches_are_compared_now_and_then(tmp_path, monkeypatch):
+    """A version that differs only for data that the first launch does not have is found out at the
+    4th launch of its class, whose result is the original's."""
+    source = """__global__ void root(const float *x, float *y) {
+        y[threadIdx.x] = x[threadIdx.x] < 0.0f ? 7.0f : 2.0f * x[threadIdx.x];
+    }"""
+    form = Form(
+        Language.CUDA, source.replace("7.0f", "8.0f"), "root.cu", "root", CompileOptions(), 0,
+        (0, 1), (), (),
+    )  # fmt: skip
+    monkeypatch.setattr(tuner_module, "choose", lambda *_: Choice(form, "given", "x → somewhere"))
+    tuned = placewise.tune(source, "root", machine="A100", cache=tmp_path)
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    for launch in range(1, 7):
+        if launch == 4:
+            x[3] = -1
+        tuned(1, 32, (x, y))
+        np.testing.assert_array_equal(y, np.where(x < 0, 7, 2 * x))
+    one = only(tuned)
+    assert one.tuned_launches == 2
+    assert "differs from the original's in 1 of 32 elements" in one.why
 
 
 @pytest.mark.parametrize(

@@ -58,11 +58,14 @@ def tune(
     The first launch of a class (grid, block, shapes, types, and scalars that decide about accesses
     or branches) runs the original, is profiled on the executor, and its best version, if one meets
     the ``demand``, is compiled and compared with the original, bit for bit. Later launches run that
-    version. In any doubt the original runs: :meth:`Tuned.report` says why. ``machine`` is the GPU
-    to choose for, left out the one that the arrays are on; with NumPy arrays kernels run on the
-    executor, and ``machine`` is needed. Choosing takes at most ``patience`` seconds for a class,
-    of which there are at most ``choices``. Choices are kept in the folder ``cache``, by default the
-    user's cache folder. Raises CaseError for what is no kernel, and MachineError.
+    version; the 4th, 16th, 64th … are compared again. In any doubt the original runs:
+    :meth:`Tuned.report` says why.
+
+    ``machine`` is the GPU to choose for, left out the one that the arrays are on; with NumPy arrays
+    kernels run on the executor, and ``machine`` is needed. Choosing takes at most ``patience``
+    seconds for a class, of which there are at most ``choices``. Choices are kept in the folder
+    ``cache``, by default the user's cache folder. Raises CaseError for what is no kernel, and
+    MachineError.
     """
     folder = DiskCache("tuned", files=KEPT_CHOICES, place=cache)
     settings = Settings(demand, patience, choices, Kept(folder))

@@ -225,9 +225,11 @@ class Tuner:
         with self._lock:
             found.launches += 1
             found.overhead += Overhead(lookups=seconds)
-            ready, choice = found.ready, found.choice
+            ready, choice, number = found.ready, found.choice, found.launches
         if ready is None or not _holds(choice, call):
             return self._run_original(call, where)
+        if _is_compared(number):
+            return self._compare(call, where, found, ready)
         try:
             where.place.launch(ready, call)
         except DoubtError:
@@ -236,13 +238,40 @@ class Tuner:
             # A failure of ours must not become the program's, as long as it can be undone.
             if not where.place.undoes_failures:
                 raise
-            with self._lock:
-                found.ready = None
-                found.choice = keep_original(f"the chosen version failed: {error}")
+            self._give_up(found, f"the chosen version failed: {error}")
             return self._run_original(call, where)
         with self._lock:
             found.tuned += 1
         return None
+
+    def _compare(self, call: Call, where: Where, found: _Class, ready: Ready) -> Any:
+        """Launch the original, and compare what the form makes of the same arguments."""
+        watch = Stopwatch(self._settings.patience)
+        before = self._before(call, where, ready.original, watch)
+        result = self._run_original(call, where)
+        if isinstance(before, DoubtError):
+            return result
+        differs = None
+        try:
+            with watch.part("checks"):
+                differs = unlike(
+                    where.place.snapshot(call, ready.original),
+                    where.place.attempt(ready, call, before),
+                )
+        except DoubtError:
+            # Nothing is known of the form that was not known before.
+            pass
+        except Exception as error:
+            differs = f"the chosen version failed: {error}"
+        if differs is not None:
+            self._give_up(found, differs)
+        with self._lock:
+            found.overhead += watch.overhead
+        return result
+
+    def _give_up(self, found: _Class, why: str) -> None:
+        with self._lock:
+            found.ready, found.choice = None, keep_original(why)
 
     def _first(self, call: Call, where: Where, facts: KernelFacts, found: _Class) -> Any:
         """Launch the original, then choose for its class and compare on this launch."""
@@ -333,6 +362,12 @@ class Tuner:
         if differs is not None:
             raise DoubtError(differs)
         return ready
+
+
+def _is_compared(number: int) -> bool:
+    """Whether launch ``number`` of a class, from 1, is compared with the original although the
+    first one was: the 4th, 16th, 64th …, since first launches of iterations may do little."""
+    return number > 1 and number & (number - 1) == 0 and number.bit_length() % 2 == 1
 
 
 def _is_between(number: int) -> bool:
