@@ -12,7 +12,7 @@ ENTRIES = """
 nearRam 40 Y RW na 64KB ? 16 10clk <> <> sm <0.1 0.1>
   block{word1 != word2 && word1 % banks == word2 % banks};
 space anywhere A intrinsic <L1 L2 globalMem> global R intrinsic "__ldca";
-space near N kernel_buffer <nearRam> nearPath RW declaration "__shared__";
+space near X kernel_buffer <nearRam> nearPath RW declaration "__shared__";
 """
 
 

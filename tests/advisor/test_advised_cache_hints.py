@@ -8,6 +8,7 @@ from placewise.advisor.cache_hints import hinted
 from placewise.advisor.moved_counters import predict_moved_counters
 from placewise.advisor.predicted_counters import predict_counters
 from placewise.errors import UnsupportedError
+from placewise.kernel.binary.surviving_hints import Fate
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
@@ -48,13 +49,44 @@ def placed(advice, space):
     return next(o for o in advice.options if o.placement.moved(present) == moves)
 
 
-@pytest.mark.parametrize(("space", "function"), [("l2only", "__ldcg"), ("streaming", "__ldcs")])
+@pytest.mark.parametrize(
+    ("space", "function"),
+    [
+        ("l2only", "__ldcg"),
+        ("streaming", "__ldcs"),
+        ("no_allocate", "load_no_allocate"),
+        ("prefetch_256", "load_prefetch_256"),
+        ("once", "load_once_prefetch_256"),
+    ],
+)
 def test_streams_are_hinted_timed_and_proven(advised, space, function):
     option = placed(advised, space)
     assert option.proven
     assert option.rerun is not None
     source = option.rewritten.case.source
     assert f"{function}(&weight[i]) * table[{function}(&index[i])]" in source
+    assert {h.fate for h in option.hints} == {Fate.SURVIVED}
+    assert {h.asked for h in option.hints} == {advised.machine.space(space).hint}
+
+
+def test_the_table_is_kept_in_l1(advised):
+    moves = (("table", "global", "evict_last"),)
+    present = advised.present.placement
+    option = next(o for o in advised.options if o.placement.moved(present) == moves)
+    assert option.proven
+    assert "load_evict_last(&table[index[i]])" in option.rewritten.case.source
+    assert {h.fate for h in option.hints} == {Fate.SURVIVED}
+
+
+def test_advice_says_what_times_of_hints_rest_on(advised):
+    assert any("no device was measured" in note for note in advised.notes)
+    (document,) = (
+        o["hints"]
+        for o in advised.to_dict()["options"]
+        if o["moves"] and o["moves"][0]["to"] == "once"
+    )
+    assert document[0]["text"].startswith("line ")
+    assert document[0]["fate"] == "survived"
 
 
 def test_hints_do_not_multiply_the_search(advised):
@@ -63,20 +95,25 @@ def test_hints_do_not_multiply_the_search(advised):
     prepared = prepare(lookup(1 << 15), load_machine("A100"))
     listed = list(legal_placements(prepared.legality))
     assert len(listed) == len(set(listed))
-    hints = {"l2only", "streaming"}
-    alone = [p for p in listed if hints & {space for _, space in p}]
+    spaces = prepared.machine.spaces
+    loaded = {s.name for s in spaces if s.hint}
+    alone = [p for p in listed if loaded & {space for _, space in p}]
     # Each for three arrays and for all of them; what is only written has nothing to hint.
-    assert len(alone) == 2 * (3 + 1)
+    assert len(alone) == len(loaded) * (3 + 1)
+    windows = [p for p in listed if "persisting" in {space for _, space in p}]
+    assert len(windows) == 4, "a launch has one window, over any array"
 
 
 def test_no_hint_where_nothing_could_gain():
     """A table that L1 keeps beside the streams, and one that it could not keep alone."""
     for table in (1 << 8, 1 << 22):
         prepared = prepare(lookup(table), load_machine("A100"))
-        assert hinted(prepared.profile, prepared.legality, prepared.machine) == []
+        found = hinted(prepared.profile, prepared.legality, prepared.machine)
+        # Streams may gain by a prefetch, which leaves nothing to others.
+        assert {s for p in found for _, s in p} <= {"global", "prefetch_256"}
 
 
-@pytest.mark.parametrize("space", ["l2only", "streaming"])
+@pytest.mark.parametrize("space", ["l2only", "streaming", "no_allocate"])
 @pytest.mark.parametrize("retarget", [False, True], ids=["rewritten", "retargeted"])
 def test_counters_of_the_table_gain(space, retarget):
     both = predict_moved_counters(
@@ -89,6 +126,16 @@ def test_counters_of_the_table_gain(space, retarget):
     if not retarget:
         assert after[HIT] > before[HIT]
         assert after["smsp__inst_executed.sum"] == before["smsp__inst_executed.sum"]
+
+
+def test_a_table_that_is_kept_gains():
+    both = predict_moved_counters(lookup(3 << 12, n=1 << 19), "T1000", {"table": "evict_last"})
+    before, after = (
+        {m.name: m.value for m in report.metrics} for report in (both.present, both.moved)
+    )
+    assert after[READ] < 0.8 * before[READ]
+    assert after[HIT] > before[HIT]
+    assert "all cache hints survived" in both.moved.notes[-1]
 
 
 def test_past_l1_every_sector_is_asked_of_l2():

@@ -70,12 +70,12 @@ def test_every_figure_has_a_source(name):
 @pytest.mark.parametrize("name", machine_names())
 def test_every_placement_makes_sense(name):
     machine = load_machine(name)
-    assert {s.letter for s in machine.spaces} <= set("GRLETCS")
+    assert {s.letter for s in machine.spaces} <= set("GRLENKUVWOPTCS")
     for space in machine.spaces:
         *caches, home = machine.levels(space.name)
         assert home.software_managed
         assert all(not cache.software_managed for cache in caches)
-        kept = space.way in (Way.DIRECT, Way.KERNEL_BUFFER) or space.hint is not None
+        kept = space.way in (Way.DIRECT, Way.KERNEL_BUFFER) or space.is_cache_hint
         assert space.writable == kept
     shared = machine.levels("shared")[-1]
     assert shared.size_bytes == machine.limits.shared_bytes_per_block
@@ -88,14 +88,14 @@ def test_every_placement_makes_sense(name):
         ("C1060", {"global": "GS", "texture": "T", "constant": "C"}),
         ("M2075", {"global": "GS", "texture": "T", "constant": "C"}),
         ("K20c", {"global": "GS", "texture": "RT", "constant": "C"}),
-        ("A100", {"global": "EGLRST", "constant": "C"}),
-        ("A4000", {"global": "EGLRST", "constant": "C"}),
-        ("RTX2080Ti", {"global": "EGLRST", "constant": "C"}),
-        ("RTX3090", {"global": "EGLRST", "constant": "C"}),
-        ("T1000", {"global": "EGLRST", "constant": "C"}),
-        ("V100", {"global": "EGLRST", "constant": "C"}),
-        ("H100", {"global": "EGLRST", "constant": "C"}),
-        ("H200", {"global": "EGLRST", "constant": "C"}),
+        ("A100", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
+        ("A4000", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
+        ("RTX2080Ti", {"global": "EGKLNRSTUV", "constant": "C"}),
+        ("RTX3090", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
+        ("T1000", {"global": "EGKLNRSTUV", "constant": "C"}),
+        ("V100", {"global": "EGKLNRST", "constant": "C"}),
+        ("H100", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
+        ("H200", {"global": "EGKLNOPRSTUVW", "constant": "C"}),
     ],
 )
 def test_data_paths(name, paths):

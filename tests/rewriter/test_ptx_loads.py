@@ -59,10 +59,22 @@ A, B = "ld.global.f32 %f1, [%rd1];", "ld.global.f32 %f2, [%rd2];"
         ("ld.global.L1::evict_last.f32 %f1, [%rd1];", "streaming", "ld.global.cs.f32 %f1, [%rd1];"),
         ("ld.weak.f32 %f1, [%rd1];", "l2only", "ld.weak.cg.f32 %f1, [%rd1];"),
         ("ld.f32 %f1, [%rd1];", "l2only", "ld.cg.f32 %f1, [%rd1];"),
+        (A, "no_allocate", "ld.global.L1::no_allocate.f32 %f1, [%rd1];"),
+        (A, "prefetch_128", "ld.global.L2::128B.f32 %f1, [%rd1];"),
+        ("ld.global.L2::64B.f32 %f1, [%rd1];", "streaming", "ld.global.cs.f32 %f1, [%rd1];"),
+        ("ld.global.L1::no_allocate.L2::64B.f32 %f1, [%rd1];", "global", A),
     ],
 )  # fmt: skip
 def test_one_array_moves_and_the_other_stays(load, space, expected):
     assert written([load, B], space) == [expected, B]
+
+
+def test_the_target_is_one_that_has_the_hint():
+    case, kernel = kernel_of(A, B)
+    seen = {FIRST: frozenset("a"), FIRST + 1: frozenset("b")}
+    for space, target in (("prefetch_128", "sm_75"), ("once", "sm_80")):
+        rewritten, _ = rewrite_loads(case, kernel, {"a": MACHINE.space(space)}, seen)
+        assert f".target {target}\n" in rewritten.case.source
 
 
 def test_several_arrays_move_together():
@@ -92,4 +104,6 @@ def test_an_instruction_of_two_arrays_moves_with_both_or_not_at_all():
 
 def test_ways_that_loads_can_tell():
     able = {s.name for s in MACHINE.spaces if is_written_in_ptx(s)}
-    assert able == {"global", "readonly", "l2only", "streaming"}
+    hints = {s.name for s in MACHINE.spaces if s.hint is not None}
+    assert able == {"global", "readonly", *hints}
+    assert "persisting" not in able, "the host sets that"

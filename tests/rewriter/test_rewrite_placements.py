@@ -33,14 +33,14 @@ def test_reachable_spaces_are_those_that_a_reader_expects(sample, machine):
         reachable = {
             space.name
             for space in machine.spaces
-            if space.hint is None
+            if not space.is_cache_hint
             and space.way != use.present
             and source_obstacle(view, use.name, space.way) is None
         }
         assert reachable == set(sample.reachable[use.name].split()), use.name
 
 
-@pytest.mark.parametrize("hint", ["l2only", "streaming"])
+@pytest.mark.parametrize("hint", ["l2only", "streaming", "no_allocate", "once"])
 def test_all_that_is_loaded_can_be_hinted(sample, hint, machine):
     """Whatever may be read-only, and what is written, too, if it has loads of its own."""
     case = sample.make()
@@ -101,7 +101,9 @@ def test_what_is_not_reachable_is_refused(sample, machine):
     view = analyse_source(case)
     for array, spaces in sample.reachable.items():
         for space in machine.spaces:
-            if space.name in spaces.split() or space.way == view.array(array).present or space.hint:
+            if space.name in spaces.split() or space.way == view.array(array).present:
+                continue
+            if space.is_cache_hint:
                 continue
             with pytest.raises(UnsupportedError, match=f"'{array}' cannot be placed in"):
                 rewrite(case, Placement.of({array: space.name}), machine, view)

@@ -7,7 +7,7 @@ from placewise.kernel.binary.machine_code import machine_code
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.machine import load_machine
-from placewise.space import Hint, hint_of
+from placewise.space import Hint, Priority, hint_of, hint_spaces
 
 SOURCE = """
 __device__ float asked(const float *p) {{
@@ -19,7 +19,10 @@ extern "C" __global__ void k(const float *a, float *o) {{
     o[threadIdx.x] = asked(a + threadIdx.x);
 }}
 """
-PAST, FIRST = Hint.PAST_L1, Hint.EVICT_FIRST
+PAST, FIRST, LAST, NEVER = (
+    Hint(p)
+    for p in (Priority.PAST_L1, Priority.EVICT_FIRST, Priority.EVICT_LAST, Priority.NO_ALLOCATE)
+)
 LOADS = {
     "v = *p;": None,
     "v = __ldg(p);": None,
@@ -31,10 +34,15 @@ LOADS = {
     "v = __ldlu(p);": FIRST,
     'asm volatile("ld.relaxed.gpu.global.f32 %0, [%1];" : "=f"(v) : "l"(p));': PAST,
     'asm volatile("ld.relaxed.cta.global.f32 %0, [%1];" : "=f"(v) : "l"(p));': None,
-    'asm volatile("ld.global.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));': PAST,
+    'asm volatile("ld.global.L1::no_allocate.f32 %0, [%1];" : "=f"(v) : "l"(p));': NEVER,
     'asm volatile("ld.global.L1::evict_first.f32 %0, [%1];" : "=f"(v) : "l"(p));': FIRST,
-    'asm volatile("ld.global.L1::evict_last.f32 %0, [%1];" : "=f"(v) : "l"(p));': None,
-    'asm volatile("ld.global.nc.L2::128B.f32 %0, [%1];" : "=f"(v) : "l"(p));': None,
+    'asm volatile("ld.global.L1::evict_last.f32 %0, [%1];" : "=f"(v) : "l"(p));': LAST,
+    'asm volatile("ld.global.L1::evict_unchanged.f32 %0, [%1];" : "=f"(v) : "l"(p));': None,
+    'asm volatile("ld.global.L2::64B.f32 %0, [%1];" : "=f"(v) : "l"(p));': Hint(None, 64),
+    'asm volatile("ld.global.L1::no_allocate.L2::128B.f32 %0, [%1];" : "=f"(v) : "l"(p));': Hint(
+        Priority.NO_ALLOCATE, 128
+    ),
+    'asm volatile("ld.global.nc.L2::128B.f32 %0, [%1];" : "=f"(v) : "l"(p));': Hint(None, 128),
 }
 
 
@@ -56,16 +64,24 @@ def test_hints_in_ptx_and_machine_code(load, arch):
     assert (hint_of(virtual), hint_of(sass)) == (LOADS[load], LOADS[load]), (virtual, sass)
 
 
-@pytest.mark.parametrize("name", ["T4", "A100", "L40", "H200", "B200"])
-def test_current_machines_have_both_hints(name):
+@pytest.mark.parametrize("name", ["V100", "T4", "A100", "L40", "H200", "B200"])
+def test_machines_have_the_hints_of_their_compute_capability(name):
     machine = load_machine(name)
-    hints = {s.hint: s for s in machine.spaces if s.hint}
-    assert set(hints) == {PAST, FIRST}
+    listed = {(s.name, s.letter, s.intrinsic) for s in machine.spaces if s.is_cache_hint}
+    known = hint_spaces(machine.limits.compute_capability)
+    assert listed == {(h.name, h.letter, h.function) for h in known}
     direct = machine.space("global").levels
-    assert hints[PAST].levels == direct[1:]
-    assert hints[FIRST].levels == direct
-    assert all(s.writable for s in hints.values())
+    for space in machine.spaces:
+        if space.is_cache_hint:
+            past_l1 = space.hint == PAST
+            assert space.levels == (direct[1:] if past_l1 else direct)
+            assert space.writable
+
+
+def test_what_came_with_ampere():
+    assert "prefetch_256" not in {s.name for s in load_machine("T4").spaces}
+    assert {"prefetch_256", "once", "persisting"} <= {s.name for s in load_machine("A100").spaces}
 
 
 def test_machines_that_keep_no_global_data_in_l1_have_none():
-    assert not any(s.hint for s in load_machine("K20c").spaces)
+    assert not any(s.is_cache_hint for s in load_machine("K20c").spaces)

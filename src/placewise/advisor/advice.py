@@ -9,6 +9,7 @@ from placewise.advisor.documents.advice import advice_document
 from placewise.advisor.timing import Timed
 from placewise.choose import Choice
 from placewise.dataframe import dataframe
+from placewise.kernel.binary.surviving_hints import HintFate
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.memory.occupancy import Occupancy
@@ -109,6 +110,8 @@ class Option:
     costs: tuple[Cost, ...] = ()
     rewritten: Rewritten | None = None
     verification: Verification | None = None
+    hints: tuple[HintFate, ...] = ()
+    """What the compiler made of the cache hints of the written form."""
     timed: Timed | None = None
     """Time of the whole form, where it was written and could be timed."""
     beside: Timed | None = None

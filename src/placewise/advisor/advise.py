@@ -22,6 +22,7 @@ from placewise.advisor.finalists import (
 )
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.gain import gain_in_words
+from placewise.advisor.hint_notes import fates_of, hint_notes
 from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.notes import atomics_note, range_note, time_notes
 from placewise.advisor.prepare import Prepared, prepare
@@ -135,6 +136,7 @@ def advise(
             *time_notes(present, options, machine),
             *range_note(candidates),
             *atomics_note(candidates, now),
+            *hint_notes(options, present, machine),
         ),
         seconds=time.perf_counter() - start,
     )
@@ -254,6 +256,7 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
     rewritten, kernel = form.rewritten, form.kernel
     if kernel is None:
         return replace(option, rewritten=rewritten, verification=Verification(False, form.why, ()))
+    option = replace(option, hints=fates_of(kernel, option.placement, prepared))
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)

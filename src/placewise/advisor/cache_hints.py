@@ -1,6 +1,13 @@
-"""Which cache hints are worth a try: those that leave a cache to arrays that could use it."""
+"""Which cache hints are worth a try: for each hint the arrays that leave a cache to others, stay in
+it longer, or bring more of their neighbourhood with them.
+
+The estimates here only choose; what a hint gains is the time of the form that is written with it.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +16,8 @@ from placewise.machine import Machine, Memory
 from placewise.memory import Profile
 from placewise.memory.reuse.counters import WHOLE, Reading, misses
 from placewise.memory.reuse.stream import LOAD
-from placewise.space import Hint, MemorySpace, Placement
+from placewise.rewriter.window import access_window
+from placewise.space import MemorySpace, Placement, Priority
 
 STREAMS = 0.5
 """An array only streams through a cache if at most this share of its loads hits in a cache of its
@@ -17,58 +25,129 @@ own: most of what it brings in is never used again."""
 GAINS = 0.01
 """Share of its loads that a kept array must find more of in the cache; less is not looked at, as
 the estimate, equal portions for all arrays, is a coarse one."""
+UNLIMITED = 1 << 50
+"""Bytes of a cache that holds everything."""
 
 
 def hinted(profile: Profile, legality: Legality, machine: Machine) -> list[Placement]:
-    """For each hint, all arrays at once that only pass through a cache in which another array would
-    find more if they left it. The model of the memories' traffic that ranks placements does not
-    tell what a hint gains: the form's own time does."""
+    """For each hint one placement, all arrays at once that it may serve; none for a hint that
+    serves no array. The model of the memories' traffic that ranks placements does not tell what a
+    hint gains: the form's own time does."""
     found = []
     for space in machine.spaces:
-        if space.hint is None:
+        if not space.is_cache_hint:
             continue
-        moves: dict[str, str] = {}
-        for cache in _caches(space, machine):
-            passing = _passing(cache, profile, legality, space, machine)
-            moves |= dict.fromkeys(passing, space.name)
-        if moves:
-            placed = ((a, moves.get(a, s)) for a, s in legality.present)
+        question = _Question(profile, legality, machine, space)
+        arrays = [a for a in question.arrays() if legality.present[a] != space.name]
+        if arrays:
+            placed = ((a, space.name if a in arrays else s) for a, s in legality.present)
             found.append(Placement(tuple(placed)))
     return found
 
 
-def _caches(space: MemorySpace, machine: Machine) -> list[Memory]:
-    """Caches that loads with the hint leave to others."""
-    kept = machine.levels(space.name)[:-1]
-    if space.hint is Hint.EVICT_FIRST:
-        return list(kept)
-    before = {
-        m for s in machine.spaces if s.path == space.path for m in machine.levels(s.name)[:-1]
-    }
-    return sorted(before - set(kept), key=lambda memory: memory.id)
+@dataclass(frozen=True)
+class _Question:
+    """Which arrays one hint may serve."""
 
+    profile: Profile
+    legality: Legality
+    machine: Machine
+    space: MemorySpace
 
-def _passing(
-    cache: Memory, profile: Profile, legality: Legality, space: MemorySpace, machine: Machine
-) -> list[str]:
-    """Arrays that only pass through ``cache``, however much of it they have, and can have the hint;
-    none where no other gains."""
+    def arrays(self) -> list[str]:
+        hint = self.space.hint
+        levels = self.machine.levels(self.space.name)[:-1]
+        on_die = [m for m in levels if m.scope == "die"]
+        in_sm = [m for m in levels if m.scope == "sm"]
+        if hint is None:
+            return self.worth_keeping(on_die)
+        if hint.priority is None:
+            largest = hint.prefetch_bytes == self.most_prefetched()
+            return self.every(self.passing, on_die) if largest else []
+        match hint.priority:
+            case Priority.EVICT_LAST:
+                return self.every(self.gaining, in_sm)
+            case Priority.EVICT_FIRST:
+                left: Iterable[Memory] = levels
+            case Priority.NO_ALLOCATE:
+                left = in_sm
+            case Priority.PAST_L1:
+                left = self.beside(levels)
+        arrays = self.every(self.leaving, left)
+        if hint.prefetch_bytes:
+            through = self.every(self.passing, on_die)
+            return [a for a in arrays if a in through]
+        return arrays
 
-    def missed(name: str, sharers: int) -> float:
-        shared = np.array([sharers])
-        found = misses(profile, profile.array(name), cache, shared, WHOLE, Reading())
+    def every(self, chosen: Callable[[Memory], list[str]], caches: Iterable[Memory]) -> list[str]:
+        """Arrays that ``chosen`` finds for one of the caches, once each, which can have the
+        hint."""
+        names = dict.fromkeys(name for cache in caches for name in chosen(cache))
+        return [name for name in names if self.space.name in self.legality.spaces(name)]
+
+    def beside(self, kept: tuple[Memory, ...]) -> list[Memory]:
+        """Caches that other spaces of the same path go through, and this one does not."""
+        machine = self.machine
+        before = {
+            memory
+            for space in machine.spaces
+            if space.path == self.space.path
+            for memory in machine.levels(space.name)[:-1]
+        }
+        return sorted(before - set(kept), key=lambda memory: memory.id)
+
+    def most_prefetched(self) -> int:
+        """Bytes of the longest prefetch to L2 that a space has."""
+        return max(s.hint.prefetch_bytes for s in self.machine.spaces if s.hint)
+
+    def missed(self, name: str, cache: Memory, sharers: int) -> float:
+        """Share of an array's loads that miss in a cache of which it has an equal portion."""
+        array = self.profile.array(name)
+        found = misses(self.profile, array, cache, np.array([sharers]), WHOLE, Reading())
         return float(found[LOAD, 0])
 
-    sharing = [
-        name
-        for name, where in legality.present
-        if cache in machine.levels(where)[:-1] and profile.array(name).requests[LOAD]
-    ]
-    passing = [
-        name
-        for name in sharing
-        if space.name in legality.spaces(name) and missed(name, 1) >= 1.0 - STREAMS
-    ]
-    kept = [name for name in sharing if name not in passing]
-    gains = (missed(name, len(sharing)) - missed(name, len(kept)) for name in kept)
-    return passing if any(gain >= GAINS for gain in gains) else []
+    def sharing(self, cache: Memory) -> list[str]:
+        """Arrays whose loads go through a cache."""
+        return [
+            name
+            for name, where in self.legality.present
+            if cache in self.machine.levels(where)[:-1] and self.profile.array(name).requests[LOAD]
+        ]
+
+    def passing(self, cache: Memory) -> list[str]:
+        """Arrays that only pass through a cache, however much of it they have."""
+        return [n for n in self.sharing(cache) if self.missed(n, cache, 1) >= 1.0 - STREAMS]
+
+    def gaining(self, cache: Memory) -> list[str]:
+        """Arrays that find more in a cache once those that only pass through it are out."""
+        sharing = self.sharing(cache)
+        passing = self.passing(cache)
+        kept = [name for name in sharing if name not in passing]
+        gains = {
+            n: self.missed(n, cache, len(sharing)) - self.missed(n, cache, len(kept)) for n in kept
+        }
+        return [name for name, gain in gains.items() if gain >= GAINS]
+
+    def leaving(self, cache: Memory) -> list[str]:
+        """Arrays that only pass through a cache and can have the hint; none where no other array
+        gains."""
+        able = [n for n in self.passing(cache) if self.space.name in self.legality.spaces(n)]
+        kept = [name for name in self.sharing(cache) if name not in able]
+        everyone = len(able) + len(kept)
+        gains = (self.missed(n, cache, everyone) - self.missed(n, cache, len(kept)) for n in kept)
+        return able if any(gain >= GAINS for gain in gains) else []
+
+    def worth_keeping(self, caches: list[Memory]) -> list[str]:
+        """The one array of whose loads most would be found in L2 if its window kept what of it
+        fits."""
+        found: dict[str, float] = {}
+        for cache in caches:
+            sharers = len(self.sharing(cache))
+            unlimited = replace(cache, size_bytes=UNLIMITED)
+            for name in self.every(self.sharing, [cache]):
+                array = self.profile.array(name)
+                ratio = access_window(name, array.bytes, self.space, self.machine).hit_ratio
+                again = self.missed(name, cache, sharers) - self.missed(name, unlimited, 1)
+                if ratio * again >= GAINS:
+                    found[name] = ratio * again * array.requests[LOAD]
+        return [max(found, key=lambda name: found[name])] if found else []

@@ -18,12 +18,13 @@ def legal_placements(legality: Legality) -> Iterator[Placement]:
         placement = Placement(tuple(zip(legality.arrays, combination, strict=True)))
         if legality.fits(placement) is None:
             yield placement
-    for hint in (s.name for s in legality.machine.spaces if s.hint is not None):
+    for hint in (s.name for s in legality.machine.spaces if s.is_cache_hint):
         can = [a for a, now in legality.present if hint in legality.spaces(a) and hint != now]
         for moved in ([a] for a in can):
             yield _with(legality.present, moved, hint)
-        if len(can) > 1:
-            yield _with(legality.present, can, hint)
+        together = _with(legality.present, can, hint)
+        if len(can) > 1 and legality.fits(together) is None:
+            yield together
     yield from legality.chunked
 
 

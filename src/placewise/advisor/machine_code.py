@@ -15,6 +15,7 @@ from placewise.executor.compare import OutputCheck, compare
 from placewise.executor.result import InstructionCount
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED, MachineCode, machine_code
 from placewise.kernel.binary.sass.control import is_confirmed
+from placewise.kernel.binary.surviving_hints import HintFate, hint_fates
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
@@ -52,6 +53,8 @@ class CodeReport:
     """None where no machine of that compute capability is known."""
     run: CodeRun | None
     notes: tuple[str, ...]
+    hints: tuple[HintFate, ...] = ()
+    """What the compiler made of the cache hints of the kernel's loads."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that ``placewise machine-code --json`` prints."""
@@ -127,6 +130,7 @@ def inspect_machine_code(
         _occupancy(loaded, code, chosen) if chosen else None,
         ran,
         tuple(notes),
+        hint_fates(kernel),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from placewise.advisor.documents.counters import counters_document
+from placewise.advisor.hint_notes import fate_words
 from placewise.advisor.predicted_counters import CounterReport, predict_counters
 from placewise.cases import CaseLike, load_case
 from placewise.choose import in_words
@@ -15,6 +16,7 @@ from placewise.dataframe import dataframe
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.executor.compare import compare
+from placewise.kernel.binary.surviving_hints import hint_fates
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.prepare_case import ReadCase, read_case
 from placewise.kernel.launch import ArrayArgument
@@ -127,9 +129,11 @@ def predict_moved_counters(
         )
     written = rewrite(read.case, Placement.of(moves), known, read.view)
     present, moved = counted(read.case), counted(written.case)
-    note = _comparison(present, moved)
+    notes = [_comparison(present, moved)]
+    fates = hint_fates(moved.run.kernel)
+    notes += [fate_words(fates)] if fates else []
     return MovedCounters(
-        present, replace(moved, moves=tuple(moves.items()), notes=(*moved.notes, note))
+        present, replace(moved, moves=tuple(moves.items()), notes=(*moved.notes, *notes))
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from placewise.advisor.advice import Option
 from placewise.advisor.prepare import Prepared
-from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.errors import CompileError, PlacewiseError, UnsupportedError
 from placewise.kernel.cases.case import Language
 from placewise.kernel.cases.prepare_case import compile_case
 from placewise.kernel.kernel import Kernel
@@ -58,7 +58,9 @@ def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
     machine = prepared.machine
     moves = {array: machine.space(space) for array, space in placement}
     all_traced = prepared.traced_blocks == prepared.case.launch.blocks
-    if not all_traced and any(s.way.facts.by_load_function and not s.hint for s in moves.values()):
+    if not all_traced and any(
+        s.way.facts.by_load_function and not s.is_cache_hint for s in moves.values()
+    ):
         raise UnsupportedError(
             "not all blocks were traced, so a load that is made read-only may have another array"
         )
@@ -68,4 +70,8 @@ def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
             if line.site.kind == "load" and line.site.space in _LOADED_FROM:
                 seen.setdefault(line.site.ptx_line, set()).add(array.name)
     loads = {number: frozenset(arrays) for number, arrays in seen.items()}
-    return Form(*rewrite_loads(prepared.case, prepared.kernel, moves, loads))
+    try:
+        return Form(*rewrite_loads(prepared.case, prepared.kernel, moves, loads))
+    except CompileError as error:
+        # Such as a hint that the text's own .target does not have.
+        raise UnsupportedError(error.message, where=error.where) from error

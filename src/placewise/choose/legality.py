@@ -93,7 +93,7 @@ class Legality:
         no space of their own."""
         present = self.present[array]
         return tuple(
-            s for s in self.spaces(array) if s == present or self.machine.space(s).hint is None
+            s for s in self.spaces(array) if s == present or not self.machine.space(s).is_cache_hint
         )
 
     def reason(self, array: str, space: str) -> str | None:
@@ -107,6 +107,11 @@ class Legality:
     def fits(self, placement: Placement) -> str | None:
         """Why the arrays of ``placement`` do not fit together, or None. Single choices are taken
         to be legal."""
+        windows = [a for a, s in placement if self.machine.space(s).way.facts.host_window]
+        if len(windows) > 1:
+            return (
+                f"a launch has one access policy window, not one for each of {', '.join(windows)}"
+            )
         return self.over(self._taken(placement))
 
     def over(self, taken: Mapping[str, int]) -> str | None:
@@ -249,7 +254,7 @@ def legal_spaces(
             else:
                 reason = tied.get(argument.name)
                 reason = reason or _property(view, use, argument, space, machine, written=written)
-                if argument.name in read_only_loads and space.way.is_plain:
+                if argument.name in read_only_loads and space.way is Way.DIRECT:
                     reason = "the compiler makes its loads read-only ones (const … __restrict__)"
                 reason = reason or (bare.over({memory: taken}) if memory else None)
             choices.append(Choice(argument.name, space.name, reason, memory, taken))

@@ -11,6 +11,7 @@ from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.texture import SurfaceArgument, TextureArgument
 
 __all__ = [
+    "AccessWindow",
     "Argument",
     "ArrayArgument",
     "Inputs",
@@ -26,12 +27,27 @@ MOST_LISTED = 1 << 26
 
 
 @dataclass(frozen=True)
+class AccessWindow:
+    """The access policy window of L2 that a launch has (``cudaAccessPolicyWindow``): a range of
+    an array of whose lines L2 is to keep a share."""
+
+    array: str
+    size_bytes: int
+    """Of the window, which starts where the array does."""
+    hit_ratio: float
+    """Share of its lines that are persisting; the others are streaming."""
+    set_aside_bytes: int
+    """L2 that is set aside for persisting accesses (``cudaLimitPersistingL2CacheSize``)."""
+
+
+@dataclass(frozen=True)
 class Launch:
     """Grid and block in blocks and threads (x, y, z), dynamic shared memory in bytes."""
 
     grid: Dim3
     block: Dim3
     shared_bytes: int = 0
+    window: AccessWindow | None = None
 
     def __post_init__(self) -> None:
         for what, dims in (("grid", self.grid), ("block", self.block)):

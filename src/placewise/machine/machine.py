@@ -74,6 +74,10 @@ class MemoryDetail:
     """Shared memory only: stores beyond the first so many bytes of an SM's are slower."""
     far_stores: float | None = None
     """Shared memory only: extra wavefronts of a store beyond ``near_bytes``, on average."""
+    set_aside_bytes: int | None = None
+    """L2 only: most of it that can be set aside for persisting accesses."""
+    window_bytes: int | None = None
+    """L2 only: the longest access policy window."""
     background_gb_per_s: float | None = None
     """What is read from it at all times, whatever runs (a display, say)."""
     sources: tuple[tuple[str, str], ...] = ()

@@ -32,6 +32,7 @@ from placewise.probe.infer.banks import BankStructure, infer_banks
 from placewise.probe.infer.structure import NOT_LOOKED_AT, Structure
 from placewise.probe.session import Findings
 from placewise.probe.write_parts import assumed_settings, quantity, setting, written_parts
+from placewise.space import LOAD_FUNCTIONS, Hint, HintSpace, Priority, hint_spaces
 
 _CONDITIONS = parse_specification(
     """die = 1 tpc; tpc = 1 sm; sm = 1 core;
@@ -340,6 +341,15 @@ class _Writer:
     def _streamed(self, level: str) -> float | None:
         return max((s.gb_per_s for s in self.found.streams if s.level == level), default=None)
 
+    def _hint_space(self, hint: HintSpace, through: tuple[Level, ...]) -> SpaceEntry:
+        function = LOAD_FUNCTIONS.get(hint.function or "")
+        past_l1 = function is not None and function.hint == Hint(Priority.PAST_L1)
+        levels = (Level("L2"),) if past_l1 else through
+        return SpaceEntry(
+            hint.name, hint.letter, "intrinsic" if hint.function else "window",
+            (*levels, Level("globalMem")), "global", "RW", intrinsic=hint.function,
+        )  # fmt: skip
+
     def _spaces(self) -> tuple[SpaceEntry, ...]:
         """As since Volta: one unified L1; constant memory apart."""
         through = tuple(Level(n) for n in (("L1", "L2") if self.has_l1 else ("L2",)))
@@ -352,13 +362,7 @@ class _Writer:
             SpaceEntry(
                 "readonly", "R", "intrinsic", (*through, home), "global", "R", intrinsic="__ldg"
             ),
-            SpaceEntry(
-                "l2only", "L", "intrinsic", (Level("L2"), home), "global", "RW", intrinsic="__ldcg"
-            ),
-            SpaceEntry(
-                "streaming", "E", "intrinsic", (*through, home), "global", "RW",
-                intrinsic="__ldcs",
-            ),
+            *(self._hint_space(h, through) for h in hint_spaces(self.facts.compute_capability)),
             SpaceEntry(
                 "texture", "T", "binding", (*through, texture), "global", "R",
                 "cudaTextureObject_t", "tex1Dfetch",

@@ -12,6 +12,7 @@ from placewise.errors import MachineError, reading
 from placewise.machine.device_machine import machine_for
 from placewise.machine.fill_gaps import with_borrowed
 from placewise.machine.load import parse_machine
+from placewise.space import HintSpace, hint_spaces
 
 _GIB = 2**30 / 1e9
 """Gigabytes per GiB."""
@@ -93,7 +94,7 @@ def _text(topology: Node) -> str:
                 block=None, latency=f"mean {shared['latency']['mean']:.1f}", banks=32),
         _detail("L1", l1),
         _detail("L2", l2),
-        _SPACES,
+        _spaces((int(capability["major"]), int(capability["minor"]))),
     ]  # fmt: skip
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -204,11 +205,25 @@ def _plain(text: str) -> str:
     return text.replace("\\", "").replace('"', "")
 
 
-_SPACES = """space global   G direct        <L1 L2 globalMem>      global   RW;
-space readonly R intrinsic     <L1 L2 globalMem>      global   R  intrinsic "__ldg";
-space l2only   L intrinsic     <L2 globalMem>         global   RW intrinsic "__ldcg";
-space streaming E intrinsic    <L1 L2 globalMem>      global   RW intrinsic "__ldcs";
-space texture  T binding       <L1 L2 textureMem>     global   R  declaration "cudaTextureObject_t" intrinsic "tex1Dfetch";
-space constant C host_buffer   <cL1 cL2 constantMem>  constant R  declaration "__constant__";
-space shared   S kernel_buffer <sharedMem>            global   RW declaration "__shared__";"""  # noqa: E501
-"""Spaces of Volta and later: one unified L1, separate caches of constant memory."""
+def _spaces(compute_capability: tuple[int, int]) -> str:
+    """Spaces of Volta and later: one unified L1, separate caches of constant memory."""
+    rows = [
+        "space global G direct <L1 L2 globalMem> global RW;",
+        'space readonly R intrinsic <L1 L2 globalMem> global R intrinsic "__ldg";',
+        *map(_hint_space, hint_spaces(compute_capability)),
+        "space texture T binding <L1 L2 textureMem> global R "
+        'declaration "cudaTextureObject_t" intrinsic "tex1Dfetch";',
+        'space constant C host_buffer <cL1 cL2 constantMem> constant R declaration "__constant__";',
+        'space shared S kernel_buffer <sharedMem> global RW declaration "__shared__";',
+    ]
+    return "\n".join(rows)
+
+
+def _hint_space(hint: HintSpace) -> str:
+    if hint.function is None:
+        return f"space {hint.name} {hint.letter} window <L1 L2 globalMem> global RW;"
+    levels = "L2 globalMem" if hint.name == "l2only" else "L1 L2 globalMem"
+    return (
+        f"space {hint.name} {hint.letter} intrinsic <{levels}> global RW "
+        f'intrinsic "{hint.function}";'
+    )

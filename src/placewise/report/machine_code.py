@@ -23,6 +23,9 @@ def render_machine_code(report: CodeReport, *, listing: bool = False) -> Rendera
     parts: list[RenderableType] = [_heading(report), Text(), _resources(report)]
     if report.code.instructions:
         parts += [Text(), _mix(report)]
+    if report.hints:
+        parts += [Text(), Text("Cache hints", style="bold")]
+        parts += [Text(f"  {fate.text}") for fate in report.hints]
     if report.run is not None:
         parts += [Text(), *_run(report)]
     if listing and report.code.instructions:

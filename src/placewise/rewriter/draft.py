@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.kernel.cases.case import Case
-from placewise.kernel.launch import Argument
+from placewise.kernel.launch import AccessWindow, Argument
 from placewise.kernel.source import AccessPlace, Alias, ArrayUse, SourceView, Term
 from placewise.rewriter.text import EditedText, Render
 
@@ -51,6 +51,10 @@ class Draft:
     host: list[str] = field(default_factory=list)
     """Host-side lines, in order."""
     renamed: list[tuple[str, str]] = field(default_factory=list)
+    load_functions: dict[str, str] = field(default_factory=dict)
+    """Names under which load functions are declared in the file."""
+    window: AccessWindow | None = None
+    """Access policy window of the launch."""
     edits: list[str] = field(default_factory=list)
 
     @classmethod
@@ -59,6 +63,7 @@ class Draft:
         return cls(
             case, view, EditedText(case.source.encode()), names,
             shared_bytes=case.launch.shared_bytes, static_bytes=view.shared_bytes,
+            window=case.launch.window,
         )  # fmt: skip
 
     def unique(self, name: str) -> str:

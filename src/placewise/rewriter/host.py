@@ -25,9 +25,13 @@ def host_text(draft: Draft) -> str:
         if draft.parameters.get(p.name, "") is not None
     )
     shape = f"{_dim3(case.launch.grid)}, {_dim3(case.launch.block)}"
-    if draft.shared_bytes:
+    if draft.shared_bytes or draft.window is not None:
         shape += f", {draft.shared_bytes}"
+    if draft.window is not None:
+        shape += ", stream"
     lines.append(f"{case.kernel}<<<{shape}>>>({arguments});")
+    if draft.window is not None:
+        lines.append("// After the last launch that uses it: cudaCtxResetPersistingL2Cache();")
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,7 @@
 """Rewrite an array's loads to call a load function (way ``intrinsic``).
 
-``A[i]`` becomes ``__ldg(&A[i])``.
+``A[i]`` becomes ``__ldg(&A[i])``. A function that CUDA C++ does not have is declared above the
+kernel (:mod:`placewise.rewriter.load_functions`).
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections.abc import Callable
 
 from placewise.kernel.source import AccessPlace, ArrayUse
 from placewise.rewriter.draft import Draft
+from placewise.rewriter.load_functions import declared
 from placewise.rewriter.text import Render
-from placewise.space import MemorySpace
+from placewise.space import LOAD_FUNCTIONS, MemorySpace
 
 _DEFAULT = "__ldg"
 
@@ -20,6 +22,8 @@ def place_intrinsic(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     they are."""
     function = space.intrinsic or _DEFAULT
     loads = [place for place in use.accesses if place.kind == "load"]
+    if function in LOAD_FUNCTIONS and not LOAD_FUNCTIONS[function].is_builtin:
+        function = declared(draft, use, function, {place.member_type for place in loads})
     for place in loads:
         if place.intrinsic is not None:
             name_end = place.outer_start + len(place.intrinsic)

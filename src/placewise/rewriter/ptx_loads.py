@@ -15,20 +15,11 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.rewriter.rewritten import Rewritten
-from placewise.space import MemorySpace, Placement
+from placewise.space import LOAD_FUNCTIONS, MemorySpace, Placement
 
-_MODIFIERS: Mapping[str | None, str] = {
-    None: "",
-    "__ldg": ".nc",
-    "__ldca": ".ca",
-    "__ldcg": ".cg",
-    "__ldcs": ".cs",
-    "__ldlu": ".lu",
-    "__ldcv": ".cv",
-}
-"""By the space's load function; None for plain loads."""
 _LOAD = re.compile(r"(?<![\w.])ld(?:\.\w+(?:::\w+)?)+")
-_REPLACED = frozenset(m.removeprefix(".") for m in _MODIFIERS.values())
+_TARGET = re.compile(r"^[ \t]*\.target[ \t]+sm_(\d+)", re.MULTILINE)
+_REPLACED = frozenset(q for f in LOAD_FUNCTIONS.values() for q in f.qualifiers)
 _ORDERED = frozenset({"volatile", "relaxed", "acquire", "mmio"})
 """Loads that say more than where to look."""
 
@@ -41,9 +32,12 @@ def is_written_in_ptx(space: MemorySpace) -> bool:
 def _modifier(space: MemorySpace) -> str | None:
     """What loads of a space say; None where no load of global memory reaches it."""
     facts = space.way.facts
-    if not facts.by_pointer:
+    if not facts.by_pointer or facts.host_window:
         return None
-    return _MODIFIERS.get(space.intrinsic if facts.by_load_function else None)
+    if not facts.by_load_function:
+        return ""
+    function = LOAD_FUNCTIONS.get(space.intrinsic or "")
+    return f".{'.'.join(function.qualifiers)}" if function else None
 
 
 def rewrite_loads(
@@ -73,7 +67,7 @@ def rewrite_loads(
                         f"one instruction (PTX line {number}) loads from '{array}' and '{other}'"
                     )
             lines[number - 1] = _with(lines[number - 1], modifier, number)
-    text = "\n".join(lines)
+    text = _for_target("\n".join(lines), max(map(_least_target, moves.values()), default=0))
     made = ptx_kernel(
         text, kernel.entry, filename=kernel.filename, arch=kernel.arch, nvrtc=case.options.nvrtc
     )
@@ -93,6 +87,20 @@ def rewrite_loads(
     placement = Placement(tuple((array, space.name) for array, space in moves.items()))
     rewritten = Rewritten(placement, written, "// Loaded and launched as before.\n", edits)
     return rewritten, replace(made, name=kernel.name, passing=kernel.passing)
+
+
+def _least_target(space: MemorySpace) -> int:
+    """Least ``.target`` that has the loads of a space."""
+    function = LOAD_FUNCTIONS.get(space.intrinsic or "")
+    return function.target if function else 0
+
+
+def _for_target(text: str, least: int) -> str:
+    """PTX whose ``.target`` is at least sm_``least``."""
+    found = _TARGET.search(text)
+    if found is None or int(found[1]) >= least:
+        return text
+    return text[: found.start(1)] + str(least) + text[found.end(1) :]
 
 
 def _with(line: str, modifier: str, number: int) -> str:

@@ -28,6 +28,7 @@ from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_notes
 from placewise.rewriter.tiles import tile_names
+from placewise.rewriter.window import place_window
 from placewise.space import MemorySpace, Placement, Way
 
 
@@ -69,6 +70,8 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
                 filled.setdefault(space.name, []).append(use)
             case Way.KERNEL_BUFFER:
                 tiled.append((use, space))
+            case Way.WINDOW:
+                place_window(draft, use, space, machine)
             case way:
                 assert_never(way)
     for space_name, uses in filled.items():
@@ -154,7 +157,7 @@ def _new_case(draft: Draft) -> Case:
     return replace(
         case,
         source=with_line_ends_of(case.source, draft.text.finish()),
-        launch=replace(case.launch, shared_bytes=draft.shared_bytes),
+        launch=replace(case.launch, shared_bytes=draft.shared_bytes, window=draft.window),
         inputs=replace(
             case.inputs,
             arguments=arguments,

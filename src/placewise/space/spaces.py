@@ -31,5 +31,10 @@ class MemorySpace:
     @property
     def hint(self) -> Hint | None:
         """What its load function asks of the caches; None for a place of its own."""
-        by_function = self.way.facts.by_load_function
-        return LOAD_FUNCTIONS.get(self.intrinsic or "") if by_function else None
+        known = LOAD_FUNCTIONS.get(self.intrinsic or "")
+        return known.hint if known and self.way.facts.by_load_function else None
+
+    @property
+    def is_cache_hint(self) -> bool:
+        """Whether arrays stay where they are, and only caches treat them otherwise."""
+        return self.hint is not None or self.way.facts.host_window

@@ -46,6 +46,9 @@ class WayFacts:
     """Loads fetch texels, so that the element type must be a texel type."""
     indexed: bool = False
     """An access needs the element's index: a pointer to an element will not do."""
+    host_window: bool = False
+    """The kernel stays as it is; the host sets an access policy window of L2 over the array. A
+    launch has one."""
     declaration: str | None = None
     """How it is declared, where a machine file does not say."""
     load_function: str | None = None
@@ -56,7 +59,8 @@ class WayFacts:
 
 
 class Way(StrEnum):
-    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5)."""
+    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5), and the access
+    policy window of L2, which changes no access."""
 
     DIRECT = "direct"
     """Plain indexing of a pointer parameter (global memory)."""
@@ -68,6 +72,8 @@ class Way(StrEnum):
     """A buffer declared at file scope and filled by the host (constant)."""
     KERNEL_BUFFER = "kernel_buffer"
     """A per-block buffer declared and filled in the kernel (shared)."""
+    WINDOW = "window"
+    """An access policy window of L2 that the host sets (persisting)."""
 
     @property
     def facts(self) -> WayFacts:
@@ -133,6 +139,14 @@ def _facts(way: Way) -> WayFacts:
                 indexed=True,
                 declaration="__shared__",
                 edit_size=4,
+            )
+        case Way.WINDOW:
+            return WayFacts(
+                "global",
+                ImpliedSpace("persist", "persisting", "P", "global"),
+                by_pointer=True,
+                host_window=True,
+                edit_size=2,
             )
         case _:
             assert_never(way)

@@ -136,7 +136,7 @@ def test_inheritance_survives_printing():
 
 
 def test_architectures_are_no_machines():
-    assert architecture_names() == ("SinceTuring", "SinceVolta")
+    assert architecture_names() == ("SinceAmpere", "SinceTuring", "SinceVolta")
     assert not set(architecture_names()) & set(machine_names())
     with pytest.raises(MachineError):
         load_machine("SinceVolta")

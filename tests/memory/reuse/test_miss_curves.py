@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.memory.reuse.miss_curves import miss_curve, misses
-from placewise.memory.simulate.caches.cache import Geometry
+from placewise.memory.simulate.caches.geometry import Geometry
 
 
 def stack_misses(lines, capacity):

@@ -81,6 +81,7 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
         "prediction": prediction_document(option.prediction),
         "reasons": [{"text": r.text, **asdict(r)} for r in option.reasons],
         "costs": [asdict(c) for c in option.costs],
+        "hints": [{"text": h.text, **asdict(h)} for h in option.hints],
         "verification": None if verification is None else verification.to_dict(),
         "source": None if option.rewritten is None else option.rewritten.case.source,
         "host": None if option.rewritten is None else option.rewritten.host,

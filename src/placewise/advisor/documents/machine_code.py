@@ -53,6 +53,7 @@ def machine_code_document(report: CodeReport) -> dict[str, Any]:
             "ptx_warp_instructions": report.run.ptx_warp_instructions,
             "outputs": [asdict(check) for check in report.run.outputs],
         },
+        "hints": [{"text": h.text, **asdict(h)} for h in report.hints],
         "instructions": [_instruction(report, i) for i in report.code.instructions],
         "notes": list(report.notes),
     }

@@ -16,9 +16,9 @@ from placewise.kernel.source import AccessPlace, Alias, Term
 from placewise.kernel.view.clang import ParsedKernel
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.places import IndexTerm, balanced, term_place
-from placewise.space import Way
+from placewise.space import LOAD_FUNCTIONS, Way
 
-LOAD_INTRINSICS = frozenset({"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"})
+LOAD_INTRINSICS = frozenset(LOAD_FUNCTIONS)
 MOVES = tuple(way for way in Way if not way.is_plain)
 BY_INDEX = tuple(way for way in Way if way.facts.indexed)
 """Ways that need an element's index where a pointer will not do."""

@@ -16,11 +16,11 @@ from placewise.kernel.view.node import Node
 from placewise.kernel.view.places import above_comment, balanced
 from placewise.kernel.view.records import DeclaredRecord
 from placewise.kernel.view.template import template_parameters
+from placewise.space import LOAD_FUNCTIONS
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")
 _POINTER_STEPS = ("++", "--", "p++", "p--")
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
-_LOAD_FUNCTIONS = ("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu")
 _WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
 
 
@@ -273,7 +273,7 @@ class _Follower:
             self.makes_pointers = True
             return self.declare(around, is_reference=to_reference)
         if around.kind == "CALL_EXPR":
-            if around.name in _LOAD_FUNCTIONS and around.type_kind == "RECORD":
+            if around.name in LOAD_FUNCTIONS and around.type_kind == "RECORD":
                 # ``__ldg(&p[i])`` loads a vector type as a whole.
                 return self.use(UseKind.LOAD, around, node, None)
             parameter = self.parameter_of(around, node)

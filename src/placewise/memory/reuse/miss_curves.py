@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.reuse.stack_distance import count_distances
-from placewise.memory.simulate.caches.cache import Geometry, lines_missed, new_caches
+from placewise.memory.simulate.caches.cache import lines_missed, new_caches
+from placewise.memory.simulate.caches.geometry import Geometry
 
 
 @dataclass(frozen=True, eq=False)

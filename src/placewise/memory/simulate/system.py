@@ -21,6 +21,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.caches.levels import Levels, Wanted
+from placewise.memory.simulate.caches.policy_window import NO_WINDOW, policy_window
 from placewise.memory.simulate.caches.store_merging import count_neighbours
 from placewise.memory.simulate.metrics.launch_traffic import TracedLaunch, launch_traffic
 from placewise.memory.simulate.metrics.traffic import (
@@ -185,11 +186,26 @@ class MemorySystem:
         self._merging = max((s or 0.0 for s in shares), default=0.0) if several else 0.0
         constant = bool((self._rules.route == st.CONSTANT).any())
         route = self._rules.route
-        hinted = (route > 0) & (route & st.ROUTE_EVICTS_FIRST > 0) | (route == st.LOCAL_LAST)
-        self._levels = Levels(
-            self._machine, h, self._sizes, self._streams, self._seed,
-            Wanted(constant, bool(hinted.any()), self._slices, self._arrived),
-        )  # fmt: skip
+        hints = np.where(route > 0, route, 0)
+        hinted = (hints & st.ROUTE_EVICTS_FIRST > 0) | (route == st.LOCAL_LAST)
+        doublings = int(((hints >> st.PREFETCHED) & st.MOST_PREFETCHED).max(initial=0))
+        asked = facts.launch.window
+        window, set_aside = NO_WINDOW, 0.0
+        if asked is not None and h.last is not None and asked.array in arrays:
+            first = int(lines[arrays.index(asked.array) + 1])
+            window = policy_window(asked, first, h.line_bytes)
+            set_aside = asked.set_aside_bytes / h.last.size_bytes
+        wanted = Wanted(
+            constant=constant,
+            evicts_first=bool(hinted.any()),
+            keeps=bool((hints & st.ROUTE_KEPT).any()),
+            prefetched_bytes=h.sector_bytes << doublings if doublings else 0,
+            window=window,
+            set_aside=set_aside,
+            slices=self._slices,
+            arrived=self._arrived,
+        )
+        self._levels = Levels(self._machine, h, self._sizes, self._streams, self._seed, wanted)
         self._buffer = new_buffer(self._per_wave)
         self._assign_slots(0)
         self._state = np.zeros(rq.STATE_WORDS, np.int64)

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from placewise.memory.simulate.caches.cache import MOST_TREE_WAYS, Geometry, new_caches, one_access
+from placewise.memory.simulate.caches.cache import MOST_TREE_WAYS, new_caches, one_access
+from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.probe.infer.view import View
 
 DETERMINISTIC = ("lru", "fifo", "plru")

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled
-from placewise.memory.simulate.caches.cache import Caches, Geometry, access, new_caches
+from placewise.memory.simulate.caches.cache import Caches, access, new_caches
+from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.probe.chase import Chase, Timings
 
 BLOCK, SECTOR, RUN, FIRST_LABEL, PERIOD, FIRST_SET, HASH_BITS = range(7)

@@ -12,12 +12,11 @@ from placewise.errors import MachineError
 from placewise.memory.simulate.caches.cache import (
     BYPASS,
     WRITE_THROUGH,
-    Geometry,
     new_caches,
     one_access,
     set_of,
-    shape_of,
 )
+from placewise.memory.simulate.caches.geometry import Geometry, shape_of
 
 
 @njit

@@ -5,13 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placewise.errors import MachineError
-from placewise.memory.simulate.caches.cache import (
-    EVICT_FIRST,
-    READ,
-    Geometry,
-    new_caches,
-    one_access,
-)
+from placewise.memory.simulate.caches.cache import EVICT_FIRST, READ, new_caches, one_access
+from placewise.memory.simulate.caches.geometry import Geometry
 
 ORDERED = ("lru", "fifo")
 DRAWN = ("random", "weighted")

@@ -6,21 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from placewise.memory.simulate.caches.cache import (
-    GOLDEN,
-    READ,
-    WRITE_BACK,
-    Geometry,
-    access_line,
-    new_caches,
-    shape_of,
-)
+from placewise.memory.simulate.caches.cache import GOLDEN, READ, WRITE_BACK, access_line, new_caches
 from placewise.memory.simulate.caches.fast_cache import (
     access_lru,
     find_random,
     first_ways,
     is_fast,
 )
+from placewise.memory.simulate.caches.geometry import Geometry, shape_of
 
 accesses = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 15), st.booleans()), min_size=1, max_size=300

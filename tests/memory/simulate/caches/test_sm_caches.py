@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.memory.simulate.caches.cache import READ, Geometry, new_caches, one_access
+from placewise.memory.simulate.caches.cache import READ, new_caches, one_access
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
+from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import SmCaches, new_workspace
 from placewise.memory.simulate.requests.line_requests import (

@@ -10,7 +10,6 @@ the order of use or of arrival decides (``lru``, ``fifo``), they lie in it, the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,20 @@ from numpy.typing import NDArray
 
 from placewise.compiled_code import compiled
 from placewise.errors import MachineError
-from placewise.machine.msl.details import POLICIES
+from placewise.memory.simulate.caches.geometry import (
+    COLUMNS,
+    FIFO,
+    LRU,
+    PLRU,
+    POLICY_NUMBERS,
+    RANDOM,
+    WEIGHTED,
+    Geometry,
+    Int,
+    Shape,
+    shape_of,
+)
+from placewise.memory.simulate.caches.kept_lines import order_kept, update_kept, way_not_kept
 from placewise.memory.simulate.caches.replacement import (
     mark,
     marked_way,
@@ -39,8 +51,6 @@ from placewise.memory.simulate.simd.jit_helpers import (
     push16,
 )
 
-LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
-_NUMBERS = dict(zip(POLICIES, range(5), strict=True))
 EMPTY, NO_WAY = -1, -2
 """Tags of an empty way, and of the padding behind a set's last way."""
 NARROW = 4
@@ -55,56 +65,17 @@ WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
 """Kinds of access: a write that stays in the cache until evicted, a read, which fetches missing
 sectors, and a write that also goes on at once. Writes are of whole sectors and fetch nothing."""
 BYPASS = 4
-"""Added to a write that does not allocate a line on a miss."""
+"""Added to an access that brings no line in on a miss."""
 EVICT_FIRST = 8
 """Added to a read: a line that it brings in is evicted before the set's others. With LRU and FIFO
 it goes to the end of the order; a pseudo-LRU tree points to it until other hits turn it away; with
 random replacement bits of :attr:`Caches.tree` mark such ways."""
-
-COLUMNS = 12
-(
-    FIRST_WAY,
-    SETS,
-    WAYS,
-    POLICY,
-    SPLIT,
-    GRAIN,
-    HASHED,
-    FIRST_SET,
-    FIRST_SEED,
-    FIRST_SHARE,
-    LANES,
-    MARKS,
-) = range(COLUMNS)
-"""Columns of :attr:`Caches.geometry`."""
-
-Int = Any
-"""An integer in compiled code, of Python or of NumPy."""
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """Organisation of ``instances`` equal caches."""
-
-    instances: int
-    sets: int
-    ways: int
-    policy: str = "lru"
-    probabilities: tuple[float, ...] = ()
-    """Probability of each way, for policy ``weighted``."""
-    hashed: bool = False
-    """Upper bits of the line number are mixed into the set number; else line modulo sets."""
-    split: int = 1
-    """Lines of this cache in a line of a line request."""
-    grain: int = 1
-    """Sectors fetched together."""
-    evicts_first: bool = False
-    """Some reads are EVICT_FIRST."""
-
-    @property
-    def lanes(self) -> int:
-        """Words that a set's ways take, so that they can be compared 16 at a time."""
-        return -(-self.ways // 16) * 16
+KEEP = 16
+"""Added to an access: its line is kept, which means that it is evicted after all lines of the set
+that are not. A set keeps up to :attr:`Geometry.kept_ways` lines."""
+FETCH_GROUP = 5
+"""From this bit of a read's kind on: sectors fetched together, where these are more than
+:attr:`Geometry.grain`."""
 
 
 class Caches(NamedTuple):
@@ -125,29 +96,15 @@ class Caches(NamedTuple):
     """Cumulative probabilities of the ways, by cache (policy ``weighted``)."""
     geometry: NDArray[np.int64]
     """(caches, COLUMNS)"""
-
-
-class Shape(NamedTuple):
-    """A row of :attr:`Caches.geometry` as scalars, which a loop can keep in registers."""
-
-    first_way: Int
-    sets: Int
-    ways: Int
-    policy: Int
-    split: Int
-    grain: Int
-    hashed: Int
-    first_set: Int
-    first_seed: Int
-    first_share: Int
-    lanes: Int
-    marks: Int
+    kept: NDArray[np.int64]
+    """(sets,) the lines that are kept: with LRU and FIFO how many, as they lie before the others;
+    else a bit for each way."""
 
 
 def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int = 16) -> Caches:
     """Empty caches, whose lines have ``line_sectors`` sectors at most, up to 16. Raises
     MachineError for pseudo-LRU of ways that are no power of two or more than 64, or of more than 64
-    ways where some reads are EVICT_FIRST."""
+    ways where some reads are EVICT_FIRST or KEEP."""
     rows, shares = [], [np.zeros(0)]
     sets: list[tuple[slice, NDArray[np.int32]]] = []
     way = row = instance = share = 0
@@ -157,10 +114,11 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int 
                 f"tree pseudo-LRU needs a power of two as ways, up to {MOST_TREE_WAYS}, "
                 f"not {g.ways}"
             )
-        if g.evicts_first and g.ways > MOST_TREE_WAYS:
-            raise MachineError(f"evict-first among more than {MOST_TREE_WAYS} ways: {g.ways}")
-        columns = (way, g.sets, g.ways, _NUMBERS[g.policy], g.split, g.grain, int(g.hashed))
-        rows.append([*columns, row, instance, share, g.lanes, int(g.evicts_first)])
+        prioritised = g.evicts_first or g.kept_ways > 0
+        if prioritised and g.ways > MOST_TREE_WAYS:
+            raise MachineError(f"priorities among more than {MOST_TREE_WAYS} ways: {g.ways}")
+        columns = (way, g.sets, g.ways, POLICY_NUMBERS[g.policy], g.split, g.grain, int(g.hashed))
+        rows.append([*columns, row, instance, share, g.lanes, int(prioritised), g.kept_ways])
         part = np.array(g.probabilities or (1.0,) * g.ways)
         shares.append(np.cumsum(part) / part.sum())
         one_set = np.where(np.arange(g.lanes) < g.ways, EMPTY, NO_WAY).astype(np.int32)
@@ -183,6 +141,7 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int 
         random_bits.py_func(numbers * GOLDEN),
         np.concatenate(shares),
         np.array(rows, np.int64).reshape(-1, COLUMNS),
+        np.zeros(row, np.int64),
     )
 
 
@@ -204,26 +163,6 @@ def held_sectors(c: Caches) -> float:
 def dirty_bit(c: Caches) -> Int:
     """Bit of a way's state from which on the dirty sectors are."""
     return 4 * c.held.itemsize
-
-
-@inlined
-def shape_of(geometry: NDArray[np.int64], number: Int) -> Shape:
-    """Shape of cache ``number``."""
-    g = geometry[np.uintp(number)]
-    return Shape(
-        g[FIRST_WAY],
-        g[SETS],
-        g[WAYS],
-        g[POLICY],
-        g[SPLIT],
-        g[GRAIN],
-        g[HASHED],
-        g[FIRST_SET],
-        g[FIRST_SEED],
-        g[FIRST_SHARE],
-        g[LANES],
-        g[MARKS],
-    )
 
 
 @inlined
@@ -263,16 +202,21 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
     way = way_of(c.tags, first, g.lanes, EMPTY)
     if way >= 0:
         return way
-    if g.policy == PLRU:
-        return np.int64(pointed_at(c.tree[np.uintp(row)], g.ways))
     random = random_bits(c.seed[np.uintp(g.first_seed + instance)])
-    if g.marks:
-        marked = np.int64(c.tree[np.uintp(row)])
-        if marked:
-            return np.int64(marked_way(marked, random_way(random, bits(marked))))
-    if g.policy == RANDOM:
-        return random_way(random, g.ways)
-    return np.int64(way_by_share(c.share, g.first_share, g.ways, random))
+    if g.policy == PLRU:
+        way = np.int64(pointed_at(c.tree[np.uintp(row)], g.ways))
+    else:
+        if g.marks:
+            marked = np.int64(c.tree[np.uintp(row)])
+            if marked:
+                return np.int64(marked_way(marked, random_way(random, bits(marked))))
+        if g.policy == RANDOM:
+            way = random_way(random, g.ways)
+        else:
+            way = np.int64(way_by_share(c.share, g.first_share, g.ways, random))
+    if g.kept_ways:
+        way = way_not_kept(c.kept[np.uintp(row)], way, g.ways, random)
+    return way
 
 
 @inlined
@@ -291,6 +235,15 @@ def _push(words: Any, first: Int, value: Int, way: Int) -> None:
 def is_held(c: Caches, g: Shape, line: Int) -> bool:
     """Whether the first instance of a cache has a line."""
     return bool(way_of(c.tags, g.first_way + set_of(g, line) * g.lanes, g.lanes, line) >= 0)
+
+
+@inlined
+def held_of(c: Caches, g: Shape, line: Int) -> Int:
+    """Sectors of a line that the first instance of a cache has."""
+    first = g.first_way + set_of(g, line) * g.lanes
+    way = way_of(c.tags, first, g.lanes, line)
+    sectors = (np.int64(1) << dirty_bit(c)) - 1
+    return np.int64(c.held[np.uintp(first + way)]) & sectors if way >= 0 else np.int64(0)
 
 
 @inlined
@@ -313,8 +266,8 @@ def access_line(
 ) -> tuple[Int, Int, Int, Int]:
     """Access sectors of one line, below 2**31, of the cache of shape ``g``.
 
-    ``kind`` is READ, with or without FIRST_OUT, or WRITE_BACK or WRITE_THROUGH, with or without
-    BYPASS.
+    ``kind`` is READ, WRITE_BACK or WRITE_THROUGH, with or without BYPASS, EVICT_FIRST and KEEP; a
+    read may have a FETCH_GROUP.
     Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
     evicted, and that line (EMPTY where there was none).
     """
@@ -324,7 +277,7 @@ def access_line(
     out = np.int64(0)
     victim = np.int64(EMPTY)
     way = way_of(c.tags, first, g.lanes, line)
-    if g.policy == RANDOM or g.policy == WEIGHTED:
+    if g.policy == RANDOM or g.policy == WEIGHTED or g.kept_ways:
         c.seed[np.uintp(g.first_seed + instance)] += GOLDEN
     found = way >= 0
     held = np.int64(0)
@@ -346,14 +299,23 @@ def access_line(
     fetched = np.int64(0)
     if kind & READ:
         if missing:
-            fetched = missing if g.grain == 1 else _grown(missing, g.grain) & ~held
+            grain = max(g.grain, kind >> FETCH_GROUP)
+            fetched = missing if grain == 1 else _grown(missing, grain) & ~held
             held |= fetched
     elif kind & WRITE_THROUGH:
         held |= wanted
     else:
         c.dirty[0] += bits(wanted & ~(held >> dirty_bit(c)))
         held |= wanted | (wanted << dirty_bit(c))
-    if (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & EVICT_FIRST:
+    if g.kept_ways and g.policy <= FIFO:
+        moves = not kind & EVICT_FIRST and (g.policy == LRU or not found)
+        way = order_kept(
+            c.tags, c.held, c.kept, row, first, g.kept_ways, way, found, kind & KEEP != 0, moves
+        )
+        at = np.uintp(first + way)
+        c.tags[at] = line
+        c.held[at] = held
+    elif (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & EVICT_FIRST:
         _push(c.tags, first, line, way)
         _push(c.held, first, held, way)
     else:
@@ -366,6 +328,9 @@ def access_line(
             point(c.tree, np.uintp(row), way, g.ways, 1)
         elif g.marks and g.policy > FIFO:
             mark(c.tree, np.uintp(row), way, kind & EVICT_FIRST, found)
+        if g.kept_ways:
+            random = random_bits(c.seed[np.uintp(g.first_seed + instance)])
+            update_kept(c.kept, row, g.kept_ways, way, found, kind & KEEP != 0, random)
     return missing, fetched, out, victim
 
 

@@ -15,14 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.caches.cache import (
-    READ,
-    Caches,
-    Int,
-    access_line,
-    new_caches,
-    shape_of,
-)
+from placewise.memory.simulate.caches.cache import READ, Caches, access_line, new_caches
+from placewise.memory.simulate.caches.geometry import Int, shape_of
 from placewise.memory.simulate.caches.hierarchy import CacheGeometry
 from placewise.memory.simulate.caches.miss_queue import Missed, emit_miss
 from placewise.memory.simulate.requests.line_requests import (

@@ -17,16 +17,13 @@ from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import (
     EMPTY,
-    LRU,
-    RANDOM,
     SPARE,
     Caches,
-    Int,
-    Shape,
     dirty_bit,
     mixed_set,
     set_of,
 )
+from placewise.memory.simulate.caches.geometry import LRU, RANDOM, Int, Shape
 from placewise.memory.simulate.caches.replacement import random_bits, random_way
 from placewise.memory.simulate.simd.jit_helpers import (
     equal16,

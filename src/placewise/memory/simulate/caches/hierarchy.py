@@ -9,7 +9,8 @@ from placewise.errors import MachineError
 from placewise.machine.machine import Machine, Memory
 from placewise.machine.msl.details import MOST_SECTORS
 from placewise.memory.occupancy import Occupancy, allocation_rules
-from placewise.memory.simulate.caches.cache import BYPASS, WRITE_BACK, WRITE_THROUGH, Geometry
+from placewise.memory.simulate.caches.cache import BYPASS, WRITE_BACK, WRITE_THROUGH
+from placewise.memory.simulate.caches.geometry import Geometry
 
 DEFAULT_WAYS = 16
 """Ways of a cache where the machine's file does not state them: enough that conflicts are rare."""

@@ -37,7 +37,8 @@ from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
 from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
-from placewise.memory.simulate.caches.cache import Caches, Geometry, Int, access, new_caches
+from placewise.memory.simulate.caches.cache import Caches, access, new_caches
+from placewise.memory.simulate.caches.geometry import Geometry, Int
 from placewise.memory.simulate.caches.hierarchy import shared_memory
 from placewise.memory.simulate.metrics.traffic import CodeTraffic
 

@@ -10,21 +10,22 @@ from numpy.typing import NDArray
 from placewise.memory.simulate.caches.cache import (
     BYPASS,
     EVICT_FIRST,
-    LRU,
+    FETCH_GROUP,
+    KEEP,
     READ,
     SPARE,
     WRITE_BACK,
     WRITE_THROUGH,
     Caches,
-    Int,
-    Shape,
     access_line,
     dirty_bit,
+    held_of,
     is_held,
-    shape_of,
 )
 from placewise.memory.simulate.caches.fast_cache import first_ways, is_fast, last_way, use_lru
+from placewise.memory.simulate.caches.geometry import LRU, Int, Shape, shape_of
 from placewise.memory.simulate.caches.miss_queue import Missed
+from placewise.memory.simulate.caches.policy_window import PolicyWindow, priority_in
 from placewise.memory.simulate.caches.sm_caches import BATCH_REQUESTS, COUNT_COPIES, Workspace
 from placewise.memory.simulate.dram.banks import Log
 from placewise.memory.simulate.requests.line_requests import (
@@ -35,7 +36,15 @@ from placewise.memory.simulate.requests.line_requests import (
     SLOW_PATH,
     STREAM_BIT,
 )
-from placewise.memory.simulate.requests.streams import ATOMIC, EVICTED_FIRST, LOAD, PAST_L2, Streams
+from placewise.memory.simulate.requests.streams import (
+    ATOMIC,
+    EVICTED_FIRST,
+    L2_GROUP,
+    LOAD,
+    MOST_PREFETCHED,
+    PAST_L2,
+    Streams,
+)
 from placewise.memory.simulate.simd.jit_helpers import bits, entry, inlined, noinline, prefetch
 
 SETS_AHEAD = 32
@@ -74,6 +83,8 @@ class L2Shard(NamedTuple):
     log: Log
     """What leaves the cache, if it has room."""
     work: Workspace
+    window: PolicyWindow
+    """Lines with a priority of their own."""
 
 
 @entry
@@ -100,12 +111,13 @@ def run_l2(l2: L2Shard, first_round: int) -> None:
 @inlined
 def _is_fast(l2: L2Shard) -> bool:
     """Whether all requests can take the fast path: LRU replacement, write-back, no stream that
-    bypasses L2, and no log of what leaves it. Also notes which streams store."""
+    bypasses L2 or prefetches to it, and no log of what leaves it. Also notes which streams
+    store."""
     g = shape_of(l2.cache.geometry, 0)
     fast = is_fast(g) and g.policy == LRU and l2.write == WRITE_BACK and not l2.log.request.shape[0]
     for p in range(l2.streams.used[0]):
         l2.work.stored[np.uintp(p)] = l2.streams.rows[p].kind != LOAD
-        if l2.streams.rows[p].flags & PAST_L2:
+        if l2.streams.rows[p].flags & (PAST_L2 | MOST_PREFETCHED << L2_GROUP):
             fast = False
     return bool(fast)
 
@@ -262,6 +274,12 @@ def _run_slow_path(l2: L2Shard, n: Int) -> None:
             kind = np.int64(READ if row.kind == LOAD else l2.write)
             if row.flags & EVICTED_FIRST:
                 kind |= EVICT_FIRST
+            inside = priority_in(l2.window, request >> LINE_BIT)
+            if inside:
+                kind = (kind & ~np.int64(EVICT_FIRST | KEEP)) | inside
+            doublings = (np.int64(row.flags) >> L2_GROUP) & MOST_PREFETCHED
+            if doublings and row.kind == LOAD:
+                kind |= np.int64(1) << (doublings + FETCH_GROUP)
             out += _access_lines(l2, g, request, line, sectors, kind, l2.work.turn[k])
     l2.counts.written[0] += out
 
@@ -277,6 +295,8 @@ def _access_lines(
     own = l2.per_line // g.split
     whole = (np.int64(1) << own) - 1
     shards = l2.missed.length.shape[0] - 1
+    group = kind >> FETCH_GROUP
+    kind = (kind & ((1 << FETCH_GROUP) - 1)) | (min(group, own) << FETCH_GROUP)
     shift, out = np.int64(0), np.int64(0)
     while sectors:
         wanted = sectors & whole
@@ -285,6 +305,8 @@ def _access_lines(
             if kind & BYPASS:
                 present = is_held(l2.cache, g, line)
             missing, taken, lost, victim = access_line(l2.cache, g, 0, line, wanted, kind)
+            if missing and group > own:
+                out += _fetch_neighbours(l2, g, p, line, group // own, kind, number)
             if l2.streams.rows[p].kind == ATOMIC:
                 # Unlike a store, an atomic reads what was there before.
                 taken = missing
@@ -305,6 +327,33 @@ def _access_lines(
         sectors >>= own
         shift += own
         line += 1
+    return out
+
+
+@noinline
+def _fetch_neighbours(
+    l2: L2Shard, g: Shape, p: Int, line: Int, lines: Int, kind: Int, number: Int
+) -> Int:
+    """Fetch what is missing of the other lines of the aligned group of ``lines`` that a read of
+    stream ``p`` fetches together; the dirty sectors that leave the cache for them. ``line`` is the
+    one that missed. Where groups are longer than a line of line requests, there is one shard."""
+    log = l2.log
+    own = l2.per_line // g.split
+    whole = (np.int64(1) << own) - 1
+    out = np.int64(0)
+    first = line - line % lines
+    for other in range(first, first + lines):
+        absent = whole & ~held_of(l2.cache, g, other)
+        if other == line or not absent:
+            continue
+        _, taken, lost, victim = access_line(l2.cache, g, 0, other, absent, kind)
+        out += bits(lost)
+        l2.counts.overfetch[p] += bits(taken)
+        if log.request.shape[0]:
+            _note(log, g, other, taken << ((other % g.split) * own), l2.number, 0, number)
+            if lost:
+                above = (victim % g.split) * own
+                _note(log, g, victim, lost << above, l2.number, 0, number)
     return out
 
 

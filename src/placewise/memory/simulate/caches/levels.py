@@ -17,6 +17,7 @@ from placewise.memory.simulate.caches.hierarchy import Hierarchy
 from placewise.memory.simulate.caches.l2 import L2Counts, L2Shard, run_l2
 from placewise.memory.simulate.caches.l2_arrivals import new_arrived, run_arrivals
 from placewise.memory.simulate.caches.miss_queue import Missed
+from placewise.memory.simulate.caches.policy_window import NO_WINDOW, PolicyWindow
 from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.caches.sm_caches import SmCaches, new_workspace
 from placewise.memory.simulate.caches.tlb import new_tlbs, simulated_tlbs
@@ -50,6 +51,14 @@ class Wanted(NamedTuple):
     """There are loads that go through caches of constant memory."""
     evicts_first: bool = False
     """There are loads whose lines are evicted before others."""
+    keeps: bool = False
+    """There are loads whose lines an SM's cache evicts last."""
+    prefetched_bytes: int = 0
+    """Most bytes that L2 fetches together for a load that asks for it."""
+    window: PolicyWindow = NO_WINDOW
+    """Lines that L2 keeps a share of."""
+    set_aside: float = 0.0
+    """Part of L2 that may hold lines kept by the window."""
     slices: bool = False
     """Count what L2 is asked by slice."""
     arrived: int = 0
@@ -75,10 +84,17 @@ class Levels:
         lines = (h.line_bytes, h.sector_bytes)
         per_line = h.line_bytes // h.sector_bytes
         shapes = [
-            replace(g.geometry(sms, *lines), evicts_first=wanted.evicts_first) for g in h.first
+            replace(
+                g.geometry(sms, *lines),
+                evicts_first=wanted.evicts_first,
+                kept_ways=g.ways if wanted.keeps else 0,
+            )
+            for g in h.first
         ]
-        # Each thread simulates half the sets, if their number is even.
-        shards = THREADS if h.last and h.last.sets % THREADS == 0 else 1
+        # Each thread simulates half the sets, if their number is even and no line is fetched
+        # together with one of the other half.
+        alone = wanted.prefetched_bytes <= h.line_bytes
+        shards = THREADS if h.last and h.last.sets % THREADS == 0 and alone else 1
         self._missed = Missed(
             np.empty(0, np.int64),
             np.empty(0, np.int32),
@@ -109,11 +125,16 @@ class Levels:
         self._last: list[L2Shard] = []
         if h.last:
             shape = h.last.geometry(1, *lines, shards=shards)
-            shape = replace(shape, evicts_first=wanted.evicts_first)
+            windowed = wanted.window.end > 0
+            shape = replace(
+                shape,
+                evicts_first=wanted.evicts_first or windowed,
+                kept_ways=max(1, int(h.last.ways * wanted.set_aside)) if windowed else 0,
+            )
             self._last = [
                 L2Shard(
                     n, new_caches([shape], seed + 1 + n, per_line), per_line, h.last.write,
-                    streams, self._missed, self._counts[n], self._logs[n], work[n],
+                    streams, self._missed, self._counts[n], self._logs[n], work[n], wanted.window,
                 )
                 for n in range(shards)
             ]  # fmt: skip

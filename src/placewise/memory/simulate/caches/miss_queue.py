@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT
 from placewise.memory.simulate.simd.jit_helpers import inlined
 

@@ -21,14 +21,12 @@ from placewise.memory.simulate.caches.cache import (
     READ,
     WRITE_THROUGH,
     Caches,
-    Geometry,
-    Int,
     access_line,
     new_caches,
     set_of,
-    shape_of,
     way_of,
 )
+from placewise.memory.simulate.caches.geometry import Geometry, Int, shape_of
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,

@@ -9,17 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.memory.simulate.caches.cache import (
+    BYPASS,
     EVICT_FIRST,
     GOLDEN,
-    LRU,
-    RANDOM,
+    KEEP,
     READ,
     WRITE_THROUGH,
     Caches,
-    Int,
-    Shape,
     access,
-    shape_of,
 )
 from placewise.memory.simulate.caches.constant_caches import ConstantCaches, read_constant
 from placewise.memory.simulate.caches.fast_cache import (
@@ -29,6 +26,7 @@ from placewise.memory.simulate.caches.fast_cache import (
     first_ways,
     is_fast,
 )
+from placewise.memory.simulate.caches.geometry import LRU, RANDOM, Int, Shape, shape_of
 from placewise.memory.simulate.caches.miss_queue import Missed, emit_miss
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
@@ -38,7 +36,15 @@ from placewise.memory.simulate.requests.line_requests import (
     SLOW_PATH,
     STREAM_BIT,
 )
-from placewise.memory.simulate.requests.streams import CONSTANT, EVICTED_FIRST, LOAD, STORE, Streams
+from placewise.memory.simulate.requests.streams import (
+    CONSTANT,
+    EVICTED_FIRST,
+    KEPT,
+    LOAD,
+    NOT_ALLOCATED,
+    STORE,
+    Streams,
+)
 from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 BATCH_REQUESTS = 1024
@@ -154,6 +160,10 @@ def route_streams(streams: Streams, caches: Caches, work: Workspace) -> None:
         work.kind_of[p] = READ if row.kind == LOAD else WRITE_THROUGH
         if row.flags & EVICTED_FIRST:
             work.kind_of[p] |= EVICT_FIRST
+        if row.flags & KEPT:
+            work.kind_of[p] |= KEEP
+        if row.flags & NOT_ALLOCATED:
+            work.kind_of[p] |= BYPASS
         if row.kind == LOAD or (row.kind == STORE and work.allocates[row.cache]):
             work.first_of[p] = row.cache
 
@@ -262,7 +272,8 @@ def _run_slow_path(sm: Int, request: Int, run: SmCaches) -> None:
     line, sectors, kind = request >> LINE_BIT, (request >> SECTOR_BIT) & SECTORS, work.kind_of[p]
     missing, fetched, _ = access(run.caches, cache, sm, line, sectors, run.per_line, kind)
     if kind & READ:
-        sectors = fetched
+        # A read that brings no line in misses sectors that are not fetched into the cache.
+        sectors = fetched | missing
         run.overfetch[p] += bits(fetched & ~missing)
     rest = request & ~np.int64(SECTORS << SECTOR_BIT)
     emit_miss(rest | (sectors << SECTOR_BIT), np.int64(0), sectors, missed, work.out)

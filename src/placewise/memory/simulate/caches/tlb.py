@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Machine, Tlb
-from placewise.memory.simulate.caches.cache import (
-    READ,
-    Caches,
-    Geometry,
-    Int,
-    access_line,
-    new_caches,
-    shape_of,
-)
+from placewise.memory.simulate.caches.cache import READ, Caches, access_line, new_caches
+from placewise.memory.simulate.caches.geometry import Geometry, Int, shape_of
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_STREAMS, STREAM_BIT
 from placewise.memory.simulate.simd.jit_helpers import noinline
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.machine.machine import Dram
-from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.simd.jit_helpers import bits, entry, noinline
 

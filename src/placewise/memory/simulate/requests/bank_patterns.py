@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.simd.jit_helpers import lowest, noinline
 
 KEY = 5

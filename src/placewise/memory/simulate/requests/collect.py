@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.device_memory.address_space import WINDOW_SHIFT
-from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.requests.bank_patterns import Patterns, count_pattern, keep_odd
 from placewise.memory.simulate.requests.filtered_reads import join_requests
 from placewise.memory.simulate.requests.line_requests import (

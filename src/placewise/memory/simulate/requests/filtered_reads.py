@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from placewise.executor.trace import Site
 from placewise.kernel.launch import Inputs
 from placewise.kernel.texture import TextureArgument
-from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.requests.line_requests import LAST, LINE_BIT, SECTOR_BIT, SECTORS
 from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 

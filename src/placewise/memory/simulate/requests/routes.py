@@ -21,17 +21,26 @@ from placewise.memory.simulate.requests.streams import (
     LOAD,
     LOCAL,
     LOCAL_LAST,
+    MOST_PREFETCHED,
+    PREFETCHED,
     ROUTE_EVICTS_FIRST,
+    ROUTE_KEPT,
+    ROUTE_NOT_ALLOCATED,
     ROUTE_PAST_L2,
     STORE,
     UNCACHED,
 )
 from placewise.memory.transactions import address_period
-from placewise.space import Hint, Way, hint_of
+from placewise.space import Hint, Priority, Way, hint_of
 
 KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 ALIGNMENT = 512
 """Bytes; small allocations of device memory start at multiples of this."""
+_IN_L1: Mapping[Priority | None, int] = {
+    Priority.NO_ALLOCATE: ROUTE_NOT_ALLOCATED,
+    Priority.EVICT_FIRST: ROUTE_EVICTS_FIRST,
+    Priority.EVICT_LAST: ROUTE_KEPT,
+}
 _CONSTANT_LOADS = ("LD", "ULDC")
 """LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
 UNKNOWN_BYTES = 1 << 28
@@ -48,7 +57,7 @@ class Routes:
         self._caches = caches
         self._placement = placement
         self._by_way = {
-            space.way: space.name for space in reversed(machine.spaces) if not space.hint
+            space.way: space.name for space in reversed(machine.spaces) if not space.is_cache_hint
         }
         self._ways = {space.name: space.way for space in machine.spaces}
         self._hints = {space.name: space.hint for space in machine.spaces}
@@ -125,10 +134,12 @@ class Routes:
             return UNCACHED
         space = self._space(site, array)
         first, past = self._caches.first_cache(space), self._past_last(space)
-        hint = self._hint(site, array)
-        if hint is Hint.PAST_L1:
+        hint = self._hint(site, array) or Hint()
+        sectors = hint.prefetch_bytes // self._caches.sector_bytes
+        past |= min(max(0, sectors.bit_length() - 1), MOST_PREFETCHED) << PREFETCHED
+        if hint.priority is Priority.PAST_L1:
             return len(self._caches.first) | past
-        return first | past | (ROUTE_EVICTS_FIRST if hint is Hint.EVICT_FIRST else 0)
+        return first | past | _IN_L1.get(hint.priority, 0)
 
     def _past_last(self, space: str) -> int:
         return ROUTE_PAST_L2 if space in self._caches.past_last else 0

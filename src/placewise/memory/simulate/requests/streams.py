@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.caches.cache import Int
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
     MOST_STREAMS,
@@ -28,16 +28,26 @@ ROUTE_EVICTS_FIRST = 32
 """Added to a first cache's number: lines that the access brings in are evicted first."""
 ROUTE_PAST_L2 = 64
 """Added to a first cache's number: the access bypasses L2."""
-DOUBLINGS = 8
+ROUTE_NOT_ALLOCATED = 128
+"""Added to a first cache's number: the access brings no line into that cache."""
+ROUTE_KEPT = 256
+"""Added to a first cache's number: lines that the access uses there are evicted last."""
+PREFETCHED, MOST_PREFETCHED = 9, 7
+"""From this bit of a route on: base-two logarithm of the sectors that L2 fetches together, at
+most this."""
+DOUBLINGS = 12
 """From this bit of a route on: base-two logarithm of the records of one access. A filtered texture
 read has a record for each texel."""
 
-CACHED, IN_LOCAL, COUNTED, IN_BURST, EVICTED_FIRST, PAST_L2 = 1, 2, 4, 8, 16, 32
+CACHED, IN_LOCAL, COUNTED, IN_BURST, EVICTED_FIRST, PAST_L2, NOT_ALLOCATED, KEPT = (
+    1 << n for n in range(8)
+)
 """Flags of a stream: it goes through a cache; it accesses local memory; a serialization condition
 gives its transactions; it issues in a burst with the access before; its lines are evicted first; it
-bypasses L2."""
-FILTERED = 6
-"""From this bit of a stream's flags on: what the route has from DOUBLINGS on."""
+bypasses L2; it brings no line into its first cache; its lines are evicted last there."""
+L2_GROUP, FILTERED = 8, 11
+"""From these bits of a stream's flags on: what the route has from PREFETCHED and from DOUBLINGS
+on."""
 
 STREAM = np.dtype(
     [
@@ -88,7 +98,7 @@ class Sites(NamedTuple):
     """What is fixed for each memory instruction."""
 
     route: NDArray[np.int16]
-    """(sites, arrays + 1) by array number + 1: first cache with ROUTE_EVICTS_FIRST, ROUTE_PAST_L2
+    """(sites, arrays + 1) by array number + 1: first cache with what ROUTE_… add to it, PREFETCHED
     and DOUBLINGS; or UNCACHED, LOCAL, LOCAL_LAST or CONSTANT."""
     counted: NDArray[np.bool_]
     """(sites, arrays + 1) whether a serialization condition gives the transactions."""
@@ -121,6 +131,11 @@ def new_stream(streams: Streams, sites: Sites, sizes: Sizes, site: Int, array: I
             flags |= EVICTED_FIRST
         if route & ROUTE_PAST_L2:
             flags |= PAST_L2
+        if route & ROUTE_NOT_ALLOCATED:
+            flags |= NOT_ALLOCATED
+        if route & ROUTE_KEPT:
+            flags |= KEPT
+        flags |= ((route >> PREFETCHED) & MOST_PREFETCHED) << L2_GROUP
     if route == LOCAL_LAST:
         flags |= EVICTED_FIRST
     if route in (LOCAL, LOCAL_LAST):
@@ -134,7 +149,7 @@ def new_stream(streams: Streams, sites: Sites, sizes: Sizes, site: Int, array: I
     if not sites.waits[site]:
         flags |= IN_BURST
     row = streams.rows[p]
-    slow = cache != 0 or sites.kind[site] != LOAD
+    slow = cache != 0 or sites.kind[site] != LOAD or flags & NOT_ALLOCATED
     row.head = (line << LINE_BIT) | (p << STREAM_BIT) | (SLOW_PATH if slow else 0)
     row.lane_bytes = sites.lane_bytes[site]
     row.flags = flags

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.executor.device_memory.address_space import WINDOW_SHIFT
-from placewise.memory.simulate.caches.cache import Int, aligned
+from placewise.memory.simulate.caches.cache import aligned
+from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.requests.line_requests import (
     LAST,
     LINE_BIT,

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.memory.simulate.caches.cache import SPARE, Int, shape_of
+from placewise.memory.simulate.caches.cache import SPARE
 from placewise.memory.simulate.caches.fast_cache import fetch_ahead
+from placewise.memory.simulate.caches.geometry import Int, shape_of
 from placewise.memory.simulate.caches.sm_caches import (
     BATCH_REQUESTS,
     BATCH_ROUNDS,

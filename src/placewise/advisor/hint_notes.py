@@ -1,0 +1,59 @@
+"""What advice says of cache hints: whether the compiler kept them, and what their times rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placewise.advisor.advice import Option
+from placewise.advisor.prepare import Prepared
+from placewise.kernel.binary.surviving_hints import Fate, HintFate, hint_fates
+from placewise.kernel.kernel import Kernel
+from placewise.machine import Machine
+from placewise.space import Placement
+
+UNMEASURED = (
+    "cache hints are simulated as NVIDIA's documents describe them; how strictly hardware follows "
+    "them is not published, and no device was measured"
+)
+
+
+def fates_of(kernel: Kernel, placement: Placement, prepared: Prepared) -> tuple[HintFate, ...]:
+    """What became of the cache hints of a form; nothing where the placement gives none."""
+    moved = placement.moved(prepared.legality.present)
+    hinted = any(prepared.machine.space(space).hint is not None for _, _, space in moved)
+    return hint_fates(kernel) if hinted else ()
+
+
+def hint_notes(options: Sequence[Option], present: Option, machine: Machine) -> tuple[str, ...]:
+    """Hints that did not survive compilation, by form, and what times of forms with hints rest
+    on."""
+    notes = []
+    for option in options:
+        lost = lost_hints(option.hints)
+        if lost:
+            notes.append(f"{option.placement.describe(present.placement)}: the compiler {lost}")
+    timed = any(
+        machine.space(space).is_cache_hint
+        for option in options
+        if option.timed is not None
+        for _, _, space in option.placement.moved(present.placement)
+    )
+    return (*notes, UNMEASURED) if timed else tuple(notes)
+
+
+def lost_hints(fates: Sequence[HintFate]) -> str | None:
+    """The hints that the compiler changed or dropped, in words; None where all survived."""
+    lost = [f.text for f in fates if f.fate is not Fate.SURVIVED]
+    return (
+        f"did not keep {len(lost)} of {len(fates)} cache hints: {'; '.join(lost)}" if lost else None
+    )
+
+
+def fate_words(fates: Sequence[HintFate]) -> str:
+    """What became of a kernel's hints, in one sentence."""
+    lost = lost_hints(fates)
+    if lost:
+        return f"the compiler {lost}"
+    lines = ", ".join(dict.fromkeys(str(f.line) for f in fates if f.line))
+    where = f" (line {lines})" if lines else ""
+    return f"all cache hints survived in the machine code{where}"

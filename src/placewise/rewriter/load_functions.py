@@ -1,0 +1,117 @@
+"""Load functions that CUDA C++ does not have, as a rewritten file declares them: each is one PTX
+instruction with a cache hint.
+
+``load_no_allocate(&A[i])`` loads a ``float`` by ``ld.global.L1::no_allocate.f32``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from placewise.kernel.source import ArrayUse
+from placewise.kernel.view.elements import dtype_of
+from placewise.rewriter.draft import Draft
+from placewise.space import LOAD_FUNCTIONS
+
+_VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)([24])$")
+_BASES = {"longlong": "long long"}
+_HALVES = {"__half": 1, "__nv_bfloat16": 1, "__half2": 2, "__nv_bfloat162": 2}
+"""Bytes of these types are loaded as whole numbers of 16 bits each."""
+
+
+class _Register(NamedTuple):
+    """How a number is loaded."""
+
+    ptx: str
+    """Type of the load, ``f32``."""
+    constraint: str
+    """Of the operand of the assembly."""
+    type: str
+    """In CUDA C++, of the operand."""
+
+
+_REGISTERS = {
+    "int8": _Register("s8", "r", "int"),
+    "uint8": _Register("u8", "r", "unsigned int"),
+    "int16": _Register("s16", "h", "short"),
+    "uint16": _Register("u16", "h", "unsigned short"),
+    "int32": _Register("s32", "r", "int"),
+    "uint32": _Register("u32", "r", "unsigned int"),
+    "int64": _Register("s64", "l", "long long"),
+    "uint64": _Register("u64", "l", "unsigned long long"),
+    "float32": _Register("f32", "f", "float"),
+    "float64": _Register("f64", "d", "double"),
+}
+
+
+def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -> str:
+    """Declare ``function`` above the kernel for elements of ``types``, once for each; the name that
+    it has in the file.
+
+    Where the kernel writes no array that could be this one, by the parameter's ``__restrict__``,
+    the compiler may move and merge the loads as it may with any load of such an array.
+    """
+    name = draft.load_functions.get(function)
+    if name is None:
+        name = draft.load_functions[function] = draft.unique(function)
+        words = LOAD_FUNCTIONS[function].hint
+        asked = words.describe() if words else ""
+        draft.declarations.append(f"// Loads with a cache hint (PTX ISA, ld): {asked}.")
+    text = draft.text.text[use.parameter.start : use.parameter.end]
+    fixed = not use.written and b"__restrict__" in text
+    head = f"static __device__ __forceinline__ {{}} {name}(const {{}} *p) {{{{"
+    for type_ in sorted({t.removeprefix("const ") for t in types}):
+        first = head.format(type_, type_)
+        if first not in draft.declarations:
+            draft.declarations += [first, *_body(function, type_, movable=fixed), "}"]
+    return name
+
+
+def _body(function: str, type_: str, *, movable: bool) -> list[str]:
+    """Statements that load a ``type_`` from ``p``."""
+    base, lanes = _parts(type_)
+    register = _REGISTERS[base]
+    names = [f"v{n}" for n in range(lanes)] if lanes > 1 else ["v"]
+    targets = ", ".join(f"%{n}" for n in range(lanes))
+    vector = f".v{lanes}" if lanes > 1 else ""
+    targets = f"{{{targets}}}" if lanes > 1 else targets
+    qualifiers = ".".join(LOAD_FUNCTIONS[function].qualifiers)
+    load = f"ld.global.{qualifiers}{vector}.{register.ptx} {targets}, [%{lanes}];"
+    outputs = ", ".join(f'"={register.constraint}"({name})' for name in names)
+    keyword, clobber = ("asm", "") if movable else ("asm volatile", ' : "memory"')
+    lines = [
+        f"    {register.type} {', '.join(names)};",
+        f'    {keyword}("{load}" : {outputs} : "l"(p){clobber});',
+    ]
+    if type_ in _HALVES:
+        words = f"unsigned short bits[] = {{{', '.join(names)}}};"
+        return [*lines, f"    {words}", f"    return *reinterpret_cast<{type_} *>(bits);"]
+    if lanes > 1:
+        made = _BASES.get(_vector(type_)[1], _vector(type_)[1])
+        made = f"unsigned {made}" if _vector(type_)[0] else made
+        made = "signed char" if made == "char" else made
+        cast = "" if made == register.type else f"({made})"
+        return [*lines, f"    return make_{type_}({', '.join(cast + name for name in names)});"]
+    return [*lines, f"    return {'' if type_ == register.type else f'({type_})'}v;"]
+
+
+def _parts(type_: str) -> tuple[str, int]:
+    """NumPy dtype of an element's numbers, and how many they are."""
+    if type_ in _HALVES:
+        return "uint16", _HALVES[type_]
+    dtype = dtype_of(type_)
+    if dtype is not None:
+        return dtype, 1
+    unsigned, base, lanes = _vector(type_)
+    base = _BASES.get(base, base)
+    known = dtype_of(f"unsigned {base}" if unsigned else base)
+    assert known is not None, f"no load function for {type_}: refused before"
+    return known, int(lanes)
+
+
+def _vector(type_: str) -> tuple[str, str, str]:
+    found = _VECTOR.match(type_)
+    assert found is not None, f"no load function for {type_}: refused before"
+    return found[1], found[2], found[3]
