@@ -61,8 +61,11 @@ def test_ptx_is_judged_as_the_source_is() -> None:
             assert option.proven
             assert option.rerun is not None
             assert option.rewritten.case.source.count("ld.global.nc") == 1
-        else:
+        elif move[2] == "constant":
             assert "only CUDA C++ is rewritten for constant" in option.verification.detail
+        else:
+            assert advice.machine.space(move[2]).is_cache_hint
+            assert option.proven
 
 
 def test_ptx_in_a_case_file(tmp_path: Path) -> None:
