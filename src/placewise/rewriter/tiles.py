@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from placewise.kernel.launch import ScalarArgument
 from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
-from placewise.kernel.view.elements import is_unsigned
+from placewise.kernel.view.elements import is_number, is_unsigned
 from placewise.kernel.view.template import template_parameters
 from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
@@ -176,17 +176,20 @@ def _by_vectors(placed: PlacedTile) -> list[str]:
         row, column = "0", f"{names.at} * {vector}"
     target = f"{placed.name}[{_in_tile(row, column, tile, vector, names.at)}]"
     source = f"{placed.use.name}[{_position(placed, names.row, _plus(placed.column0, column))}]"
-    move = f"*reinterpret_cast<{kind} *>(&{target}) = *reinterpret_cast<const {kind} *>(&{source});"
+    value = f"*reinterpret_cast<const {kind} *>(&{source})"
     lines = [_head(placed, tile.rows * across)]
     if tile.rows > 1:
         lines.append(f"    const int {names.row} = {_plus(placed.row0, row)};")
-        move = _under(_within(names.row, tile.row_extent), move)
-    return [*lines, f"    {move}", "}"]
+        within = _within(names.row, tile.row_extent)
+        value = f"{' && '.join(within)} ? {value} : {kind}{{}}" if within else value
+    return [*lines, f"    *reinterpret_cast<{kind} *>(&{target}) = {value};", "}"]
 
 
 def fill_by_element(placed: PlacedTile) -> list[str]:
-    """The loop that fills a tile element by element."""
-    return _each(placed, lambda array, element: f"{element} = {array};")
+    """The loop that fills a tile element by element, with zeros where the array has nothing for it:
+    the compiler may load an element before the condition that guards its use."""
+    zero = "0" if is_number(placed.use.parameter.element_type) else ""
+    return _each(placed, lambda array, element: f"{element} = {array};", otherwise=zero)
 
 
 def copy_back(placed: PlacedTile) -> list[str]:
@@ -204,11 +207,13 @@ def merge(placed: PlacedTile) -> list[str]:
     return _each(placed, update, back=True)
 
 
-def _each(placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = False) -> list[str]:
+def _each(
+    placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = False, otherwise: str = ""
+) -> list[str]:
     """A loop over a tile's elements, with what ``move`` makes of (array element, tile element).
 
-    What the source's own conditions leave out is left out; where these do not keep it inside the
-    array, its length does.
+    What the source's own conditions leave out is left out, or set to ``otherwise``; where these do
+    not keep it inside the array, its length does.
     """
     use, tile, names = placed.use, placed.tile, placed.names
     lines = [_head(placed, tile.rows * tile.width)]
@@ -234,8 +239,12 @@ def _each(placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = F
         if back and tile.rows > 1:
             pitch = _factor(tile.pitch_text)
             conditions.append(f"{names.column} >= 0 && {names.column} < {pitch}")
-    statement = move(f"{use.name}[{position}]", element)
-    return [*lines, f"    {_under(conditions, statement)}", "}"]
+    array = f"{use.name}[{position}]"
+    if conditions and otherwise:
+        statement = f"{element} = {' && '.join(conditions)} ? {array} : {otherwise};"
+    else:
+        statement = _under(conditions, move(array, element))
+    return [*lines, f"    {statement}", "}"]
 
 
 def clear(placed: PlacedTile) -> list[str]:

@@ -18,7 +18,7 @@ __global__ void blur(const float *src, const float *weights, float *dst, int n)
     for (int t = tile_thread; t < 72; t += 64) {
         const int tile_row = src_row + t / 18;
         const int tile_column = src_column + t % 18;
-        if (tile_row < n && tile_column >= 0 && tile_column < n) src_tile[t] = src[tile_row * n + tile_column];
+        src_tile[t] = tile_row < n && tile_column >= 0 && tile_column < n ? src[tile_row * n + tile_column] : 0;
     }
     __syncthreads();
     auto body = [&]() {

@@ -51,6 +51,11 @@ def is_integer(type_text: str) -> bool:
     return dtype.startswith(("int", "uint")) or dtype == "bool"
 
 
+def is_number(type_text: str) -> bool:
+    """Whether a canonical type is a number of C: whole, real or bool, no vector and no half."""
+    return type_text in _DTYPES and not type_text.startswith("__")
+
+
 def is_unsigned(type_text: str) -> bool:
     """Whether arithmetic in a canonical type wraps at zero."""
     return _DTYPES.get(type_text, "").startswith("uint")
