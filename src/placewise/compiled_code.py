@@ -29,8 +29,8 @@ from numba.core.compiler import CompileResult
 from placewise.disk_cache import DiskCache, key_of
 
 ROOT = Path(__file__).parent
-AHEAD = ROOT / "compiled"
-"""Folder of the installation for code that was compiled ahead."""
+AHEAD = ROOT / "compiled" / (sys.implementation.cache_tag or "python")
+"""Folder of the installation for code that was compiled ahead for this version of Python."""
 _IMPORT = re.compile(r"^\s*from (placewise[\w.]*) import ([^\n(]+|\([^)]*\))", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 USER_CACHE = DiskCache("machine-code", files=400)

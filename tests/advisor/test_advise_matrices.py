@@ -1,8 +1,11 @@
 """Advice on arrays that are indexed as matrices."""
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from placewise import advise_layout, make_case
+from placewise.report.formats import json_text
+from placewise.schemas import DOCUMENTS
 
 ROWS = """__global__ void k(const float *a, float *o, int n, int m) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -30,6 +33,7 @@ def test_rows_that_lanes_walk_are_transposed():
     assert best.detail == "bit-identical"
     assert "a[k * a_stride + i]" in best.reordered.case.source
     assert advice.matrices.conversion.launches >= 1
+    TypeAdapter(DOCUMENTS["placewise-layout"]).validate_json(json_text(advice.to_dict()))
     document = advice.to_dict()["matrices"]
     assert document["recommended"] == best.text
     assert document["matrices"][0]["sectors"] > document["matrices"][0]["best_sectors"]

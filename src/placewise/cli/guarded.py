@@ -90,7 +90,8 @@ def told_by(error: Exception) -> str | None:
         case OSError() if error.filename is not None:
             name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else ""
             return f"{name}: {error.strerror or error}"
-        case OSError() if not _folder_exists():
+        # Python 3.13 may lose the OSError where it imports an extension module.
+        case OSError() | SystemError() if not _folder_exists():
             return "the working folder no longer exists\n  hint: change to one that does"
         case _:
             return None
