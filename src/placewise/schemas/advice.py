@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from placewise.schemas.common import CaseLaunch, MachineNames, document
+from placewise.schemas.common import CaseLaunch, HintFate, MachineNames, document
 from placewise.schemas.prediction import Prediction
 
 Placement = dict[str, str]
@@ -179,6 +179,8 @@ class Option(TypedDict):
     """What each move costs beside the kernel's own time."""
     verification: Verification | None
     """Outcome of the run of the form; null where it was not run."""
+    hints: list[HintFate]
+    """What the compiler made of the form's cache hints."""
     source: str | None
     """The form's source; null where it was not written."""
     host: str | None

@@ -64,3 +64,29 @@ class Output(TypedDict):
     max_ulp: int | None
     """Largest difference in units of the last place. Null for numbers that are not floating-point,
     and where one side alone is not a number."""
+
+
+class CacheHint(TypedDict):
+    """What a load asks of the caches."""
+
+    priority: str | None
+    """How the caches are to treat its line; null: as that of any load."""
+    prefetch_bytes: int
+    """Bytes that L2 is to fetch on a miss; 0: as for any load."""
+
+
+class HintFate(TypedDict):
+    """A cache hint of the loads of one source line, and what the compiler made of it."""
+
+    text: str
+    """Hint and fate in words."""
+    file: str
+    """Source file."""
+    line: int
+    """Source line; 0 for a kernel without source lines, whose loads are taken together."""
+    asked: CacheHint
+    """The hint that the PTX asks for."""
+    fate: str
+    """What became of it."""
+    found: list[str]
+    """Opcodes of the line's loads in the machine code."""

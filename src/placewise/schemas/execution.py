@@ -6,7 +6,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from placewise.schemas.common import CaseLaunch, CaseNames, Extent, Output, document
+from placewise.schemas.common import CaseLaunch, CaseNames, Extent, HintFate, Output, document
 
 
 class ArrayAfter(TypedDict):
@@ -292,5 +292,7 @@ class MachineCodeDocument(TypedDict):
     """Null without `--run`."""
     instructions: list[MachineInstruction]
     """The listing."""
+    hints: list[HintFate]
+    """What the compiler made of the cache hints of the kernel's loads."""
     notes: list[str]
     """Remarks, in sentences."""
