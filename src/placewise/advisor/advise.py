@@ -22,7 +22,7 @@ from placewise.advisor.finalists import (
 )
 from placewise.advisor.finalists import finalists as best_ranked
 from placewise.advisor.gain import gain_in_words
-from placewise.advisor.hint_notes import fates_of, hint_notes
+from placewise.advisor.hint_notes import fates_of, hint_notes, unmeasured
 from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.notes import atomics_note, range_note, time_notes
 from placewise.advisor.prepare import Prepared, prepare
@@ -260,10 +260,18 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)
+    # A slice of a few blocks does not fill L2, of which a window keeps a part.
+    windowed = rewritten.case.launch.window is not None
     timed = (
         known.timed
         if known
-        else time_form(kernel, rewritten.case, prepared.machine, corrected=prepared.corrected)
+        else time_form(
+            kernel,
+            rewritten.case,
+            prepared.machine,
+            whole=windowed,
+            corrected=prepared.corrected,
+        )
     )
     return replace(
         option,
@@ -327,6 +335,7 @@ def _verdict(
         return (
             f"Move {moves}: predicted {gain_in_words(recommended)}. The rewritten kernel was "
             "compiled and run on these inputs; its outputs are bit-identical."
+            f"{unmeasured(recommended, present, machine)}"
         )
     if not options:
         return "Keep it as it is: there is no other legal placement on this machine."

@@ -138,16 +138,19 @@ class _Question:
         return able if any(gain >= GAINS for gain in gains) else []
 
     def worth_keeping(self, caches: list[Memory]) -> list[str]:
-        """The one array of whose loads most would be found in L2 if its window kept what of it
-        fits."""
-        found: dict[str, float] = {}
+        """The one array that uses most of what it brings into L2 again, where all arrays together
+        are larger than L2, so that others may drive it out."""
+        everything = sum(self.profile.array(a).bytes for a in self.legality.arrays)
+        saved: dict[str, float] = {}
         for cache in caches:
-            sharers = len(self.sharing(cache))
+            if everything <= (cache.size_bytes or everything):
+                continue
             unlimited = replace(cache, size_bytes=UNLIMITED)
             for name in self.every(self.sharing, [cache]):
                 array = self.profile.array(name)
-                ratio = access_window(name, array.bytes, self.space, self.machine).hit_ratio
-                again = self.missed(name, cache, sharers) - self.missed(name, unlimited, 1)
-                if ratio * again >= GAINS:
-                    found[name] = ratio * again * array.requests[LOAD]
-        return [max(found, key=lambda name: found[name])] if found else []
+                window = access_window(name, array.bytes, self.space, self.machine)
+                kept = window.hit_ratio * window.size_bytes / array.bytes
+                again = kept * (1.0 - self.missed(name, unlimited, 1))
+                if again >= GAINS:
+                    saved[name] = again * array.requests[LOAD]
+        return [max(saved, key=lambda name: saved[name])] if saved else []

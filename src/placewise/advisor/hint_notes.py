@@ -41,6 +41,14 @@ def hint_notes(options: Sequence[Option], present: Option, machine: Machine) -> 
     return (*notes, UNMEASURED) if timed else tuple(notes)
 
 
+def unmeasured(option: Option, present: Option, machine: Machine) -> str:
+    """What a verdict for a form with cache hints adds; nothing for other forms."""
+    moved = option.placement.moved(present.placement)
+    if not any(machine.space(space).is_cache_hint for _, _, space in moved):
+        return ""
+    return " No device was measured with such a hint: try it."
+
+
 def lost_hints(fates: Sequence[HintFate]) -> str | None:
     """The hints that the compiler changed or dropped, in words; None where all survived."""
     lost = [f.text for f in fates if f.fate is not Fate.SURVIVED]

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
 from placewise.kernel.source import ArrayUse
 from placewise.kernel.view.elements import dtype_of
 from placewise.rewriter.draft import Draft
@@ -50,8 +52,8 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
     """Declare ``function`` above the kernel for elements of ``types``, once for each; the name that
     it has in the file.
 
-    Where the kernel writes no array that could be this one, by the parameter's ``__restrict__``,
-    the compiler may move and merge the loads as it may with any load of such an array.
+    Where the kernel does not write the array, the compiler may move and merge the loads, as it may
+    those of ``__ldg``; else they keep their order with stores.
     """
     name = draft.load_functions.get(function)
     if name is None:
@@ -59,18 +61,25 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
         words = LOAD_FUNCTIONS[function].hint
         asked = words.describe() if words else ""
         draft.declarations.append(f"// Loads with a cache hint (PTX ISA, ld): {asked}.")
-    text = draft.text.text[use.parameter.start : use.parameter.end]
-    fixed = not use.written and b"__restrict__" in text
+    fixed = not use.written and not _is_shared(draft, use)
     head = f"static __device__ __forceinline__ {{}} {name}(const {{}} *p) {{{{"
     for type_ in sorted({t.removeprefix("const ") for t in types}):
         first = head.format(type_, type_)
         if first not in draft.declarations:
-            draft.declarations += [first, *_body(function, type_, movable=fixed), "}"]
+            draft.declarations += [first, *_body(function, type_, is_fixed=fixed), "}"]
     return name
 
 
-def _body(function: str, type_: str, *, movable: bool) -> list[str]:
-    """Statements that load a ``type_`` from ``p``."""
+def _is_shared(draft: Draft, use: ArrayUse) -> bool:
+    """Whether another argument of the case lies in the array's memory."""
+    arrays = draft.case.inputs.arrays
+    own = next((a.data for a in arrays if a.name == use.name), None)
+    others = (a.data for a in arrays if a.name != use.name)
+    return own is None or any(np.may_share_memory(own, other) for other in others)
+
+
+def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
+    """Statements that load a ``type_`` from ``p``; ``is_fixed``: nothing writes there."""
     base, lanes = _parts(type_)
     register = _REGISTERS[base]
     names = [f"v{n}" for n in range(lanes)] if lanes > 1 else ["v"]
@@ -80,7 +89,7 @@ def _body(function: str, type_: str, *, movable: bool) -> list[str]:
     qualifiers = ".".join(LOAD_FUNCTIONS[function].qualifiers)
     load = f"ld.global.{qualifiers}{vector}.{register.ptx} {targets}, [%{lanes}];"
     outputs = ", ".join(f'"={register.constraint}"({name})' for name in names)
-    keyword, clobber = ("asm", "") if movable else ("asm volatile", ' : "memory"')
+    keyword, clobber = ("asm", "") if is_fixed else ("asm volatile", ' : "memory"')
     lines = [
         f"    {register.type} {', '.join(names)};",
         f'    {keyword}("{load}" : {outputs} : "l"(p){clobber});',

@@ -31,7 +31,7 @@ def access_window(
         )
     set_aside = l2.detail.set_aside_bytes or int(_SET_ASIDE * l2.size_bytes)
     covered = min(size_bytes, l2.detail.window_bytes or size_bytes)
-    return AccessWindow(array, covered, min(1.0, set_aside / covered), min(set_aside, covered))
+    return AccessWindow(array, covered, min(1.0, set_aside / covered), set_aside)
 
 
 def place_window(draft: Draft, use: ArrayUse, space: MemorySpace, machine: Machine) -> None:
@@ -62,7 +62,7 @@ def _host(window: AccessWindow) -> list[str]:
         f"cudaStreamAttrValue {name} = {{}};",
         f"{field}.base_ptr = {window.array};  // device pointer, as before",
         f"{field}.num_bytes = {window.size_bytes};",
-        f"{field}.hitRatio = {window.hit_ratio:.6g}f;",
+        f"{field}.hitRatio = {window.hit_ratio:.6f}f;",
         f"{field}.hitProp = cudaAccessPropertyPersisting;",
         f"{field}.missProp = cudaAccessPropertyStreaming;",
         "cudaStream_t stream;",
