@@ -1,4 +1,5 @@
-"""The main job: a case and a machine in, advice out."""
+"""Advice: from a case and a machine to ranked, rewritten and verified placements, times and
+counters."""
 
 from placewise.advisor.advice import Advice, Cost, Option, Reason, RunFacts, Verification
 from placewise.advisor.advise import FINALISTS, advise

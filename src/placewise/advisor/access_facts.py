@@ -1,4 +1,5 @@
-"""What the rule-based choice looks at, from a kernel's source and a traced run."""
+"""The facts about arrays that the rule-based choice of memories (after Jang et al. 2011) looks at,
+from a kernel's source and a traced run."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from placewise.model.jang import AccessFacts
 
 _LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "CXX_FOR_RANGE_STMT"})
 _ALIGNED = 32
-"""Bytes; a warp's consecutive words that begin at a multiple of them take the fewest sectors."""
+"""Alignment in bytes from which a warp's consecutive words take the fewest sectors."""
 
 
 def access_facts(prepared: Prepared) -> dict[str, AccessFacts]:
-    """Facts of every array that may be placed, by name."""
+    """Facts of every array that may be placed, by the array's name."""
     body = parse_kernel(prepared.case).body
     loops = [(n.start, n.end) for n in body.walk() if n.kind in _LOOPS]
     facts = {}
@@ -41,5 +42,5 @@ def _coalesced(array: ArrayProfile) -> bool:
 
 
 def _scattered(array: ArrayProfile) -> bool:
-    """Whether a warp's addresses lie on no line: an index that was looked up."""
+    """Whether a warp's addresses have no common stride, as with an index that was itself loaded."""
     return array.stream is not None and bool(np.any(array.stream.row >= 0))

@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Service:
-    """What one array asks for in one space, and who serves it, over the whole launch."""
+    """What one array asks for in one space over the whole launch, and which memories serve it."""
 
     space: str
     path: str
     requests: float
-    """Warp accesses."""
+    """Number of warp accesses."""
     lanes_per_request: float
     transactions_per_request: float
-    """In the memory nearest to the cores."""
+    """Transactions of a warp access in the memory nearest to the cores."""
     served: tuple[tuple[str, float], ...]
-    """(memory, share of the transactions that it serves), nearest to the cores first; of a form
-    that was timed, shares of the sectors that its loads ask for, from the simulated caches."""
+    """(memory, share of the transactions that it serves), nearest to the cores first. For a form
+    that was timed these are shares of the sectors that its loads ask for, from the simulated
+    caches."""
     cycles: float
-    """Cost in the model's measure, staging included."""
+    """Cost in cycles of the path model, with the traffic that fills and empties tiles."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Verification:
     """Arrays that were compared bit for bit."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
+        """The outcome as JSON types."""
         return {
             "identical": self.identical,
             "detail": self.detail,
@@ -115,15 +116,17 @@ class Option:
     timed: Timed | None = None
     """Time of the whole form, where it was written and could be timed."""
     beside: Timed | None = None
-    """The present form's time that it is compared with, found in the same way."""
+    """Time of the present form, found in the same way as ``timed``, with which it is compared."""
     present_ms: float | None = None
-    """The present form's time as it is reported, where that was found in another way."""
+    """Time of the present form as the report shows it, where it was found in another way than
+    ``beside``."""
     rerun: Ratio | None = None
     """The form's own time over the present form's, each from its own machine code."""
 
     @property
     def judged(self) -> Ratio:
-        """What the option is judged by: its own machine code's time where that is known."""
+        """The ratio that the option is judged by: from its own machine code where that is known,
+        else of memory times."""
         return self.rerun or self.traffic
 
     @property
@@ -143,7 +146,8 @@ class Option:
 
     @property
     def predicted_ms(self) -> float | None:
-        """Time: the measured one of the present placement times the ratio, else the form's own."""
+        """Predicted time in milliseconds: the measured time of the present form times the ratio
+        where one was given, else the form's own time; None where there is neither."""
         if self.measured_ms is not None:
             return self.measured_ms * self.ratio
         if self.timed is None or self.present_ms is None:
@@ -170,7 +174,7 @@ class ArrayFacts:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """The traced run behind the advice."""
+    """The traced run that the advice rests on."""
 
     arch: str
     registers: int | None
@@ -195,19 +199,20 @@ class Advice:
     options: tuple[Option, ...]
     """Best first; the present placement is not among them."""
     recommended: Option | None
-    """The proven option whose gain is as large and as probable as asked, or None: keep it as it
-    is."""
+    """The verified option whose gain is as large and as probable as asked for; None: keep the
+    present placement."""
     verdict: str
     placements: int
     """Number of legal placements that were compared."""
     illegal: tuple[Choice, ...]
     patterns: tuple[str, ...]
-    """Accesses of the present form that scatter: what no move of the array cures."""
+    """One sentence for each array whose accesses scatter in a way that no move of the array
+    cures."""
     notes: tuple[str, ...]
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
+        """The document that ``placewise advise --json`` prints."""
         return advice_document(self)
 
     def to_dataframe(self) -> DataFrame:

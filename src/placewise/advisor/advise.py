@@ -1,4 +1,5 @@
-"""The main job: where should each array of this kernel live on this machine?"""
+"""Where should each array of this kernel live on this machine? The function behind ``placewise
+advise``."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ DEMAND = Demand()
 """What a recommendation asks for, unless the user says otherwise."""
 
 UNCHANGED = 0.995
-"""A ratio that prints as 1.00 or more is no gain."""
+"""Ratio of times from which on a gain would print as 1.00 times as fast, and so is none."""
 
 
 # Public and keyword-only: one parameter for each option; the stages in their order.
@@ -177,8 +178,8 @@ def _finalists(
 def _profiled(
     prepared: Prepared, launch: MeasuredLaunch, profile: Path, differs: tuple[str, ...]
 ) -> Prepared:
-    """With what the recorded counters of the present form say, and notes of it and of what
-    ``differs`` in the recorded launch."""
+    """``prepared`` with corrections from the recorded counters of the present form, and with notes
+    on them and on what ``differs`` in the recorded launch."""
     found = corrections_of(prepared.kernel, prepared.case, prepared.machine, launch)
     said = ", ".join(f"{name} × {factor:.3g}" for name, factor in found.factors)
     note = (
@@ -199,8 +200,8 @@ def _among(
     *,
     known: list[int],
 ) -> list[int]:
-    """Positions of ``placements`` among the options but for the ``known`` ones; those that the
-    search did not bring are appended."""
+    """Positions of ``placements`` among the options, without the ``known`` ones. Placements that
+    the search did not find are appended to the options."""
     found = []
     for placement in placements:
         at = next((i for i, o in enumerate(options) if o.placement == placement), len(options))
@@ -226,7 +227,8 @@ def _prove(
     progress: Progress,
     known: Mapping[Placement, TimedForm],
 ) -> None:
-    """Rewrite, run and time the ``chosen`` options, in place, but for what is ``known`` of them."""
+    """Rewrite, run and time the ``chosen`` options and replace them by the results. What is
+    ``known`` of an option already is not done again."""
     for done, at in enumerate(chosen):
         progress("rewriting, verifying and timing", done, len(chosen))
         timed = known.get(options[at].placement)
@@ -284,8 +286,9 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
 
 
 def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
-    """The options, those timed from a run of the whole launch compared with the present form timed
-    so: what a slice of a few blocks leaves out must not pass for a gain."""
+    """The options. Those timed from a run of the whole launch are compared with the present form
+    timed in the same way, so that what a slice of a few blocks leaves out does not pass for a
+    gain."""
     unlike = [
         o
         for o in options

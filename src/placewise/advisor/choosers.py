@@ -17,11 +17,11 @@ from placewise.model.jang import rule_based
 from placewise.space import Placement
 
 MOST_FORMS = 400
-"""Forms that the offline optimum writes, runs and times at most, about a second each."""
+"""Most forms that the offline optimum writes, runs and times. Each takes about a second."""
 
 
 class Chooser(StrEnum):
-    """Who chooses."""
+    """Who chooses the recommended placement."""
 
     TIMELINE = "timeline"
     """The finalists of the path model by the predicted time of each form's own machine code."""

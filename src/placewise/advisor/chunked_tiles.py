@@ -16,11 +16,11 @@ from placewise.progress import Progress
 from placewise.space import Placement
 
 _FASTEST = 2
-"""Placements that are run and proven."""
+"""Most placements that are returned, to be run and verified."""
 _FIRST = (16, 64, 256)
-"""Chunk lengths timed first."""
+"""Chunk lengths (iterations) that are timed first."""
 _ALONE = 3
-"""Arrays of a plan up to which each is also tried alone."""
+"""Most arrays of a plan of which smaller sets are also tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,15 +31,13 @@ class TimedForm:
     form: Form
     timed: Timed
     ratio: float
-    """Its time over the present form's."""
+    """Time of the form over that of the present form."""
 
 
 def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> list[TimedForm]:
-    """The fastest placements in tiles of a loop's chunks that are faster than the present form.
-
-    Of the chunk lengths some far apart are timed, then those next to the best. Subsets of a plan's
-    arrays are timed with the best length of the whole alone.
-    """
+    """The fastest placements in tiles of a loop's chunks that are faster than the present form. A
+    few chunk lengths far apart are timed first, then those next to the best. Subsets of a plan's
+    arrays are timed only with the best length of the whole plan."""
     groups: dict[frozenset[str], list[Placement]] = {}
     for placement in prepared.legality.chunked:
         moves = placement.moved(prepared.legality.present)
@@ -93,6 +91,6 @@ def _timed(
 
 
 def moved_part(placement: Placement, prepared: Prepared) -> Placement:
-    """The part of a placement that differs from the present one."""
+    """The placement of the moved arrays alone, with its chunk length."""
     moves = placement.moved(prepared.legality.present)
     return Placement(tuple((array, target) for array, _, target in moves), placement.chunk)

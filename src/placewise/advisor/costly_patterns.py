@@ -11,14 +11,15 @@ from placewise.machine import Memory
 from placewise.memory import Profile
 
 NOTICED = 4.0
-"""Times the transactions that the same lanes need side by side, from which a pattern is named."""
+"""A pattern is named if it takes at least this many times the transactions that the same lanes
+would need side by side."""
 _LEAST_SHARE = 0.05
-"""Least share of the memory model's cost that an array must have for its pattern to be named."""
+"""Least share of the path model's cost that an array must have for its pattern to be named."""
 _WARP = 32
 
 
 def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ...]:
-    """One sentence for each of the ``arrays`` whose heaviest instruction scatters its lanes: over
+    """One sentence for each of the ``arrays`` whose heaviest instruction scatters its lanes over
     memory, or over addresses of constant memory."""
     found = []
     for facts in arrays:

@@ -15,8 +15,9 @@ AS_GOOD = 0.02
 is harder to read should buy something."""
 
 MISSES_NOTICED = 0.01
-"""Share of the accesses to constant memory; a miss waits some 200 cycles where a hit is an operand,
-so that one in a hundred is two cycles for each access."""
+"""Share of an array's accesses that may miss the nearest constant cache before the option is no
+longer recommended. A miss waits some 200 cycles where a hit is an operand, so one in a hundred
+costs two cycles for each access."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Demand:
     """What a recommendation asks for."""
 
     probability: float = 0.9
-    """Least probability that the form is faster."""
+    """Least probability that the form is faster, 0 to 1."""
     gain: float = 0.03
     """Least predicted gain: 0.03 is 1.03 times as fast."""
 
@@ -52,8 +53,8 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
 
 
 def operands(legality: Legality, machine: Machine) -> list[Placement]:
-    """Moves of one array into constant memory. Instructions take operands from there without a
-    load, of which a model of memory traffic knows nothing: only the form's own time tells."""
+    """Placements that move one array into constant memory. Instructions take operands from there
+    without a load. A model of memory traffic does not see that; only the form's own time does."""
     constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
     return [
         placement
@@ -65,8 +66,8 @@ def operands(legality: Legality, machine: Machine) -> list[Placement]:
 
 
 def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
-    """Arrays that blocks update by atomics, each in a copy per block: what that saves at the L2
-    cache, a model of memory traffic does not see."""
+    """Placements that give arrays updated by atomics a copy in each block's shared memory. A model
+    of memory traffic does not see what that saves at L2."""
     merged = [use.name for use in view.arrays if use.tile is not None and use.tile.merge]
     shared = [s.name for s in legality.machine.spaces if s.way.facts.per_block]
     return [
@@ -78,8 +79,8 @@ def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
 
 
 def joined(options: list[Option], legality: Legality) -> list[Placement]:
-    """The moves of one array each that gain by their own times, all at once; and with them the best
-    tiles by chunks of a loop, whose arrays stay there."""
+    """Placements that make all moves of single arrays at once that gain by their own times; and the
+    same together with the best tiles by chunks of a loop, whose arrays stay in their tiles."""
     gaining = [o for o in options if o.proven and o.rerun and o.ratio <= 1.0 - AS_GOOD]
     best: dict[str, tuple[float, str]] = {}
     for option in gaining:
@@ -106,7 +107,8 @@ def _with(placement: Placement, moves: dict[str, str]) -> Placement:
 
 def untimed_misses(option: Option, machine: Machine) -> tuple[str, float] | None:
     """An array that the option moves into constant memory and whose accesses miss the nearest cache
-    there, and their share: the time of the option's own form leaves such misses out."""
+    there, with the share that misses; None where there is none. The predicted time of the form
+    leaves such misses out."""
     constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
     for reason in option.reasons:
         if option.rerun is None or reason.after.space not in constant or not reason.after.served:

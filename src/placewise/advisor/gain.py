@@ -6,8 +6,8 @@ from placewise.advisor.advice import Option
 
 
 def gain_in_words(option: Option) -> str:
-    """``1.31 times as fast (1.22–1.41), faster with 97 %``; of memory time alone where no form was
-    timed. Where the probability is not known, it says so."""
+    """The gain as text, such as ``1.31 times as fast (1.22–1.41), faster with 97%``. It is one of
+    memory time where the form was not timed, and says so where the probability is not known."""
     what = " in memory time" if option.rerun is None else ""
     words = f"{speedup(option.ratio)} times as fast{what}"
     faster = option.judged.faster
@@ -17,17 +17,18 @@ def gain_in_words(option: Option) -> str:
 
 
 def chance(probability: float) -> str:
-    """A probability in per cent; pairs that were measured are too few to tell 0 and 100 %."""
+    """A probability as text in per cent. 0 and 100 % become ``under 1%`` and ``over 99%``, since
+    too few pairs were measured to tell them."""
     if probability > 0.99:
         return "over 99%"
     return "under 1%" if probability < 0.01 else f"{probability:.0%}"
 
 
 def speedup_range(option: Option) -> str:
-    """Interval of the gain, ``1.22–1.41``."""
+    """The 80 % interval of the gain as text, such as ``1.22–1.41``."""
     return f"{speedup(option.high)}–{speedup(option.low)}"
 
 
 def speedup(ratio: float) -> str:
-    """A ratio of times as a gain, ``1.31``; ``∞`` where the form takes no time at all."""
+    """A ratio of times as a gain, such as ``1.31``; ``∞`` for a form that takes no time at all."""
     return f"{1 / ratio:.2f}" if ratio > 0.0 else "∞"

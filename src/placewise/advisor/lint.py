@@ -1,8 +1,6 @@
-"""What a launch does badly with its memories, source line by source line: a lint that has run.
-
-Each remark rests on the accesses that were really made, not on how the source looks; what is rare
-in the launch is left out.
-"""
+"""What a launch does badly with its memories, source line by source line. Each remark rests on the
+accesses that the run really made, not on how the source looks. Lines that cause little of the
+launch's total are left out."""
 
 from __future__ import annotations
 
@@ -16,7 +14,8 @@ from placewise.memory.simulate.metrics.ncu_metrics import SourceLine, line_of
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 WORTH_A_WARNING = 4.0
-"""Times what the same accesses need at best; from there a remark is a warning."""
+"""A remark is a warning if its line takes at least this many times what the same accesses need at
+best."""
 WORTH_A_NOTE = 2.0
 LEAST_SHARE = 0.02
 """Least share of the launch's total (sectors, wavefronts …) that a line must cause to be named."""
@@ -42,13 +41,14 @@ class Remark:
     """None where the compiler gave no line."""
     array: str | None
     times: float
-    """What is taken over what would do."""
+    """Transactions of the line over those that would be enough; infinite where none would be
+    needed."""
     share: float
     """Share of the launch's total (sectors, wavefronts …) that the line causes."""
 
 
 def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
-    """Remarks on a launch, the worst first: by what could be saved of all that it takes."""
+    """Remarks on a launch, the one that could save most first."""
     sites = [s for s in run.traffic.sites if s.requests]
     cached = [s for s in sites if s.site.space in ("global", "generic") and s.sectors]
     shared = [s for s in sites if s.site.space == "shared" and s.wavefronts]
@@ -66,13 +66,14 @@ def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
 
 
 def _sectors(site: SiteTraffic, sector_bytes: int) -> float:
-    """Sectors of a site's accesses, had their lanes asked for neighbouring elements."""
+    """Sectors that a site's accesses would take if their lanes asked for neighbouring elements."""
     each = site.lanes / site.requests * site.site.lane_bytes
     return site.requests * max(1, math.ceil(each / sector_bytes))
 
 
 def _wavefronts(site: SiteTraffic) -> float:
-    """Wavefronts of accesses to shared memory without conflicts: 128 bytes each, of atomics one."""
+    """Wavefronts that accesses to shared memory would take without conflicts: one for each 128
+    bytes, and one for an atomic."""
     if site.site.kind == "atomic":
         return site.requests
     return site.requests * max(1, math.ceil(site.site.lane_bytes * 32 / 128))
@@ -97,7 +98,8 @@ def _remarks(
     least: Callable[[SiteTraffic], float],
     unit: int = 0,
 ) -> list[Remark]:
-    """One remark for each line, array and kind of access that takes much more than would do."""
+    """One remark for each line, array and kind of access that takes much more than would be
+    enough."""
     groups: dict[tuple[object, ...], list[SiteTraffic]] = {}
     for s in sites:
         groups.setdefault((line_of(s), s.array, s.site.kind), []).append(s)
@@ -123,8 +125,9 @@ def _remarks(
 
 
 def _spills(run: SimulatedLaunch, sites: list[SiteTraffic]) -> list[Remark]:
-    """Where registers that had no room are stored and loaded most; from the compiler's own figures,
-    so that arrays which the source keeps in local memory are no spills."""
+    """A remark on the line where spilled registers are stored and loaded most. It rests on the
+    compiler's own figures, so arrays that the source keeps in local memory do not count as
+    spills."""
     spills = run.kernel.spills
     if spills is None or not spills.store_bytes + spills.load_bytes:
         return []

@@ -1,9 +1,8 @@
-"""Which memory serves the loads of each array, as the simulated memory system has it.
+"""Which memory serves the loads of each array, from the simulated caches.
 
-The model of memory traffic tells it from reuse distances, as Chen et al. 2017 do, with warps that
-take turns and caches that replace the oldest line. What ``placewise counters`` predicts comes from
-the simulated caches, whose replacement, sectors and order of warps are the machine's; where a form
-was timed, its report says the same.
+The path model estimates it from reuse distances, as Chen et al. 2017 do: warps take turns, and
+caches replace the oldest line. The simulation that ``placewise counters`` uses has the machine's
+replacement, sectors and order of warps. Where a form was timed, reports use the simulation.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from placewise.machine import Machine
 def with_simulated_hits(
     facts: tuple[ArrayFacts, ...], timed: Timed | None, machine: Machine
 ) -> tuple[ArrayFacts, ...]:
-    """The facts, with who serves an array's loads taken from the form's simulated caches where it
-    was ``timed``."""
+    """Facts of arrays, with the memories that serve an array's loads taken from the simulated
+    caches where the form was ``timed``."""
     hits = _by_array(timed, {})
     return tuple(
         replace(one, service=_served(one.service, hits.get(one.array), machine)) for one in facts
@@ -29,8 +28,9 @@ def with_simulated_hits(
 
 
 def with_simulated_reasons(option: Option, machine: Machine) -> Option:
-    """The option, its reasons likewise, before and after; as it is where either form was not
-    timed, since shares found in two ways are not to be compared."""
+    """The option with reasons whose services come from the simulated caches, before and after the
+    move. It is unchanged where either form was not timed: shares found in two ways must not be
+    compared."""
     if option.rewritten is None or option.timed is None or option.beside is None:
         return option
     before = _by_array(option.beside, {})
@@ -58,7 +58,8 @@ def _by_array(timed: Timed | None, names: Mapping[str, str]) -> dict[str, LoadHi
 
 
 def _served(service: Service, hits: LoadHits | None, machine: Machine) -> Service:
-    """The service with the simulated shares: of an array that is loaded through caches of data."""
+    """The service with the shares that the simulated caches give. Only arrays that are loaded
+    through data caches change."""
     memories = machine.levels(service.space)
     if hits is None or not hits.sectors or machine.space(service.space).way.has_own_memory:
         return service

@@ -1,4 +1,5 @@
-"""What the machine code of a case's kernel says: resources, occupancy, instructions, control."""
+"""What the machine code of a case's kernel tells: registers, occupancy, instructions, stall
+counts."""
 
 from __future__ import annotations
 
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CodeRun:
-    """The machine code executed with the case's inputs, beside the PTX."""
+    """A run of the machine code on the case's inputs, compared with a run of the PTX."""
 
     warp_instructions: int
     thread_instructions: int
     ptx_warp_instructions: int
     counts: Mapping[int, InstructionCount]
-    """By offset."""
+    """Executions of each instruction, by its offset in bytes."""
     outputs: tuple[OutputCheck, ...]
-    """Arrays that the kernel writes, beside those of the PTX run."""
+    """Arrays that the kernel writes, compared with those of the PTX run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class CodeReport:
     target: Target
     code: MachineCode
     machine: Machine | None
-    """Whose limits the occupancy was reckoned with."""
+    """The machine whose limits give the occupancy."""
     occupancy: Occupancy | None
     """None where no machine of that compute capability is known."""
     run: CodeRun | None
@@ -135,7 +136,8 @@ def inspect_machine_code(
 
 
 def _machine_of(target: int) -> Machine | None:
-    """The first bundled machine of a compute capability: its SM's limits are those of all."""
+    """The first bundled machine of a compute capability; the limits of an SM are the same for all
+    of them."""
     for name in machine_names():
         machine = load_machine(name)
         major, minor = machine.limits.compute_capability
@@ -155,7 +157,7 @@ def _occupancy(case: Case, code: MachineCode, machine: Machine) -> Occupancy:
 
 
 def _run(case: Case, code: MachineCode) -> tuple[CodeRun | None, str | None]:
-    """The run, or why there is none."""
+    """The run of the machine code, or a note on why there is none."""
     if code.listing is None:
         return None, "the machine code was not executed"
     try:

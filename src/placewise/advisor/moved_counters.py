@@ -125,7 +125,7 @@ def predict_moved_counters(
         raise UnsupportedError(
             f"the kernel is {loaded.language}, only CUDA C++ is rewritten here",
             where="--place",
-            hint="--retarget reckons its accesses elsewhere",
+            hint="--retarget counts its accesses as those of the other memory",
         )
     written = rewrite(read.case, Placement.of(moves), known, read.view)
     present, moved = counted(read.case), counted(written.case)
@@ -170,8 +170,8 @@ def _check_stores(moves: Mapping[str, str], machine: Machine, present: CounterRe
 
 
 def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> None:
-    """Raises CaseError where memory that the host fills cannot hold what moves there, beside what
-    the source has there."""
+    """Raises CaseError where memory that the host fills cannot hold the moved arrays beside what
+    the source has there already."""
     for space in machine.spaces:
         if not space.way.facts.host_filled:
             continue
@@ -215,8 +215,9 @@ def _bytes_of_block(argument: ArrayArgument, view: SourceView) -> int:
 
 
 def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machine) -> CounterReport:
-    """``report`` with the moved arrays' accesses counted as those of their new memory, and with the
-    instructions that their addresses take there, which no class of instructions counts."""
+    """``report`` with the moved arrays' accesses counted as those of their new memory. The
+    instructions that compute addresses there are added to the totals, but to no class of
+    instructions."""
     memories = memories_of(machine, moves)
     run = report.run
     more = AddressInstructions()
@@ -231,7 +232,7 @@ def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machin
     if of_warps > 0.0:
         counted[LANES_PER_INSTRUCTION] = of_threads / of_warps
     metrics = tuple(m._replace(value=counted.get(m.name, m.value)) for m in found.values())
-    note = "accesses of the present code reckoned elsewhere, with the instructions of their address"
+    note = "accesses of the present code, counted as those of the other memory, with its addressing"
     if "shared" in memories.values():
         note += "; no tile is filled"
     return replace(report, run=run, metrics=metrics, notes=(*report.notes, note))
@@ -242,7 +243,7 @@ def _arrays(case: Case) -> list[ArrayArgument]:
 
 
 def _comparison(present: CounterReport, moved: CounterReport) -> str:
-    """Whether both runs computed the same."""
+    """A note on whether both runs computed the same outputs."""
     before, after = present.run.execution, moved.run.execution
     left = dict(after.outputs)
     for name, data in before.outputs:

@@ -1,4 +1,4 @@
-"""Counters of a case as a profiler would name them, predicted, beside measured ones."""
+"""Predicted hardware counters of a case under a profiler's names, beside measured ones."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ class CounterReport:
     """Counters of the whole launch."""
     measured: MeasuredLaunch | None
     microseconds: float | None
-    """Time for which the machine's own reads of L2 are counted; None where it has none known."""
+    """Time for which the machine's own reads of L2 are counted; None where the machine file tells
+    of none."""
     notes: tuple[str, ...]
     sizes: tuple[OtherSize, ...] = ()
-    """What other sizes of L2 would miss, where that was asked."""
+    """Misses of L2s of other sizes; empty unless they were asked for."""
     differs: tuple[str, ...] = ()
-    """What of the recorded launch is not as in this one."""
+    """In what the recorded launch differs from this one, in words."""
     moves: tuple[tuple[str, str], ...] = ()
-    """(array, space) of arrays that are elsewhere than the case has them."""
+    """(array, space) of the arrays that are in another memory than the case has them in."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
+        """The document that ``placewise counters --json`` prints."""
         return counters_document(self)
 
     def to_dataframe(self) -> DataFrame:
@@ -85,16 +86,16 @@ def predict_counters(
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> CounterReport:
-    """Run ``case`` through the memory system of ``machine``, its real machine code where that can
-    be executed.
+    """Predict the hardware counters of ``case`` on ``machine`` by simulating its memory system.
 
-    ``nvrtc`` replaces the case's own compiler. ``measured`` is a file of recorded counters, of
-    which launch ``row`` (from 0) is compared, or the only one of this kernel. ``seen_in`` says in
-    which space of the machine accesses to an array are to be reckoned, whatever they are. With
-    ``sizes`` it is worked out what caches of the die of other sizes would miss. About
-    ``records`` warp accesses are simulated. ``progress`` is called with what is being done, how
-    much of it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad
-    input.
+    The kernel's machine code is executed where that is possible, else its PTX. ``nvrtc`` replaces
+    the case's compiler version. ``measured`` is a file of recorded counters; its launch ``row``
+    (from 0), or the only launch of this kernel, is compared. ``seen_in`` maps arrays to memory
+    spaces as whose accesses theirs are counted, whatever the code does. With ``sizes`` the misses
+    of L2s of other sizes are found, too. About ``records`` warp accesses are simulated, and a warp
+    that executes more than ``instruction_limit`` instructions is taken to be endless. ``progress``
+    is called with what is being done, how much of it is done, and how much there is (0 where
+    unknown). Raises PlacewiseError for bad input.
     """
     loaded = load_case(case)
     chosen = load_machine(machine)
@@ -149,8 +150,8 @@ def predict_counters(
 def _background_time(
     kernel: Kernel, case: Case, machine: Machine, measured: MeasuredLaunch | None
 ) -> tuple[float | None, str]:
-    """Microseconds for which a machine's own reads are counted, and a note that says so; the
-    recorded time where there is one, else the predicted one."""
+    """Microseconds for which the machine's own reads are counted, and a note that says so: the
+    recorded time of the launch where there is one, else the predicted one."""
     if not any(m.detail.background_gb_per_s for m in machine.memories):
         return None, ""
     what = "L2 reads include what this machine reads at all times"

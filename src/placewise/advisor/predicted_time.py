@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NEARLY = 0.8
-"""A part that alone would take at least this share of the longest one's cycles nearly binds."""
+"""A part of the machine nearly limits the launch if it alone would take at least this share of the
+longest part's cycles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +50,12 @@ class TimePrediction:
 
     @property
     def nearly(self) -> tuple[str, ...]:
-        """The other parts that nearly take as long: mend one, and the next one binds."""
+        """Other parts of the machine that take at least 80 % as long as the limiting one: mend
+        that, and the next of these limits."""
         return self.prediction.near_binding(1.0 - NEARLY)[1:]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
+        """The prediction as JSON types, the document ``placewise-time``."""
         return {
             "schema": "placewise-time",
             "schema_version": 2,
@@ -84,7 +86,7 @@ class TimeReport:
     """(machine, why there is no time)."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as JSON types."""
+        """The document that ``placewise time --json`` prints."""
         return {
             "schema": "placewise-times",
             "schema_version": 1,

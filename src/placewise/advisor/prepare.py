@@ -1,4 +1,4 @@
-"""The first half of the line: read, compile, run and trace a case on behalf of one machine."""
+"""The first steps of advice: read a case, compile it, run it and trace it for one machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Prepared:
     traced_blocks: int
     notes: tuple[str, ...]
     corrected: Corrections = NONE
-    """What a profile of the present form says of its predicted counters."""
+    """What a recorded profile of the present form says of its predicted counters."""
 
 
 def prepare(
@@ -72,7 +72,7 @@ def prepare(
         progress=lambda done, total: progress("running and tracing", done, total),
         instruction_limit=instruction_limit,
     )
-    progress("reckoning transactions and reuse", 0, 0)
+    progress("counting transactions and reuse", 0, 0)
     profile = profiler.profile(execution)
     legality = legal_spaces(
         view,

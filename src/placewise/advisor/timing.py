@@ -19,17 +19,17 @@ from placewise.recorded.recorded_launch import MeasuredLaunch
 
 @dataclass(frozen=True)
 class LoadHits:
-    """Sectors that the loads of an array ask for, and where the simulated caches find them."""
+    """Sectors that the loads of one array ask for, and where the simulated caches find them."""
 
     array: str
     sectors: float
     near: float
-    """Found in a cache of the SM."""
+    """Sectors found in a cache of the SM."""
     dram: float
-    """Fetched from DRAM."""
+    """Sectors fetched from DRAM."""
 
     def __add__(self, other: LoadHits) -> LoadHits:
-        """Both together, with the name of the other."""
+        """The sums of both, under the other's array name."""
         return LoadHits(
             other.array,
             self.sectors + other.sectors,
@@ -45,7 +45,7 @@ class Timed:
     prediction: Prediction | None
     why_not: str = ""
     whole: bool = False
-    """From a run of the whole launch, not from a slice of a few blocks."""
+    """Whether the time comes from a run of the whole launch, not from a slice of a few blocks."""
     loads: tuple[LoadHits, ...] = ()
     """One for each instruction that loads an array through caches of data."""
 

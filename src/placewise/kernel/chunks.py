@@ -42,7 +42,8 @@ class Guard:
     start: int
     end: int
     under: int | None
-    """Position, among the guards that make flags, of the flag in force before; None: none is."""
+    """Position, among the guards that make flags, of the flag that is in force at this guard; None
+    where none is."""
     condition: tuple[int, int] = (0, 0)
     """Where the condition of a RETURN or BRANCH stands."""
     type_text: str = ""
@@ -93,7 +94,8 @@ class ChunkLoop:
     constant_trips: int | None
     """Iterations where the source alone fixes them."""
     under: int | None
-    """Flag in force at the loop, as in :class:`Guard`."""
+    """Position, among the guards that make flags, of the flag that is in force at the loop; None
+    where there is none."""
     around: tuple[str, ...]
     """Variables of the loops around it, which a tile's texts may name."""
     tiles: tuple[ChunkTile, ...]
@@ -110,8 +112,8 @@ class ChunkPlan:
     """Chunk lengths for which each array has a tile in each loop that reads it."""
 
     def largest_tiles(self, iterations: int) -> dict[str, Tile]:
-        """By array, the largest of its tiles: loops follow one another, so that one buffer serves
-        the array in all of them."""
+        """The largest tile of each array. Loops follow one another, so one buffer serves the array
+        in all of them."""
         found: dict[str, Tile] = {}
         for loop in self.loops:
             for one in loop.tiles:

@@ -29,9 +29,10 @@ class Kernel:
     compiler: str | None = None
     """Version of the compiler that made the machine code, such as ``13.5``."""
     spills: Spills | None = None
-    """As the compiler reported them; None where it did not."""
+    """Local memory traffic of spilled registers, as the compiler reported it; None where it did
+    not."""
     machine_code: bool = False
-    """Execute the machine code in place of the PTX."""
+    """Whether runs execute the machine code in place of the PTX."""
     passing: tuple[Passing, ...] | None = None
     """What each argument of a launch becomes, where a front end turns it into several parameters
     (Numba); None where every argument is a parameter."""

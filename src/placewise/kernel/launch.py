@@ -23,7 +23,8 @@ __all__ = [
 
 Dim3 = tuple[int, int, int]
 MOST_LISTED = 1 << 26
-"""Blocks of a launch of which something is kept for each, such as whether it is traced."""
+"""Most blocks of a launch for which a list with an entry for each block is kept, such as whether it
+is traced."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class AccessWindow:
 
     array: str
     size_bytes: int
-    """Of the window, which starts where the array does."""
+    """Size of the window, which starts where the array does."""
     hit_ratio: float
     """Share of its lines that are persisting; the others are streaming."""
     set_aside_bytes: int
@@ -98,7 +99,7 @@ class ArrayArgument:
     data: NDArray[np.generic]
     pointers: tuple[StoredPointer, ...] = ()
     uninitialised: bool = False
-    """Only the shape and type of ``data`` count; the device memory comes as it is."""
+    """Only the shape and type of ``data`` count. The device memory starts uninitialised."""
 
 
 @dataclass(frozen=True, eq=False)

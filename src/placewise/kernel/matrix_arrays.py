@@ -20,15 +20,15 @@ class MatrixArray:
     rows: int
     columns: int
     columns_text: str
-    """Number of columns as the source has it."""
+    """Number of columns, as an expression of the source."""
     accesses: tuple[AccessPlace, ...]
     splits: tuple[Split, ...]
     """Row and column of each access, as terms of the source."""
     bound_to: tuple[str, ...]
-    """Arguments and dimensions of the launch without whose values nothing says that a column stays
+    """Arguments and dimensions of the launch whose values are needed to know that a column stays
     within its row; empty where the source's own conditions and loops say so."""
     wide: bool
-    """An index of the source has 64 bits."""
+    """The source computes an index of the array with 64 bits."""
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class StoredMatrix:
 
     @property
     def extents(self) -> tuple[int, int]:
-        """(rows, columns)."""
+        """(rows, columns) of the matrix as the kernel sees it."""
         return self.matrix.rows, self.matrix.columns
 
     @property

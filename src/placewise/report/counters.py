@@ -105,7 +105,7 @@ def _launch(report: CounterReport) -> Table:
 
 
 def _beside(present: CounterReport, moved: CounterReport) -> Table:
-    """Counters of the case as it is and with arrays moved."""
+    """A table of the counters of the case as it is and with arrays moved."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("counter", overflow="fold")
     for heading in ("as it is", "moved", "change"):
@@ -139,7 +139,7 @@ def _change(was: Metric | None, now: Metric | None) -> str:
 
 
 def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:
-    """Each counter, and what the arrays have of it."""
+    """A table of each counter and the share that each array has of it."""
     by_counter: dict[str, list[tuple[str, Metric]]] = {}
     for name, metrics in parts:
         for metric in metrics:
@@ -158,7 +158,8 @@ def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:
 
 
 def _banks(report: CounterReport) -> Table | None:
-    """Row buffers of the DRAM; None where the machine's file has no mapping of addresses."""
+    """A table of the row buffers of DRAM; None where the machine file does not map addresses to
+    banks."""
     banks = report.run.traffic.banks
     if banks is None or not banks.requests.sum():
         return None
@@ -183,7 +184,7 @@ def _banks(report: CounterReport) -> Table | None:
 
 
 def _told(run: SimulatedLaunch, by: str | None) -> list[tuple[str, Sites]]:
-    """The memory instructions of the launch, and those of each part that is asked for."""
+    """Memory instructions of the launch, and of each part that was asked for."""
     told: list[tuple[str, Sites]] = [("", run.traffic.sites)]
     if by == "array":
         told += sites_by_array(run)
@@ -194,8 +195,8 @@ def _told(run: SimulatedLaunch, by: str | None) -> list[tuple[str, Sites]]:
 
 
 def _tlbs(parts: Iterable[tuple[str, Sites]]) -> Table | None:
-    """What each level was asked and had, for each part of the launch; None where the machine's file
-    has none."""
+    """A table of what each level of address translation was asked and found, by part of the launch;
+    None where the machine file describes none."""
     return _levels(
         (name, t.name, t.requests, t.hits)
         for name, sites in parts
@@ -219,7 +220,8 @@ def _sizes_title(report: CounterReport) -> str:
 
 
 def _sizes(sizes: Iterable[OtherSize]) -> Table | None:
-    """From reuse distances, and simulated; None where nobody asked."""
+    """A table of misses of L2s of other sizes, from reuse distances and simulated; None where they
+    were not asked for."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("size", "reuse distances", "simulated"):
         table.add_column(heading, justify="right")
@@ -230,8 +232,9 @@ def _sizes(sizes: Iterable[OtherSize]) -> Table | None:
 
 
 def _levels(levels: Iterable[tuple[str, str, float, float]]) -> Table | None:
-    """Part of the launch ("" for all of it), level, how often it was asked and had what was asked
-    for, level by level; None of none. What a part did not ask for is left out."""
+    """A table of levels, with how often each was asked and how often it found what was asked for,
+    by part of the launch (the empty name: all of it); None where there are no levels. Levels that a
+    part did not ask are left out."""
     by_level: dict[str, list[tuple[str, float, float]]] = {}
     for part, level, asked, hits in levels:
         if asked or not part:
@@ -256,7 +259,7 @@ def _part(metrics: Iterable[Metric]) -> Table:
 
 
 def _amount(metric: Metric) -> str:
-    """The value, with its standard error where it is an estimate."""
+    """A value as text, with its standard error where it is an estimate."""
     if metric.bound:
         return f"≤ {_number(metric.value)}"
     if metric.error > _CERTAIN * max(1.0, abs(metric.value)):

@@ -27,7 +27,7 @@ class Report:
     files: tuple[Path, ...] = ()
     """Files that the command wrote."""
     what: str = ""
-    """What those files hold."""
+    """What the written files hold, in words."""
     printed: str = ""
     """Output of the kernel's printf, which goes before the text."""
 

@@ -14,7 +14,8 @@ from placewise.report.source_lines import SourceLines, short
 
 
 def render_lint(report: CounterReport, remarks: Sequence[Remark]) -> RenderableType:
-    """As compilers do: place, level, message and rule, and below the source line."""
+    """Remarks in the form of compiler messages: place, level, message and rule, with the source
+    line below."""
     source = SourceLines(report.case)
     parts: list[RenderableType] = []
     for remark in remarks:

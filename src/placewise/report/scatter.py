@@ -15,7 +15,7 @@ from placewise.validate import TableResult
 _PANEL_INCHES = 4.2
 _MS = 1e-6
 _MANY = 200.0
-"""Largest over least value from which only powers of ten are written at the axes."""
+"""Ratio of the largest to the least value from which on only powers of ten are labelled."""
 
 
 def draw_scatter(results: Sequence[TableResult], path: Path) -> None:

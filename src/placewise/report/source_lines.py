@@ -16,7 +16,7 @@ class SourceLines:
         self._files: dict[str, list[str]] = {}
 
     def text(self, file: str, line: int | None) -> str:
-        """The line without its indentation; empty where it cannot be had."""
+        """The line without its indentation; empty where the file cannot be read."""
         if line is None:
             return ""
         lines = self._lines(file)
@@ -34,7 +34,7 @@ class SourceLines:
 
 
 def short(file: str) -> str:
-    """A path as short as it can be said from here."""
+    """The path relative to the working folder where it lies below it, else as it is."""
     path = Path(file)
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 VALIDATION_SCHEMA_VERSION = 1
 _SHOWN = 5
-"""Configurations that a search has found, in the text."""
+"""Number of configurations that a search has found that are shown in the text."""
 _COLUMNS = (
     ("error", "mean of |predicted − measured| / measured"),
     ("median", "its median"),
@@ -49,7 +49,7 @@ def render_validation(results: Sequence[TableResult]) -> RenderableType:
 
 
 def validation_document(results: Sequence[TableResult]) -> dict[str, Any]:
-    """Everything the text says, and every prediction; only JSON types."""
+    """The document that ``placewise validate --json`` prints, with every prediction."""
     return {
         "schema": "placewise-validation",
         "schema_version": VALIDATION_SCHEMA_VERSION,

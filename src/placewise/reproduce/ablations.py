@@ -44,14 +44,15 @@ IMPROVEMENTS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """A sample placement and a target placement of one configuration."""
+    """Two forms of one configuration that differ in placement alone: the sample, whose time is
+    known, and the target, whose time is predicted."""
 
     group: tuple[tuple[str, object], ...]
     switch: str
     sample: Observed
     target: Observed
     measured_sample: float
-    """Nanoseconds."""
+    """Measured time of the sample in nanoseconds."""
     measured_target: float
 
 

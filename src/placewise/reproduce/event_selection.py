@@ -21,7 +21,7 @@ from placewise.recorded.recorded_launch import DURATION, MeasuredLaunch
 from placewise.reproduce.result import Cell, Reproduction, Table
 
 THRESHOLD = 0.94
-"""Section II-B."""
+"""Least cosine similarity of a selected event (section II-B)."""
 SHOWN = 30
 PRINTED: Mapping[str, tuple[str | float, ...]] = {
     "cfd": (0.993, 0.992, 0.961, 0.946, 0.941),
@@ -44,12 +44,12 @@ LIKE = {
 
 @dataclass(frozen=True)
 class Similarity:
-    """One event of one file."""
+    """How one event of one file varies with time."""
 
     event: str
     cosine: float
     correlation: float
-    """Pearson's; NaN where the event never varies."""
+    """Pearson's correlation of event and time; NaN where the event never varies."""
 
     @property
     def selected(self) -> bool:

@@ -11,7 +11,7 @@ ROW_CYCLE_CLOCKS = 12.0
 """t_RAS + t_RP in clocks of the memory: inferred. The paper prints 1.294 ns and refers to a data
 sheet; 12 clocks give it exactly."""
 MEMORY_CLOCK_MHZ = 1546.0
-"""M2050 (NVIDIA, Tesla M2050/M2070 board specification)."""
+"""Memory clock of the M2050 (NVIDIA, Tesla M2050/M2070 board specification)."""
 PARTITIONS = 6.0
 PRINTED_CYCLE = 1.294
 MEASURED_CYCLES = {5: 1.32, 10: 1.34, 15: 1.34, 20: 1.33}
@@ -34,7 +34,7 @@ class Launches:
     printed_measured: float
     printed_predicted: float
     printed_error: float
-    """Percent."""
+    """Error that the paper prints, in percent."""
 
 
 CFD = (
@@ -66,12 +66,12 @@ MISPRINTS = {
 
 
 def modelled_cycle() -> float:
-    """r_c in ns."""
+    """Modelled read cycle r_c in ns."""
     return read_cycle(ROW_CYCLE_CLOCKS, PARTITIONS, MEMORY_CLOCK_MHZ)
 
 
 def measured_cycle() -> float:
-    """Mean of Table I, in ns."""
+    """Measured read cycle in ns: the mean of Table I."""
     return sum(MEASURED_CYCLES.values()) / len(MEASURED_CYCLES)
 
 
@@ -82,7 +82,7 @@ def cfd_time(launch: Launches, cycle_ns: float) -> float:
 
 
 def hu_liu_tables() -> Reproduction:
-    """All five tables."""
+    """Recompute Tables I to V, paper beside program."""
     modelled, measured = modelled_cycle(), measured_cycle()
     errors = [abs(cfd_time(c, measured) / _mended(c) - 1.0) * 100.0 for c in CFD]
     tables = (_cycle_table(modelled, measured), _difference_table(modelled, measured),
@@ -115,7 +115,7 @@ def hu_liu_tables() -> Reproduction:
 
 
 def _mended(launch: Launches) -> float:
-    """The printed prediction with its decimal point where the other cells want it."""
+    """The printed prediction with its decimal point moved to where the other cells have it."""
     value = launch.printed_predicted
     return value / 10 if value > 5 * launch.printed_measured else value
 

@@ -99,7 +99,7 @@ class PlacementCosts:
     def path_times(
         self, names: tuple[str, ...], spaces: tuple[str, ...], alpha: float = ALPHA
     ) -> tuple[float, ...]:
-        """Times of all paths, the longest first."""
+        """Times of all data paths under a placement, the longest first."""
         sharers = Counter(
             level for space in spaces for level in self._machine.space(space).levels[:-1]
         )

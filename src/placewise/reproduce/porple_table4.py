@@ -33,7 +33,7 @@ most 16,383 of them."""
 ROWS, DENSITY = 10_000, 0.01
 """SHOC's default matrix is random with 1 % of its entries; so many rows fit constant memory."""
 PARTICLES = 2_000
-"""The paper does not say how many; the bundled case has 8,000."""
+"""Number of particles. The paper does not give it; the bundled case has 8,000."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Printed:
     """(array's name in the paper, in our kernel), in the order of the table."""
     rule_based: tuple[str, ...]
     porple: dict[str, tuple[str, ...]]
-    """By machine."""
+    """PORPLE's printed row for each machine."""
     free: int
     """How many of the arrays, from the first on, can be anywhere but in global memory, as far as a
     match tells something."""

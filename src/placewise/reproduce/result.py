@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Cell = str | int | float | bool | None
-"""None where there is nothing to say."""
+"""Content of a table's cell; None for an empty one."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
-    """Readings, assumptions, what a cell's mark means."""
+    """Readings and assumptions, and what marks in cells mean."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Reproduction:
     """What came of recomputing a part of a paper."""
 
     name: str
-    """As on the command line."""
+    """Name on the command line, such as ``hu-liu``."""
     paper: str
-    """Authors, year, table or figure."""
+    """Authors, year, and table or figure."""
     tables: tuple[Table, ...]
     verdict: str
-    """What it comes to, in a sentence or two."""
+    """The result in a sentence or two."""
     missing: tuple[str, ...] = ()
-    """What cannot be recomputed, and why."""
+    """What cannot be recomputed, and why, in sentences."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """The numbers that the verdict rests on."""

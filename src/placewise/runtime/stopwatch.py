@@ -12,7 +12,7 @@ from placewise.runtime.doubt import DoubtError
 _STEPS = {
     "compiling": "compilation",
     "running and tracing": "profiling",
-    "reckoning transactions and reuse": "profiling",
+    "counting transactions and reuse": "profiling",
 }
 """What the advisor's steps count as; all others are search."""
 

@@ -15,7 +15,7 @@ SCHEMA_VERSION = 1
 
 
 def advice_document(advice: Advice) -> dict[str, Any]:
-    """Everything the text report says, and what it shortens; only JSON types."""
+    """The document that ``placewise advise --json`` prints; only JSON types."""
     case, run = advice.case, advice.run
     return {
         "schema": "placewise-advice",
@@ -89,7 +89,7 @@ def _option(option: Option, present: Placement) -> dict[str, Any]:
 
 
 def _timed(option: Option) -> dict[str, Any] | None:
-    """The whole form's time from its own machine code."""
+    """Time of the form from its own machine code as JSON types; None where it was not timed."""
     if option.timed is None:
         return None
     found = option.timed.prediction
@@ -102,7 +102,7 @@ def _timed(option: Option) -> dict[str, Any] | None:
 
 
 def prediction_document(prediction: Prediction) -> dict[str, Any]:
-    """A model's prediction with all its parts; only JSON types."""
+    """A model's prediction with all its parts as JSON types."""
     return {
         "model": prediction.model,
         "cycles": prediction.total,

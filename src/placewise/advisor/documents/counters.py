@@ -28,7 +28,8 @@ COUNTERS_SCHEMA_VERSION = 1
 def counters_document(
     report: CounterReport, *, present: CounterReport | None = None
 ) -> dict[str, Any]:
-    """Everything the text report can say; only JSON types."""
+    """The document that ``placewise counters --json`` prints; only JSON types. ``present`` is the
+    case without moves, where ``report`` has some of its arrays in other memories."""
     case, run = report.case, report.run
     by_line = sites_by_line(run)
     return {
@@ -73,7 +74,7 @@ def counters_document(
 
 
 def _level_document(sites: Sites) -> dict[str, Any]:
-    """What some instructions asked of caches of constant memory, and of address translation."""
+    """What some memory instructions asked of the constant caches and of address translation."""
     return {
         "constant_caches": [
             {"name": c.name, "lines_asked": c.asked.value, "lines_missed": c.missed.value}
@@ -84,7 +85,8 @@ def _level_document(sites: Sites) -> dict[str, Any]:
 
 
 def _slice_document(slices: SliceTraffic | None) -> dict[str, Any] | None:
-    """Sectors asked of each slice by loads, stores and atomics of the blocks traced."""
+    """Sectors that loads, stores and atomics of the traced blocks asked of each slice of L2; None
+    where the machine file does not describe slices."""
     if slices is None:
         return None
     kinds = ("loads", "stores", "atomics")

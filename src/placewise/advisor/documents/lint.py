@@ -13,7 +13,8 @@ LINT_SCHEMA_VERSION = 1
 
 
 def lint_document(report: CounterReport, remarks: Sequence[Remark]) -> dict[str, Any]:
-    """Every remark of ``report``'s launch; only JSON types."""
+    """The document that ``placewise lint --json`` prints: every remark on the launch of
+    ``report``."""
     return {
         "schema": "placewise-lint",
         "schema_version": LINT_SCHEMA_VERSION,

@@ -18,7 +18,7 @@ MACHINE_CODE_SCHEMA_VERSION = 1
 
 
 def machine_code_document(report: CodeReport) -> dict[str, Any]:
-    """JSON document ``placewise-machine-code``, the whole listing included."""
+    """The document that ``placewise machine-code --json`` prints, with the whole listing."""
     case, facts, spills = report.case, report.code.facts, report.code.spills
     found = report.occupancy
     return {

@@ -28,7 +28,7 @@ _MICROSECTION = re.compile(r"\.nv\.constant(?P<bank>\d+)(?:\.(?P<kernel>.+))?")
 _ENTRY_FLAG = 0x10
 """STO_CUDA_ENTRY of a symbol's ``st_other``, a bit that pyelftools passes over."""
 _BARRIERS_FLAG = 20
-"""Lowest bit of the number of barriers in ``sh_flags``."""
+"""Position of the lowest bit of the number of barriers in ``sh_flags``."""
 _OTHER_OFFSET = 5
 """Offset of ``st_other`` in an Elf64_Sym."""
 _REMEMBERED = 64
@@ -133,7 +133,7 @@ class CubinKernel:
     static_shared_bytes: int
     """Static shared memory of a block, without what the system reserves."""
     shared_base: int
-    """Shared memory address of the first static byte; what lies below is the system's."""
+    """Shared memory address of the first static byte. The system has reserved what lies below."""
     stack_bytes: int | None
     """Local memory per thread: frames of the deepest chain of calls; None where not bounded (for a
     recursive kernel ptxas 12.9 writes 0 instead)."""
@@ -150,7 +150,7 @@ class CubinKernel:
     parameters: tuple[CubinParameter, ...]
     banks: tuple[ConstantBank, ...]
     functions: tuple[Function, ...]
-    """Subroutines in the same section, the kernel itself apart, by offset."""
+    """Subroutines in the kernel's section, by offset, without the kernel itself."""
     variables: tuple[Variable, ...]
     externals: tuple[str, ...]
     """Names that only the driver provides, such as ``vprintf``."""
@@ -289,7 +289,8 @@ def _registers(elf: ELFFile, symbols: list[Any], entry: str, code: Any) -> int:
 
 
 def _shared_base(elf: ELFFile) -> int:
-    """Since compute capability 9.0 code, not the hardware, skips the system's 1 KB."""
+    """Address where the kernel's own shared memory begins. From compute capability 9.0 on it lies
+    behind 1 KB that the system reserves, and the code adds that offset itself."""
     return 1024 if elf.get_section_by_name(".nv.shared.reserved.0") is not None else 0
 
 

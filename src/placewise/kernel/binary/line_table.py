@@ -64,7 +64,7 @@ def source_places(cubin: bytes, entry: str) -> dict[int, Place]:
 
 
 def _spread(rows: list[_Row], size: int) -> dict[int, Place]:
-    """A row stands for all instructions up to the next one's."""
+    """Source places of all instructions: a row of the table stands for those up to the next row."""
     places: dict[int, Place] = {}
     ordered = sorted(rows, key=lambda row: row.address)
     ends = [*(row.address for row in ordered), size][1:]
@@ -75,8 +75,8 @@ def _spread(rows: list[_Row], size: int) -> dict[int, Place]:
 
 
 def _begins(elf: ELFFile) -> dict[int, tuple[str, int]]:
-    """(section, offset in it) of the symbol that the address at a byte of ``.debug_line`` is
-    counted from."""
+    """(section, offset in it) of the symbol that an address in the line table counts from. The
+    address stands at a byte of ``.debug_line``."""
     symbols: Any = elf.get_section_by_name(".symtab")
     found: dict[int, tuple[str, int]] = {}
     for name in (".rel.debug_line", ".rela.debug_line"):

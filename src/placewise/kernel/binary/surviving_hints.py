@@ -47,7 +47,7 @@ class HintFate:
     line: int
     """0 for a kernel without source lines, whose loads are all taken together."""
     asked: Hint
-    """By the PTX."""
+    """The hint that the PTX asks for."""
     fate: Fate
     found: tuple[str, ...]
     """Opcodes of the line's loads in the machine code, each once; where the hint survived, of those
@@ -96,7 +96,8 @@ def hint_fates(kernel: Kernel) -> tuple[HintFate, ...]:
 
 
 def _fate(asked: Hint, found: list[Hint | None]) -> Fate:
-    """What became of a hint, by those of the loads that are not another hint's."""
+    """What became of a hint, judged by the line's machine instructions that no other hint of that
+    line accounts for."""
     if not found:
         return Fate.NO_LOAD
     if asked in found:

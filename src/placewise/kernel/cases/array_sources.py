@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 LARGEST_GIB = 1.0
-"""Largest array of a case file. It is there several times while it is made and while a kernel runs,
-and a larger one is more likely a slip."""
+"""Largest array of a case file in GiB. Several copies exist while it is made and while a kernel
+runs, and a larger size is most likely a mistake."""
 LARGEST_VARIABLE = "PLACEWISE_ARRAY_GIB"
-"""Environment variable that gives another size."""
+"""Environment variable that sets another largest size, in GiB."""
 
 _SHORT = 100
-"""Characters of a shape in messages."""
+"""Most characters of a shape in an error message."""
 _PIECE = 1 << 15
-"""Values drawn at a time."""
+"""Random values drawn at a time."""
 BFLOAT16 = "bfloat16"
 """Name of the type in case files."""
 
@@ -160,8 +160,8 @@ def converted(values: NDArray[Any], dtype: DTypeLike, where: str) -> NDArray[np.
 def drawn(
     draw: Callable[[int], NDArray[Any]], shape: tuple[int, ...], dtype: DTypeLike, where: str
 ) -> NDArray[np.generic]:
-    """What ``draw`` gives, a number of values at a time, as ``dtype``: in pieces that stay in the
-    processor's caches, since whole arrays of doubles take several times as long."""
+    """Random values as ``dtype``, drawn by ``draw`` in pieces that stay in the processor's caches.
+    Drawing a whole array of doubles at once takes several times as long."""
     result: NDArray[np.generic] = np.empty(shape, stored_type(dtype))
     flat = result.reshape(-1)
     for at in range(0, flat.size, _PIECE):

@@ -47,16 +47,18 @@ def case_from(document: dict[str, Any], path: Path) -> Case:
 
 
 class LaunchShape(NamedTuple):
-    """The launch of a case, known without its arguments."""
+    """The launch of a case as far as it is known without its arguments."""
 
     grid: Dim3
     block: Dim3
     covered: float
-    """What the grid covers over the problem; 1 where the file gives the grid itself."""
+    """Elements that the grid covers over those of the problem; 1 where the file gives the grid
+    itself."""
 
 
 class CaseFamily:
-    """The cases of one file; what does not depend on its parameters is made once for all."""
+    """The cases of one file, one for each choice of its parameters. What does not depend on the
+    parameters is made once for all of them."""
 
     def __init__(self, path: Path, model: CaseModel) -> None:
         self.path = path
@@ -80,7 +82,7 @@ class CaseFamily:
 
     @property
     def placement_parameters(self) -> tuple[str, ...]:
-        """Tuning parameters that only say where data lives."""
+        """Names of the tuning parameters that decide only where data lives."""
         return tuple(self._model.placement_parameters)
 
     def case(self, chosen: Mapping[str, Parameter]) -> Case:
@@ -98,7 +100,8 @@ class CaseFamily:
         return self._reader.case({**self._model.parameters, **chosen})
 
     def shape(self, chosen: Mapping[str, Parameter]) -> LaunchShape:
-        """Shape of the launch of :meth:`case` with these values; raises CaseError alike."""
+        """Shape of the launch with these values in place of the file's own. Raises CaseError for a
+        name that is no parameter, located at the file and the key."""
         return self._reader.shape({**self._model.parameters, **chosen})
 
 

@@ -27,7 +27,7 @@ SCHEMA = 1
 
 
 class Uniform(Strict):
-    """Real numbers in [low, high)."""
+    """Random real numbers in [low, high)."""
 
     low: Finite = 0.0
     high: Finite = 1.0
@@ -49,7 +49,7 @@ class Normal(Strict):
 
 
 class Integers(Strict):
-    """Whole numbers in [low, high)."""
+    """Random whole numbers in [low, high)."""
 
     low: Int64 = 0
     high: Size
@@ -69,7 +69,7 @@ class Gaussian(Strict):
 
 
 class Argument(Strict):
-    """What all arguments have; the subclasses add one source of values each."""
+    """The keys that all arguments have. Each subclass adds one source of values."""
 
     name: Name
     dtype: DtypeName
@@ -87,7 +87,8 @@ class TextureModel(Strict):
     width: Size | None = None
 
     def sampler(self) -> Sampler:
-        """How it is read; the last address mode is for the axes that have none."""
+        """How the texture is sampled. Axes without an address mode of their own get the last one
+        given."""
         modes = self.address if isinstance(self.address, list) else [self.address]
         x, y, z = [*modes, *[modes[-1]] * 2][:3]
         red, green, blue, alpha = [*self.border, 0.0, 0.0, 0.0][:4]
@@ -107,7 +108,8 @@ class SurfaceModel(Strict):
 
 
 class Shown(Strict):
-    """An array that a kernel may get as a texture or surface object instead of a pointer."""
+    """Keys of an array that a kernel may get as a texture or surface object instead of a
+    pointer."""
 
     texture: TextureModel | None = None
     surface: SurfaceModel | None = None

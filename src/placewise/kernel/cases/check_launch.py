@@ -38,10 +38,8 @@ def check_launch(launch: Launch, limits: Limits, static_shared_bytes: int = 0) -
 
 
 def check_case(case: Case, limits: Limits, static_shared_bytes: int = 0) -> None:
-    """Like :func:`check_launch` of the case's launch; errors name the case.
-
-    Raises UnsupportedError for a grid of more blocks than can be traced.
-    """
+    """Raises CaseError, naming the case and the field, where its launch exceeds the machine's
+    limits, and UnsupportedError for a grid of more blocks than can be traced."""
     if case.launch.blocks > MOST_LISTED:
         raise too_many_blocks(case.launch)
     try:

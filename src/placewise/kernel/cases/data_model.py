@@ -30,7 +30,7 @@ class Skewed(Strict):
     generate: Literal["skewed"]
     rows: Size
     entries: Annotated[Finite, Field(gt=0)]
-    """Of a row in the mean."""
+    """Mean number of entries in a row."""
     skew: Annotated[Finite, Field(ge=0)] = 1.0
     seed: Seed
 
@@ -60,7 +60,7 @@ class Graph(Strict):
     generate: Literal["graph"]
     nodes: Size
     edges: Annotated[Finite, Field(gt=0)]
-    """Of a node in the mean."""
+    """Mean number of edges that leave a node."""
     skew: Annotated[Finite, Field(ge=0)] = 0.0
     levels: Size = 0
     seed: Seed

@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Resolve = Callable[[Size, str], int]
-"""A size, given as a number, name or formula, as a number; the key is for messages."""
+"""Turns a size, given as a number, a name or a formula, into a number. The second argument names
+the key for messages."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What a generator will make: sizes are known before anything is made."""
+    """What a generator is going to make. All sizes are known before anything is made."""
 
     make: Callable[..., Mapping[str, NDArray[Any]]]
     values: dict[str, Any]
     sizes: dict[str, int]
     numbers: int
-    """About as many numbers are made; bounds memory."""
+    """About how many numbers are made, to bound the memory."""
 
 
 class DataSections:
@@ -93,7 +94,7 @@ class DataSections:
         return self._matrices[name, rows]
 
     def _told(self, name: str) -> dict[str, int]:
-        """Sizes of a generated matrix that its settings tell."""
+        """Sizes of a generated matrix that follow from its settings, without making it."""
         model = self._model.matrices[name]
         if isinstance(model, models.MatrixFile):
             return {}

@@ -26,18 +26,20 @@ from placewise.kernel.view.elements import type_of
 
 @dataclass(frozen=True, eq=False)
 class ReadCase:
-    """A case and what there is to know of it before it runs."""
+    """A case with everything that is known of it before it runs: its compiled kernel and its source
+    view."""
 
     case: Case
-    """With its arguments under the parameters' names."""
+    """The case, its arguments under the names of the kernel's parameters."""
     kernel: Kernel
     view: SourceView
     notes: tuple[str, ...]
-    """What was left out of the source, and what cannot be told without one."""
+    """Which host code was left out of the source, and what cannot be told without a source."""
 
 
 def compile_case(case: Case) -> Kernel:
-    """The case's kernel for ``case.options.arch``; raises what its language's front end raises."""
+    """Compile the case's kernel for ``case.options.arch``. Raises CaseError, CompileError or
+    UnsupportedError, as the front end of its language does."""
     match case.language:
         case Language.CUDA:
             return compile_kernel(case.source, case.filename, case.kernel, case.options)

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _LONGEST = 2000
-"""Characters of an expression."""
+"""Most characters of an expression."""
 _MOST_TRIED = 200_000
-"""Partial choices of values; a problem whose first valid configuration lies beyond needs
-Defaults."""
+"""Most partial choices of values that are tried. A problem whose first valid configuration lies
+beyond needs a default for each parameter."""
 _LARGEST = 2**64
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -43,7 +43,7 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 class Condition:
-    """One condition, read."""
+    """A condition on the values of tuning parameters, parsed."""
 
     def __init__(self, text: str) -> None:
         """Raises ValueError for what is no condition."""
@@ -58,8 +58,8 @@ class Condition:
         self.names = frozenset(n.id for n in ast.walk(self._tree) if isinstance(n, ast.Name))
 
     def holds(self, values: Mapping[str, Any]) -> bool:
-        """Whether it holds of these values of all its :attr:`names`. Raises ValueError for what a
-        condition cannot have, such as calls, and for divisions by 0."""
+        """Whether the condition holds for these values of all its :attr:`names`. Raises ValueError
+        for what a condition cannot contain, such as calls, and for divisions by 0."""
         try:
             return bool(self._value(self._tree, values))
         except (ZeroDivisionError, TypeError, OverflowError, RecursionError) as error:
@@ -95,7 +95,8 @@ class Condition:
         raise ValueError(f"'{self.text}': {type(node).__name__} is not read in conditions")
 
     def _number(self, node: ast.expr, values: Mapping[str, Any]) -> Any:
-        """Raises TypeError for what is no number: texts and lists can grow without end."""
+        """The value as a number. Raises TypeError for texts and lists, which arithmetic could make
+        arbitrarily long."""
         value = self._value(node, values)
         if not isinstance(value, int | float):
             raise TypeError(f"{type(value).__name__} where a number is needed")

@@ -14,7 +14,7 @@ from placewise.errors import CaseError
 from placewise.kernel.launch import StoredPointer
 
 POINTER = np.dtype(np.uint64)
-"""How a pointer is stored."""
+"""NumPy type that holds a device address."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Struct:
 
     dtype: DTypeLike
     values: Mapping[str, Any] = field(default_factory=dict)
-    """By field; what is left out is zero."""
+    """Value of each field; a field that is left out is zero."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One door for kernels of every kind."""
+"""One function that takes kernels of every kind: CUDA C++, PTX, Numba and CuPy."""
 
 from __future__ import annotations
 

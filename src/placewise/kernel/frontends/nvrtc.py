@@ -44,9 +44,11 @@ def compile_kernel(source: str, filename: str, kernel: str, options: CompileOpti
 def compile_module(
     source: str, filename: str, kernels: Sequence[str], options: CompileOptions
 ) -> tuple[Kernel, ...]:
-    """Compile ``source`` once and pick the entries ``kernels``; raises as above.
+    """Compile ``source`` once and pick the entries ``kernels``.
 
-    All have the same PTX and machine code, so that they share the module's variables.
+    All have the same PTX and machine code, so they share the module's variables. Raises
+    CompileError with the first error's file and line, and CaseError for an unknown kernel or an
+    include path that does not exist.
     """
     names = tuple(kernels)
     _, module = _compile_device_code(source, filename, names, options)
@@ -78,7 +80,8 @@ def compile_module(
 def compile_cubin(
     source: str, filename: str, kernel: str, options: CompileOptions
 ) -> tuple[bytes, str]:
-    """Machine code for ``options.arch`` and the mangled entry of ``kernel``; raises as above."""
+    """Machine code for ``options.arch`` and the mangled entry of ``kernel``. Raises CompileError
+    with the first error's file and line, and CaseError for an unknown kernel."""
     made = compile_kernel(source, filename, kernel, options)
     return made.cubin or b"", made.entry
 
@@ -96,7 +99,8 @@ def device_source(source: str, filename: str, kernel: str, options: CompileOptio
 
 
 def left_out(source: str, filename: str, kernel: str, options: CompileOptions) -> tuple[str, ...]:
-    """Names of the functions of ``source`` that were left out as host code; raises as above."""
+    """Names of the functions of ``source`` that were left out as host code. Raises CompileError
+    where the rest does not compile."""
     return device_source(source, filename, kernel, options).left_out
 
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 
 class Register(NamedTuple):
-    """A declared register; ``type`` as in its declaration without the dot (``b32``, ``pred``)."""
+    """A declared register. ``type`` is that of its declaration without the dot, such as ``b32`` or
+    ``pred``."""
 
     name: str
     type: str
@@ -193,8 +194,9 @@ class Module:
     checksum: int = 0
     """CRC-32 of the whole text."""
     taken: frozenset[str] = frozenset()
-    """Functions whose address some code or initial value takes, anywhere in the text: another
-    kernel of the module, or the host by way of a variable, may store it for this one to call."""
+    """Functions whose address is taken by code or an initial value anywhere in the text. Another
+    kernel of the module, or the host through a variable, may store the address for this kernel to
+    call."""
 
     @functools.cached_property
     def functions(self) -> dict[str, Function]:

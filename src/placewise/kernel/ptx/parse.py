@@ -31,12 +31,13 @@ _SPACES = frozenset({".global", ".const", ".shared"})
 
 
 def parse_ptx(text: str, entry: str, filename: str = "<ptx>", *, bodies: bool = True) -> Module:
-    """Parse ``text`` as far as ``entry`` needs: its body and those of the functions it names.
-    Without ``bodies`` these are parsed when they are first asked for: a tenth of a second for long
-    ones, of which machine code rarely needs anything.
+    """Parse ``text`` as far as ``entry`` needs: its body, and the bodies of the functions that it
+    names.
 
-    If one of them calls through a pointer, the functions whose address is taken are needed, too.
-    Raises CaseError for text that is not PTX or has no such entry, located by PTX line.
+    With ``bodies`` false, bodies are parsed only when they are first asked for. Long ones take a
+    tenth of a second, and code that executes machine code rarely needs them. If one of the bodies
+    calls through a pointer, the functions whose address is taken are needed, too. Raises CaseError,
+    located by PTX line, for text that is not PTX or has no such entry.
     """
     files = {int(number): name for number, name in _FILE.findall(text)}
     section = _SECTION.search(text)

@@ -1,1 +1,1 @@
-"""Advice as text, JSON and files."""
+"""Advice as text and as files."""

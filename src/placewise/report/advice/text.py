@@ -18,13 +18,13 @@ from placewise.model.additive import SHARED
 from placewise.report.source_lines import short
 
 SHOWN = 6
-"""Rows of the ranking that are shown; JSON has all that were kept."""
+"""Most rows of the ranking that are shown. The JSON document has all of them."""
 ILLEGAL_SHOWN = 12
 IDENTICAL = "identical"
 
 
 def render(advice: Advice) -> RenderableType:
-    """The whole report, for a rich console."""
+    """The whole report of an advice, for a rich console."""
     parts: list[RenderableType] = [_heading(advice), Text()]
     parts += [_arrays(advice), Text(), _ranking(advice), Text()]
     parts += [Text.assemble(("Verdict  ", "bold"), advice.verdict), Text()]
@@ -144,7 +144,7 @@ def _ranking(advice: Advice) -> Table:
 
 
 def _limit(option: Option) -> str:
-    """What the option's time is made of most."""
+    """The part of the machine that takes most of the option's time, as text."""
     if option.timed is not None and option.timed.prediction is not None:
         return option.timed.prediction.binding
     return option.prediction.binding
@@ -200,7 +200,7 @@ def _why(advice: Advice, option: Option) -> RenderableType:
 
 
 def _line(where: str, advice: Advice) -> str:
-    """``file:line`` as short as it can be said in the report of a case."""
+    """``file:line`` as short as possible in the report of a case."""
     file, _, line = where.rpartition(":")
     return f"line {line}" if file == advice.case.filename else short(where)
 
@@ -209,7 +209,7 @@ LIMITS_SHOWN = 8
 
 
 def _limits(advice: Advice, option: Option) -> RenderableType | None:
-    """Parts of the timed prediction of ``option`` beside those of the present form."""
+    """A table of the parts of ``option``'s predicted time beside those of the present form."""
     if option.timed is None or option.timed.prediction is None:
         return None
     assert option.beside is not None

@@ -133,7 +133,7 @@ def _better(advice: Advice) -> list[SarifResult]:
 
 
 def _mended(advice: Advice) -> str | None:
-    """The rewritten source, where it is launched as the present one is; else None."""
+    """The rewritten source where the host launches it as it launches the present one; else None."""
     rewritten = advice.recommended.rewritten if advice.recommended is not None else None
     if rewritten is None or rewritten.renamed or rewritten.case.launch != advice.case.launch:
         return None
@@ -160,5 +160,5 @@ def _mistake(case: Case, found: Finding) -> SarifResult:
 
 
 def _path(case: Case, file: str) -> str:
-    """The case's own path for its source, which may be named more shortly."""
+    """The case's own path where ``file`` has the base name of the case's source, else ``file``."""
     return case.filename if Path(file).name == Path(case.filename).name else file

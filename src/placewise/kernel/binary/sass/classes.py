@@ -57,7 +57,7 @@ def groups() -> tuple[str, ...]:
 
 
 def without_padding(instructions: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-    """The instructions less the NOPs that fill up the section, which nothing reaches."""
+    """The instructions without the NOPs that fill up the section and are never reached."""
     end = len(instructions)
     while end and instructions[end - 1].opcode == "NOP":
         end -= 1

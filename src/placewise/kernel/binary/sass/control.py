@@ -53,7 +53,8 @@ def control(encoding: int) -> Control:
 
 @cache
 def _of_bits(bits: int) -> Control:
-    """A kernel of thousands of instructions has a few dozen different ones."""
+    """Decode the control bits. Results are kept, since a kernel of thousands of instructions has a
+    few dozen different ones."""
     return Control(
         stall=bits & 0xF,
         yields=not bits >> 4 & 1,

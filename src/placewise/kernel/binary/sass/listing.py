@@ -65,7 +65,8 @@ def _instruction(
 
 
 def _guard(text: str) -> Register | None:
-    """The predicate before an instruction; of P2R and R2P nvdisasm gives their operand PR here."""
+    """The predicate under which an instruction executes. For P2R and R2P nvdisasm prints their
+    operand PR in its place."""
     if not text or text in ("PR", "UPR"):
         return None
     guard = parse_operand(text.removeprefix("@"))
