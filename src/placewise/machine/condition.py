@@ -27,12 +27,14 @@ from placewise.machine.msl.tree import Binary, Expression, Floor, Keyword, Numbe
 
 WARP = 32
 MOST_BANKS = 1 << 16
-"""Far more than any memory has; the compiled count keeps a list for each."""
+"""Most banks of a memory. The compiled count keeps a list for each bank; no memory has as many."""
 _LANES = np.arange(WARP)
 _PAIRS = (1, 2)
-"""Distances of lanes that are served together where their addresses are the same."""
+"""Distances between lanes of a pair that is served together if the addresses of both are the
+same."""
 _PAIRWISE_ROWS = 4096
-"""Rows per step of the pairwise path: 32 × 32 × 8 bytes each, 32 MB a temporary."""
+"""Warp accesses for each step of the pairwise path; each takes 32 × 32 × 8 bytes, so a temporary
+array has 32 MB."""
 
 
 @dataclass(frozen=True)

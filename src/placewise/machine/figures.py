@@ -20,13 +20,13 @@ Value = int | float | str | bool | None
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure."""
+    """One figure of a machine, with its unit and source."""
 
     part: str
     """``processor``, ``limits``, a memory's name, or kind and name of another part."""
     name: str
     value: Value
-    """None where unknown."""
+    """The figure; None where it is not known."""
     unit: str = ""
     source: str | None = None
 
@@ -45,7 +45,7 @@ _DETAIL = {
     "near_bytes": ("near", "B"),
     "background_gb_per_s": ("background", "GB/s"),
 }
-"""Settings whose name in a file is not that of the field."""
+"""Name and unit in a machine file of settings whose name there is not that of the field."""
 
 _LIMITS = {
     "clock_mhz": ("clock", "MHz"),
@@ -123,7 +123,7 @@ def _figures(machine: Machine) -> Iterator[Figure]:
 
 
 def _known(rows: Iterator[Figure]) -> Iterator[Figure]:
-    """What may be left out of a file is not shown as unknown."""
+    """The figures whose value is known: what a file may leave out is not shown as unknown."""
     return (figure for figure in rows if figure.value is not None)
 
 

@@ -134,18 +134,19 @@ class Limits:
     """Largest shared memory of a block, opted in where the machine needs that."""
     shared_bytes_per_sm: int
     copy_bandwidth_gb_per_s: float | None
-    """Host to device, for the cost of filling constant or texture memory."""
+    """Bandwidth of copies from host to device, for the cost of filling constant or texture
+    memory."""
     dram_bandwidth_gb_per_s: float | None
-    """Peak."""
+    """Peak bandwidth of DRAM."""
     dram_bandwidth_achieved_gb_per_s: float | None = None
-    """The most that streaming kernels were seen to get."""
+    """Highest bandwidth of DRAM that streaming kernels were measured to get."""
     schedulers_per_sm: int | None = None
     issues_per_scheduler: int | None = None
     """Warp instructions that one scheduler can issue in a cycle."""
     launch_overhead_ns: float | None = None
     """Time of a kernel that does nothing, on the device."""
     instruction_buffer_bytes: int | None = None
-    """Cache of instructions that one scheduler has for itself."""
+    """Size of the instruction cache that each scheduler has for itself."""
     instruction_bytes_per_cycle: float | None = None
     """Bytes that an SM's schedulers together fetch from the instruction caches behind."""
     sources: tuple[tuple[str, str], ...] = ()
@@ -172,7 +173,7 @@ class InstructionTiming:
     """Figures of one instruction that replace its pipe's; ``None`` where the pipe's hold."""
 
     opcode: str
-    """With the modifiers that matter: ``LDS.128``."""
+    """Opcode with the modifiers that matter, such as ``LDS.128``."""
     lanes_per_cycle: float | None = None
     latency_cycles: float | None = None
     sources: tuple[tuple[str, str], ...] = ()
@@ -186,7 +187,7 @@ class Tlb:
     name: str
     entries: int | None = None
     ways: tuple[int, ...] = ()
-    """Entries of each set."""
+    """Number of entries of each set."""
     page_bytes: int | None = None
     scope: str | None = None
     """Who shares one: sm, tpc or die."""
@@ -232,7 +233,7 @@ class Dram:
 
 @dataclass(frozen=True)
 class Machine:
-    """A GPU as the rest of the program sees it."""
+    """A GPU as MSL describes it, with all figures that the models use."""
 
     name: str
     title: str
@@ -244,7 +245,7 @@ class Machine:
     pipes: tuple[Pipe, ...] = ()
     instructions: tuple[InstructionTiming, ...] = ()
     tlbs: tuple[Tlb, ...] = ()
-    """Nearest to the cores first."""
+    """Levels of address translation, nearest to the cores first."""
     dram: Dram | None = None
 
     def memory(self, name: str) -> Memory:

@@ -16,7 +16,8 @@ _WORDS = 32 * 8
 
 
 def allowed(s: State, n: Node, mask: str) -> str:
-    """Lanes of ``mask`` whose access is in order; the others are noted and must not go on."""
+    """Emit the checker's call before an access; returns the lanes of ``mask`` whose access is
+    allowed. The checker notes the others, which must not access."""
     access = n.attr
     assert isinstance(access, Access)
     if n.op not in ("load", "store", "atomic"):
@@ -40,7 +41,7 @@ def allowed(s: State, n: Node, mask: str) -> str:
 
 
 def synchronise(s: State, n: Node) -> None:
-    """A synchronising instruction."""
+    """Emit the checker's call at an instruction that synchronises lanes or threads."""
     sync = n.attr
     assert isinstance(sync, Sync)
     scratch = s.invariant(Slot.CHECK_SCRATCH, "ptr")
@@ -68,7 +69,7 @@ def arrive(s: State, block: Block, t: Barrier, number: str) -> None:
 
 
 def resume(s: State) -> None:
-    """The warp goes on behind a barrier."""
+    """Emit the checker's call where a warp goes on behind a barrier."""
     function = s.invariant(Slot.CHECK_RESUME, "ptr")
     s.do(f"call void {function}({_who(s)})")
 

@@ -1,4 +1,4 @@
-"""Calls of what only Python can do for a kernel."""
+"""Calls from compiled code of what only Python can do for a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPERANDS = 4
 
 
 def emit(s: State, n: Node) -> None:
-    """Emit a ``host`` node."""
+    """Emit a ``host`` node: a call of Python."""
     s.needs.host = True
     operands = [s.vector(a) for a in n.args]
     operands += ["zeroinitializer"] * (_OPERANDS - len(operands))

@@ -40,7 +40,7 @@ _METADATA = """
 
 
 def llvm_text(program: Program, flow: Flow, options: Options) -> tuple[str, State]:
-    """LLVM IR of the program, and what made its warp function."""
+    """LLVM IR of the program, and the state of the emitter that wrote its warp function."""
     declarations: set[str] = set()
     body, state = warp_function(program, flow, options, declarations)
     needs = state.needs
@@ -119,11 +119,12 @@ class Compiled:
 
     @property
     def optimised(self) -> bool:
-        """No better code is to come."""
+        """Whether the code is the optimised one, so that no better code will come."""
         return self._better is None
 
     def improve(self, seconds: float) -> bool:
-        """Note that the code ran for so long; whether there is better code from now on."""
+        """Note that the code has run for so many seconds; returns whether better code is used from
+        now on."""
         better = self._better
         if better is None:
             return False
@@ -139,7 +140,8 @@ class Compiled:
 
 
 _LONG = 0.1
-"""Seconds that a kernel runs at least before it is optimised: about what quick code takes."""
+"""Least seconds that a kernel runs before it is optimised: about as long as the quick compilation
+takes."""
 _OPTIMISING = 9e-12
 """Seconds that optimising takes, by the square of the characters of LLVM IR: unrolled convolutions
 of 0.27 to 1.8 million characters took 8.7 to 9.9, on a Zen 4 core."""

@@ -29,13 +29,13 @@ class Options:
     checked: frozenset[int] | None = None
     """Memory sites before which the checker is asked; None without a checker."""
     quick: bool = False
-    """Code that is compiled in little time rather than code that runs fast."""
+    """Whether code is to be compiled in little time, not to run fast."""
     processor: Processor = field(default_factory=this_processor)
 
 
 @dataclass
 class Needs:
-    """Helpers that the code calls."""
+    """Helper functions that the emitted code calls."""
 
     scalar_loads: set[Kind] = field(default_factory=set)
     vector_loads: set[Kind] = field(default_factory=set)
@@ -54,7 +54,8 @@ class Needs:
 
 
 REACH = "{ <32 x i32>, ptr, i64, i64 }"
-"""Where scattered accesses are: offsets, host pointer, device address, window."""
+"""LLVM type of what is known of scattered accesses: offsets, host pointer, device address,
+window."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Check:
-    """What one checking helper serves."""
+    """Which accesses one checking helper serves."""
 
     action: str
     memory: str

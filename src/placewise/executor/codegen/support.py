@@ -1,4 +1,5 @@
-"""Fixed functions that every compiled kernel brings along: faults and fuel."""
+"""Functions that every compiled module contains: reporting of faults, and what happens when the
+fuel is used up."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ final:
 
 
 def fuel_function() -> str:
-    """Called when the fuel is gone: true if the warp must end."""
+    """LLVM function that is called when the fuel is used up. It returns true if the warp must
+    stop."""
     return f"""
 define internal i1 @refuel(ptr %ctx, i32 %place) cold noinline #0 {{
   %stop.p = getelementptr i64, ptr %ctx, i64 {int(Slot.STOP)}

@@ -19,12 +19,12 @@ LLVM = {
 
 
 def vector(type_: str) -> str:
-    """The 32-lane vector of an IR or LLVM type."""
+    """LLVM type of the 32-lane vector of an IR or LLVM type."""
     return f"<32 x {LLVM.get(type_, type_)}>"
 
 
 def lanes(values: range | list[int], type_: str = "i32") -> str:
-    """A constant vector."""
+    """A constant vector with these elements."""
     return "<" + ", ".join(f"{type_} {v}" for v in values) + ">"
 
 
@@ -53,7 +53,7 @@ class Text:
         self.lines.append(text)
 
     def stack(self, type_: str) -> str:
-        """Space for a value, taken once at the function's start."""
+        """Reserve space for a value on the stack, once, at the start of the function."""
         name = self.name()
         self.lines.insert(0, f"{name} = alloca {type_}")
         return name
@@ -66,20 +66,20 @@ class Text:
         self.lines.append(f"{label}:")
 
     def call(self, result: str, function: str, *arguments: tuple[str, str]) -> str:
-        """Call an intrinsic, declaring it."""
+        """Emit the call of an intrinsic, and declare it."""
         types = ", ".join(t for t, _ in arguments)
         self.declarations.add(f"declare {result} @{function}({types})")
         return self.op(f"call {result} @{function}({', '.join(f'{t} {v}' for t, v in arguments)})")
 
     def splat(self, type_: str, value: str) -> str:
-        """A scalar in all lanes; ``type_`` is an LLVM type."""
+        """Emit a vector with a scalar in all lanes; ``type_`` is the scalar's LLVM type."""
         wide = f"<{self.width} x {type_}>"
         single = self.op(f"insertelement {wide} poison, {type_} {value}, i64 0")
         first = f"<{self.width} x i32> zeroinitializer"
         return self.op(f"shufflevector {wide} {single}, {wide} poison, {first}")
 
     def wide(self, type_: str) -> str:
-        """The vector of an IR or LLVM type."""
+        """LLVM type of the vector of an IR or LLVM type, of the present width."""
         return f"<{self.width} x {LLVM.get(type_, type_)}>"
 
     def overload(self, type_: str, *, wide: bool) -> str:
@@ -115,7 +115,8 @@ class Text:
 
 
 class Values(Text):
-    """Text with the scalar, vector and mask form of IR nodes, each made when first wanted."""
+    """Text with the scalar, vector and mask form of each IR node's value. A form is emitted when it
+    is first asked for."""
 
     def __init__(self, declarations: set[str]) -> None:
         super().__init__(declarations)
@@ -126,7 +127,8 @@ class Values(Text):
         """Functions for operations rounded other than to nearest, by name."""
 
     def forget(self) -> None:
-        """Start a block: values of other blocks are not visible."""
+        """Forget all values at the start of a basic block, since those of other blocks are not
+        visible there."""
         self.scalars = {}
         self.vectors = {}
         self.masks = {}
@@ -202,7 +204,7 @@ class Values(Text):
         return found
 
     def set(self, n: Node, value: str) -> None:
-        """Record the value of a node."""
+        """Record the emitted value of a node."""
         if self.is_wide(n):
             self.vectors[n.number] = value
         else:

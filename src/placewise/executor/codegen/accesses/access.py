@@ -28,12 +28,12 @@ _SHARED = str(address(WINDOW_OF_SPACE["shared"]))
 
 @dataclass(frozen=True)
 class Kind:
-    """What one helper serves."""
+    """A kind of memory access that one LLVM helper function serves."""
 
     action: str
-    """load or store."""
+    """``load`` or ``store``."""
     memory: str
-    """windowed, shared or local."""
+    """``windowed``, ``shared`` or ``local``."""
     bits: int
     count: int
     traced: bool
@@ -71,7 +71,7 @@ _MEMORY = {"shared": "shared", "local": "local", "stack": "local"}
 
 
 def kind_of(access: Access, *, traced: bool) -> Kind:
-    """The helper that serves an access (atomics have their own)."""
+    """The kind of helper that serves an access. Atomics have helpers of their own."""
     memory = _MEMORY.get(access.space, "windowed")
     return Kind(access.kind, memory, access.bits, access.count, traced)
 
@@ -89,7 +89,7 @@ class Range:
 
 
 class Reacher(Protocol):
-    """What decides which bounds an access has."""
+    """Properties of an access that decide which bounds it has."""
 
     @property
     def action(self) -> str: ...
@@ -117,7 +117,7 @@ def find_range(t: Text, kind: Reacher, address: str) -> Range:
 
 
 def touch(t: Text, found: Range, action: str) -> None:
-    """Note that the window was read or written."""
+    """Note in the window's flags that it was read or written."""
     if found.window is None:
         return
     table = t.slot(Slot.TOUCHED, "ptr", invariant=True)
@@ -128,7 +128,7 @@ def touch(t: Text, found: Range, action: str) -> None:
 
 
 def fault_code(t: Text, misaligned: str) -> str:
-    """Bounds or misaligned, as an i64."""
+    """Code of the fault, out of bounds or misaligned, as an i64."""
     return t.op(f"select i1 {misaligned}, i64 {int(Fault.MISALIGNED)}, i64 {int(Fault.BOUNDS)}")
 
 
@@ -145,7 +145,7 @@ def load_elements(t: Text, kind: Kind, pointer: str) -> list[str]:
 
 
 def give(t: Text, result: str, values: list[str], one: str) -> None:
-    """Return one value, or several as a struct."""
+    """Emit the return of one value, or of several as a struct."""
     if len(values) == 1:
         t.do(f"ret {result} {values[0]}")
         return

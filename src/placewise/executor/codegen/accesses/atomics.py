@@ -35,7 +35,7 @@ def atomic_kind(access: Access, *, traced: bool) -> Kind:
 
 
 def operands_of(access: Access) -> int:
-    """Values that an atomic takes per lane; a helper has one more where it is alone."""
+    """Number of values that an atomic takes from each lane, beside the address."""
     return 2 if access.operation == "cas" else access.count
 
 
@@ -48,7 +48,8 @@ def name_of(access: Access, *, traced: bool, parallel: bool) -> str:
 
 # Long because it is one LLVM function as text, read from top to bottom.
 def atomic_helper(access: Access, declarations: set[str], *, traced: bool, parallel: bool) -> str:
-    """``parallel`` uses the host's atomics, for blocks that run on several cores at once."""
+    """LLVM function of an atomic. With ``parallel`` it uses the host's atomic instructions, for
+    blocks that run on several cores at once."""
     kind = atomic_kind(access, traced=traced)
     t = Text(declarations)
     e, a = kind.element, kind.address
@@ -121,7 +122,7 @@ def _host(t: Text, host: str, kind: Kind, at: str) -> str:
 def _operate(
     t: Text, access: Access, e: str, pointer: str, values: list[str], *, parallel: bool
 ) -> str:
-    """One lane's operation; returns the old value."""
+    """Emit the operation of one lane; returns the value that memory held before."""
     op = access.operation
     first, second, *_ = values
     if parallel:

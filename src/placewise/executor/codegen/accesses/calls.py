@@ -9,7 +9,7 @@ from placewise.executor.ir.nodes import Access, Node
 
 
 def address_of(s: State, n: Node, access: Access) -> str:
-    """The address vector, offset added."""
+    """Emit the vector of addresses of an access, its constant offset added."""
     type_ = n.args[0].type
     text = s.vector(n.args[0])
     if access.offset:
@@ -53,7 +53,7 @@ def place(s: State, result: str, call: str) -> str:
 
 
 def keep(s: State, n: Node, access: Access, result: str, value: str) -> None:
-    """Note the value of a load."""
+    """Make the value of a load known to the nodes that use it."""
     if access.count > 1:
         s.structs[n.number] = (result, value)
     else:

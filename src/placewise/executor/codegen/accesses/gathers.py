@@ -12,7 +12,7 @@ from placewise.executor.codegen.backend.processor import Processor
 from placewise.executor.codegen.text import Text, lanes
 
 _FEW = 8
-"""Active lanes up to which only these are loaded."""
+"""Most active lanes for which only the elements of these lanes are loaded."""
 
 
 def gather(t: Text, processor: Processor, base: str, offsets: str, type_: str, bits: int) -> str:

@@ -8,7 +8,8 @@ from placewise.executor.codegen.tracing import records
 
 
 class Halves:
-    """The test for two half warps of consecutive or equal addresses, and its two outcomes."""
+    """The test whether both half warps have consecutive or equal addresses, and the code for either
+    outcome."""
 
     def __init__(self, t: Text, kind: Kind) -> None:
         self.t = t

@@ -13,7 +13,7 @@ from placewise.executor.ir.nodes import Access, Node
 
 
 def emit(s: State, n: Node) -> None:
-    """Emit one access, under a guard only if it holds in some lane."""
+    """Emit one access. An access under a guard is made only if the guard holds in some lane."""
     access = n.attr
     assert isinstance(access, Access)
     plain = {"load": 1, "store": 1 + access.count}.get(n.op, 1 + operands_of(access))
@@ -34,7 +34,8 @@ def emit(s: State, n: Node) -> None:
 
 
 def _in_pattern(s: State, n: Node, kind: Kind) -> bool:
-    """Whether an access is worth the short way: in a loop, by all lanes of the block."""
+    """Whether to emit the fast path for addresses of a known pattern: in a loop, for accesses by
+    all lanes of the block."""
     access = n.attr
     assert isinstance(access, Access)
     unguarded = len(n.args) == (1 if n.op == "load" else 1 + access.count)
@@ -55,7 +56,8 @@ def groups(s: State, nodes: list[Node]) -> dict[tuple[object, ...], tuple[int, i
 
 
 def guard_mask(s: State, n: Node, *, guarded: bool) -> str:
-    """Lanes that do the access: those that the guard and, in a checked run, the checker let go."""
+    """Lanes that make the access: those whose guard holds and, in a checked run, that the checker
+    allows."""
     mask = s.op(f"and i32 {s.mask}, {s.mask_of(n.args[-1])}") if guarded else s.mask
     access = n.attr
     return checks.allowed(s, n, mask) if isinstance(access, Access) and s.asks(access) else mask

@@ -25,7 +25,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 class BetterCode:
-    """Optimised code of one module that is wanted, being made, or there."""
+    """Optimised code of one module: wanted, being compiled by another process, or ready."""
 
     def __init__(self, text: str, processor: Processor) -> None:
         self._request = {
@@ -39,13 +39,13 @@ class BetterCode:
         self._started = False
 
     def start(self) -> None:
-        """Begin to compile, unless that was done before."""
+        """Begin to compile, unless that has begun already."""
         if not self._started and sys.executable:
             self._started = True
             threading.Thread(target=self._make, daemon=True).start()
 
     def take(self) -> bytes | None:
-        """The code, once: None before it is there and afterwards."""
+        """The code when it is ready, the first time it is asked for; None before and afterwards."""
         code, self._code = self._code, None
         return code
 

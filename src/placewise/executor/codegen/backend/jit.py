@@ -15,7 +15,7 @@ from placewise.executor.codegen.backend.llvm_code import object_code
 from placewise.executor.codegen.backend.processor import Processor
 
 CODE = DiskCache("code", files=400)
-"""Machine code of this computer, by LLVM IR and computer."""
+"""Cache of object code, by LLVM IR and processor."""
 QUICK, OPTIMISED = 0, 2
 """LLVM's levels for code that is wanted at once, and for code that runs long."""
 _NAMES = itertools.count()
@@ -33,12 +33,12 @@ def code_key(text: str, processor: Processor, optimisation: int) -> str:
 
 
 def stored(text: str, processor: Processor, optimisation: int) -> bytes | None:
-    """A module's code, if it is on disk."""
+    """Object code of a module if it is on disk, else None."""
     return CODE.read(code_key(text, processor, optimisation))
 
 
 def made(text: str, processor: Processor, optimisation: int) -> bytes:
-    """A module's code, compiled now and kept on disk."""
+    """Compile a module now, and keep its object code on disk."""
     code = object_code(text, processor.name, processor.features, optimisation)
     CODE.write(code_key(text, processor, optimisation), code)
     return code

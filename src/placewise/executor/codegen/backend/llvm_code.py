@@ -32,7 +32,8 @@ def object_code(text: str, name: str, features: tuple[str, ...], optimisation: i
 
 
 def _optimise(module: Any, machine: Any) -> None:
-    """A light pipeline: registers out of memory, helpers in place, dead code away."""
+    """Run a light pipeline of LLVM passes: memory to registers, inlining of helpers, removal of
+    dead code."""
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()

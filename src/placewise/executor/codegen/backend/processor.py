@@ -14,16 +14,16 @@ class Processor:
 
     name: str
     features: tuple[str, ...]
-    """Instruction sets and the like, each with + or -."""
+    """Instruction sets and other features, each with a + or - before it."""
 
     @property
     def avx512(self) -> bool:
-        """Vectors of 512 bits, with lane masks for every operation."""
+        """Whether it has vectors of 512 bits with lane masks for every operation."""
         return all(f"+avx512{x}" in self.features for x in ("f", "bw", "dq", "vl"))
 
     @property
     def slow_gather(self) -> bool:
-        """Loading elements one by one is faster than gathering them."""
+        """Whether loading elements one by one is faster than its gather instruction."""
         return self.name.startswith("znver")
 
     @property

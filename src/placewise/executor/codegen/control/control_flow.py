@@ -1,4 +1,5 @@
-"""From block to block: where lanes go, where they wait, and how a warp waits at barriers."""
+"""Control flow between basic blocks: where lanes go, where they wait for others, and how a warp
+waits at barriers."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from placewise.executor.passes.uniform import live_in_any
 
 
 def terminate(s: State, block: Block) -> None:
-    """Emit the end of a block."""
+    """Emit the branches at the end of a basic block."""
     t = block.terminator
     waiting = s.flow.pending[block.number]
     if isinstance(t, Jump):
@@ -29,7 +30,7 @@ def terminate(s: State, block: Block) -> None:
 
 
 def use_fuel(s: State, block: Block) -> None:
-    """Count the loop down, now and then looking whether the run is to end."""
+    """Count down the loop's fuel, and look now and then whether the run is to stop."""
     pointer = s.slot_pointer(Slot.FUEL)
     fuel = s.op(f"load i64, ptr {pointer}")
     left = s.op(f"sub i64 {fuel}, {max(block.instructions, 1)}")
@@ -118,7 +119,7 @@ def proceed(s: State, target: int, mask: str, number: int) -> None:
 
 
 def _leave(s: State, waiting: int) -> None:
-    """The block's lanes end."""
+    """Emit the end of the threads in the active lanes."""
     _dispatch(s, {}, waiting, len(s.program.blocks))
 
 
@@ -173,7 +174,8 @@ def meet(s: State, number: int, *, together: str = "1") -> None:
 
 
 def _barrier(s: State, block: Block, t: Barrier) -> None:
-    """Save what lives on and return; lanes that are elsewhere make it an error."""
+    """Save the registers that live on, and return from the warp function. It is an error if lanes
+    are elsewhere."""
     for number in range(len(s.program.blocks)):
         if s.flow.pending[block.number] >> number & 1:
             good, bad = s.label(), s.label()
@@ -249,7 +251,8 @@ def _saved(s: State, t: Barrier) -> list[Reg]:
 
 
 def give_way(s: State, block: Block) -> None:
-    """At the head of a loop that waits for other warps: after some rounds, let them run."""
+    """At the head of a loop that waits for other warps: after some rounds, return from the warp
+    function so that they run."""
     left = s.op(f"sub i32 {s.op('load i32, ptr %patience')}, 1")
     s.do(f"store i32 {left}, ptr %patience")
     gives, on = s.label(), s.label()
@@ -323,7 +326,7 @@ def _load(s: State, regs: list[Reg]) -> None:
 
 
 def go_on(s: State, number: int, head: int) -> None:
-    """Emit the way back in after a warp gave way at the head of a loop."""
+    """Emit the code that continues at the head of a loop where the warp gave way."""
     s.start(f"R{number}")
     s.do(f"store i32 {s.op('load i32, ptr %frame')}, ptr %cur")
     for block, offset in _waiting(s, head):
@@ -334,7 +337,7 @@ def go_on(s: State, number: int, head: int) -> None:
 
 
 def resume(s: State, number: int, t: Barrier) -> None:
-    """Emit the way back in after a barrier."""
+    """Emit the code that continues behind a barrier."""
     s.start(f"R{number}")
     if s.options.checked is not None:
         checks.resume(s)

@@ -48,7 +48,8 @@ def driver(*, barriers: bool, named: bool, shared: bool, traced: bool) -> str:
 
 
 def enter_block(t: Text, linear: str, *, traced: bool) -> None:
-    """Make block ``linear`` the present one; ``%code`` points to the function for its warps."""
+    """Emit the set-up of block ``linear``, which becomes the present one. ``%code`` points to the
+    function that runs a warp."""
     t.set_slot(Slot.BLOCK, linear)
     nx, ny = t.slot(Slot.NCTAID), t.slot(Slot.NCTAID + 1)
     t.set_slot(Slot.CTAID, t.op(f"urem i64 {linear}, {nx}"))
@@ -70,7 +71,7 @@ def enter_block(t: Text, linear: str, *, traced: bool) -> None:
 
 
 def clear_shared(t: Text) -> None:
-    """Shared memory starts as zeros."""
+    """Emit the zeroing of shared memory at the start of a block."""
     t.declarations.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     size = t.slot(Slot.SHARED_BYTES)
     start = t.slot(Slot.SHARED, "ptr")

@@ -1,4 +1,4 @@
-"""The function that runs one warp."""
+"""The LLVM function that runs one warp."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def warp_function(
 EFFECTS = frozenset(
     {"store", "atomic", "load", "heap", "texture", "sample", "surface", "host", "count"}
 )
-"""Operations that are done even where nobody wants their value."""
+"""Operations with an effect, which are emitted even if no node uses their value."""
 
 _PATTERNED_LIMIT = 160
-"""Accesses in loops up to which each gets its own short way: more of them take LLVM seconds, if
-meanwhile."""
+"""Most accesses in loops for which each gets a fast path of its own. More of them take LLVM seconds
+to compile."""
 
 
 def _short_loops(program: Program) -> int:

@@ -20,13 +20,13 @@ from placewise.executor.codegen.values import nodes
 from placewise.executor.ir.nodes import ELEMENTWISE, Access, Block, Branch, Node, Reg
 
 WIDTH = 8
-"""Lanes of the narrow version: 64-bit numbers of all fill one vector register."""
+"""Lanes of the narrow version. Their 64-bit numbers fill one vector register of 512 bits."""
 
 _FEW = 4
-"""Lanes up to which only so many elements are loaded."""
+"""Most active lanes for which only the elements of these lanes are loaded."""
 
 _LOADS = 24
-"""Loads of a loop up to which it gets a narrow version: more would take LLVM long."""
+"""Most loads of a loop that gets a narrow version. More would take LLVM long to compile."""
 
 
 def eligible(s: State, block: Block, wanted: list[Node]) -> bool:
@@ -69,7 +69,8 @@ def exit_of(block: Block) -> int:
 
 
 def emit(s: State, block: Block, wanted: list[Node]) -> None:
-    """The narrow version, and the way to it; what follows is run by more lanes."""
+    """Emit the narrow version of a loop and the branch to it. The code that follows runs where more
+    lanes are active."""
     warp_mask = s.mask
     active = s.call("i32", "llvm.ctpop.i32", ("i32", warp_mask))
     few, many = s.label(), s.label()
@@ -110,7 +111,7 @@ class _Loop:
         return f"{self.name}.w{reg.number}"
 
     def emit(self) -> None:
-        """All of it; ends where the block after the loop begins."""
+        """Emit the narrow version; ends at the start of the block after the loop."""
         s = self.s
         s.width = WIDTH
         self._enter()
@@ -162,7 +163,7 @@ class _Loop:
             s.do(f"store {s.wide(e)} {whole}, ptr {self._place(reg)}")
 
     def _turn(self) -> None:
-        """One turn of the loop, and what follows when lanes leave it."""
+        """Emit one iteration of the loop, and what follows when lanes leave it."""
         s, block = self.s, self.block
         s.begin_block()
         self.mask = s.mask = s.op(f"load i32, ptr {self.name}.mask")

@@ -1,14 +1,14 @@
-"""Loops that only some lanes of a warp still run: the same code for one lane after another.
+"""Loops that only some lanes of a warp still run: one lane after another, in scalar code.
 
-Where a loop does little but load from wherever its lanes point, vectors gain nothing: processors
-that gather slowly load element after element anyway, and moving numbers into and out of vectors
-costs more than what is computed with them. Once no more than :data:`LANES` lanes are left in such a
-loop, each of them goes round :data:`TURNS` times, in scalar registers, before the next one does.
+Where a loop does little but load from unrelated addresses, vectors gain nothing: processors that
+gather slowly load element after element anyway, and moving numbers into and out of vectors costs
+more than computing with them. Once at most :data:`LANES` lanes are left in such a loop, each of
+them runs :data:`TURNS` iterations in scalar registers before the next one does. The registers of
+each lane lie in memory before and after these iterations, in two buffers that take turns.
 
-What the lanes have when they begin and when they are through lies in memory, lane after lane, in
-two places that take turns. These turns of the loop count, and their trace records are made, only
-when all lanes are through. So whenever a load needs a closer look (lanes in different arrays, an
-address out of bounds), they are given up, and the warp's code goes on as if nothing had happened.
+The iterations count, and their trace records are written, only when all lanes have run them. If a
+load cannot be served so (lanes in different arrays, an address out of bounds), the iterations are
+discarded, and the vector code of the warp runs them instead.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from placewise.executor.codegen.values import nodes
 from placewise.executor.ir.nodes import BITS, ELEMENTWISE, Block, Branch, Node, Reg
 
 LANES = 16
-"""Lanes up to which a loop is run lane by lane."""
+"""Most active lanes for which a loop is run lane by lane."""
 
 TURNS = 8
-"""Times that a lane goes round before the next one does."""
+"""Iterations that a lane runs before the next lane does."""
 
 _COMPUTED = 6
-"""Computations for each load up to which that is faster than vectors of eight lanes."""
+"""Most computations for each load for which this is faster than vectors of eight lanes."""
 
 
 def suits(s: State, wanted: list[Node]) -> bool:
-    """Whether a loop that has a version for few lanes (:func:`narrow.eligible`) gets this one."""
+    """Whether a loop that is eligible for a version for few lanes (:func:`loop_8_lanes.eligible`)
+    is run lane by lane."""
     loads = [n for n in wanted if n.op == "load"]
     computed = sum(1 for n in wanted if n.op in ELEMENTWISE and not n.uniform)
     return (
@@ -43,8 +44,8 @@ def suits(s: State, wanted: list[Node]) -> bool:
 
 
 def emit(s: State, block: Block, wanted: list[Node]) -> None:
-    """The version for few lanes, and the way to it; what follows is run by more lanes, and where
-    this version was given up once."""
+    """Emit the version for few lanes and the branch to it. The code that follows runs where more
+    lanes are active, and where this version has been given up once."""
     warp_mask = s.mask
     off = f"%n{block.number}.off"
     s.reserved += [f"{off} = alloca i32", f"store i32 0, ptr {off}"]
@@ -335,7 +336,7 @@ class _Loop:
         s.start(done)
 
     def _give_up(self) -> None:
-        """Have the warp's code go on: everything is as it was before these turns."""
+        """Continue with the warp's vector code. Nothing that these iterations did is visible."""
         s = self.s
         s.start(self.give_up)
         s.do(f"store i32 {LANES + 1}, ptr {self.name}.off")

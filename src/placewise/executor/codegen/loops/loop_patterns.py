@@ -34,7 +34,7 @@ class Parts:
 
     root: Node
     terms: tuple[tuple[str, Node], ...]
-    """``add`` or ``sub``, and what."""
+    """Operations that make the part common to all lanes: ``add`` or ``sub``, and the operand."""
     constant: int
 
 
@@ -60,7 +60,7 @@ def parts_of(n: Node, access: Access) -> Parts:
 
 
 def moved(s: State, type_: str, value: str, parts: Parts) -> str:
-    """``value`` plus what is common to all lanes."""
+    """``value`` plus the part of the address that is common to all lanes."""
     for op, term in parts.terms:
         value = s.op(f"{op} {type_} {value}, {s.scalar(term)}")
     return s.op(f"add {type_} {value}, {parts.constant}") if parts.constant else value
@@ -122,7 +122,8 @@ def _twice(s: State, term: Node) -> str:
 
 
 def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
-    """An access in a loop: short where its root has a pattern, by the helper elsewhere."""
+    """Emit an access in a loop: a fast path where the root of its addresses has a pattern, the
+    helper elsewhere."""
     parts = parts_of(n.args[0], access)
     pattern, a0, a16 = _pattern(s, parts.root, kind.lane_bytes)
     at = [moved(s, kind.address, start, parts) for start in (a0, a16)]
