@@ -59,8 +59,10 @@ class Draw:
 
     def element(self, role: str) -> Element:
         """A type for an array of a role."""
-        if role in ("index", "count", "bins"):
-            return ELEMENTS[1] if role != "bins" or self.chance(0.5) else ELEMENTS[2]
+        if role in ("index", "count"):
+            return ELEMENTS[1]
+        if role in ("bins", "extremes"):
+            return ELEMENTS[1 if self.chance(0.5) else 2]
         if role == "own":
             return self.pick(SIMPLE if self.total != "double" else (ELEMENTS[4],))
         return self.pick(ELEMENTS if self.chance(0.5) else SIMPLE)
@@ -77,7 +79,7 @@ class Draw:
             text = element.text
             if self.template and text == "float":
                 text = "T"
-            constant = "" if role in ("own", "bins") or self.chance(0.15) else "const "
+            constant = "" if role in ("own", "bins", "extremes") or self.chance(0.15) else "const "
             star = self.pick(("*", "*", "* ", " *__restrict__ ", "[]"))
             declared = f"{constant}{text} {star}{name}"
             if star == "[]":

@@ -74,8 +74,9 @@ class Param:
     element: Element
     role: str
     """``row``: n elements; ``column``: m; ``matrix``: n rows of pitch p; ``turned``: m rows of n;
-    ``halo``: n and a halo; ``table``: 64; ``bins``: 32, updated by atomics; ``own``: one element
-    for each thread's work, written; ``index``: n numbers below n; ``count``: n numbers up to m."""
+    ``halo``: n and a halo; ``table``: 64; ``bins``: 32, updated by atomic additions;
+    ``extremes``: 32, updated by one other atomic function; ``own``: one element for each thread's
+    work, written; ``index``: n numbers below n; ``count``: n numbers up to m."""
     declared: str
     """How the parameter list has it, such as ``const float *x``."""
 
@@ -85,7 +86,7 @@ class Param:
         own = n if dims == 1 else n * p
         return {
             "row": n, "column": m, "matrix": n * p, "turned": m * n, "halo": n + 2 * HALO,
-            "table": TABLE, "bins": BINS, "own": own, "index": n, "count": n,
+            "table": TABLE, "bins": BINS, "extremes": BINS, "own": own, "index": n, "count": n,
         }[self.role]  # fmt: skip
 
     def data(self, rng: np.random.Generator, sizes: Sizes, dims: int) -> NDArray[Any]:

@@ -145,7 +145,7 @@ def atomic(draw: Draw) -> Statement:
 
 def extreme(draw: Draw) -> Statement:
     """Bins of their own with one other atomic function."""
-    bins = draw.array("bins", pick_from=())
+    bins = draw.array("extremes", pick_from=())
     function = draw.pick(("atomicMax", "atomicMin", "atomicOr", "atomicAnd", "atomicXor"))
     return draw.statement([f"{function}(&{bins.name}[{draw.bin()}], i & 63);"])
 

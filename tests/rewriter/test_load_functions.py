@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from placewise.executor import execute
+from placewise.executor.check import Checker
 from placewise.kernel.binary.surviving_hints import Fate, hint_fates
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
@@ -118,10 +119,34 @@ def test_a_function_is_declared_once_for_each_type():
     assert found.tobytes() == expected.tobytes()
 
 
-def test_loads_of_what_is_not_written_can_be_merged():
+def test_loads_of_what_is_not_written_may_pass_stores():
     text = moved(several(), "no_allocate").case.source
-    assert 'asm("ld' in text
+    assert 'asm volatile("ld' in text
     assert '"memory"' not in text
+
+
+def test_loads_stay_behind_the_condition_that_keeps_them_in_bounds():
+    # A compiler that may move the statement loads the next pair ahead of the loop's condition.
+    source = """
+extern "C" __global__ void k(float *o, const unsigned *a, const float *b, int n, int m) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        float s = 0;
+        for (int k = threadIdx.x % 4; k < m; k += 4) {
+            if ((float)a[k - (k & 1)] < 3) s += 1;
+            s += b[i + 2];
+        }
+        o[i] = s;
+    }
+}
+"""
+    words, row = np.arange(8, dtype=np.uint32), np.ones(23, np.float32)
+    arguments = [np.zeros(21, np.float32), words, row, np.int32(21), np.int32(8)]
+    case = make_case("k", source, arguments, block=96, grid=1, arch="sm_80")
+    written = moved(case, "prefetch_256")
+    checker = Checker()
+    inputs = written.case.inputs
+    execute(compile_case(written.case), written.case.launch, inputs, check=checker)
+    assert not checker.findings
 
 
 def test_loads_of_memory_that_another_argument_shares_keep_their_order():

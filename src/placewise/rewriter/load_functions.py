@@ -52,8 +52,8 @@ def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -
     """Declare ``function`` above the kernel for elements of ``types``, once for each; the name that
     it has in the file.
 
-    Where the kernel does not write the array, the compiler may move and merge the loads, as it may
-    those of ``__ldg``; else they keep their order with stores.
+    The statement is volatile, else the compiler may move it ahead of the condition that keeps its
+    address inside the array. Where something writes the array it keeps its order with stores, too.
     """
     name = draft.load_functions.get(function)
     if name is None:
@@ -89,10 +89,10 @@ def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
     qualifiers = ".".join(LOAD_FUNCTIONS[function].qualifiers)
     load = f"ld.global.{qualifiers}{vector}.{register.ptx} {targets}, [%{lanes}];"
     outputs = ", ".join(f'"={register.constraint}"({name})' for name in names)
-    keyword, clobber = ("asm", "") if is_fixed else ("asm volatile", ' : "memory"')
+    clobber = "" if is_fixed else ' : "memory"'
     lines = [
         f"    {register.type} {', '.join(names)};",
-        f'    {keyword}("{load}" : {outputs} : "l"(p){clobber});',
+        f'    asm volatile("{load}" : {outputs} : "l"(p){clobber});',
     ]
     if type_ in _HALVES:
         words = f"unsigned short bits[] = {{{', '.join(names)}}};"

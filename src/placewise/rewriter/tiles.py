@@ -188,8 +188,7 @@ def _by_vectors(placed: PlacedTile) -> list[str]:
 def fill_by_element(placed: PlacedTile) -> list[str]:
     """The loop that fills a tile element by element, with zeros where the array has nothing for it:
     the compiler may load an element before the condition that guards its use."""
-    zero = "0" if is_number(placed.use.parameter.element_type) else ""
-    return _each(placed, lambda array, element: f"{element} = {array};", otherwise=zero)
+    return _each(placed, lambda array, element: f"{element} = {array};", zeros=True)
 
 
 def copy_back(placed: PlacedTile) -> list[str]:
@@ -208,12 +207,12 @@ def merge(placed: PlacedTile) -> list[str]:
 
 
 def _each(
-    placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = False, otherwise: str = ""
+    placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = False, zeros: bool = False
 ) -> list[str]:
     """A loop over a tile's elements, with what ``move`` makes of (array element, tile element).
 
-    What the source's own conditions leave out is left out, or set to ``otherwise``; where these do
-    not keep it inside the array, its length does.
+    What the source's own conditions leave out is left out or, with ``zeros``, set to zero in the
+    tile; where these do not keep it inside the array, its length does.
     """
     use, tile, names = placed.use, placed.tile, placed.names
     lines = [_head(placed, tile.rows * tile.width)]
@@ -240,11 +239,12 @@ def _each(
             pitch = _factor(tile.pitch_text)
             conditions.append(f"{names.column} >= 0 && {names.column} < {pitch}")
     array = f"{use.name}[{position}]"
-    if conditions and otherwise:
-        statement = f"{element} = {' && '.join(conditions)} ? {array} : {otherwise};"
-    else:
-        statement = _under(conditions, move(array, element))
-    return [*lines, f"    {statement}", "}"]
+    if conditions and zeros and is_number(use.parameter.element_type):
+        return [*lines, f"    {element} = {' && '.join(conditions)} ? {array} : 0;", "}"]
+    lines.append(f"    {_under(conditions, move(array, element))}")
+    if conditions and zeros:
+        lines.append(f"    else memset(&{element}, 0, sizeof({element}));")
+    return [*lines, "}"]
 
 
 def clear(placed: PlacedTile) -> list[str]:

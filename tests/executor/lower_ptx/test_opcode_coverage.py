@@ -11,7 +11,7 @@ from placewise.executor.lower_ptx import table
 
 HERE = Path(__file__).parent
 CONFORMANCE = [
-    "../support/forms.py",
+    "../support/instruction_forms.py",
     "test_integer_instructions.py",
     "test_float_instructions.py",
     "test_conversions.py",

@@ -1,0 +1,64 @@
+"""Tiles in shared memory that the array does not fill: every element is written nonetheless."""
+
+import numpy as np
+import pytest
+
+from placewise.executor import execute
+from placewise.executor.check import Checker
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.view import analyse_source
+from placewise.machine import load_machine
+from placewise.rewriter import rewrite
+from placewise.space import Placement
+
+CELL = np.dtype([("x", "f4"), ("y", "i4")], align=True)
+# The compiler loads table elements ahead of the condition that guards their use.
+SOURCE = """
+struct Cell {{ float x; int y; }};
+extern "C" __global__ void k(
+    int o[], const unsigned char *near, const {type} *table, const short *t, int n, int m, int p) {{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {{
+        float s = 0;
+        for (int k = 0; k < 16; k++) {{
+            if (k < m) {{
+                s = s + (float)(near[max(i - 1, 0) * p + k]);
+                s += (*(table + k)){member} > 0 ? __ldg(&t[(int)((unsigned)i * 5u % n)]) : 1;
+                s = s + table[k]{member};
+            }}
+        }}
+        o[i] = s;
+    }}
+}}
+"""
+
+
+TABLES = {
+    "float": ("", np.linspace(-4, 4, 30, dtype=np.float32)),
+    "float2": (".y", np.linspace(-4, 4, 60, dtype=np.float32).reshape(30, 2)),
+    "Cell": (".x", np.array([(x, 1) for x in np.linspace(-4, 4, 30)], CELL)),
+}
+
+
+def made(source: str, table, n: int):
+    m = len(table)
+    near, t = np.arange(n * m, dtype=np.uint8), np.arange(n, dtype=np.int16)
+    sizes = [np.int32(n), np.int32(m), np.int32(m)]
+    arguments = [np.zeros(n, np.int32), near, table, t, *sizes]
+    return named_case(make_case("k", source, arguments, block=32, grid=4, arch="sm_75"))
+
+
+@pytest.mark.parametrize("type_", TABLES)
+def test_a_tile_longer_than_its_array_holds_zeros_behind_it(type_):
+    member, table = TABLES[type_]
+    source = SOURCE.format(type=type_, member=member)
+    case = made(source, table, 190)
+    placement = Placement.of({"table": "shared"})
+    written = rewrite(case, placement, load_machine("T4"), analyse_source(case)).case
+    # The tile has the 16 elements that the loop may reach; this array has 8.
+    short, tiled = made(source, table[:8], 219), made(written.source, table[:8], 219)
+    expected = execute(compile_case(short), short.launch, short.inputs).output("o")
+    checker = Checker()
+    run = execute(compile_case(tiled), tiled.launch, tiled.inputs, check=checker)
+    assert run.output("o").tobytes() == expected.tobytes()
+    assert not checker.findings
