@@ -20,7 +20,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from benchmarks.layout.matrix_kernels import SIZES, judge_matrices, matrix_figures
 from benchmarks.layout.search import search_figures
+from benchmarks.layout.static_dynamic import comparison
 from benchmarks.layout.structs import STRUCT_KERNELS, StructKernel
 from benchmarks.results import Figure, report
 from placewise import advise_layout
@@ -140,7 +142,10 @@ def main(
     tasks = [(n, machine) for machine in MACHINES for n in range(len(STRUCT_KERNELS))]
     with ProcessPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(judge, tasks))
-    if not report("layout", [*figures_of(outcomes), *search_figures()]):
+        matrices = list(pool.map(judge_matrices, [(k, m) for m in MACHINES for k in SIZES]))
+        compared = pool.submit(comparison).result()
+    figures = [*figures_of(outcomes), *matrix_figures(matrices), *search_figures(), *compared]
+    if not report("layout", figures):
         sys.exit(1)
 
 
