@@ -9,12 +9,14 @@ from pathlib import Path
 from placewise.compiled_code import USER_CACHE
 from placewise.disk_cache import DiskCache, cache_root
 from placewise.executor.codegen.backend.jit import CODE
+from placewise.kernel.cases.generators.kept_matrix import MATRICES
 from placewise.kernel.toolchain.disassembler import LISTINGS
 
 _KNOWN: tuple[tuple[DiskCache, str], ...] = (
     (USER_CACHE, "machine code of the simulator"),
     (CODE, "machine code of kernels that were run"),
     (LISTINGS, "disassembled kernels"),
+    (MATRICES, "generated matrices of cases"),
 )
 
 

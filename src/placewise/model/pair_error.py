@@ -20,7 +20,6 @@ from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 SHARE = 0.8
 """Share of measured ratios that an interval is to hold."""
@@ -73,6 +72,8 @@ def fit_pair_error(
 
     Raises ValueError where either half is empty.
     """
+    from scipy.optimize import nnls  # SciPy takes long to load, and only a fit needs it.
+
     p, m = np.log(np.asarray(predicted, float)), np.log(np.asarray(measured, float))
     features = np.stack([np.ones_like(p), np.asarray(change, float), np.abs(p)], axis=1)
     odd = np.asarray(shape) % 2 == 1

@@ -16,6 +16,7 @@ from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import data_model as models
 from placewise.kernel.cases.case_model import CaseModel
 from placewise.kernel.cases.generators.finite_element import hexahedra
+from placewise.kernel.cases.generators.kept_matrix import kept_matrix
 from placewise.kernel.cases.generators.mesh import hexahedral_mesh, tetrahedra
 from placewise.kernel.cases.generators.points import points
 from placewise.kernel.cases.generators.radix_pass import radix_pass
@@ -115,7 +116,7 @@ class DataSections:
         x, y, z = model.nodes
         # Each element has 8 × 8 entries before they are summed.
         arrays.check_size((x, y, z, 64), np.float64, f"{key}.nodes")
-        return hexahedra((x, y, z), model.distortion, model.seed)
+        return kept_matrix(hexahedra, (x, y, z), model.distortion, model.seed)
 
     def image(self, name: str) -> NDArray[np.uint8]:
         """(height, width) grey levels."""
