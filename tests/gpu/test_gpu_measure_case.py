@@ -33,8 +33,12 @@ def run(cuda, module, grid, *values):
     places = [cuda.textures[p][0] if p in cuda.textures else p for p in places]
     symbols = {name: where for (m, name), (where, _) in cuda.constants.items() if m == module}
     arrays = []
-    for name, count in (("x", n), ("table", 4)):
+    # Two arrays in constant memory share a buffer: table stands behind x, whose 4,000 bytes are
+    # whole groups of 16.
+    both = symbols.get("constant_arrays")
+    for name, count, offset in (("x", n, 0), ("table", 4, 4 * N)):
         symbol = [where for s, where in symbols.items() if s.startswith(name)]
+        symbol += [int(both) + offset] if both is not None else []
         arrays.append(cuda.array(symbol[0] if symbol else places.pop(0), np.float32, count))
     x, table = arrays
     product = (factor * x).astype(np.float64) * np.tile(table, n // 4)
