@@ -215,6 +215,8 @@ class ArrayUse:
     """The parameter itself is changed in the body (``A += n``)."""
     elements: int = 0
     """Elements of the case's argument."""
+    inlined: bool = False
+    """As :attr:`SourceView.inlined` has it: offsets are those of its source."""
 
     @property
     def name(self) -> str:
@@ -249,10 +251,21 @@ class SourceView:
     in_namespace: bool = False
     chunk_plans: tuple[ChunkPlan, ...] = ()
     """Ways to run loops in chunks, with shared tiles of arrays that are only read."""
+    inlined: InlinedView | None = None
+    """The source with calls of device functions written out, where arrays can be followed further
+    so. Its arrays have ``inlined`` set."""
 
     def array(self, name: str) -> ArrayUse:
         """Use of array ``name``; raises KeyError for an unknown one."""
         return {a.name: a for a in self.arrays}[name]
+
+
+@dataclass(frozen=True)
+class InlinedView:
+    """A kernel's file with calls of device functions written out, and what it says."""
+
+    source: str
+    view: SourceView
 
 
 def source_obstacle(

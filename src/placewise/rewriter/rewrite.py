@@ -6,6 +6,7 @@ and 6, in today's CUDA C++ (texture objects instead of texture references).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import assert_never
 
@@ -42,7 +43,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         raise UnsupportedError(
             f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
         )
-    case = bind_names(case, view)
+    case, view = editable(bind_names(case, view), view, [array for array, _ in placement])
     draft = Draft.start(case, view)
     tiled: list[tuple[ArrayUse, MemorySpace]] = []
     filled: dict[str, list[ArrayUse]] = {}
@@ -90,6 +91,15 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         edits=tuple(draft.edits),
         renamed=tuple(draft.renamed),
     )
+
+
+def editable(case: Case, view: SourceView, arrays: Iterable[str]) -> tuple[Case, SourceView]:
+    """The source to edit and its view: with calls of device functions written out where one of
+    ``arrays`` can be followed only so."""
+    inlined = {use.name for use in view.arrays if use.inlined}
+    if view.inlined is None or not inlined & set(arrays):
+        return case, view
+    return replace(case, source=view.inlined.source), view.inlined.view
 
 
 def _chunked_arrays(

@@ -6,14 +6,23 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_parameters
 from placewise.kernel.cases.case import Case
 from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
-from placewise.kernel.source import AccessPlace, ArrayUse, Member, Parameter, SourceView
+from placewise.kernel.source import (
+    AccessPlace,
+    ArrayUse,
+    InlinedView,
+    Member,
+    Parameter,
+    SourceView,
+)
 from placewise.kernel.view.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
+from placewise.kernel.view.inlined_calls import inline_calls
 from placewise.kernel.view.merging import merging_function
 from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
@@ -29,6 +38,8 @@ _HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
 MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
 """Ways that leave no text as it was: a branch left out by the preprocessor would keep the old."""
 PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
+_CALL_LEVELS = 8
+"""Functions that call one another."""
 _TEXELS = 1 << 27
 """Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
 Specifications: 2^27 or 2^28)."""
@@ -40,11 +51,18 @@ def analyse_source(case: Case) -> SourceView:
     """What the source of ``case`` says of its kernel's arrays.
 
     Parameters come with the kernel's definition; accesses, obstacles and tiles follow from its
-    body and the case's inputs. The case's arguments may still be positional. Raises
+    body and the case's inputs. Arrays that device functions take are followed there, too, in a
+    source with these calls written out. The case's arguments may still be positional. Raises
     UnsupportedError where the definition cannot be found, CaseError where the arguments do not fit
     the parameters.
     """
     kernel = parse_kernel(case)
+    view = _analysed(case, kernel)
+    found = _inlined(case, kernel)
+    return view if found is None else _joined(view, found)
+
+
+def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
     parameters = tuple(parameter_of(p) for p in kernel.parameters)
     inputs = bind_parameters(case, parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
@@ -59,6 +77,42 @@ def analyse_source(case: Case) -> SourceView:
     )
     plans = () if kernel.errors else _chunk_plans(kernel, values, pointers, arrays, case.launch)
     return replace(_view(case, kernel, parameters, arrays), chunk_plans=plans)
+
+
+def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
+    """The source with calls written out that take arrays, one level of calls at a time; None where
+    there are none."""
+    lines: tuple[int, ...] = ()
+    source, parsed = None, kernel
+    for _ in range(_CALL_LEVELS):
+        found = inline_calls(parsed)
+        if found is None:
+            break
+        inner = replace(case, source=found.source)
+        lines = tuple(lines[line - 1] if lines else line for line in found.lines)
+        try:
+            reparsed = parse_kernel(inner, lines)
+        except UnsupportedError:
+            break
+        if len(reparsed.errors) > len(kernel.errors):
+            break
+        source, parsed = found.source, reparsed
+    if source is None:
+        return None
+    return InlinedView(source, _analysed(replace(case, source=source), parsed))
+
+
+def _joined(view: SourceView, inlined: InlinedView) -> SourceView:
+    """``view`` with those of its arrays that the source with calls written out tells more of."""
+    arrays = tuple(
+        replace(there, inlined=True) if len(there.obstacles) < len(here.obstacles) else here
+        for here, there in zip(view.arrays, inlined.view.arrays, strict=True)
+    )
+    further = {a.name for a in arrays if a.inlined}
+    if not further:
+        return view
+    plans = tuple(p for p in inlined.view.chunk_plans if further & set(p.arrays))
+    return replace(view, arrays=arrays, chunk_plans=(*view.chunk_plans, *plans), inlined=inlined)
 
 
 def bound_case(case: Case) -> Case:

@@ -91,16 +91,18 @@ class ParsedKernel:
     """The structs that parameters point to."""
 
 
-def parse_kernel(case: Case) -> ParsedKernel:
+def parse_kernel(case: Case, lines: tuple[int, ...] = ()) -> ParsedKernel:
     """Parse the case's source and find the definition of its kernel.
 
-    A template instance is parsed with the template's arguments in place of its header. Raises
+    A template instance is parsed with the template's arguments in place of its header. ``lines``
+    are the numbers that nodes give for the source's lines, where it was made from another. Raises
     UnsupportedError where there is no definition in the file itself.
     """
 
     def parse() -> ParsedKernel:
         # Without a record of the preprocessor's work, skipped ranges are not kept.
         reader, found = _read(case, cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+        reader.lines = lines
         return reader.kernel(found)
 
     return with_deep_stack(parse)
@@ -238,6 +240,8 @@ class _Reader:
         self.case = case
         self.unit = unit
         self.substitution = substitution
+        self.lines: tuple[int, ...] = ()
+        """Numbers to give for the lines of the file; empty for their own."""
 
     def kernel(self, cursor: Any) -> ParsedKernel:
         function = self.node(cursor, None)
@@ -291,7 +295,7 @@ class _Reader:
             start=self.offset(extent.start) if inside else -1,
             end=self.offset(extent.end) if inside else -1,
             location=self.offset(location) if inside else -1,
-            line=location.line,
+            line=self.line(location) if inside else location.line,
             column=location.column,
             type=spelling,
             type_kind=type_kind,
@@ -305,6 +309,10 @@ class _Reader:
         )
         made.children = [self.node(child, made, depth + 1) for child in cursor.get_children()]
         return made
+
+    def line(self, location: Any) -> int:
+        number = int(location.line)
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else number
 
     def offset(self, location: Any) -> int:
         """Offset where the text stands: of a macro's argument in the argument, of what a macro's
@@ -350,7 +358,7 @@ class _Reader:
         # The definition itself may start in a macro such as __global__, its body never does.
         body = next(c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT")
         return tuple(
-            (token.spelling, self.offset(token.extent.start), token.location.line)
+            (token.spelling, self.offset(token.extent.start), self.line(token.location))
             for token in body.get_tokens()
             if token.kind.name == "IDENTIFIER"
         )
