@@ -170,14 +170,32 @@ class Draw:
             self.helpers.append(f"#define {macro}(at) {name}[at]")
             forms = [f"{macro}({index})"]
         elif self.chance(0.08) and "[]" not in param.declared and not self.template:
-            function, kind = f"fetch_{name}", param.element.text
-            body = "{ return from[where]; }"
-            self.helpers.append(
-                f"static __device__ {kind} {function}(const {kind} *from, size_t where) {body}"
-            )
-            forms = [f"{function}({name}, {index})"]
+            forms = [self.fetching(name, param.element.text, index)]
         text = self.pick(forms)
         return f"({self.total})({text}{member})" if self.chance(0.5) else text + member
+
+    def fetching(self, name: str, kind: str, index: str) -> str:
+        """A call of a device function that takes the array and reads one element of it."""
+        bodies = (
+            "{ return from[where]; }",
+            "{ if (where == 3) return from[3]; return from[where]; }",
+            "{ const size_t i = where; const int n = 1; return (from + i - n)[n]; }",
+            f"{{ {kind} s = from[where]; for (int k = 0; k < 2; k++) s = from[where]; return s; }}",
+        )
+        pointers = ("*from", "*__restrict__ from", "from[]")
+        which, taken = self.random.randrange(len(bodies)), self.random.randrange(len(pointers))
+        function = f"fetch_{name}{which}{taken}"
+        self.helpers.append(
+            f"static __device__ {kind} {function}(const {kind} {pointers[taken]}, size_t where) "
+            f"{bodies[which]}"
+        )
+        if self.chance(0.3):
+            self.helpers.append(
+                f"static __device__ {kind} {function}_of(const {kind} *from, int n, size_t i) "
+                f"{{ return {function}(from + n, i - n); }}"
+            )
+            return f"{function}_of({name}, 0, {index})"
+        return f"{function}({name}, {index})"
 
     def value(self, k: str | None = None) -> str:
         """A scalar read from an array of any role that is only read."""

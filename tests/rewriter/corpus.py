@@ -397,7 +397,7 @@ SAMPLES = {
     ),
     "transpose": Sample(transpose, {"in": ALL, "out": "shared"}),
     "placed": Sample(
-        placed, {"a": "global texture constant shared", "b": ALL, "c": "", "d": "shared"}
+        placed, {"a": "global texture constant shared", "b": ALL, "c": ALL, "d": "shared"}
     ),
     "scaled": Sample(
         scaled,

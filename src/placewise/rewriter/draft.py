@@ -141,8 +141,11 @@ def pointers_to_offsets(draft: Draft, use: ArrayUse) -> frozenset[str]:
     ``row_at`` wherever it stands. Returns the pointers that are offsets now.
     """
     kind = "int" if use.elements < 1 << 31 else "long long"
-    names = {alias.name: draft.unique(f"{alias.name}_at") for alias in use.aliases}
-    tokens = {alias.name: alias.tokens for alias in use.aliases}
+    # Aliases of one name live in blocks of their own, and so may their offsets.
+    tokens: dict[str, tuple[int, ...]] = {}
+    for alias in use.aliases:
+        tokens[alias.name] = (*tokens.get(alias.name, ()), *alias.tokens)
+    names = {name: draft.unique(f"{name}_at") for name in tokens}
     if use.reassigned:
         names[use.name] = draft.unique(f"{use.name}_at")
         tokens[use.name] = use.tokens

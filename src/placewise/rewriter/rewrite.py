@@ -43,7 +43,11 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         raise UnsupportedError(
             f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
         )
-    case, view = editable(bind_names(case, view), view, [array for array, _ in placement])
+    case = bind_names(case, view)
+    moved = (
+        a for a, space in placement if not _is_there(_use(view, a, case), machine.space(space))
+    )
+    case, view = editable(case, view, moved)
     draft = Draft.start(case, view)
     tiled: list[tuple[ArrayUse, MemorySpace]] = []
     filled: dict[str, list[ArrayUse]] = {}

@@ -114,7 +114,7 @@ def test_a_whole_struct_has_no_load_function():
 )
 def test_what_cannot_be_followed_is_an_obstacle_for_every_move(statement, reason):
     before = """#define LOAD(i) A[i]
-__device__ float f(const float *p, int i) { return p[i]; }
+__device__ float f(const float *p, int i) { return i ? f(p, i - 1) : p[0]; }
 #define WRAP(a, i) a[i]"""
     lines = before.count("\n")
     view, _ = view_of(statement, before=before)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from placewise.errors import UnsupportedError
+from placewise.errors import CompileError, UnsupportedError
 from placewise.kernel.cases.bind_names import bind_parameters
 from placewise.kernel.cases.case import Case
 from placewise.kernel.chunks import ChunkPlan
@@ -92,7 +92,7 @@ def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
         lines = tuple(lines[line - 1] if lines else line for line in found.lines)
         try:
             reparsed = parse_kernel(inner, lines)
-        except UnsupportedError:
+        except (CompileError, UnsupportedError):
             break
         if len(reparsed.errors) > len(kernel.errors):
             break
@@ -224,7 +224,7 @@ def _tile(
     element_bytes = parameter.element_bytes
     merge = merging_function(parameter.element_type, element_bytes, uses.accesses)
     return find_tile(
-        values, uses.accesses, uses.variables, elements, element_bytes, launch,
+        values, uses.accesses, elements, element_bytes, launch,
         written=written, merge=merge,
     )  # fmt: skip
 

@@ -183,9 +183,9 @@ def _tile(
         if not any(_varies(within, loop, a) for a in accesses):
             return None
         indices = [index_of(within, a) for a in accesses]
-        tiles = tiles_of(within, indices, array.uses.variables, array.elements, launch)
+        tiles = tiles_of(within, indices, array.elements, launch)
         made = [t for t in tiles if t.rows > 1]
-        splits = [all_in_columns(within, a, array.uses.variables) for a in accesses]
+        splits = [all_in_columns(within, a) for a in accesses]
     except Unbounded:
         return None
     # A tile's size must not rest on which chunk it holds.

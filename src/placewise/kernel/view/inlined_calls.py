@@ -136,6 +136,8 @@ class _Inliner:
             return False
         if len(parameters) != len(call.children) - 1 or not all(p.name for p in parameters):
             return False
+        if any(self.range(p).count(b"[") > 1 for p in parameters):
+            return False  # points to arrays
         written = [call, *call.children[1:], *parameters]
         if not all(n.start >= 0 and n.end > n.start and self.is_plain(n) for n in written):
             return False
@@ -218,7 +220,10 @@ class _Inliner:
             self.wrapped.add(statement.start)
             lines.append((b"{", at))
             end = self.end_of(statement)
-            self.pieces.append(_Piece(end, end, ((b" }", self.line(end)),)))
+            close = self.indent(statement.start)
+            self.pieces.append(
+                _Piece(end, end, ((b"", self.line(end)), (close + b"}", self.line(end))))
+            )
             lines.append((indent, at))
         declared = f"{_result_type(function)} {result}; // ".encode() + self.comment(call)
         lead = lines.pop()[0] if lines else b""
@@ -249,9 +254,10 @@ class _Inliner:
             lines.append((indent + self.declared(parameter, name) + b" = " + value + b";", at))
         body = function.children[-1]
         edits = [
-            (n.start, n.end, names[n.target].encode())
+            (at, at + len(n.name.encode()), names[id_].encode())
             for n in body.walk()
-            if n.kind == "DECL_REF_EXPR" and n.target in names
+            for id_, at in ((n.target, n.start), (n.id, n.location))
+            if id_ in names and n.kind == ("DECL_REF_EXPR" if id_ == n.target else "VAR_DECL")
         ]
         if result is not None:
             edits += [_assigned(n, self.text, result) for n in body.children[-1:]
@@ -267,20 +273,22 @@ class _Inliner:
         return out + self.text[at:end]
 
     def new_names(self, function: Node, call: Node) -> dict[int, str]:
-        """New names of parameters that an argument's text names, too."""
+        """New names of the function's variables by their identity, where an argument or the kernel
+        has the name, too: code that a rewrite adds names the kernel's."""
         words = {w.decode() for a in call.children[1:] for w in _WORD.findall(self.range(a))}
+        declared = [n for n in function.walk() if n.kind in ("VAR_DECL", "PARM_DECL")]
         return {
-            p.id: self.unique(f"{function.name}_{p.name}")
-            for p in _parameters(function)
-            if p.name in words
+            n.id: self.unique(f"{function.name}_{n.name}")
+            for n in declared
+            if n.name in words | self.own_names
         }
 
     def declared(self, parameter: Node, name: bytes) -> bytes:
         """The parameter's declaration under a name; of ``float a[]`` the pointer that it is."""
         text = self.range(parameter)
-        if text.rstrip().endswith(b"]"):
-            return parameter.type.encode() + name
         at = parameter.location - parameter.start
+        if b"[" in text[at:]:
+            return text[:at] + b"*" + name
         return text[:at] + name + text[at + len(parameter.name.encode()) :]
 
     def comment(self, call: Node) -> bytes:

@@ -187,11 +187,17 @@ def _own_jumps(loop: Node) -> list[Node]:
 
 def _reads(node: Node) -> bool:
     """Whether an expression may read memory, or do more than compute."""
+    addressed = {n.children[0].bare() for n in node.walk() if _takes_address(n)}
     return any(
-        n.kind in _READS
+        (n.kind in _READS and n not in addressed)
         or (n.kind == "UNARY_OPERATOR" and n.operator == "*")
         or n.kind == "COMPOUND_ASSIGNMENT_OPERATOR"
         or n.operator in ("=", "++", "--", "p++", "p--")
         or (n.kind == "MEMBER_REF_EXPR" and n.children and n.children[0].type_kind == "POINTER")
         for n in node.walk()
     )
+
+
+def _takes_address(node: Node) -> bool:
+    """``&a[i]``, which reads nothing."""
+    return node.kind == "UNARY_OPERATOR" and node.operator == "&" and bool(node.children)

@@ -71,7 +71,7 @@ def _matrices(values: Values, uses: Uses, parameter: Parameter, elements: int) -
     found = []
     for pitch in pitches([i.poly for i in indices]):
         try:
-            made = _matrix(values, uses, parameter, indices, pitch, elements)
+            made = _matrix(values, parameter, indices, pitch, elements)
         except Unbounded:
             continue
         if made is not None:
@@ -80,7 +80,7 @@ def _matrices(values: Values, uses: Uses, parameter: Parameter, elements: int) -
 
 
 def _matrix(
-    values: Values, uses: Uses, parameter: Parameter, indices: Sequence[Index], pitch: Pitch,
+    values: Values, parameter: Parameter, indices: Sequence[Index], pitch: Pitch,
     elements: int,
 ) -> MatrixArray | None:  # fmt: skip
     """The array as a matrix of ``pitch`` columns; None where it is none. Raises Unbounded where an
@@ -93,7 +93,7 @@ def _matrix(
     splits: list[IndexSplit] = []
     needed: set[str] = set()
     for index in indices:
-        found = _split(values, uses, index, pitch)
+        found = _split(values, index, pitch)
         if found is None:
             return None
         splits.append(found[0])
@@ -110,13 +110,11 @@ def _matrix(
     )
 
 
-def _split(
-    values: Values, uses: Uses, index: Index, pitch: Pitch
-) -> tuple[IndexSplit, set[str]] | None:
+def _split(values: Values, index: Index, pitch: Pitch) -> tuple[IndexSplit, set[str]] | None:
     """Row and column of an access whose column stays in its row, and what that rests on; None
     where there is none. Raises Unbounded where the column has no bound."""
     for whole_rows in (True, False):
-        split = split_index(values, index.access, uses.variables, pitch, whole_rows=whole_rows)
+        split = split_index(values, index.access, pitch, whole_rows=whole_rows)
         if split is not None:
             needed = _column_rests_on(values.bounder, split.column, index.facts, pitch.poly)
             if needed is not None:

@@ -45,16 +45,19 @@ class Access:
     pointer: Node
     """The pointer that the terms are added to."""
     terms: tuple[IndexTerm, ...]
+    variable: PointerVariable
+    """The parameter, or the alias of it, that the access goes through."""
 
 
 @dataclass(eq=False)
 class PointerVariable:
-    """The parameter or an alias of it."""
+    """The parameter or an alias of it. Blocks of their own may have aliases of one name."""
 
     name: str
     id: int
     declaration: Node
-    base: str | None = None
+    base: PointerVariable | None = None
+    """The parameter or alias that it starts from."""
     pointer: Node | None = None
     """The pointer that it starts from, as its initialiser has it."""
     terms: tuple[IndexTerm, ...] = ()
@@ -220,7 +223,7 @@ class _Follower:
                 declaration.name,
                 declaration.id,
                 declaration,
-                reach.variable.name,
+                reach.variable,
                 reach.pointer,
                 tuple(reach.terms),
                 places or (),
@@ -324,7 +327,9 @@ class _Follower:
             member_end=member.end if with_member else access.end,
             member_type=member.type if with_member else self.element,
         )
-        self.accesses.append(Access(place, access, reach.pointer, tuple(reach.terms)))
+        self.accesses.append(
+            Access(place, access, reach.pointer, tuple(reach.terms), reach.variable)
+        )
         return None
 
     def reads_as(self, access: Node, form: str) -> bool:
@@ -355,7 +360,7 @@ def _alias(variable: PointerVariable) -> Alias:
     pointer = variable.pointer or declaration
     return Alias(
         name=variable.name,
-        pointer=variable.base or "",
+        pointer=variable.base.name if variable.base else "",
         pointer_start=pointer.start,
         pointer_end=pointer.end,
         terms=variable.places,

@@ -81,26 +81,23 @@ def pitches(indices: Sequence[Poly]) -> list[Pitch]:
     return list(found.values())[:_LARGEST_PITCHES]
 
 
-def index_terms(access: Access, variables: Sequence[PointerVariable]) -> tuple[IndexTerm, ...]:
+def index_terms(access: Access) -> tuple[IndexTerm, ...]:
     """All summands of an access's index, those of the local pointers it goes through first.
 
     Raises Unbounded where such a pointer moves.
     """
-    by_name = {v.name: v for v in variables}
     terms = list(access.terms)
-    name: str | None = access.place.pointer
-    while name is not None:
-        variable = by_name[name]
+    variable: PointerVariable | None = access.variable
+    while variable is not None:
         if variable.changed is not None:
-            raise Unbounded(f"the pointer '{name}' moves (line {variable.changed})")
+            raise Unbounded(f"the pointer '{variable.name}' moves (line {variable.changed})")
         terms = [*variable.terms, *terms]
-        name = variable.base
+        variable = variable.base
     return tuple(terms)
 
 
 def split_index(
-    values: Values, access: Access, variables: Sequence[PointerVariable], pitch: Pitch, *,
-    whole_rows: bool = True,
+    values: Values, access: Access, pitch: Pitch, *, whole_rows: bool = True,
 ) -> IndexSplit | None:  # fmt: skip
     """Row and column of an access under ``pitch``; None where the text does not show them.
 
@@ -108,7 +105,7 @@ def split_index(
     ``i * m + m - 1 - k``.
     """
     result = IndexSplit(whole_rows=whole_rows)
-    for term in index_terms(access, variables):
+    for term in index_terms(access):
         if term not in access.terms and not _means_the_same(values, term.node):
             return None
         if not _take(values, term, pitch, result):
@@ -120,15 +117,13 @@ def split_index(
     return result
 
 
-def all_in_columns(
-    values: Values, access: Access, variables: Sequence[PointerVariable]
-) -> tuple[Term, ...] | None:
+def all_in_columns(values: Values, access: Access) -> tuple[Term, ...] | None:
     """The whole index of an access as terms of the source; None where the text does not show them.
 
     Raises Unbounded where a local pointer that it goes through moves.
     """
     result = IndexSplit()
-    for term in index_terms(access, variables):
+    for term in index_terms(access):
         if term not in access.terms and not _means_the_same(values, term.node):
             return None
         if not _add(values, term, result, row=False):

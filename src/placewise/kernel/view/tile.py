@@ -17,7 +17,7 @@ from placewise.kernel.launch import Inputs, Launch, ScalarArgument
 from placewise.kernel.source import Split, Tile
 from placewise.kernel.view.conditions import facts_at
 from placewise.kernel.view.interval import Bounder, Facts, Numbers, Unbounded
-from placewise.kernel.view.pointers import Access, PointerVariable
+from placewise.kernel.view.pointers import Access
 from placewise.kernel.view.split import Pitch, pitches, split_index
 from placewise.kernel.view.symbolic import Poly
 from placewise.kernel.view.tile_axes import (
@@ -79,7 +79,7 @@ def _members(argument: ScalarArgument) -> dict[str, Numbers]:
 
 
 def find_tile(
-    values: Values, accesses: Sequence[Access], variables: Sequence[PointerVariable],
+    values: Values, accesses: Sequence[Access],
     elements: int, element_bytes: int, launch: Launch, *, written: bool, merge: str = "",
 ) -> TileResult:  # fmt: skip
     """The smallest tile that holds all elements a block accesses.
@@ -91,7 +91,7 @@ def find_tile(
     whole = _whole(elements, launch) if elements * element_bytes <= WHOLE_BYTES else None
     try:
         indices = [index_of(values, a) for a in accesses]
-        tiles = tiles_of(values, indices, variables, elements, launch)
+        tiles = tiles_of(values, indices, elements, launch)
     except Unbounded as unbounded:
         if whole is not None and (whole.disjoint or not written or merge):
             return TileResult(replace(whole, merge=merge), None)
@@ -162,7 +162,6 @@ def index_of(values: Values, access: Access) -> Index:
 def tiles_of(
     values: Values,
     indices: Sequence[Index],
-    variables: Sequence[PointerVariable],
     elements: int,
     launch: Launch,
 ) -> list[Tile]:
@@ -178,7 +177,7 @@ def tiles_of(
         reason = unbounded
     for pitch in pitches([i.poly for i in indices]):
         try:
-            tile = _pitched(values, indices, variables, pitch, launch, elements)
+            tile = _pitched(values, indices, pitch, launch, elements)
         except Unbounded:
             continue
         if tile is not None and tile.rows > 1:
@@ -217,12 +216,11 @@ def _flat(values: Values, indices: Sequence[Index], launch: Launch, elements: in
 def _pitched(
     values: Values,
     indices: Sequence[Index],
-    variables: Sequence[PointerVariable],
     pitch: Pitch,
     launch: Launch,
     elements: int,
 ) -> Tile | None:
-    splits = [split_index(values, i.access, variables, pitch) for i in indices]
+    splits = [split_index(values, i.access, pitch) for i in indices]
     parts = [s for s in splits if s is not None]
     if len(parts) < len(splits):
         return None
