@@ -26,7 +26,7 @@ from placewise.advisor.gain import gain_in_words
 from placewise.advisor.hint_notes import fates_of, hint_notes, unmeasured
 from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.notes import atomics_note, range_note, time_notes
-from placewise.advisor.prepare import Prepared, prepare
+from placewise.advisor.prepare import Prepared, Profiling, prepare
 from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.verify import verify
 from placewise.advisor.why import array_facts, costs, reasons
@@ -64,6 +64,7 @@ def advise(
     finalists: int = FINALISTS,
     demand: Demand = DEMAND,
     chooser: Chooser = Chooser.TIMELINE,
+    profiling: Profiling = Profiling.FULL,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -75,7 +76,8 @@ def advise(
     file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
     for the predicted ones and correct those of the other placements. ``demand`` says how probable
     and how large a gain must be to recommend a move; ``chooser`` who chooses it, in which case
-    neither counts. ``nvrtc`` replaces the case's own compiler.
+    neither counts; ``profiling`` how much of the launch is traced. ``nvrtc`` replaces the case's
+    own compiler.
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
     ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
     bad input.
@@ -84,7 +86,9 @@ def advise(
     case, machine = load_case(case), load_machine(machine)
     if nvrtc is not None:
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))
-    prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
+    prepared = prepare(
+        case, machine, progress, profiling=profiling, instruction_limit=instruction_limit
+    )
     if profile is not None:
         defines = prepared.case.options.defines
         ran = executed(prepared.kernel, prepared.case.launch, defines, machine)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
 
 from placewise.advisor.timing import is_timed
 from placewise.choose import Legality, chunked_placements, legal_spaces
 from placewise.errors import CaseError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
+from placewise.executor.independent_blocks import blocks_run_alone
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import read_case
@@ -16,8 +20,19 @@ from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
 from placewise.machine import Machine
 from placewise.memory import Occupancy, Profile, Profiler, occupancy
+from placewise.memory.reuse.active import ActiveProfiler, Looked
 from placewise.model.evidence.calibration import NONE, Corrections
 from placewise.progress import Progress, silent
+
+
+class Profiling(StrEnum):
+    """How much of a launch is traced."""
+
+    FULL = "full"
+    """All blocks, as far as memory allows."""
+    ACTIVE = "active"
+    """Some blocks, and more only while they change the picture
+    (:mod:`placewise.memory.reuse.active`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +52,8 @@ class Prepared:
     notes: tuple[str, ...]
     corrected: Corrections = NONE
     """What a recorded profile of the present form says of its predicted counters."""
+    looked: Looked | None = None
+    """What an active profile looked at; None for a full one."""
 
 
 def prepare(
@@ -44,9 +61,12 @@ def prepare(
     machine: Machine,
     progress: Progress = silent,
     *,
+    profiling: Profiling = Profiling.FULL,
     instruction_limit: int = DEFAULT_LIMIT,
 ) -> Prepared:
     """Compile and run ``case``, trace a sample of its blocks, and say what may move where.
+
+    With :attr:`Profiling.ACTIVE` only as many blocks are traced as the picture needs.
 
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
 
@@ -62,15 +82,17 @@ def prepare(
     check_case(case, machine.limits, kernel.static_shared_bytes)
     resident = _resident(case, kernel, machine)
 
-    profiler = Profiler(case.launch, machine, resident, view, case.inputs)
-    execution = execute(
-        kernel,
-        case.launch,
-        case.inputs,
-        consumer=profiler,
-        trace_blocks=profiler.trace_blocks,
+    active = profiling is Profiling.ACTIVE and blocks_run_alone(kernel)
+    kind = ActiveProfiler if active else Profiler
+    profiler = kind(case.launch, machine, resident, view, case.inputs)
+    run = partial(execute, kernel, case.launch, case.inputs, instruction_limit=instruction_limit)
+    if isinstance(profiler, ActiveProfiler):
+        progress("looking at a few blocks", 0, 0)
+        learn(profiler, run)
+    execution = run(
+        consumer=None if active else profiler,
+        trace_blocks=None if active else profiler.trace_blocks,
         progress=lambda done, total: progress("running and tracing", done, total),
-        instruction_limit=instruction_limit,
     )
     progress("counting transactions and reuse", 0, 0)
     profile = profiler.profile(execution)
@@ -87,10 +109,35 @@ def prepare(
     )
     legality = replace(legality, chunked=chunked_placements(view, machine, execution, legality))
     notes = (*machine.warnings, *([stand_in] if stand_in else []), *read.notes)
+    looked = profiler.looked if isinstance(profiler, ActiveProfiler) else None
+    if looked is not None:
+        notes = (*notes, looked_in_words(looked, profile))
+    elif profiling is Profiling.ACTIVE:
+        notes = (*notes, "profiled in full: its blocks wait for each other, so that few cannot run")
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,
-        int(profiler.trace_blocks.sum()), notes,
+        int(profiler.trace_blocks.sum()), notes, looked=looked,
     )  # fmt: skip
+
+
+def learn(profiler: ActiveProfiler, run: Callable[..., Execution]) -> Looked:
+    """Let a profiler choose the blocks that it looks at; ``run`` executes the launch with the
+    options of :func:`placewise.executor.execute`."""
+    return profiler.learn(
+        lambda blocks: run(consumer=profiler, trace_blocks=profiler.trace_blocks, run_blocks=blocks)
+    )
+
+
+def looked_in_words(looked: Looked, profile: Profile) -> str:
+    """How much an active profile looked at, and how far it can be trusted."""
+    share = looked.accesses / profile.requests if profile.requests else 1.0
+    loops = "" if looked.iterations is None else f", {looked.iterations} iterations of loops"
+    limit = "" if looked.settled else ", the most that it looks at"
+    return (
+        f"active profile: {looked.accesses:,} warp accesses looked at, {share:.2%} of all "
+        f"({looked.blocks:,} blocks{loops}{limit}); its reuse distances are off by an estimated "
+        f"{looked.error:.1%} of the accesses"
+    )
 
 
 def read_only_loads(profile: Profile) -> frozenset[str]:

@@ -26,6 +26,13 @@ class Format(StrEnum):
     json = "json"
 
 
+class ProfileKind(StrEnum):
+    """How much is traced: :class:`placewise.advisor.prepare.Profiling`, as a test checks."""
+
+    full = "full"
+    active = "active"
+
+
 CaseName = Annotated[
     str,
     typer.Argument(
@@ -81,6 +88,14 @@ SarifFile = Annotated[
         metavar="FILE",
         help="Write the findings to FILE as SARIF, which code hosts and editors show beside the "
         "source.",
+    ),
+]
+ProfileName = Annotated[
+    ProfileKind,
+    typer.Option(
+        "--profile",
+        help="How much of the launch is traced: full, all that memory allows; active, a few blocks "
+        "and more only while they change the picture, a tenth of them at most.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]

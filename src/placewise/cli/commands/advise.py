@@ -18,6 +18,8 @@ from placewise.cli.options import (
     InstructionLimit,
     MachineName,
     OutputFormat,
+    ProfileKind,
+    ProfileName,
     Quiet,
     SarifFile,
     show,
@@ -84,6 +86,7 @@ def advise(
             "three times as long.",
         ),
     ] = False,
+    profile: ProfileName = ProfileKind.full,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     limit: InstructionLimit = None,
@@ -97,6 +100,7 @@ def advise(
     from placewise.advisor.advise_jointly import advise_jointly
     from placewise.advisor.choosers import Chooser
     from placewise.advisor.predicted_counters import predict_counters
+    from placewise.advisor.prepare import Profiling
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file, check_folder, write_files
@@ -105,9 +109,9 @@ def advise(
     from placewise.report.joint import render_joint, write_joint_files
     from placewise.report.sarif.findings import write_lint_sarif
 
-    profile = Path(measured) if measured is not None and Path(measured).is_file() else None
-    measured_ms = None if measured is None or profile else parse_time_ms(measured)
-    check_row(row, profile)
+    recorded = Path(measured) if measured is not None and Path(measured).is_file() else None
+    measured_ms = None if measured is None or recorded else parse_time_ms(measured)
+    check_row(row, recorded)
     if out is not None:
         check_folder(out)
     if sarif is not None:
@@ -115,6 +119,8 @@ def advise(
     if layouts:
         if measured is not None or sarif is not None:
             raise CaseError("--layouts goes with neither --measured nor --sarif")
+        if chooser is not ChooserName.timeline or profile is not ProfileKind.full:
+            raise CaseError("--layouts goes with neither --chooser nor --profile")
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             joint = advise_jointly(
                 case,
@@ -134,11 +140,12 @@ def advise(
             case,
             machine,
             measured_ms=measured_ms,
-            profile=profile,
+            profile=recorded,
             row=row,
             finalists=FINALISTS if finalists is None else finalists,
             demand=Demand(probability, least_gain),
             chooser=Chooser(chooser.value),
+            profiling=Profiling(profile.value),
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,

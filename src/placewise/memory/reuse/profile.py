@@ -18,9 +18,9 @@ from placewise.machine.machine import Machine, Memory
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.reuse.histogram import ReuseHistogram, cache_groups, reuse_histogram
 from placewise.memory.reuse.intensity import Intensity, instructions_per_cycle, intensity_of
-from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Recorder
+from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Recorded, Recorder
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS, ArrayStream, array_streams
-from placewise.memory.reuse.trace_sample import BlockSample, plan_sample
+from placewise.memory.reuse.trace_sample import WARPS_AT_FIRST, BlockSample, plan_sample
 from placewise.memory.transactions import (
     Patterns,
     address_period,
@@ -263,6 +263,7 @@ class Profiler:
         seed: int = 0,
         access_budget: int = ACCESS_BUDGET,
         row_budget: int = ROW_BUDGET,
+        first_warps: int = WARPS_AT_FIRST,
     ) -> None:
         self._launch = launch
         self._machine = machine
@@ -270,11 +271,12 @@ class Profiler:
         self._view = view
         self._inputs = inputs
         self._plan = plan_sample(launch, machine, occupancy.blocks, seed=seed)
-        self._recorder = Recorder(
+        self._recorder: Recorded = Recorder(
             self._plan,
             launch.warps_per_block,
             access_budget=access_budget,
             row_budget=row_budget,
+            first_warps=first_warps,
         )
 
     @property

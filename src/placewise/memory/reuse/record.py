@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
 from placewise.executor.trace import Site, TraceChunk, affine, lane_offsets, some_accesses
-from placewise.memory.reuse.trace_sample import BlockSample, SamplePlan
+from placewise.memory.reuse.trace_sample import WARPS_AT_FIRST, BlockSample, SamplePlan
 
 ACCESS_BUDGET = 4_000_000
 """Warp accesses kept at most (about 36 bytes each)."""
@@ -109,6 +110,53 @@ def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return row, offsets.astype(np.int32)
 
 
+def array_accesses(chunk: TraceChunk, traced: NDArray[np.bool_]) -> Accesses | None:
+    """The accesses of a chunk to arrays, copied, of the blocks that are ``traced`` ((blocks,)
+    flags); None where there is none."""
+    wanted = (chunk.array >= 0) & (chunk.mask != 0) & traced[chunk.block]
+    if not wanted.any():
+        return None
+    row, short_offsets = _rows(chunk)
+    # keep() copies the selected rows, so the chunk's buffers may be reused afterwards.
+    return Accesses(
+        chunk.site,
+        chunk.block,
+        chunk.warp,
+        chunk.mask,
+        chunk.array,
+        chunk.base,
+        chunk.stride,
+        row,
+        short_offsets,
+    ).keep(wanted)
+
+
+class Recorded(Protocol):
+    """A trace consumer that keeps the accesses of some blocks to arrays."""
+
+    sites: tuple[Site, ...]
+    """Memory instructions of the run."""
+    arrays: tuple[str, ...]
+    """Names of its arrays."""
+
+    @property
+    def trace_blocks(self) -> NDArray[np.bool_]:
+        """(blocks,) True where a block is to be traced."""
+
+    @property
+    def sample(self) -> BlockSample:
+        """The blocks whose accesses are kept."""
+
+    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
+        """Start of a run."""
+
+    def chunk(self, chunk: TraceChunk) -> None:
+        """Keep what is wanted of a chunk."""
+
+    def accesses(self) -> Accesses:
+        """Everything kept."""
+
+
 class Recorder:
     """A trace consumer that keeps the accesses of the sampled blocks to arrays.
 
@@ -124,9 +172,10 @@ class Recorder:
         *,
         access_budget: int = ACCESS_BUDGET,
         row_budget: int = ROW_BUDGET,
+        first_warps: int = WARPS_AT_FIRST,
     ) -> None:
         self._plan = plan
-        self._sample = plan.first(warps_per_block)
+        self._sample = plan.first(warps_per_block, first_warps)
         self._trace_blocks = self._sample.traced.copy()
         self._access_budget = access_budget
         self._row_budget = row_budget
@@ -154,22 +203,9 @@ class Recorder:
 
     def chunk(self, chunk: TraceChunk) -> None:
         """Keep what the sample wants of a chunk."""
-        wanted = (chunk.array >= 0) & (chunk.mask != 0) & self._sample.traced[chunk.block]
-        if not wanted.any():
+        part = array_accesses(chunk, self._sample.traced)
+        if part is None:
             return
-        row, short_offsets = _rows(chunk)
-        # keep() copies the selected rows, so the chunk's buffers may be reused afterwards.
-        part = Accesses(
-            chunk.site,
-            chunk.block,
-            chunk.warp,
-            chunk.mask,
-            chunk.array,
-            chunk.base,
-            chunk.stride,
-            row,
-            short_offsets,
-        ).keep(wanted)
         with self._lock:
             self._parts.append(part)
             self._kept += len(part)

@@ -119,10 +119,10 @@ class SamplePlan:
         start = middle * self.resident * self.sms
         return BlockSample(level, traced, sms, start, smallest=int(traced.sum()) == 1)
 
-    def first(self, warps_per_block: int) -> BlockSample:
-        """Largest sample of at most ``WARPS_AT_FIRST`` warps (or the smallest there is)."""
+    def first(self, warps_per_block: int, most_warps: int = WARPS_AT_FIRST) -> BlockSample:
+        """Largest sample of at most ``most_warps`` warps (or the smallest there is)."""
         sample = self.sample(0)
-        while not sample.smallest and int(sample.traced.sum()) * warps_per_block > WARPS_AT_FIRST:
+        while not sample.smallest and int(sample.traced.sum()) * warps_per_block > most_warps:
             sample = self.sample(sample.level + 1)
         return sample
 

@@ -1,0 +1,310 @@
+"""Profiling by active learning (Chen et al. 2017, section 3.3): look at a few blocks, and at more
+only while they still change the picture.
+
+The paper's Procedure 2 runs a CPU version of the kernel thread by thread and stops when "the
+average of accessed array indices", a cheap clue to the reuse-distance histogram, no longer changes.
+Here blocks run on the executor, so that threads that depend on one another always run together;
+what can be left out are iterations of loops, resident blocks that follow one another on an SM, and
+SMs:
+
+* The first SM runs its first wave of blocks, then twice as many, and so on, until the histograms
+  of two longer runs are that of the shorter one.
+* Loops are cut after ten iterations, as in the paper, or after twice as many and so on, if that
+  leaves the histogram of the first SM and of another one as it is.
+* Further SMs are added, spread over the device, each with a stretch of blocks from another part of
+  the launch. Once the average index is stable by Procedure 2's thresholds, or the number of SMs
+  has doubled, the histogram is worked out, and the two halves of the sample tell its error.
+
+At most a tenth of the launch's blocks are looked at: beyond that a full profile costs little more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.executor.trace import Site, TraceChunk
+from placewise.memory.reuse.distance_shares import profile_counts, shares_apart
+from placewise.memory.reuse.profile import Profiler
+from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Accesses, array_accesses
+from placewise.memory.reuse.trace_sample import BlockSample
+
+MOST_OF_LAUNCH = 0.1
+"""Part of the launch's blocks looked at, at most; a launch of few blocks is looked at in one."""
+TARGET = 0.01
+"""Estimated error of the histogram (L1 distance, of 2 at most) at which enough has been seen: half
+of the 2 % that are asked for, since it is an estimate."""
+FIRST_ITERATIONS = 10
+"""Section 3.3: "the CPU function only executes the first ten iterations"."""
+_CUTS = 6
+"""How often the number of iterations is doubled before loops are left whole."""
+_GOLDEN = (5**0.5 - 1) / 2
+_FEWEST_UNITS, _MOST_UNITS = 8, 128
+"""SMs looked at where the launch is large enough, and at most."""
+
+
+def is_stable(current: float, before: float, earlier: float) -> bool:
+    """Whether an average has come to rest (Procedure 2, lines 25 to 33): ``current`` differs from
+    the one ``before`` by less than 0.5 %, or as much as that did from the ``earlier`` one."""
+    change, previous = abs(current - before), abs(before - earlier)
+    return change < 0.005 * abs(before) or 0.995 * previous < change < 1.005 * previous
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What an active profile looked at, and how far it is to be trusted."""
+
+    accesses: int
+    """Warp accesses that the profile rests on."""
+    blocks: int
+    """Blocks that were run for it."""
+    iterations: int | None
+    """Iterations of every loop that were kept; None: all."""
+    waves: int
+    """Resident sets of blocks of each SM looked at, one after the other."""
+    error: float
+    """Estimated L1 distance between its reuse-distance histograms and the whole launch's
+    (:func:`placewise.memory.reuse.distance_shares.shares_apart`)."""
+    settled: bool
+    """The error is within :data:`TARGET`; False where the sample's limit ended the search."""
+
+
+class ActiveProfiler(Profiler):
+    """A profiler that chooses by itself which blocks are run for it: call :meth:`learn`."""
+
+    looked: Looked | None = None
+    """What was looked at; None before :meth:`learn`."""
+
+    def learn(self, run: Callable[[NDArray[np.int64]], object]) -> Looked:
+        """Choose blocks and have them run. ``run`` executes the blocks that it is given ((n,)
+        numbers) with this profiler as the trace's consumer; it is called a few times."""
+        chosen = _ChosenBlocks(self._launch.blocks, self._plan.sms)
+        self._recorder = chosen
+        units = self._units()
+        allowed = max(1, int(MOST_OF_LAUNCH * self._launch.blocks))
+
+        def add(blocks: NDArray[np.int64]) -> bool:
+            """Run those of ``blocks`` that have not run; False where they are too many."""
+            fresh = blocks[~chosen.trace_blocks[blocks]]
+            if chosen.count and (chosen.count + len(fresh) > allowed or chosen.full):
+                return False
+            if len(fresh):
+                chosen.want(fresh)
+                run(np.sort(fresh))
+            return True
+
+        waves = self._first_unit(units[0], add)
+        per_wave = len(units[0]) * self._plan.resident
+        waves = min(self._waves, max(waves, allowed // (_FEWEST_UNITS * per_wave)))
+        stretches = self._stretches(units, waves)
+        for blocks in stretches[:2]:
+            add(blocks)
+        cut = self._cut_loops(chosen)
+        error = self._further_units(stretches[2:], add, chosen)
+        self.looked = Looked(
+            accesses=len(chosen.accesses()),
+            blocks=chosen.count,
+            iterations=cut,
+            waves=waves,
+            error=error,
+            settled=error <= TARGET,
+        )
+        return self.looked
+
+    def _units(self) -> list[NDArray[np.int64]]:
+        """SMs that are looked at together, in an order that spreads them over the device: single
+        ones, or those that share a cache."""
+        plan, machine = self._plan, self._machine
+        used = min(plan.sms, plan.blocks)
+        shared = any(m.scope == "tpc" for m in machine.memories)
+        run = machine.processor.sms_per_tpc if shared else 1
+        count = -(-used // run)
+        places = np.floor(_spread(count) * count).astype(np.int64)
+        order = dict.fromkeys([*places.tolist(), *range(count)])
+        return [np.arange(k * run, min(used, (k + 1) * run)) for k in order]
+
+    def _blocks_of(self, sms: NDArray[np.int64], first: int, waves: int) -> NDArray[np.int64]:
+        """Blocks of some SMs in ``waves`` resident sets from set ``first`` on."""
+        plan = self._plan
+        ranks = np.arange(first * plan.resident, (first + waves) * plan.resident)
+        blocks = (ranks[:, None] * plan.sms + sms).reshape(-1)
+        return blocks[blocks < plan.blocks]
+
+    @property
+    def _waves(self) -> int:
+        plan = self._plan
+        return -(-plan.blocks // plan.sms // plan.resident) or 1
+
+    def _first_unit(self, unit: NDArray[np.int64], add: Callable[[NDArray[np.int64]], bool]) -> int:
+        """Run the first block, then more and more of the first SMs' blocks, until twice as many
+        twice did not change their histogram; how many resident sets of them that takes."""
+        add(unit[:1])
+        waves, at_rest, before = 0, 0, self._counts().sum(axis=0)
+        while waves < self._waves and at_rest < 2:
+            more = min(self._waves, max(1, 2 * waves))
+            if not add(self._blocks_of(unit, 0, more)):
+                break
+            waves, after = more, self._counts().sum(axis=0)
+            at_rest = at_rest + 1 if waves > 1 and shares_apart(before, after) <= TARGET else 0
+            before = after
+        return max(1, waves)
+
+    def _cut_loops(self, chosen: _ChosenBlocks) -> int | None:
+        """Leave out late iterations of loops if the histogram stays as it is; how many are kept."""
+        whole = self._counts().sum(axis=0)
+        everything = chosen.accesses()
+        turn = occurrences(everything)
+        for n in range(_CUTS):
+            iterations = FIRST_ITERATIONS << n
+            if not (turn >= 2 * iterations).any():
+                break
+            chosen.replace(everything.keep(turn < iterations))
+            if shares_apart(self._counts().sum(axis=0), whole) <= TARGET:
+                chosen.iterations = iterations
+                return iterations
+        chosen.replace(everything)
+        return None
+
+    def _stretches(self, units: list[NDArray[np.int64]], waves: int) -> list[NDArray[np.int64]]:
+        """Blocks of each SM: as many resident sets, from all parts of the launch in turn."""
+        starts = _spread(len(units)) * (self._waves - waves + 1)
+        return [
+            self._blocks_of(unit, int(start), waves)
+            for unit, start in zip(units, starts, strict=True)
+        ]
+
+    def _further_units(
+        self,
+        stretches: list[NDArray[np.int64]],
+        add: Callable[[NDArray[np.int64]], bool],
+        chosen: _ChosenBlocks,
+    ) -> float:
+        """Add stretches of SMs until the histogram is stable; its estimated error."""
+        averages = [self._average_index(chosen)]
+        at = 2
+        for n, blocks in enumerate(stretches[:_MOST_UNITS], start=3):
+            if not add(blocks):
+                break
+            averages.append(self._average_index(chosen))
+            rests = len(averages) > 2 and is_stable(*averages[:-4:-1])
+            if rests or n >= 2 * at:
+                at = n
+                if n >= _FEWEST_UNITS and self._error(chosen) <= TARGET:
+                    break
+        return self._error(chosen)
+
+    def _average_index(self, chosen: _ChosenBlocks) -> float:
+        """Average of the first lanes' places in their arrays: Procedure 2's average of indices."""
+        base = chosen.accesses().base
+        average: float = float(base.mean()) if len(base) else 0.0
+        return average
+
+    def _counts(self) -> NDArray[np.float64]:
+        """(2, arrays, RANGES) what the accesses kept so far touch; see ``profile_counts``."""
+        return profile_counts(self.profile())
+
+    def _error(self, chosen: _ChosenBlocks) -> float:
+        """Half of what the two halves of the sample are apart: what the mean of both is off, if
+        their errors are independent; less where the sample is a good part of the launch."""
+        first, second = self._counts()
+        left = 1.0 - chosen.count / self._launch.blocks
+        return float(shares_apart(first, second) / 2 * np.sqrt(left))
+
+
+class _ChosenBlocks:
+    """A trace consumer that keeps all accesses of the blocks that were asked for."""
+
+    def __init__(self, blocks: int, sms: int) -> None:
+        self._wanted = np.zeros(blocks, np.bool_)
+        self._sms = sms
+        self._parts: list[Accesses] = []
+        self._kept = 0
+        self._rows = 0
+        self._lock = threading.Lock()
+        self.sites: tuple[Site, ...] = ()
+        self.arrays: tuple[str, ...] = ()
+        self.iterations: int | None = None
+        """Iterations of loops to keep; None: all."""
+
+    @property
+    def trace_blocks(self) -> NDArray[np.bool_]:
+        """(blocks,) True where a block is to be traced."""
+        return self._wanted
+
+    @property
+    def count(self) -> int:
+        """Blocks asked for."""
+        return int(self._wanted.sum())
+
+    @property
+    def full(self) -> bool:
+        """As much is kept as memory allows."""
+        return self._kept > ACCESS_BUDGET or self._rows > ROW_BUDGET
+
+    @property
+    def sample(self) -> BlockSample:
+        """The blocks asked for, as a sample of the launch."""
+        blocks = len(self._wanted)
+        sms = np.zeros(self._sms, np.bool_)
+        sms[np.flatnonzero(self._wanted) % self._sms] = True
+        middle = blocks // self._sms // 2 * self._sms
+        return BlockSample(0, self._wanted, sms, middle, smallest=self.count == 1)
+
+    def want(self, blocks: NDArray[np.int64]) -> None:
+        """Ask for more blocks, which have not run."""
+        self._wanted[blocks] = True
+
+    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
+        """Start of a run."""
+        self.sites, self.arrays = sites, arrays
+
+    def chunk(self, chunk: TraceChunk) -> None:
+        """Keep a chunk's accesses to arrays."""
+        part = array_accesses(chunk, self._wanted)
+        if part is None:
+            return
+        with self._lock:
+            self._parts.append(part)
+            self._kept += len(part)
+            self._rows += len(part.offsets)
+
+    def accesses(self) -> Accesses:
+        """Everything kept, the loops cut."""
+        joined = Accesses.join(self._parts)
+        if self.iterations is not None and len(self._parts) > 1:
+            joined = joined.keep(occurrences(joined) < self.iterations)
+        self.replace(joined)
+        return joined
+
+    def replace(self, accesses: Accesses) -> None:
+        """Keep these in place of what was kept."""
+        self._parts = [accesses] if len(accesses) else []
+        self._kept, self._rows = len(accesses), len(accesses.offsets)
+
+
+def occurrences(accesses: Accesses) -> NDArray[np.int64]:
+    """(n,) how often the same warp made the same access before: the iteration of the innermost
+    loops around it, taken together."""
+    n = len(accesses)
+    if not n:
+        return np.zeros(0, np.int64)
+    sites = int(accesses.site.max()) + 1
+    warps = int(accesses.warp.max()) + 1
+    key = (accesses.block.astype(np.int64) * warps + accesses.warp) * sites + accesses.site
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    fresh = np.r_[True, ordered[1:] != ordered[:-1]]
+    began = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
+    turn = np.empty(n, np.int64)
+    turn[order] = np.arange(n) - began
+    return turn
+
+
+def _spread(count: int) -> NDArray[np.float64]:
+    """(count,) numbers from 0 to 1, the first ones spread evenly but in step with no grid:
+    multiples of the golden ratio, less their whole parts."""
+    return np.arange(count) * _GOLDEN % 1.0

@@ -1,0 +1,84 @@
+"""How alike two reuse-distance histograms are: the distance between their shares.
+
+A histogram of Chen et al. 2017 (section 3.1.1) "records the percentage of data accesses whose reuse
+distances fall into each of a series of distance ranges". The ranges here are powers of two, one for
+first touches besides; every array has its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.machine import Machine
+from placewise.memory.reuse.histogram import ReuseHistogram, cache_groups, reuse_histogram
+from placewise.memory.reuse.profile import Profile
+from placewise.memory.reuse.stream import ArrayStream
+
+RANGES = 34
+"""Distances 0, 1, 2 to 3, 4 to 7 and so on up to 2^32, then first touches."""
+
+
+def nearest_block_bytes(machine: Machine) -> int:
+    """Bytes of a block of the cache nearest to the cores that plain loads go through; 128 where
+    there is none."""
+    direct = next(s for s in machine.spaces if s.way.is_plain)
+    cache = machine.memory(direct.levels[0])
+    return cache.block_bytes or 128 if len(direct.levels) > 1 else 128
+
+
+def distance_counts(
+    stream: ArrayStream, array_bytes: int, machine: Machine, block_bytes: int
+) -> NDArray[np.float64]:
+    """(2, RANGES) blocks touched in each range of distances, by the sample's halves, as the caches
+    of single SMs see the stream."""
+    found = reuse_histogram(
+        stream,
+        array_bytes=array_bytes,
+        block_bytes=block_bytes,
+        groups=cache_groups(stream, "sm", machine.processor.sms_per_tpc),
+        limit=-(-array_bytes // block_bytes) + 1,
+    )
+    return _by_range(found)
+
+
+def _by_range(found: ReuseHistogram) -> NDArray[np.float64]:
+    halves = found.beyond.reshape(2, 2, -1).sum(axis=1)
+    edges = np.array([0, *(1 << np.arange(RANGES - 2))], np.int64)
+    beyond = halves[:, np.minimum(edges, halves.shape[1] - 1)].astype(np.float64)
+    # What is left at the histogram's limit is as far as the array has blocks.
+    beyond[:, edges >= halves.shape[1]] = 0.0
+    counts = np.zeros((2, RANGES))
+    counts[:, :-1] = beyond - np.concatenate([beyond[:, 1:], np.zeros((2, 1))], axis=1)
+    counts[:, -1] = found.cold.reshape(2, 2).sum(axis=1)
+    return counts
+
+
+def shares_apart(one: NDArray[np.float64], reference: NDArray[np.float64]) -> float:
+    """L1 distance between the histograms (arrays, RANGES) of a launch's arrays: each array's scaled
+    to a sum of 1, the distances weighted by how often the ``reference`` touches each array.
+
+    0 for the same shares, 2 for no range in common; an array that ``one`` did not see at all counts
+    2. 0 where the reference is empty.
+    """
+    touched = reference.sum(axis=1)
+    seen = one.sum(axis=1)
+    known = (touched > 0) & (seen > 0)
+    apart = np.where(touched > 0, 2.0, 0.0)
+    shares = (h[known] / h[known].sum(axis=1, keepdims=True) for h in (one, reference))
+    first, second = shares
+    apart[known] = np.abs(first - second).sum(axis=1)
+    total = float(touched.sum())
+    return float((apart * touched).sum() / total) if total else 0.0
+
+
+def profile_counts(profile: Profile) -> NDArray[np.float64]:
+    """(2, arrays, RANGES) blocks that a profile's accesses touch, by the sample's halves, array and
+    range of distances, as the nearest caches of single SMs see them."""
+    machine = profile.machine
+    block_bytes = nearest_block_bytes(machine)
+    counts = np.zeros((2, len(profile.arrays), RANGES))
+    for a, array in enumerate(profile.arrays):
+        if array.stream is not None:
+            counts[:, a] = distance_counts(array.stream, array.bytes, machine, block_bytes)
+    return counts
