@@ -209,8 +209,11 @@ class ActiveProfiler(Profiler):
 
     def _error(self, chosen: _ChosenBlocks) -> float:
         """Half of what the two halves of the sample are apart: what the mean of both is off, if
-        their errors are independent; less where the sample is a good part of the launch."""
+        their errors are independent; less where the sample is a good part of the launch. 2 where no
+        access was seen."""
         first, second = self._counts()
+        if not first.sum() and not second.sum():
+            return 2.0  # nothing seen, nothing known
         left = 1.0 - chosen.count / self._launch.blocks
         return float(shares_apart(first, second) / 2 * np.sqrt(left))
 
@@ -307,4 +310,5 @@ def occurrences(accesses: Accesses) -> NDArray[np.int64]:
 def _spread(count: int) -> NDArray[np.float64]:
     """(count,) numbers from 0 to 1, the first ones spread evenly but in step with no grid:
     multiples of the golden ratio, less their whole parts."""
-    return np.arange(count) * _GOLDEN % 1.0
+    found: NDArray[np.float64] = np.arange(count, dtype=np.float64) * _GOLDEN % 1.0
+    return found

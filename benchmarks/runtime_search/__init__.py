@@ -1,0 +1,1 @@
+"""How long a placement decision takes, and how good it is."""
