@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -51,6 +52,9 @@ class Decision:
     """Of branch and bound."""
     least: float | None
     """Time of the best placement by exhaustive search, where there are few enough."""
+
+
+T = TypeVar("T")
 
 
 def made_up(arrays: int, seed: int) -> Case:
@@ -113,7 +117,7 @@ def decisions() -> Iterator[Decision]:
             )  # fmt: skip
 
 
-def _timed[T](call: Callable[[], T]) -> tuple[T, float]:
+def _timed(call: Callable[[], T]) -> tuple[T, float]:
     started = time.perf_counter()
     result = call()
     return result, time.perf_counter() - started
