@@ -19,6 +19,8 @@ COMMANDS = {
     "advise my-kernel.toml -m A100 --finalists 1": "placewise-advice",
     "advise my-kernel.toml -m A100 --finalists 1 --layouts": "placewise-joint",
     "layout transpose.toml -m A100": "placewise-layout",
+    "rewrite my-kernel.toml -m A100 --place table=constant": "placewise-written",
+    "rewrite my-kernel.toml -m A100 --agnostic --versions 1": "placewise-agnostic",
     "time my-kernel.toml -m A100 -m K20c --measured A100=1ms": "placewise-times",
     "counters spmv -m H100 --sizes": "placewise-counters",
     "counters my-kernel.toml -m A4000 --place table=constant": "placewise-counters",

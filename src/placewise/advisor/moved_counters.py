@@ -98,12 +98,12 @@ def predict_moved_counters(
     """
     loaded = load_case(case)
     known = load_machine(machine)
-    _check_spaces(moves, known)
+    check_spaces(moves, known)
     nvrtc = nvrtc or loaded.options.nvrtc
     arch, _ = target_for(known.limits.compute_capability, nvrtc)
     loaded = replace(loaded, options=replace(loaded.options, arch=arch, nvrtc=nvrtc))
     read = read_case(loaded)
-    _check_arrays(moves, read.case)
+    check_arrays(moves, read.case)
 
     def counted(which: Case, seen_in: Mapping[str, str] | None = None) -> CounterReport:
         return predict_counters(
@@ -137,7 +137,9 @@ def predict_moved_counters(
     )
 
 
-def _check_spaces(moves: Mapping[str, str], machine: Machine) -> None:
+def check_spaces(moves: Mapping[str, str], machine: Machine) -> None:
+    """Raise CaseError, with the nearest name, where ``moves`` (space by array) names a space that
+    the machine does not have."""
     spaces = [space.name for space in machine.spaces]
     for array, space in moves.items():
         if space not in spaces:
@@ -148,7 +150,9 @@ def _check_spaces(moves: Mapping[str, str], machine: Machine) -> None:
             )
 
 
-def _check_arrays(moves: Mapping[str, str], case: Case) -> None:
+def check_arrays(moves: Mapping[str, str], case: Case) -> None:
+    """Raise CaseError, with the nearest name, where ``moves`` (space by array) names an array that
+    the kernel does not have."""
     arrays = [a.name for a in _arrays(case)]
     for array, space in moves.items():
         if array not in arrays:

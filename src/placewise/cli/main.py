@@ -18,6 +18,7 @@ from placewise.cli.commands.machine_code import machine_code
 from placewise.cli.commands.measure import measure
 from placewise.cli.commands.probe import probe
 from placewise.cli.commands.reproduce import reproduce
+from placewise.cli.commands.rewrite import rewrite
 from placewise.cli.commands.run import run
 from placewise.cli.commands.time import predicted_time
 from placewise.cli.commands.validate import validate
@@ -41,6 +42,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "layout particles.toml --machine A100",
             "layout particles.toml -m H100 --layout soa --layout '{x y z m}@16 {vx vy vz}'",
             "layout particles.toml -m A100 --out particles/ --json",
+        ),
+    ),
+    "rewrite": (
+        rewrite,
+        (
+            "rewrite spmv -m A100 --place x=texture --out spmv/",
+            "rewrite spmv -m A100,H100 --agnostic --out spmv/",
         ),
     ),
     "time": (

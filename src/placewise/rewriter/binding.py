@@ -37,13 +37,13 @@ def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     # In a template the fetch has the template's type, so that each instance fetches its own.
     function = f"{intrinsic}<{element_text(draft, use) if texel_type == element else texel_type}>"
     if texel_type != element:
-        function = _assembled(draft, element, texel_type, declaration, intrinsic)
+        function = assembled(draft, element, texel_type, declaration, intrinsic)
     offsets = pointers_to_offsets(draft, use)
     for place in use.accesses:
         draft.replace_access(place, _fetch(place, function, name, offsets))
     draft.parameters[use.name] = f"{declaration} {name}"
     argument = next(a for a in draft.case.inputs.arrays if a.name == use.name)
-    draft.arguments[use.name] = TextureArgument(name, _texels(argument, use, lanes))
+    draft.arguments[use.name] = TextureArgument(name, texels(argument, use, lanes))
     draft.renamed.append((use.name, name))
     draft.notes.append(f"{use.name}: {space.name} ({intrinsic})")
     draft.edits.append(
@@ -63,7 +63,7 @@ def _fetch(
     return make
 
 
-def _texels(argument: ArrayArgument, use: ArrayUse, lanes: int) -> NDArray[np.generic]:
+def texels(argument: ArrayArgument, use: ArrayUse, lanes: int) -> NDArray[np.generic]:
     """The array's data as (texels,) or (texels, lanes) numbers."""
     channel_bytes = use.parameter.element_bytes // lanes
     kind = "f" if use.parameter.element_type.startswith("float") else "i"
@@ -73,9 +73,7 @@ def _texels(argument: ArrayArgument, use: ArrayUse, lanes: int) -> NDArray[np.ge
     return flat if lanes == 1 else flat.reshape(-1, lanes)
 
 
-def _assembled(
-    draft: Draft, element: str, texel_type: str, declaration: str, intrinsic: str
-) -> str:
+def assembled(draft: Draft, element: str, texel_type: str, declaration: str, intrinsic: str) -> str:
     """Name of an inline function that fetches one ``element``, declared once per element type."""
     name = f"fetch_{element.replace(' ', '_')}"
     marker = f" {name}({declaration} texture, int index)"

@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placewise.kernel.source import ArrayUse
 from placewise.rewriter.draft import Draft, strip_load_functions
 from placewise.space import MemorySpace
 
 _DECLARATION = "__constant__"
-_ALIGNMENT = 16
+ALIGNMENT = 16
 """Bytes; every array of a shared buffer begins at a multiple, so that any element is aligned."""
 
 
@@ -22,7 +23,7 @@ def place_host_buffers(
 ) -> None:
     """Put arrays into ``space``, which holds ``capacity`` bytes (None: not known): one buffer for
     all where they fit with their alignment, else one for each."""
-    ends = _offsets(draft, uses)
+    ends = aligned_offsets(draft, uses)
     if len(uses) > 1 and (capacity is None or draft.view.constant_bytes + ends[-1] <= capacity):
         _place_together(draft, uses, space, ends)
         return
@@ -36,9 +37,9 @@ def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     element = use.parameter.element_type
     name = draft.unique(f"{use.name}_const")
     _declare(draft, f"{declaration} {element} {name}[{use.elements}];")
-    draft.constants.append((name, _data(draft, use)))
+    draft.constants.append((name, data_of(draft, use)))
     draft.renamed.append((use.name, name))
-    _rename(draft, use, name)
+    stand_for(draft, use, name)
     draft.notes.append(f"{use.name}: {space.name} ({name}, filled by the host)")
     draft.edits.append(f"{use.name}: parameter becomes the {declaration} buffer {name}")
     draft.host += [
@@ -55,17 +56,17 @@ def _place_together(
     declaration = space.declaration or _DECLARATION
     buffer = draft.unique(f"{space.name}_arrays")
     members = " ".join(
-        f"alignas({_ALIGNMENT}) {use.parameter.element_type} {use.name}[{use.elements}];"
+        f"alignas({ALIGNMENT}) {use.parameter.element_type} {use.name}[{use.elements}];"
         for use in uses
     )
     _declare(draft, f"{declaration} struct {{ {members} }} {buffer};")
     data = np.zeros(offsets[-1], np.uint8)
     for use, offset in zip(uses, offsets, strict=False):
         element, name = use.parameter.element_type, f"{buffer}.{use.name}"
-        held = _data(draft, use)
+        held = data_of(draft, use)
         data[offset : offset + held.nbytes] = np.ascontiguousarray(held).reshape(-1).view(np.uint8)
         draft.renamed.append((use.name, name))
-        _rename(draft, use, name)
+        stand_for(draft, use, name)
         draft.notes.append(f"{use.name}: {space.name} ({name}, filled by the host)")
         draft.edits.append(f"{use.name}: parameter becomes part of the {declaration} {buffer}")
         draft.host += [
@@ -77,12 +78,12 @@ def _place_together(
     draft.constants.append((buffer, data))
 
 
-def _offsets(draft: Draft, uses: list[ArrayUse]) -> list[int]:
+def aligned_offsets(draft: Draft, uses: list[ArrayUse]) -> list[int]:
     """First byte of each array in a shared buffer, and the buffer's size."""
     offsets = [0]
     for use in uses:
-        end = offsets[-1] + _data(draft, use).nbytes
-        offsets.append(-(-end // _ALIGNMENT) * _ALIGNMENT)
+        end = offsets[-1] + data_of(draft, use).nbytes
+        offsets.append(-(-end // ALIGNMENT) * ALIGNMENT)
     return offsets
 
 
@@ -91,11 +92,12 @@ def _declare(draft: Draft, line: str) -> None:
     draft.declarations.append(f'extern "C" {{ {line} }}' if draft.view.in_namespace else line)
 
 
-def _data(draft: Draft, use: ArrayUse) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def data_of(draft: Draft, use: ArrayUse) -> NDArray[np.generic]:
+    """The array's data in the case."""
     return next(a for a in draft.case.inputs.arrays if a.name == use.name).data
 
 
-def _rename(draft: Draft, use: ArrayUse, name: str) -> None:
+def stand_for(draft: Draft, use: ArrayUse, name: str) -> None:
     """Drop the parameter and let ``name`` stand for it.
 
     Local pointers into the array stay. A parameter that the body itself moves stays as a local

@@ -45,7 +45,7 @@ def place_kernel_buffers(
     if not arrays:
         return
     assert names is not None, "tiles are numbered by the threads of the block"
-    sizes = [_tile(use).bytes(use.parameter.element_bytes) for use, _ in arrays]
+    sizes = [tile_of(use).bytes(use.parameter.element_bytes) for use, _ in arrays]
     dynamic = draft.static_bytes + sum(sizes) > STATIC_SHARED_BYTES
     if dynamic:
         _declare_buffer(draft, arrays)
@@ -65,7 +65,8 @@ def place_kernel_buffers(
     )
 
 
-def _tile(use: ArrayUse) -> Tile:
+def tile_of(use: ArrayUse) -> Tile:
+    """The array's tile, which must be there."""
     assert use.tile is not None, "an array without a tile is refused before"
     return use.tile
 
@@ -90,7 +91,7 @@ def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) ->
 def _place(
     draft: Draft, use: ArrayUse, space: MemorySpace, names: TileNames, *, dynamic: bool
 ) -> PlacedTile:
-    tile = _tile(use)
+    tile = tile_of(use)
     name = draft.unique(f"{use.name}_tile")
     if dynamic:
         element = element_text(draft, use)
@@ -102,9 +103,9 @@ def _place(
     else:
         declare(draft, use, tile, space.declaration or DECLARATION, name)
     rest_on(draft, tile)
-    row0 = _first(draft, f"{use.name}_row", tile.row0_text) if tile.rows > 1 else None
+    row0 = declare_start(draft, f"{use.name}_row", tile.row0_text) if tile.rows > 1 else None
     first = f"{use.name}_column" if tile.rows > 1 else f"{use.name}_begin"
-    column0 = _first(draft, first, tile.column0_text)
+    column0 = declare_start(draft, first, tile.column0_text)
     threads = prod(draft.case.launch.block)
     placed = PlacedTile(use, tile, name, row0, column0, threads, names)
     if tile.splits:
@@ -115,7 +116,7 @@ def _place(
     else:
         offsets = pointers_to_offsets(draft, use)
         for place in use.accesses:
-            draft.replace_access(place, _flat(placed, place, offsets))
+            draft.replace_access(place, flat_access(placed, place, offsets))
     what = "a copy" if tile.merge else "the whole array" if tile.whole else "a tile"
     shape = shape_text(tile)
     draft.notes.append(f"{use.name}: {space.name} ({what} of {shape} elements per block)")
@@ -127,7 +128,7 @@ def _place(
     return placed
 
 
-def _first(draft: Draft, name: str, text: str) -> str | None:
+def declare_start(draft: Draft, name: str, text: str) -> str | None:
     """Declare where the tile starts; None where that is 0."""
     if text == "0":
         return None
@@ -136,9 +137,11 @@ def _first(draft: Draft, name: str, text: str) -> str | None:
     return name
 
 
-def _flat(
+def flat_access(
     placed: PlacedTile, place: AccessPlace, offsets: frozenset[str]
 ) -> Callable[[Render], str]:
+    """The text of one access to a tile of one row; pointers in ``offsets`` are offsets now."""
+
     def make(render: Render) -> str:
         index = index_text(place, offsets, render)
         if placed.column0 is None:

@@ -6,7 +6,7 @@ and 6, in today's CUDA C++ (texture objects instead of texture references).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
@@ -32,12 +32,40 @@ from placewise.rewriter.tiles import tile_names
 from placewise.rewriter.window import place_window
 from placewise.space import MemorySpace, Placement, Way
 
+HostBuffers = Callable[[Draft, list[ArrayUse], MemorySpace, int | None], None]
+"""Puts arrays into a memory that the host fills: the draft, the arrays, their space, and the bytes
+that it holds (None: not known)."""
+
 
 def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView) -> Rewritten:
     """The case with its arrays where ``placement`` says.
 
     Arrays that the placement does not name, or that are reached that way already, stay as they
     are. Raises UnsupportedError naming array and reason where the source cannot be rewritten.
+    """
+    draft = draft_placement(case, placement, machine, view)
+    insert_notes(draft, "Placed by Placewise:")
+    return Rewritten(
+        placement=placement,
+        case=_new_case(draft),
+        host=host_text(draft),
+        edits=tuple(draft.edits),
+        renamed=tuple(draft.renamed),
+    )
+
+
+def draft_placement(
+    case: Case,
+    placement: Placement,
+    machine: Machine,
+    view: SourceView,
+    place_in_host_buffers: HostBuffers = place_host_buffers,
+) -> Draft:
+    """All edits inside the kernel's definition that ``placement`` asks for.
+
+    What must stand in front of the kernel is in the draft's lists, and not inserted yet.
+    ``place_in_host_buffers`` writes the arrays of one space that the host fills. Raises
+    UnsupportedError naming array and reason where the source cannot be rewritten.
     """
     if case.language is not Language.CUDA:
         raise UnsupportedError(
@@ -82,19 +110,12 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
     for space_name, uses in filled.items():
         check_host_buffers(draft, machine.space(space_name), machine, uses)
         home = machine.levels(space_name)[-1]
-        place_host_buffers(draft, uses, machine.space(space_name), home.size_bytes)
+        place_in_host_buffers(draft, uses, machine.space(space_name), home.size_bytes)
     _place_tiles(draft, tiled, chunked, placement.chunk)
     check_kernel_buffers(draft, machine, [space for _, space in tiled])
     edit_signature(draft)
     edit_body(draft)
-    insert_notes(draft, "Placed by Placewise:")
-    return Rewritten(
-        placement=placement,
-        case=_new_case(draft),
-        host=host_text(draft),
-        edits=tuple(draft.edits),
-        renamed=tuple(draft.renamed),
-    )
+    return draft
 
 
 def editable(case: Case, view: SourceView, arrays: Iterable[str]) -> tuple[Case, SourceView]:

@@ -43,8 +43,12 @@ class EditedText:
 
     def finish(self) -> str:
         """The whole text with all edits applied."""
+        return self.part(0, len(self.text))
+
+    def part(self, start: int, end: int) -> str:
+        """The text between two offsets, with all edits inside it applied."""
         self.edits.sort(key=lambda e: (e.start, e.end > e.start, -e.end, not e.is_outer))
-        return self._render(0, len(self.text))
+        return self._render(start, end)
 
     def _render(self, start: int, end: int, inside: tuple[Edit, ...] = ()) -> str:
         """Outermost edits within the range, without those that are being made: ``inside``. Of two

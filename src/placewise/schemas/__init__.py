@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from placewise.errors import PlacewiseError
-from placewise.schemas.advice import AdviceDocument, RewrittenDocument
+from placewise.schemas.advice import (
+    AdviceDocument,
+    AgnosticDocument,
+    RewrittenDocument,
+    WrittenDocument,
+)
 from placewise.schemas.counters import CountersDocument
 from placewise.schemas.execution import MachineCodeDocument, RunDocument
 from placewise.schemas.installation import CasesDocument, DoctorDocument
@@ -35,6 +40,8 @@ DOCUMENTS: dict[str, type] = {
     "placewise-layout": LayoutDocument,
     "placewise-joint": JointDocument,
     "placewise-rewritten": RewrittenDocument,
+    "placewise-written": WrittenDocument,
+    "placewise-agnostic": AgnosticDocument,
     "placewise-times": TimesDocument,
     "placewise-time": TimeDocument,
     "placewise-counters": CountersDocument,

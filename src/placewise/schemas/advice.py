@@ -248,3 +248,72 @@ class RewrittenDocument(TypedDict):
     """One sentence for each change."""
     renamed: dict[str, str]
     """New names of arrays that are another argument or a constant now."""
+
+
+@document
+class WrittenDocument(TypedDict):
+    """A placement written out and proven: `placewise rewrite --place … --json`."""
+
+    schema: Literal["placewise-written"]
+    schema_version: Literal[1]
+    case: str
+    """Name of the case."""
+    machine: str
+    """Name of the machine."""
+    placement: Placement
+    """Space of every array that was moved."""
+    source: str
+    """The new source."""
+    host: str
+    """Host code that the form needs."""
+    edits: list[str]
+    """One sentence for each change."""
+    renamed: dict[str, str]
+    """New names of arrays that are another argument or a constant now."""
+    verification: Verification
+    """What came out when the form ran on the case's inputs."""
+
+
+class AgnosticVersion(TypedDict):
+    """A kernel with its arrays in one placement."""
+
+    kernel: str
+    """Its name in the source."""
+    placement: Placement
+    """Space of every array that was moved."""
+    chunk: int | None
+    """Iterations of a loop that shared tiles hold at a time; null where they hold all."""
+    best_on: list[str]
+    """Machines that it is the best form for."""
+    verification: Verification
+    """What came out when it ran on the case's inputs."""
+
+
+@document
+class AgnosticDocument(TypedDict):
+    """A kernel whose placement a host program chooses: `placewise rewrite --agnostic --json`."""
+
+    schema: Literal["placewise-agnostic"]
+    schema_version: Literal[1]
+    case: str
+    """Name of the case."""
+    machines: list[str]
+    """Names of the machines."""
+    source: str
+    """The source with all versions in it."""
+    header_name: str
+    """File name under which the source includes the header."""
+    header: str
+    """The host side."""
+    versions: list[AgnosticVersion]
+    """Coarse-grained versions."""
+    any_kernel: str
+    """Name of the fine-grained kernel, in which every access asks where its array is."""
+    spaces: dict[str, list[str]]
+    """Memories that the fine-grained kernel may have each array in, the present one first."""
+    settings_run: int
+    """Settings of the fine-grained kernel that were run; all computed the same bits."""
+    settings_possible: int
+    """All its settings, those that do not fit included."""
+    notes: list[str]
+    """What was left out, in sentences."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from placewise.cli.moves import parse_moves
 from placewise.cli.options import (
     AsJson,
     CaseName,
@@ -98,7 +98,9 @@ def counters(
     if sarif is not None:
         check_file(sarif)
     check_row(row, measured)
-    moves = _moves(place or (), retarget=retarget)
+    moves = parse_moves(place or ())
+    if retarget and not moves:
+        raise CaseError("no array is moved", where="--retarget", hint="add --place ARRAY=SPACE")
     if moves and measured is not None:
         raise CaseError(
             "recorded counters cannot be compared with moved arrays",
@@ -146,22 +148,3 @@ def counters(
         format_,
         as_json,
     )
-
-
-def _moves(place: Iterable[str], *, retarget: bool) -> dict[str, str]:
-    """Space by array from texts ``array=space``; raises CaseError for anything else."""
-    moves: dict[str, str] = {}
-    for text in place:
-        array, equals, space = (part.strip() for part in text.partition("="))
-        if not (array and equals and space):
-            raise CaseError(
-                f"'{text}' does not say what moves where",
-                where="--place",
-                hint="give ARRAY=SPACE, such as x=texture",
-            )
-        if array in moves:
-            raise CaseError(f"'{array}' is moved twice", where="--place")
-        moves[array] = space
-    if retarget and not moves:
-        raise CaseError("no array is moved", where="--retarget", hint="add --place ARRAY=SPACE")
-    return moves

@@ -1,0 +1,61 @@
+"""Where arrays are in the buffers that they share: constant memory, and a block's shared memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placewise.choose.capacity import standard_memory
+from placewise.kernel.source import SourceView
+from placewise.machine import Machine
+from placewise.rewriter.agnostic.fine_grained import FineGrained
+from placewise.rewriter.host_buffer import ALIGNMENT, data_of
+from placewise.space import Placement, Way
+
+CONSTANT_BYTES = 64 * 1024
+"""Constant memory of a module (CUDA C++ Programming Guide, Technical Specifications)."""
+_WORDS = 8
+"""Bytes that say of one array where it is: memory and offset."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The buffers of the fine-grained kernel under one setting."""
+
+    offsets: dict[str, int]
+    """First byte in its buffer, by array; arrays in no buffer are left out."""
+    constant_bytes: int
+    shared_bytes: int
+    """Dynamic shared memory of the launch, that of the kernel itself included."""
+
+
+def constant_room(machine: Machine, view: SourceView, arrays: int) -> int:
+    """Bytes of constant memory for data, beside what the source declares and the words of
+    ``arrays`` arrays."""
+    home = standard_memory(machine, Way.HOST_BUFFER)
+    size = machine.memory(home).size_bytes if home else None
+    taken = view.constant_bytes + _aligned(_WORDS * arrays)
+    return max(0, min(size or CONSTANT_BYTES, CONSTANT_BYTES) - taken)
+
+
+def setting_layout(kernel: FineGrained, setting: Placement, own_shared_bytes: int) -> Layout:
+    """Each array's place under ``setting``, in the order of the arrays, at multiples of 16 bytes.
+    Tiles begin behind the ``own_shared_bytes`` that the kernel uses itself."""
+    offsets: dict[str, int] = {}
+    spaces = dict(setting.spaces)
+    constant, shared = 0, _aligned(own_shared_bytes)
+    tiled = False
+    for one in kernel.arrays:
+        name = one.use.name
+        host, block = one.space(Way.HOST_BUFFER), one.space(Way.KERNEL_BUFFER)
+        if host is not None and spaces.get(name) == host.name:
+            offsets[name] = constant
+            constant = _aligned(constant + data_of(kernel.draft, one.use).nbytes)
+        elif block is not None and spaces.get(name) == block.name:
+            offsets[name] = shared
+            shared += one.tile_bytes
+            tiled = True
+    return Layout(offsets, constant, shared if tiled else own_shared_bytes)
+
+
+def _aligned(number: int) -> int:
+    return -(-number // ALIGNMENT) * ALIGNMENT

@@ -1,0 +1,318 @@
+"""The fine-grained kernel: every access asks where its array is (Chen et al. 2017, Fig. 6d).
+
+``A[i]`` becomes ``(memory_of[A] == in_shared ? A_tile[i - A_begin] : load_A(A, A_tex, i))``, where
+``load_A`` is a small function with a ``switch`` over the other memories that A may be in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.launch import Argument, TextureArgument
+from placewise.kernel.source import AccessPlace, ArrayUse, SourceView, Split
+from placewise.kernel.view.elements import texel
+from placewise.rewriter.agnostic.kernel_text import renamed_kernel
+from placewise.rewriter.agnostic.names import AgnosticNames
+from placewise.rewriter.binding import assembled, texels
+from placewise.rewriter.body import edit_body
+from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
+from placewise.rewriter.intrinsic import place_intrinsic
+from placewise.rewriter.kernel_buffer import DECLARATION, declare_start, flat_access, tile_of
+from placewise.rewriter.rewrite import editable
+from placewise.rewriter.signature import edit_signature
+from placewise.rewriter.text import Render
+from placewise.rewriter.tiles import (
+    ALIGNMENT,
+    PlacedTile,
+    TileNames,
+    clear,
+    copy_back,
+    element_text,
+    fill_by_element,
+    merge,
+    rest_on,
+    tile_access,
+    tile_names,
+)
+from placewise.space import MemorySpace, Way
+
+_LOADABLE = re.compile(
+    r"(?:(?:un)?signed )?(?:char|short|int|long(?: long)?)|float|double|__half2?|__nv_bfloat162?"
+    r"|u?(?:char|short|int|long|longlong)[24]|(?:float|double)[24]"
+)
+"""Types that load functions such as ``__ldg`` take."""
+
+
+@dataclass(frozen=True)
+class ChosenArray:
+    """An array that the fine-grained kernel has in any of several memories."""
+
+    use: ArrayUse
+    spaces: tuple[MemorySpace, ...]
+    """Where it may be; where it is at present comes first."""
+    texture: str | None
+    """The parameter with its texture object."""
+    tile_bytes: int
+    """Shared memory of a block that its tile takes; 0 where it has none."""
+
+    def space(self, way: Way) -> MemorySpace | None:
+        """The space that is reached in ``way``, if it is among them."""
+        return next((s for s in self.spaces if s.way is way), None)
+
+    def is_tiled(self, names: AgnosticNames) -> str:
+        """The condition, in the kernel, that the array is in shared memory."""
+        space = self.space(Way.KERNEL_BUFFER)
+        return f"{names.selector(self.use.name)} == {names.space(space.name)}" if space else "false"
+
+
+@dataclass(frozen=True, eq=False)
+class FineGrained:
+    """The fine-grained kernel."""
+
+    kernel: str
+    arrays: tuple[ChosenArray, ...]
+    draft: Draft
+    text: str
+    checks: tuple[tuple[str, int], ...]
+    """What tiles rest on: dimensions of the block, and arguments, with their values."""
+    arguments: tuple[Argument, ...]
+    """What it is launched with on the case's inputs, textures included."""
+
+
+def fine_grained(
+    case: Case, view: SourceView, spaces: Mapping[str, tuple[MemorySpace, ...]],
+    names: AgnosticNames,
+) -> FineGrained:  # fmt: skip
+    """The kernel in which each array may be in any of ``spaces``, given by array.
+
+    Raises UnsupportedError, with the reason, where no array has a choice that can be switched.
+    """
+    case, view = editable(case, view, spaces)
+    draft = Draft.start(case, view)
+    arrays = tuple(
+        chosen
+        for name, offered in spaces.items()
+        if (chosen := _chosen(draft, view.array(name), offered)) is not None
+    )
+    if not arrays:
+        line = draft.text.text[: view.signature_start].count(b"\n") + 1
+        raise UnsupportedError(
+            f"no array of kernel '{case.kernel}' can be anywhere else, so there is nothing to "
+            "switch",
+            where=f"{case.filename}:{line}",
+        )
+    tiled = [a for a in arrays if a.space(Way.KERNEL_BUFFER) is not None]
+    shared = tile_names(draft) if tiled else None
+    if tiled:
+        draft.entry.append(
+            f"extern {DECLARATION} __align__({ALIGNMENT}) unsigned char {names.tiles}[];"
+        )
+    placed = [(_place(draft, one, names, shared), one.is_tiled(names)) for one in arrays]
+    _move_tiles(draft, [(tile, condition) for tile, condition in placed if tile is not None])
+    checks = tuple(draft.checks.items())
+    draft.checks.clear()
+    if checks:
+        any_tile = " || ".join(one.is_tiled(names) for one in tiled)
+        broken = " || ".join(f"{name} != {value}" for name, value in checks)
+        draft.entry.insert(0, f"if (({any_tile}) && ({broken})) __trap();")
+    edit_signature(draft)
+    edit_body(draft)
+    text = renamed_kernel(draft, names.kernel, names.any_kernel)
+    return FineGrained(names.any_kernel, arrays, draft, text, checks, _arguments(draft, arrays))
+
+
+def _chosen(draft: Draft, use: ArrayUse, spaces: tuple[MemorySpace, ...]) -> ChosenArray | None:
+    """The array with those of ``spaces`` that one kernel can switch between; None where that leaves
+    no choice."""
+    ways = {s.way for s in spaces}
+    by_index = Way.BINDING in ways or Way.KERNEL_BUFFER in ways
+    by_index = by_index or use.obstacle(Way.KERNEL_BUFFER) is None
+    loadable = _LOADABLE.fullmatch(use.parameter.element_type) is not None
+    kept: dict[Way, MemorySpace] = {}
+    for space in spaces:
+        way = space.way
+        if space.hint is not None or way in kept:
+            continue
+        if way is Way.HOST_BUFFER and not by_index:
+            continue
+        if way is Way.INTRINSIC and by_index and not loadable:
+            continue
+        kept[way] = space
+    if len(kept) < 2:
+        return None
+    texture = draft.unique(f"{use.name}_tex") if Way.BINDING in kept else None
+    tile = tile_of(use) if Way.KERNEL_BUFFER in kept else None
+    size = tile.bytes(use.parameter.element_bytes) if tile else 0
+    return ChosenArray(use, tuple(kept.values()), texture, size)
+
+
+def _place(
+    draft: Draft, one: ChosenArray, names: AgnosticNames, shared: TileNames | None
+) -> PlacedTile | None:
+    """Let every access of the array ask where it is; returns its tile, if it may have one."""
+    use = one.use
+    read_only = one.space(Way.INTRINSIC)
+    if read_only is not None and len(one.spaces) == 2 and one.space(Way.DIRECT) is not None:
+        # A pointer is enough, so that the source's own pointers stay as they are.
+        place_intrinsic(draft, use, replace(read_only, intrinsic=_pointer_load(draft, one, names)))
+        return None
+    helper = None
+    if any(s.way not in (Way.DIRECT, Way.KERNEL_BUFFER) for s in one.spaces):
+        helper = _index_load(draft, one, names)
+    if one.texture is not None:
+        start, end = use.parameter.start, use.parameter.end
+        declared = draft.text.text[start:end].decode()
+        draft.parameters[use.name] = f"{declared}, cudaTextureObject_t {one.texture}"
+    placed = None
+    if one.tile_bytes:
+        assert shared is not None, "tiles are numbered by the threads of the block"
+        placed = _tile(draft, one, names, shared)
+    offsets = pointers_to_offsets(draft, use)
+    splits: tuple[Split | None, ...] = (None,) * len(use.accesses)
+    if placed is not None and placed.tile.splits:
+        splits = placed.tile.splits
+    for place, split in zip(use.accesses, splits, strict=True):
+        tile_text = None
+        if placed is not None:
+            inside = tile_access(placed, split) if split else flat_access(placed, place, offsets)
+            tile_text = _if_shared(inside, one.is_tiled(names))
+        draft.replace_access(place, _access(one, place, helper, offsets, tile_text))
+    return placed
+
+
+def _if_shared(tile: Callable[[Render], str], condition: str) -> Callable[[Render], str]:
+    return lambda render: f"{condition} ? {tile(render)}"
+
+
+def _access(
+    one: ChosenArray, place: AccessPlace, helper: str | None, offsets: frozenset[str],
+    in_tile: Callable[[Render], str] | None,
+) -> Callable[[Render], str]:  # fmt: skip
+    """The text of one access; ``in_tile`` is the condition and the access to the tile."""
+    name = one.use.name
+
+    def make(render: Render) -> str:
+        index = index_text(place, offsets, render)
+        if helper is None:
+            elsewhere = f"{name}[{index}]"
+        else:
+            texture = f"{one.texture}, " if one.texture else ""
+            elsewhere = f"{helper}({name}, {texture}{index})"
+        return elsewhere if in_tile is None else f"({in_tile(render)} : {elsewhere})"
+
+    return make
+
+
+def _pointer_load(draft: Draft, one: ChosenArray, names: AgnosticNames) -> str:
+    """Declare the function that loads through a pointer, from global memory or read-only."""
+    space = one.space(Way.INTRINSIC)
+    assert space is not None, "asked for where there is one"
+    function = draft.unique(f"{names.prefix}_load_{one.use.name}")
+    load = space.intrinsic or "__ldg"
+    condition = f"{names.selector(one.use.name)} == {names.space(space.name)}"
+    draft.declarations += [
+        f"template <typename T> static __device__ __forceinline__ T {function}(const T *at) {{",
+        f"    return {condition} ? {load}(at) : *at;",
+        "}",
+    ]
+    return function
+
+
+def _index_load(draft: Draft, one: ChosenArray, names: AgnosticNames) -> str:
+    """Declare the function that loads an element by its index, wherever the array is outside of
+    shared memory."""
+    use = one.use
+    element = use.parameter.element_type
+    cases = []
+    for space in one.spaces:
+        match space.way:
+            case Way.INTRINSIC:
+                value = f"{space.intrinsic or '__ldg'}(&{use.name}[i])"
+            case Way.BINDING:
+                value = f"{_fetch(draft, element, space)}({one.texture}, (int)i)"
+            case Way.HOST_BUFFER:
+                start = f"{names.constants}.any + {names.offset_of}[{names.array(use.name)}]"
+                value = f"reinterpret_cast<const {element} *>({start})[i]"
+            case _:
+                continue
+        cases.append(f"        case {names.space(space.name)}: return {value};")
+    function = draft.unique(f"{names.prefix}_load_{use.name}")
+    index = "int" if use.elements < 1 << 31 else "long long"
+    texture = f"cudaTextureObject_t {one.texture}, " if one.texture else ""
+    draft.declarations += [
+        f"static __device__ __forceinline__ {element} {function}(const {element} *{use.name}, "
+        f"{texture}{index} i) {{",
+        f"    switch ({names.selector(use.name)}) {{",
+        *cases,
+        f"        default: return {use.name}[i];",
+        "    }",
+        "}",
+    ]
+    return function
+
+
+def _fetch(draft: Draft, element: str, space: MemorySpace) -> str:
+    found = texel(element)
+    assert found is not None, "an array without texel type is refused before"
+    intrinsic = space.intrinsic or "tex1Dfetch"
+    if found[0] == element:
+        return f"{intrinsic}<{element}>"
+    return assembled(draft, element, found[0], "cudaTextureObject_t", intrinsic)
+
+
+def _tile(draft: Draft, one: ChosenArray, names: AgnosticNames, shared: TileNames) -> PlacedTile:
+    """Declare where the tile is in the dynamic buffer, and where in the array it begins."""
+    use = one.use
+    tile = tile_of(use)
+    rest_on(draft, tile)
+    name, element = draft.unique(f"{use.name}_tile"), element_text(draft, use)
+    offset = f"{names.offset_of}[{names.array(use.name)}]"
+    draft.entry.append(
+        f"{element} *{name} = reinterpret_cast<{element} *>({names.tiles} + {offset});"
+    )
+    row0 = declare_start(draft, f"{use.name}_row", tile.row0_text) if tile.rows > 1 else None
+    first = f"{use.name}_column" if tile.rows > 1 else f"{use.name}_begin"
+    column0 = declare_start(draft, first, tile.column0_text)
+    threads = prod(draft.case.launch.block)
+    return PlacedTile(use, tile, name, row0, column0, threads, shared)
+
+
+def _move_tiles(draft: Draft, placed: list[tuple[PlacedTile, str]]) -> None:
+    """Fill the tiles of arrays that are in shared memory before the body, and copy written ones
+    back behind it. With each tile comes the condition that its array is there."""
+    filled = [(one, condition) for one, condition in placed if not one.tile.written_whole]
+    for one, condition in filled:
+        draft.entry += _under(condition, clear(one) if one.tile.merge else fill_by_element(one))
+    if filled:
+        draft.entry.append("__syncthreads();")
+    written = [(one, condition) for one, condition in placed if one.use.written]
+    if written:
+        draft.exit.append("__syncthreads();")
+    for one, condition in written:
+        draft.exit += _under(condition, merge(one) if one.tile.merge else copy_back(one))
+
+
+def _under(condition: str, lines: list[str]) -> list[str]:
+    return [f"if ({condition}) {{", *(f"    {line}" for line in lines), "}"]
+
+
+def _arguments(draft: Draft, arrays: tuple[ChosenArray, ...]) -> tuple[Argument, ...]:
+    """The case's arguments, each array's texture behind it."""
+    textures = {}
+    for one in arrays:
+        if one.texture is not None:
+            found = texel(one.use.parameter.element_type)
+            argument = next(a for a in draft.case.inputs.arrays if a.name == one.use.name)
+            lanes = found[1] if found else 1
+            textures[one.use.name] = TextureArgument(one.texture, texels(argument, one.use, lanes))
+    passed: list[Argument] = []
+    for argument_ in draft.case.inputs.arguments:
+        passed.append(argument_)
+        if argument_.name in textures:
+            passed.append(textures[argument_.name])
+    return tuple(passed)
