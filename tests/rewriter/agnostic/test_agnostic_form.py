@@ -57,6 +57,18 @@ __global__ void count(const unsigned char *data, T *bins, int n) {
 }
 """
 
+CALLS = """
+__device__ float dot(const float *a, const float *b, int n) {
+    float s = 0;
+    for (int k = 0; k < n; k++) s += a[k] * b[k];
+    return s;
+}
+__global__ void calls(const float *rows, const float *x, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = dot(rows + i * n, x, n) + dot(x, x, 2);
+}
+"""
+
 
 def lookup():
     arrays = [RNG.normal(size=500).astype(np.float32), RNG.integers(0, 500, 1000).astype(np.int32),
@@ -85,7 +97,12 @@ def count():
     return make_case("count<unsigned int, 256>", COUNT, values, block=64, grid=4)
 
 
-CASES = {"lookup": lookup, "walk": walk, "blur": blur, "count": count}
+def calls():
+    arrays = [RNG.normal(size=size).astype(np.float32) for size in (64 * 6, 6, 64)]
+    return make_case("calls", CALLS, [*arrays, np.int32(6)], block=32, grid=2, flags=ROUNDED)
+
+
+CASES = {"calls": calls, "lookup": lookup, "walk": walk, "blur": blur, "count": count}
 
 
 def written(case, machine):
@@ -162,9 +179,10 @@ def _values(case):
 REFUSED = {
     "a namespace": ("namespace a { __global__ void k(const float *x, float *y)"
                     " { y[threadIdx.x] = x[threadIdx.x]; } }", "a::k", r"k\.cu:1: .*namespace"),
-    "no array that moves": ("#define TWO 2\n__device__ float g(const float *p) { return *p; }\n"
+    "no array that moves": ("#define TWO 2\n__device__ void f(const int *, int *);\n"
                             "__global__ void k(const float *x, float *y)"
-                            " { *y = g(y) + g(x); }", "k", r"k\.cu:3: no array"),
+                            " { *y = ((int *)y)[1] + ((const int *)x)[0]; }", "k",
+                            r"k\.cu:3: no array"),
     "a name that a macro spells": ("#define NAME k\n__global__ void NAME(const float *x, float *y)"
                                    " { y[threadIdx.x] = x[threadIdx.x]; }", "k",
                                    r"k\.cu:2: .*does not spell its name"),
