@@ -35,7 +35,9 @@ def tuned_kernels(
 ) -> dict[str, placewise.Tuned]:
     """Every kernel of the program, tuned."""
     return {
-        name: placewise.tune(original(dialect, name), machine=machine, cache=folder)
+        name: placewise.tune(
+            original(dialect, name), machine=machine, cache=folder, patience=float("inf")
+        )
         for name in program.kernels
     }
 

@@ -42,7 +42,9 @@ def other_data_figures(machine: str, folder: Path) -> Iterator[Figure]:
 def _launched(beginner: Beginner, machine: str, folder: Path) -> tuple[int, int]:
     """Launches of the chosen version, and results that are not the untuned kernel's."""
     first = beginner.case(SIZE)
-    tuned = placewise.tune(_source(beginner), beginner.kernel, machine=machine, cache=folder)
+    tuned = placewise.tune(
+        _source(beginner), beginner.kernel, machine=machine, cache=folder, patience=float("inf")
+    )
     kernel = compile_case(first)
     wrong = 0
     size = beginner.sizes[SIZE]

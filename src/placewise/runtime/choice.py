@@ -11,21 +11,32 @@ import numpy as np
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Advice, Option
+from placewise.advisor.advise_layout import advise_layout
 from placewise.advisor.finalists import Demand, recommended
+from placewise.advisor.layout_advice import LayoutAdvice, StructAdvice
 from placewise.disk_cache import DiskCache
+from placewise.errors import UnsupportedError
 from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
-from placewise.runtime.form import Form, form_document, form_from_document, form_of
+from placewise.runtime.form import (
+    Form,
+    form_document,
+    form_from_document,
+    form_of,
+    form_of_layout,
+)
 from placewise.runtime.place import Snapshot
 from placewise.runtime.stopwatch import Stopwatch
 
-SCHEMA = 1
+SCHEMA = 2
 """Of the entries on disk."""
 COPY_LATENCY_US = 3.0
 """Microseconds that a copy into constant memory adds to a stream beside its bandwidth. An
 assumption on the safe side, not measured: about what one short kernel costs in a stream
 (A. Gray, "Getting Started with CUDA Graphs", NVIDIA, 2019: 2.9 µs of 3.8 µs per kernel run)."""
+SECTOR_BYTES = 32
+"""Least bytes that an access moves (CUDA C++ Programming Guide, "Device Memory Accesses")."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +68,57 @@ def keep_original(why: str) -> Choice:
     return Choice(None, why)
 
 
-def choose(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> Choice:
+def choose(case: Case, machine: Machine, demand: Demand, layouts: bool, watch: Stopwatch) -> Choice:
+    """The best placement of the launch ``case``; with ``layouts`` the best layout of its arrays of
+    structs where that is predicted to be faster, conversions at each launch included.
+
+    Raises PlacewiseError as :func:`placewise.advise` does, and DoubtError.
+    """
+    placed = _placed(case, machine, demand, watch)
+    if not layouts:
+        return placed
+    try:
+        with watch.advising():
+            advice = advise_layout(case, machine, demand=demand, progress=watch)
+    except UnsupportedError:
+        return placed
+    best = [
+        made
+        for one in advice.structs
+        if (made := _laid_out(one, advice, demand)) is not None
+        and (placed.form is None or (placed.chosen_ms or 0.0) > (made.chosen_ms or 0.0))
+    ]
+    return min(best, key=lambda c: c.chosen_ms or 0.0, default=placed)
+
+
+def _laid_out(advice: StructAdvice, whole: LayoutAdvice, demand: Demand) -> Choice | None:
+    """The recommended layout of one struct type, if its conversions leave enough of the gain."""
+    best, found = advice.best, advice.conversion
+    present = None if advice.present is None else advice.present.ms
+    if best is None or best.relaid is None or best.ratio is None or not present or found is None:
+        return None
+    if found.milliseconds is None or not found.bytes:
+        return None
+    form = form_of_layout(best.relaid, whole.case)
+    # Stripes are copied one after another: those of an array move its sectors several times.
+    stripes = [(p.elements, s) for p in form.pieces for s in p.stripes]
+    moved = sum(n * (min(s.step, s.width + SECTOR_BYTES) + s.width) for n, s in stripes)
+    arrays = len({p.argument for p in form.pieces})
+    bandwidth = found.bytes / found.milliseconds
+    copies = 2 * (moved / bandwidth + arrays * COPY_LATENCY_US * 1e-3)
+    chosen = present * best.ratio.ratio + copies
+    if not demand.is_met(chosen / present, best.ratio.faster):
+        return None
+    moves = f"{best.arrays.type_name} → {best.text}, converted at each launch"
+    return Choice(form, "recommended and proven", moves, present, chosen, best.ratio.faster)
+
+
+def _placed(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> Choice:
     """Advise on the launch ``case`` and take the form that is recommended.
 
     A form that fills constant memory pays for the copies at each launch, since arrays may change
     between launches; where they eat the gain, or their cost is unknown, the best form without them
-    is taken. Raises PlacewiseError as :func:`placewise.advise` does, and DoubtError.
+    is taken. Access policy windows of L2 are not set.
     """
     with watch.advising():
         advice = advise(case, machine, demand=demand, progress=watch)
@@ -87,24 +143,29 @@ def choose(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> Ch
 
 
 def _worthwhile(advice: Advice, demand: Demand) -> Option | None:
-    """The recommended option, if its copies leave enough of the gain; else the one that would be
-    recommended among those without copies."""
+    """The recommended option, if the runtime can launch it and its copies leave enough of the gain;
+    else the one that would be recommended among those without copies."""
     best = advice.recommended
     if best is None:
         return None
-    if not any(cost.host_bytes for cost in best.costs):
-        return best
     copies, present, chosen = _copies_ms(best), advice.present.predicted_ms, best.predicted_ms
-    if copies is not None and present and chosen is not None:
+    if copies == 0.0 and not _has_window(best):
+        return best
+    if copies is not None and present and chosen is not None and not _has_window(best):
         ratio = (chosen + copies) / present
         if demand.is_met(ratio, best.judged.faster):
             return best
     without = [
         o
         for o in advice.options
-        if o.verification is not None and not any(c.host_bytes for c in o.costs)
+        if o.verification is not None and _copies_ms(o) == 0.0 and not _has_window(o)
     ]
     return recommended(without, advice.present, advice.machine, demand)
+
+
+def _has_window(option: Option) -> bool:
+    """Whether a form asks for an access policy window of L2, which the runtime does not set."""
+    return option.rewritten is not None and option.rewritten.case.launch.window is not None
 
 
 def _copies_ms(option: Option) -> float | None:

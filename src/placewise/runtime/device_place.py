@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,17 @@ from placewise.kernel.passing import NumbaArray, NumbaScalar, Passing
 from placewise.machine import Machine
 from placewise.machine.device_machine import machine_for
 from placewise.runtime.call import Call
+from placewise.runtime.device_pieces import (
+    Fields,
+    compile_copy,
+    fields_of,
+    fields_table,
+    queue_copy,
+)
 from placewise.runtime.doubt import DoubtError
+from placewise.runtime.facts import written_parameters
 from placewise.runtime.form import Form, Texels, compile_form
+from placewise.runtime.pieces import Piece
 from placewise.runtime.place import Ready, Snapshot, Where
 from placewise.runtime.values import ArrayValue, typed_scalar
 
@@ -52,9 +62,14 @@ class _Loaded:
     lock: threading.Lock = field(default_factory=threading.Lock)
     """No other launch of the form comes between its copies and its launch."""
     stream: int | None = None
-    """The only stream that a form with constants is launched on: launches of other streams would
-    fill the constants while those of this one read them."""
+    """The only stream that a form with constants or pieces is launched on: launches of other
+    streams would fill them while those of this one read them."""
     textures: dict[tuple[int, int, Texels], Any] = field(default_factory=dict)
+    pieces: dict[Piece, int] = field(default_factory=dict)
+    """Addresses of the pieces' own memory."""
+    fields: tuple[Fields, ...] = ()
+    """Arrays that are cut into pieces, and (numbers) those put together again afterwards."""
+    changed: frozenset[int] = frozenset()
 
 
 def device_at(address: int, driver: Any = None) -> int:
@@ -81,6 +96,8 @@ class DevicePlace:
         self._nvrtc = device.target.nvrtc
         self._alignment = device.attribute("TEXTURE_ALIGNMENT")
         self._lock = threading.Lock()
+        self._copy: Any = None
+        """The kernel that copies fields, once it is loaded."""
         self._originals: dict[int, Ready] = {}
         """Kernels that no library of the user's launches, by identity."""
 
@@ -162,7 +179,28 @@ class DevicePlace:
             symbol: self.device.call("cuModuleGetGlobal", module, symbol.encode())
             for symbol, _ in form.constants
         }
-        return Ready(form, kernel, original, _Loaded(function, symbols))
+        loaded = _Loaded(function, symbols)
+        if form.pieces:
+            self._load_pieces(form, kernel, loaded)
+        return Ready(form, kernel, original, loaded)
+
+    def _load_pieces(self, form: Form, kernel: Kernel, loaded: _Loaded) -> None:
+        """Memory for the pieces of a form, and what the copying kernel is to do."""
+        with self._lock:
+            if self._copy is None:
+                made = compile_copy(kernel.arch, self._nvrtc)
+                assert made.cubin is not None, "NVRTC makes machine code for a GPU"
+                self._copy = self._scope.function(self._scope.module(made.cubin), made.entry, 0)
+        loaded.pieces = {p: int(self._scope.allocate(p.size)) for p in form.pieces}
+        fields = []
+        for argument in dict.fromkeys(p.argument for p in form.pieces):
+            own = [p for p in form.pieces if p.argument == argument]
+            table = fields_table([(p, loaded.pieces[p]) for p in own])
+            fields.append(fields_of(own, int(self._scope.upload(table))))
+        loaded.fields = tuple(fields)
+        pieces = {n: p for n, p in enumerate(form.parameters) if isinstance(p, Piece)}
+        written = written_parameters(kernel, frozenset(pieces))
+        loaded.changed = frozenset(pieces[n].argument for n in written)
 
     # One parameter for each part of a launch.
     def _launch(
@@ -177,12 +215,14 @@ class DevicePlace:
         form, loaded = ready.form, ready.loaded
         passing = ready.kernel.passing
         with loaded.lock:
-            if form.constants and loaded.stream not in (None, stream):
-                raise DoubtError("its constants belong to launches of another stream")
+            if (form.constants or form.pieces) and loaded.stream not in (None, stream):
+                raise DoubtError("its own memory belongs to launches of another stream")
             parameters: list[NDArray[Any]] = []
             for parameter in form.parameters:
                 if isinstance(parameter, Texels):
                     parameters.append(self._texture(parameter, values, loaded, scope))
+                elif isinstance(parameter, Piece):
+                    parameters.append(np.array([loaded.pieces[parameter]], np.uint64))
                 else:
                     how = None if passing is None else passing[parameter]
                     parameters += _bytes(values[parameter], how)
@@ -194,11 +234,22 @@ class DevicePlace:
                     raise DoubtError(f"{symbol} holds {size} bytes, the array {array.nbytes}")
                 self.device.call("cuMemcpyDtoDAsync", address, array.address, array.nbytes, stream)
             loaded.stream = stream
-            addresses = np.array([p.ctypes.data for p in parameters], np.uint64)
-            self.device.call(
-                "cuLaunchKernel", loaded.function, *launch.grid, *launch.block,
-                launch.shared_bytes, stream, addresses.ctypes.data, 0,
-            )  # fmt: skip
+            copy = partial(self._queue, self._copy, stream)
+            for cut in loaded.fields:
+                queue_copy(copy, _address(values[cut.argument]), cut, back=False)
+            self._queue(loaded.function, stream, launch, parameters)
+            for cut in loaded.fields:
+                if cut.argument in loaded.changed:
+                    queue_copy(copy, _address(values[cut.argument]), cut, back=True)
+
+    def _queue(
+        self, function: Any, stream: int, launch: Launch, parameters: list[NDArray[Any]]
+    ) -> None:
+        addresses = np.array([p.ctypes.data for p in parameters], np.uint64)
+        self.device.call(
+            "cuLaunchKernel", function, *launch.grid, *launch.block, launch.shared_bytes, stream,
+            addresses.ctypes.data, 0,
+        )  # fmt: skip
 
     def _texture(
         self,
@@ -253,6 +304,11 @@ def _values(call: Call, kernel: Kernel) -> list[_Array | np.generic]:
         else typed_scalar(v, kernel, n)
         for n, v in enumerate(call.values)
     ]
+
+
+def _address(value: _Array | np.generic) -> int:
+    assert isinstance(value, _Array)
+    return value.address
 
 
 def _bytes(value: _Array | np.generic, how: Passing | None) -> list[NDArray[Any]]:

@@ -16,8 +16,9 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch, TextureArgument
 from placewise.runtime.call import Call
 from placewise.runtime.form import Form, Texels, compile_form
+from placewise.runtime.pieces import Piece, cut, put_back
 from placewise.runtime.place import Ready, Snapshot
-from placewise.runtime.values import ArrayValue, overlaps, typed_scalar
+from placewise.runtime.values import ArrayValue, as_bytes, copied, overlaps, typed_scalar
 
 
 class ExecutorPlace:
@@ -29,7 +30,7 @@ class ExecutorPlace:
     def snapshot(self, call: Call, kernel: Kernel) -> Snapshot:
         """Copies of the arrays, and the scalars in their parameters' types."""
         return tuple(
-            v.thing.copy() if isinstance(v, ArrayValue) else typed_scalar(v, kernel, n)
+            copied(v.thing) if isinstance(v, ArrayValue) else typed_scalar(v, kernel, n)
             for n, v in enumerate(call.values)
         )
 
@@ -46,7 +47,7 @@ class ExecutorPlace:
         self, ready: Ready, call: Call, before: Snapshot
     ) -> tuple[tuple[int, NDArray[np.generic]], ...]:
         """What the form makes of copies of ``before``: (argument, content) of every array."""
-        copies = [v.copy() if isinstance(v, np.ndarray) else v for v in before]
+        copies = [copied(v) if isinstance(v, np.ndarray) else v for v in before]
         _launch(ready.kernel, _of_form(call.launch, ready.form), copies, ready.form)
         return tuple((n, c) for n, c in enumerate(copies) if isinstance(c, np.ndarray))
 
@@ -102,10 +103,16 @@ def _launch(
     memory = DeviceMemory()
     uploaded: dict[tuple[object, ...], DeviceArray] = {}
     passed: list[DeviceArgument] = []
+    cuts: list[tuple[Piece, DeviceArray]] = []
     parameters = range(len(values)) if form is None else form.parameters
     for parameter in parameters:
         if isinstance(parameter, Texels):
             passed.append(_texture(parameter, values[parameter.argument], len(passed)))
+            continue
+        if isinstance(parameter, Piece):
+            content = cut(np.asarray(values[parameter.argument]), parameter)
+            cuts.append((parameter, memory.upload(f"piece {len(passed) + 1}", content)))
+            passed.append(cuts[-1][1])
             continue
         value = values[parameter]
         if not isinstance(value, np.ndarray):
@@ -120,6 +127,9 @@ def _launch(
         memory.constant(kernel, symbol, np.asarray(values[number]))
     result = memory.launch(kernel, launch, passed)
     _copy_back(result, uploaded, values)
+    for piece, array in cuts:
+        if array.name in result.written:
+            put_back(np.asarray(values[piece.argument]), piece, array.view())
     return result
 
 
@@ -144,4 +154,4 @@ def _copy_back(
             changed[array.name] = (value, array)
     for name, (value, array) in changed.items():
         if name in result.written:
-            value[...] = array.view().reshape(value.shape)
+            as_bytes(value)[:] = as_bytes(array.view())

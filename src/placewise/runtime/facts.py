@@ -73,6 +73,24 @@ def check_read_only_loads(made: Kernel, arrays: frozenset[int]) -> None:
             raise DoubtError(f"what PTX line {load.line} loads might be written by the kernel")
 
 
+def written_parameters(made: Kernel, arrays: frozenset[int]) -> frozenset[int]:
+    """Parameters (from 0) among ``arrays`` that ``made`` may write to: all of them where some store
+    cannot be followed."""
+    module = parsed(made)
+    owners, addresses = _owners(made, module, arrays)
+    slices = Slices(module.functions[made.entry], addresses)
+    if slices.calls:
+        return arrays
+    found = set[str]()
+    for write in slices.writes():
+        if not {"shared", "local"} & set(write.parts):
+            reached = slices.arrays_at(write)
+            if not reached:
+                return arrays
+            found |= reached
+    return frozenset(owners[name] for name in found)
+
+
 def _check(module: Module) -> None:
     unknown = sorted(module.declared - _HARMLESS - set(module.functions))
     if unknown:

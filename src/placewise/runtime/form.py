@@ -13,7 +13,9 @@ from placewise.kernel.frontends.ptx_kernel import ptx_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, ScalarArgument, TextureArgument
 from placewise.rewriter import Rewritten
+from placewise.rewriter.layouts import Relaid
 from placewise.runtime.doubt import DoubtError
+from placewise.runtime.pieces import Piece, piece_document, piece_from_document, pieces_of
 
 
 @dataclass(frozen=True)
@@ -40,17 +42,18 @@ class Form:
     options: CompileOptions
     shared_bytes: int
     """Dynamic shared memory of its launches."""
-    parameters: tuple[int | Texels, ...]
-    """What it takes, in order: arguments of the original by number, or textures over them."""
+    parameters: tuple[int | Texels | Piece, ...]
+    """What it takes, in order: arguments of the original by number, textures over them, or pieces
+    of them in another layout."""
     constants: tuple[tuple[str, int], ...]
     """(``__constant__`` symbol, array of the original that fills it before each launch)."""
     bound: tuple[tuple[int, int], ...]
     """(argument, value): whole numbers that sizes in its source rest on."""
 
     @property
-    def textures(self) -> tuple[Texels, ...]:
-        """Parameters that are texture objects."""
-        return tuple(p for p in self.parameters if isinstance(p, Texels))
+    def pieces(self) -> tuple[Piece, ...]:
+        """Parameters that are pieces."""
+        return tuple(p for p in self.parameters if isinstance(p, Piece))
 
 
 def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form:
@@ -62,7 +65,7 @@ def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form
     numbers = {a.name: n for n, a in enumerate(original.inputs.arguments)}
     made_of = {new: old for old, new in rewritten.renamed}
     case = rewritten.case
-    parameters: list[int | Texels] = []
+    parameters: list[int | Texels | Piece] = []
     for argument in case.inputs.arguments:
         number = numbers.get(made_of.get(argument.name, argument.name))
         if number is None:
@@ -96,6 +99,35 @@ def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form
         parameters=tuple(parameters),
         constants=tuple(constants),
         bound=bound,
+    )
+
+
+def form_of_layout(relaid: Relaid, original: Case) -> Form:
+    """The version that ``relaid`` is of ``original``, whose arguments have their parameters' names.
+
+    Raises DoubtError for an argument that is neither one of the original's nor a piece of one.
+    """
+    numbers = {a.name: n for n, a in enumerate(original.inputs.arguments)}
+    pieces = pieces_of(relaid, numbers)
+    case = relaid.case
+    parameters: list[int | Texels | Piece] = []
+    for argument in case.inputs.arguments:
+        found = pieces.get(argument.name, numbers.get(argument.name))
+        if found is None:
+            raise DoubtError(f"the version takes '{argument.name}', which the original has not")
+        parameters.append(found)
+    if case.inputs.constants:
+        raise DoubtError("the kernel has constants")
+    return Form(
+        language=case.language,
+        source=case.source,
+        filename=case.filename,
+        kernel=case.kernel,
+        options=case.options,
+        shared_bytes=case.launch.shared_bytes,
+        parameters=tuple(parameters),
+        constants=(),
+        bound=(),
     )
 
 
@@ -133,10 +165,7 @@ def form_document(form: Form) -> dict[str, Any]:
             "flags": list(options.flags),
         },
         "shared_bytes": form.shared_bytes,
-        "parameters": [
-            p if isinstance(p, int) else {"texture": p.argument, "of": p.dtype, "by": p.channels}
-            for p in form.parameters
-        ],
+        "parameters": [_parameter_document(p) for p in form.parameters],
         "constants": [list(pair) for pair in form.constants],
         "bound": [list(pair) for pair in form.bound],
     }
@@ -159,10 +188,25 @@ def form_from_document(document: Mapping[str, Any]) -> Form:
             flags=tuple(options["flags"]),
         ),
         shared_bytes=int(document["shared_bytes"]),
-        parameters=tuple(
-            p if isinstance(p, int) else Texels(p["texture"], p["of"], p["by"])
-            for p in document["parameters"]
-        ),
+        parameters=tuple(_parameter_from_document(p) for p in document["parameters"]),
         constants=tuple((symbol, n) for symbol, n in document["constants"]),
         bound=tuple((n, value) for n, value in document["bound"]),
     )
+
+
+def _parameter_document(parameter: int | Texels | Piece) -> int | dict[str, Any]:
+    match parameter:
+        case Texels():
+            return {"texture": parameter.argument, "of": parameter.dtype, "by": parameter.channels}
+        case Piece():
+            return piece_document(parameter)
+        case _:
+            return parameter
+
+
+def _parameter_from_document(document: int | Mapping[str, Any]) -> int | Texels | Piece:
+    if isinstance(document, int):
+        return document
+    if "piece" in document:
+        return piece_from_document(document)
+    return Texels(document["texture"], document["of"], document["by"])

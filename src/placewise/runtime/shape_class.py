@@ -42,11 +42,11 @@ def describe_class(call: Call, deciding: Collection[int]) -> str:
     return f"grid {grid}, block {block}; {', '.join(arguments)}"
 
 
-def disk_key(identity: str, machine: Machine, arch: str, key: str, demand: str) -> str:
+def disk_key(identity: str, machine: Machine, arch: str, key: str, settings: str) -> str:
     """Name of a choice on disk: by the kernel's source and options, the machine, the class, what a
     choice has to meet, and the version of Placewise."""
     version = importlib.metadata.version("placewise")
-    return key_of(version, identity, _digest(machine), arch, key, demand)
+    return key_of(version, identity, _digest(machine), arch, key, settings)
 
 
 def bits(value: Scalar) -> str:

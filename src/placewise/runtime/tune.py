@@ -40,6 +40,7 @@ def tune(
     source: str | Path | None = None,
     options: CompileOptions | None = None,
     demand: Demand = DEMAND,
+    layouts: bool = False,
     patience: float = 60.0,
     choices: int = 16,
     cache: Path | None = None,
@@ -64,11 +65,12 @@ def tune(
     ``machine`` is the GPU to choose for, left out the one that the arrays are on; with NumPy arrays
     kernels run on the executor, and ``machine`` is needed. Choosing takes at most ``patience``
     seconds for a class, of which there are at most ``choices``. Choices are kept in the folder
-    ``cache``, by default the user's cache folder. Raises CaseError for what is no kernel, and
-    MachineError.
+    ``cache``, by default the user's cache folder. With ``layouts`` arrays of structs may also be
+    converted to another layout before each launch, and back. Raises CaseError for what is no
+    kernel, and MachineError.
     """
     folder = DiskCache("tuned", files=KEPT_CHOICES, place=cache)
-    settings = Settings(demand, patience, choices, Kept(folder))
+    settings = Settings(demand, patience, choices, Kept(folder), layouts)
     places = Places(None if machine is None else load_machine(machine))
 
     def tuner(original: CudaSource | NumbaFunction) -> Tuner:

@@ -45,6 +45,8 @@ class Settings:
     choices: int
     """Classes of launches that are chosen for."""
     kept: Kept
+    layouts: bool = False
+    """Whether arrays of structs may be converted to other layouts at each launch."""
 
 
 @dataclass(eq=False)
@@ -330,13 +332,13 @@ class Tuner:
             where.machine,
             where.arch,
             class_key(type_signature(call), call, facts.deciding),
-            repr(settings.demand),
+            repr((settings.demand, settings.layouts)),
         )
         kept = settings.kept.read(key)
         if kept is not None and _holds(kept, call):
             return kept, True
         case = self._original.case(call.launch, before)
-        made = choose(case, where.machine, settings.demand, watch)
+        made = choose(case, where.machine, settings.demand, settings.layouts, watch)
         settings.kept.write(key, made)
         return made, False
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placewise.errors import CaseError
 from placewise.executor.translate import parsed
@@ -100,6 +101,18 @@ def typed_scalar(value: Scalar, kernel: Kernel, number: int) -> np.generic:
 def _low_bits(value: int, size: int) -> np.generic:
     low = value & ((1 << 8 * size) - 1)
     made: np.generic = np.frombuffer(low.to_bytes(size, "little"), _WHOLE[size])[0]
+    return made
+
+
+def as_bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:
+    """The bytes of a contiguous array, without a copy: NumPy's own copies and assignments of
+    structs leave out what lies between their members."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def copied(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """A copy of a contiguous array, of every byte."""
+    made: NDArray[np.generic] = as_bytes(array).copy().view(array.dtype).reshape(array.shape)
     return made
 
 
