@@ -5,11 +5,24 @@ import pytest
 
 from placewise import kernel_from
 from placewise.kernel.cases.case import CompileOptions, Language
+from placewise.kernel.cases.make_case import make_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.launch import Launch
+from placewise.kernel.view import analyse_source
+from placewise.machine import load_machine
+from placewise.rewriter import rewrite
 from placewise.runtime.call import Call
 from placewise.runtime.executor_place import ExecutorPlace
-from placewise.runtime.form import Form, Texels, compile_form, form_document, form_from_document
+from placewise.runtime.form import (
+    Form,
+    Texels,
+    compile_form,
+    form_document,
+    form_from_document,
+    form_of,
+)
 from placewise.runtime.values import read_value, typed_scalar
+from placewise.space import Placement
 
 ORIGINAL = """__global__ void f(const float *x, const double *w, float *y, float a) {
     int i = threadIdx.x;
@@ -29,7 +42,7 @@ FORM = Form(
     options=CompileOptions(),
     shared_bytes=0,
     parameters=(Texels(1, "int32", 2), 2, 3),
-    constants=(("x_const", 0),),
+    constants=(("x_const", 0, 0),),
     bound=((3, 7),),
 )
 
@@ -84,3 +97,33 @@ def test_python_numbers_become_the_parameters_types(number, given, made):
     found = typed_scalar(given, kernel_from(SCALARS, "f"), number)
     assert found == made
     assert found.dtype == made.dtype
+
+
+TWO = """extern "C" __global__ void two(const float *a, const double *b, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a[i % 3] * 2 + (float)b[i % 5];
+}"""
+
+
+def test_arrays_that_share_a_constant_buffer_are_filled_at_each_launch():
+    rng = np.random.default_rng(8)
+    a, b, n = rng.random(3, dtype=np.float32), rng.random(5), np.int32(64)
+    case = named_case(make_case("two", TWO, [a, b, np.zeros(64, np.float32), n], block=32, grid=2))
+    placement = Placement.of({"a": "constant", "b": "constant"})
+    form = form_of(
+        rewrite(case, placement, load_machine("A100"), analyse_source(case)), case,
+        bind_numbers=False,
+    )  # fmt: skip
+    assert [symbol for symbol, _, _ in form.constants] == ["constant_arrays"] * 2
+    original, place = compile_case(case), ExecutorPlace()
+    ready = place.prepare(form_from_document(form_document(form)), original)
+    for _ in range(2):
+        a, b = rng.random(3, dtype=np.float32), rng.random(5)
+        y, expected = np.zeros(64, np.float32), np.zeros(64, np.float32)
+        made, made_by_original = (
+            Call(case.launch, tuple(read_value(v) for v in (a, b, out, n))) for out in (y, expected)
+        )
+        place.run_original(made_by_original, original)
+        place.launch(ready, made)
+        assert y.any()
+        assert y.tobytes() == expected.tobytes()

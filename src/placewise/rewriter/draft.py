@@ -51,6 +51,8 @@ class Draft:
     host: list[str] = field(default_factory=list)
     """Host-side lines, in order."""
     renamed: list[tuple[str, str]] = field(default_factory=list)
+    filled: list[tuple[str, int, str]] = field(default_factory=list)
+    """(symbol, byte in it, array) for arrays that the host copies to a symbol."""
     load_functions: dict[str, str] = field(default_factory=dict)
     """Names under which load functions are declared in the file."""
     window: AccessWindow | None = None

@@ -51,6 +51,7 @@ def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView
         host=host_text(draft),
         edits=tuple(draft.edits),
         renamed=tuple(draft.renamed),
+        filled=tuple(draft.filled),
     )
 
 

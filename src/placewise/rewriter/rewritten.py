@@ -22,6 +22,8 @@ class Rewritten:
     """One line per change, for the report."""
     renamed: tuple[tuple[str, str], ...] = ()
     """(array, its name in the new case) for arrays that are another argument or a constant now."""
+    filled: tuple[tuple[str, int, str], ...] = ()
+    """(symbol, byte in it, array) for arrays that the host copies to a symbol before a launch."""
 
     def to_dict(self) -> dict[str, Any]:
         """Source, host code and edits as JSON types."""

@@ -29,7 +29,7 @@ from placewise.runtime.form import (
 from placewise.runtime.place import Snapshot
 from placewise.runtime.stopwatch import Stopwatch
 
-SCHEMA = 2
+SCHEMA = 3
 """Of the entries on disk."""
 COPY_LATENCY_US = 3.0
 """Microseconds that a copy into constant memory adds to a stream beside its bandwidth. An

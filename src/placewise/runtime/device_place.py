@@ -177,7 +177,7 @@ class DevicePlace:
         function = self._scope.function(module, kernel.entry, form.shared_bytes)
         symbols = {
             symbol: self.device.call("cuModuleGetGlobal", module, symbol.encode())
-            for symbol, _ in form.constants
+            for symbol, _, _ in form.constants
         }
         loaded = _Loaded(function, symbols)
         if form.pieces:
@@ -226,13 +226,18 @@ class DevicePlace:
                 else:
                     how = None if passing is None else passing[parameter]
                     parameters += _bytes(values[parameter], how)
-            for symbol, number in form.constants:
+            for symbol, at, number in form.constants:
                 address, size = loaded.symbols[symbol]
                 array = values[number]
                 assert isinstance(array, _Array)
-                if array.nbytes > size:
-                    raise DoubtError(f"{symbol} holds {size} bytes, the array {array.nbytes}")
-                self.device.call("cuMemcpyDtoDAsync", address, array.address, array.nbytes, stream)
+                if at + array.nbytes > size:
+                    raise DoubtError(
+                        f"{symbol} holds {size - at} bytes from byte {at} on, the array "
+                        f"{array.nbytes}"
+                    )
+                self.device.call(
+                    "cuMemcpyDtoDAsync", int(address) + at, array.address, array.nbytes, stream
+                )
             loaded.stream = stream
             copy = partial(self._queue, self._copy, stream)
             for cut in loaded.fields:

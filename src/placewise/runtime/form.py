@@ -45,8 +45,9 @@ class Form:
     parameters: tuple[int | Texels | Piece, ...]
     """What it takes, in order: arguments of the original by number, textures over them, or pieces
     of them in another layout."""
-    constants: tuple[tuple[str, int], ...]
-    """(``__constant__`` symbol, array of the original that fills it before each launch)."""
+    constants: tuple[tuple[str, int, int], ...]
+    """(``__constant__`` symbol, byte in it, array of the original that is copied there before each
+    launch)."""
     bound: tuple[tuple[int, int], ...]
     """(argument, value): whole numbers that sizes in its source rest on."""
 
@@ -78,12 +79,11 @@ def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form
             parameters.append(number)
         else:
             raise DoubtError(f"the version takes the surface '{argument.name}'")
-    constants = []
+    filled = {symbol for symbol, _, _ in rewritten.filled}
     for symbol, _ in case.inputs.constants:
-        number = numbers.get(made_of.get(symbol, ""))
-        if number is None:
+        if symbol not in filled:
             raise DoubtError(f"nothing is known to fill the constant '{symbol}'")
-        constants.append((symbol, number))
+    constants = [(symbol, at, numbers[array]) for symbol, at, array in rewritten.filled]
     bound = tuple(
         (n, int(a.value.item()))
         for n, a in enumerate(original.inputs.arguments)
@@ -166,7 +166,7 @@ def form_document(form: Form) -> dict[str, Any]:
         },
         "shared_bytes": form.shared_bytes,
         "parameters": [_parameter_document(p) for p in form.parameters],
-        "constants": [list(pair) for pair in form.constants],
+        "constants": [list(each) for each in form.constants],
         "bound": [list(pair) for pair in form.bound],
     }
 
@@ -189,7 +189,7 @@ def form_from_document(document: Mapping[str, Any]) -> Form:
         ),
         shared_bytes=int(document["shared_bytes"]),
         parameters=tuple(_parameter_from_document(p) for p in document["parameters"]),
-        constants=tuple((symbol, n) for symbol, n in document["constants"]),
+        constants=tuple((symbol, at, n) for symbol, at, n in document["constants"]),
         bound=tuple((n, value) for n, value in document["bound"]),
     )
 
