@@ -123,29 +123,14 @@ def _launch(
             # A number without dimensions is an array of one element where a pointer is passed.
             uploaded[where] = memory.upload(f"argument {parameter + 1}", np.atleast_1d(value))
         passed.append(uploaded[where])
-    for symbol, content in _constants(form, values).items():
-        memory.constant(kernel, symbol, content)
+    for symbol, at, number in form.constants if form is not None else ():
+        memory.constant(kernel, symbol, np.asarray(values[number]), at)
     result = memory.launch(kernel, launch, passed)
     _copy_back(result, uploaded, values)
     for piece, array in cuts:
         if array.name in result.written:
             put_back(np.asarray(values[piece.argument]), piece, array.view())
     return result
-
-
-def _constants(
-    form: Form | None, values: Sequence[NDArray[np.generic] | np.generic]
-) -> dict[str, NDArray[np.uint8]]:
-    """Bytes of each symbol that a form's host fills, zero where no array is."""
-    found: dict[str, NDArray[np.uint8]] = {}
-    for symbol, at, number in form.constants if form is not None else ():
-        held = as_bytes(np.ascontiguousarray(values[number]))
-        before = found.get(symbol, held[:0])
-        content = np.zeros(max(before.size, at + held.size), np.uint8)
-        content[: before.size] = before
-        content[at : at + held.size] = held
-        found[symbol] = content
-    return found
 
 
 def _texture(

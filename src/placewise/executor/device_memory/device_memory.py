@@ -142,21 +142,30 @@ class DeviceMemory:
         shape = (region.data.size // element.itemsize,)
         return DeviceArray(self, region, shape, element)
 
-    def constant(self, kernel: Kernel, name: str, value: NDArray[Any] | np.generic) -> None:
-        """Set a ``__constant__`` (or ``__device__``) variable, as ``cudaMemcpyToSymbol`` does.
+    def constant(
+        self,
+        kernel: Kernel,
+        name: str,
+        value: NDArray[Any] | np.generic,
+        offset_bytes: int | None = None,
+    ) -> None:
+        """Set a ``__constant__`` (or ``__device__``) variable, as ``cudaMemcpyToSymbol`` does: all
+        of it or, with ``offset_bytes``, as much as ``value`` has from there on.
 
         Raises CaseError where the module has no such variable or ``value`` has another size.
         """
         data = np.ascontiguousarray(value)
         where = f"constant '{name}'"
         target = self._variable(kernel, name, where)
-        if data.nbytes != target.data.size:
+        room = target.data.size - (offset_bytes or 0)
+        if data.nbytes > room or (offset_bytes is None and data.nbytes < room):
             raise CaseError(
                 f"{data.dtype} of shape {np.shape(value)} has {data.nbytes} bytes, but the "
-                f"variable has {target.data.size}",
+                f"variable has {room}" + (f" from byte {offset_bytes} on" if offset_bytes else ""),
                 where=where,
             )
-        target.data[:] = data.reshape(-1).view(np.uint8)
+        first = offset_bytes or 0
+        target.data[first : first + data.nbytes] = data.reshape(-1).view(np.uint8)
 
     # Public and keyword-only: one parameter for each option of a launch.
     def launch(
