@@ -27,6 +27,7 @@ from placewise.advisor.hint_notes import fates_of, hint_notes, unmeasured
 from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.notes import atomics_note, range_note, time_notes
 from placewise.advisor.prepare import Prepared, Profiling, prepare
+from placewise.advisor.same_code import is_same_launch
 from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
 from placewise.advisor.verify import verify
 from placewise.advisor.why import array_facts, costs, reasons
@@ -263,6 +264,16 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
     if kernel is None:
         return replace(option, rewritten=rewritten, verification=Verification(False, form.why, ()))
     option = replace(option, hints=fates_of(kernel, option.placement, prepared))
+    if is_same_launch(kernel, rewritten.case, prepared.kernel, prepared.case):
+        compared = tuple(name for name, _ in prepared.execution.outputs)
+        return replace(
+            option,
+            rewritten=rewritten,
+            verification=Verification(True, "the same machine code", compared),
+            timed=present.timed,
+            beside=present.timed,
+            rerun=ratio_of_times(present.timed, present.timed),
+        )
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)
