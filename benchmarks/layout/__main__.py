@@ -26,8 +26,8 @@ from benchmarks.layout.static_dynamic import comparison
 from benchmarks.layout.structs import STRUCT_KERNELS, StructKernel
 from benchmarks.results import Figure, report
 from placewise import advise_layout
-from placewise.advisor.layout_advice import StructAdvice
-from placewise.advisor.verify_layout import verify_layout
+from placewise.advisor.layouts.layout_advice import StructAdvice
+from placewise.advisor.layouts.verify_layout import verify_layout
 from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.prepare_case import compile_case, read_case

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.results import Figure
 from placewise import advise_layout, make_case
-from placewise.advisor.layout_advice import MatrixOption
+from placewise.advisor.layouts.layout_advice import MatrixOption
 from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.case import Case

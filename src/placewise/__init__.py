@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placewise.advisor.advice import Advice, Option, Verification
-    from placewise.advisor.advise_jointly import advise_jointly
-    from placewise.advisor.advise_layout import advise_layout
-    from placewise.advisor.joint_advice import JointAdvice
-    from placewise.advisor.layout_advice import LayoutAdvice
+    from placewise.advisor.layouts.advise_jointly import advise_jointly
+    from placewise.advisor.layouts.advise_layout import advise_layout
+    from placewise.advisor.layouts.joint_advice import JointAdvice
+    from placewise.advisor.layouts.layout_advice import LayoutAdvice
     from placewise.advisor.lint import Remark
-    from placewise.advisor.machine_code import CodeReport, inspect_machine_code
-    from placewise.advisor.moved_counters import MovedCounters, predict_moved_counters
-    from placewise.advisor.predicted_counters import CounterReport
-    from placewise.advisor.predicted_time import (
+    from placewise.advisor.predictions.machine_code import CodeReport, inspect_machine_code
+    from placewise.advisor.predictions.moved_counters import MovedCounters, predict_moved_counters
+    from placewise.advisor.predictions.predicted_counters import CounterReport
+    from placewise.advisor.predictions.predicted_time import (
         TimePrediction,
         TimeReport,
         predict_time,
@@ -52,16 +52,16 @@ _HOMES = {
     "Advice": "advisor.advice",
     "Case": "kernel.cases.case",
     "CaseRun": "executor.run_case",
-    "CodeReport": "advisor.machine_code",
+    "CodeReport": "advisor.predictions.machine_code",
     "CompileOptions": "kernel.cases.case",
-    "CounterReport": "advisor.predicted_counters",
+    "CounterReport": "advisor.predictions.predicted_counters",
     "DeviceMemory": "executor.device_memory.device_memory",
     "Launch": "kernel.launch",
-    "JointAdvice": "advisor.joint_advice",
-    "LayoutAdvice": "advisor.layout_advice",
+    "JointAdvice": "advisor.layouts.joint_advice",
+    "LayoutAdvice": "advisor.layouts.layout_advice",
     "LintReport": "api",
     "Machine": "machine",
-    "MovedCounters": "advisor.moved_counters",
+    "MovedCounters": "advisor.predictions.moved_counters",
     "Option": "advisor.advice",
     "Placement": "space",
     "PlacewiseError": "errors",
@@ -69,19 +69,19 @@ _HOMES = {
     "Remark": "advisor.lint",
     "Rewritten": "rewriter.rewritten",
     "Struct": "kernel.cases.values",
-    "TimePrediction": "advisor.predicted_time",
-    "TimeReport": "advisor.predicted_time",
+    "TimePrediction": "advisor.predictions.predicted_time",
+    "TimeReport": "advisor.predictions.predicted_time",
     "TuneReport": "runtime.report",
     "Tuned": "runtime.tuned",
     "Uninitialised": "kernel.cases.values",
     "Verification": "advisor.advice",
     "advise": "api",
-    "advise_jointly": "advisor.advise_jointly",
-    "advise_layout": "advisor.advise_layout",
+    "advise_jointly": "advisor.layouts.advise_jointly",
+    "advise_layout": "advisor.layouts.advise_layout",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
     "execute": "api",
-    "inspect_machine_code": "advisor.machine_code",
+    "inspect_machine_code": "advisor.predictions.machine_code",
     "json_schema": "schemas",
     "kernel_from": "kernel.frontends.kernel_from",
     "lint": "api",
@@ -90,9 +90,9 @@ _HOMES = {
     "machine_names": "machine",
     "make_case": "kernel.cases.make_case",
     "predict_counters": "api",
-    "predict_moved_counters": "advisor.moved_counters",
-    "predict_time": "advisor.predicted_time",
-    "predict_times": "advisor.predicted_time",
+    "predict_moved_counters": "advisor.predictions.moved_counters",
+    "predict_time": "advisor.predictions.predicted_time",
+    "predict_times": "advisor.predictions.predicted_time",
     "rewrite": "api",
     "tune": "runtime.tune",
     "verify": "api",

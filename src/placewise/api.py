@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
 from placewise.advisor.documents.lint import lint_document
-from placewise.advisor.layout_remarks import lint_with_layouts
+from placewise.advisor.forms.verify import verify as compare_with
+from placewise.advisor.layouts.layout_remarks import lint_with_layouts
 from placewise.advisor.lint import Remark
-from placewise.advisor.predicted_counters import CounterReport, predict_counters
-from placewise.advisor.predicted_time import (
+from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
+from placewise.advisor.predictions.predicted_time import (
     TimePrediction,
     TimeReport,
     predict_time,
     predict_times,
 )
-from placewise.advisor.verify import verify as compare_with
 from placewise.cases import load_case
 from placewise.dataframe import dataframe
 from placewise.executor import DEFAULT_LIMIT

@@ -41,7 +41,7 @@ def call_each_function() -> None:
     """Run the stages whose compiled functions are worth keeping."""
     from placewise.advisor import advise
     from placewise.advisor.lint import lint
-    from placewise.advisor.predicted_counters import predict_counters
+    from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.executor.check import Checker
     from placewise.executor.run_case import run_case
 

@@ -3,7 +3,8 @@ import sys
 import numpy as np
 import pytest
 
-from placewise.advisor import advise, legal_placements, prepare, verify
+from placewise.advisor import advise, prepare
+from placewise.advisor.forms import legal_placements, verify
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
@@ -130,7 +131,7 @@ def test_a_placement_that_cannot_be_written_leaves_the_advice_standing(gather_ca
         raise UnsupportedError("no way to write this")
 
     # Other modules export functions of the module's name.
-    monkeypatch.setattr(sys.modules["placewise.advisor.write_form"], "rewrite", refuse)
+    monkeypatch.setattr(sys.modules["placewise.advisor.forms.write_form"], "rewrite", refuse)
     advice = advise(gather_case, "K20c")
     assert advice.recommended is None
     assert "cannot be written: no way" in advice.options[0].verification.detail

@@ -2,7 +2,7 @@
 
 from itertools import combinations, product
 
-from placewise.advisor.agnostic_settings import MOST_SETTINGS, covering_settings
+from placewise.advisor.forms.agnostic_settings import MOST_SETTINGS, covering_settings
 
 SPACES = dict.fromkeys("abcdefgh", ("global", "texture", "constant", "shared"))
 

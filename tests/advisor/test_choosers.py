@@ -4,7 +4,7 @@ import pytest
 
 from placewise.advisor import advise, prepare
 from placewise.advisor.choosers import Chooser, chosen_placements, placement_by_rules
-from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.forms.legal_placements import legal_placements
 from placewise.cli.commands.advise import ChooserName
 from placewise.errors import CaseError
 from placewise.machine import load_machine

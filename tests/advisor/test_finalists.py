@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from placewise.advisor.advice import Option, Verification
+from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.finalists import Demand, finalists, recommended
-from placewise.advisor.gain import gain_in_words
 from placewise.machine import load_machine
 from placewise.model import Prediction, Ratio
 from placewise.space import Placement

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import placewise
-from placewise.advisor.predicted_time import NEARLY
+from placewise.advisor.predictions.predicted_time import NEARLY
 from placewise.errors import MachineError, UnsupportedError
 
 

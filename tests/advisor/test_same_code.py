@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advisor.same_code import is_same_launch
+from placewise.advisor.forms.same_code import is_same_launch
 from placewise.kernel.cases.prepare_case import compile_case
 
 PLAIN = """

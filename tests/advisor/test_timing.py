@@ -7,7 +7,7 @@ import pytest
 
 from placewise import make_case
 from placewise.advisor import advise
-from placewise.advisor.timing import time_form
+from placewise.advisor.forms.timing import time_form
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.prepare_case import named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel

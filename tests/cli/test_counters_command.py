@@ -9,8 +9,8 @@ import pytest
 
 from placewise import make_case
 from placewise.advisor.documents.counters import counters_document
-from placewise.advisor.moved_counters import predict_moved_counters
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.moved_counters import predict_moved_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.cli.main import main
 from placewise.errors import CaseError
 from placewise.memory.simulate.caches.tlb import TlbTraffic

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from placewise.advisor import predicted_counters
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions import predicted_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.cli.main import app
 from placewise.errors import CaseError, ExecutionError
 

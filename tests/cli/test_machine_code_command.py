@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from placewise.advisor.machine_code import inspect_machine_code
+from placewise.advisor.predictions.machine_code import inspect_machine_code
 from placewise.cli.main import main
 from placewise.errors import CaseError
 from placewise.kernel.toolchain import toolkit

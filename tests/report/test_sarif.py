@@ -8,7 +8,7 @@ import pytest
 
 from placewise.advisor import advise
 from placewise.advisor.lint import lint
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.errors import PlacewiseError
 from placewise.executor.check import Checker
 from placewise.executor.run_case import run_case

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise.advisor.access_facts import access_facts
+from placewise.advisor.explain.access_facts import access_facts
 from placewise.advisor.prepare import prepare
 from placewise.machine import load_machine
 from placewise.memory.reuse.stream import ArrayStream

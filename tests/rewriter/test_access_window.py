@@ -10,7 +10,7 @@ from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
 from placewise.rewriter import rewrite
-from placewise.rewriter.window import access_window
+from placewise.rewriter.ways.window import access_window
 from placewise.space import Placement
 
 SOURCE = """

@@ -8,9 +8,10 @@ from tuning_driver import GpuArray, GpuKernel, TuningDriver
 
 import placewise
 from placewise.gpu import device as device_module
-from placewise.runtime import device_place, originals
+from placewise.runtime import originals
 from placewise.runtime import tuner as tuner_module
 from placewise.runtime.choice import Choice
+from placewise.runtime.devices import device_place
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from placewise.kernel.launch import Launch
 from placewise.kernel.view import analyse_source
 from placewise.machine import load_machine
 from placewise.rewriter import rewrite
-from placewise.runtime.call import Call
-from placewise.runtime.executor_place import ExecutorPlace
+from placewise.runtime.devices.executor_place import ExecutorPlace
 from placewise.runtime.form import (
     Form,
     Texels,
@@ -21,7 +20,8 @@ from placewise.runtime.form import (
     form_from_document,
     form_of,
 )
-from placewise.runtime.values import read_value, typed_scalar
+from placewise.runtime.launches.call import Call
+from placewise.runtime.launches.values import read_value, typed_scalar
 from placewise.space import Placement
 
 ORIGINAL = """__global__ void f(const float *x, const double *w, float *y, float a) {

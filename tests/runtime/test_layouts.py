@@ -11,12 +11,12 @@ from placewise.kernel.launch import Launch
 from placewise.kernel.view import find_struct_arrays
 from placewise.rewriter.layouts import rewrite_layout
 from placewise.runtime import choice
-from placewise.runtime.call import Call
-from placewise.runtime.executor_place import ExecutorPlace
-from placewise.runtime.facts import written_parameters
+from placewise.runtime.devices.executor_place import ExecutorPlace
+from placewise.runtime.devices.pieces import cut, put_back
 from placewise.runtime.form import form_document, form_from_document, form_of_layout
-from placewise.runtime.pieces import cut, put_back
-from placewise.runtime.values import read_value
+from placewise.runtime.launches.call import Call
+from placewise.runtime.launches.facts import written_parameters
+from placewise.runtime.launches.values import read_value
 from placewise.space.layout import parse_layout
 
 BODIES = """

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import TypeAdapter
 
-from placewise.runtime.doubt import DoubtError
+from placewise.runtime.launches.doubt import DoubtError
 from placewise.runtime.report import ClassReport, TuneReport
 from placewise.runtime.stopwatch import Overhead, Stopwatch
 from placewise.schemas.tune import TuneDocument

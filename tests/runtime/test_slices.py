@@ -5,8 +5,8 @@ import pytest
 from numba import cuda
 
 from placewise import kernel_from
-from placewise.runtime.doubt import DoubtError
-from placewise.runtime.facts import check_read_only_loads, facts_of
+from placewise.runtime.launches.doubt import DoubtError
+from placewise.runtime.launches.facts import check_read_only_loads, facts_of
 
 HEAD = "__global__ void f(const float *x, const int *at, float *y, int n, float a, int s) {"
 

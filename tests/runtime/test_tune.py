@@ -18,7 +18,7 @@ from placewise.errors import CaseError, ExecutionError, PlacewiseError
 from placewise.kernel.cases.case import CompileOptions, Language
 from placewise.runtime import tuner as tuner_module
 from placewise.runtime.choice import Choice
-from placewise.runtime.executor_place import ExecutorPlace
+from placewise.runtime.devices.executor_place import ExecutorPlace
 from placewise.runtime.form import Form
 
 HERE = Path(__file__).parent

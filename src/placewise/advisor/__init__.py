@@ -4,9 +4,9 @@ counters."""
 from placewise.advisor.advice import Advice, Cost, Option, Reason, RunFacts, Verification
 from placewise.advisor.advise import FINALISTS, advise
 from placewise.advisor.finalists import Demand
-from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.forms.legal_placements import legal_placements
+from placewise.advisor.forms.verify import verify
 from placewise.advisor.prepare import Prepared, prepare
-from placewise.advisor.verify import verify
 
 __all__ = [
     "FINALISTS",

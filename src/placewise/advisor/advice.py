@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placewise.advisor.documents.advice import advice_document
-from placewise.advisor.timing import Timed
+from placewise.advisor.forms.timing import Timed
 from placewise.choose import Choice
 from placewise.dataframe import dataframe
 from placewise.kernel.binary.surviving_hints import HintFate

@@ -11,8 +11,12 @@ from pathlib import Path
 from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
-from placewise.advisor.chunked_tiles import TimedForm, fastest_chunked, moved_part
-from placewise.advisor.costly_patterns import scattered
+from placewise.advisor.explain.costly_patterns import scattered
+from placewise.advisor.explain.gain import gain_in_words
+from placewise.advisor.explain.hint_notes import fates_of, hint_notes, unmeasured
+from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
+from placewise.advisor.explain.notes import atomics_note, range_note, time_notes
+from placewise.advisor.explain.why import array_facts, costs, reasons
 from placewise.advisor.finalists import (
     Demand,
     joined,
@@ -22,16 +26,12 @@ from placewise.advisor.finalists import (
     untimed_misses,
 )
 from placewise.advisor.finalists import finalists as best_ranked
-from placewise.advisor.gain import gain_in_words
-from placewise.advisor.hint_notes import fates_of, hint_notes, unmeasured
-from placewise.advisor.load_service import with_simulated_hits, with_simulated_reasons
-from placewise.advisor.notes import atomics_note, range_note, time_notes
+from placewise.advisor.forms.chunked_tiles import TimedForm, fastest_chunked, moved_part
+from placewise.advisor.forms.same_code import is_same_launch
+from placewise.advisor.forms.timing import corrections_of, ratio_of_times, time_form
+from placewise.advisor.forms.verify import verify
+from placewise.advisor.forms.write_form import writable, write_form
 from placewise.advisor.prepare import Prepared, Profiling, prepare
-from placewise.advisor.same_code import is_same_launch
-from placewise.advisor.timing import corrections_of, ratio_of_times, time_form
-from placewise.advisor.verify import verify
-from placewise.advisor.why import array_facts, costs, reasons
-from placewise.advisor.write_form import writable, write_form
 from placewise.cases import load_case
 from placewise.choose import Candidate, combinations, judged, search
 from placewise.errors import UnsupportedError

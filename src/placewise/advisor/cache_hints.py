@@ -16,7 +16,7 @@ from placewise.machine import Machine, Memory
 from placewise.memory import Profile
 from placewise.memory.reuse.counters import WHOLE, Reading, misses
 from placewise.memory.reuse.stream import LOAD
-from placewise.rewriter.window import access_window
+from placewise.rewriter.ways.window import access_window
 from placewise.space import MemorySpace, Placement, Priority
 
 STREAMS = 0.5

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from placewise.advisor.access_facts import access_facts
 from placewise.advisor.advice import Option
-from placewise.advisor.gain import gain_in_words
-from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.explain.access_facts import access_facts
+from placewise.advisor.explain.gain import gain_in_words
+from placewise.advisor.forms.legal_placements import legal_placements
 from placewise.advisor.prepare import Prepared
 from placewise.choose import search
 from placewise.errors import CaseError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from placewise.advisor.timing import is_timed
+from placewise.advisor.forms.timing import is_timed
 from placewise.choose import Legality, chunked_placements, legal_spaces
 from placewise.errors import CaseError
 from placewise.executor import DEFAULT_LIMIT, Execution, execute

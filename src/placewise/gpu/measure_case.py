@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.forms.legal_placements import legal_placements
 from placewise.choose import Legality, legal_spaces
 from placewise.errors import UnsupportedError
 from placewise.executor import execute

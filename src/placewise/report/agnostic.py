@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advisor.agnostic import AgnosticReport, WrittenPlacement
+from placewise.advisor.forms.agnostic import AgnosticReport, WrittenPlacement
 from placewise.output_file import write_together
 
 

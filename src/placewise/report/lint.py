@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from placewise.advisor.lint import Remark
-from placewise.advisor.predicted_counters import CounterReport
+from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.report.source_lines import SourceLines, short
 
 

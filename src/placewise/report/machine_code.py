@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.documents.machine_code import executions, groups_of, most_live
-from placewise.advisor.machine_code import CodeReport
-from placewise.advisor.why import count
+from placewise.advisor.explain.why import count
+from placewise.advisor.predictions.machine_code import CodeReport
 from placewise.choose import in_words
 from placewise.kernel.binary.sass.control import control
 from placewise.kernel.binary.sass.instruction import Instruction

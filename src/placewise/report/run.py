@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advisor.why import count
+from placewise.advisor.explain.why import count
 from placewise.executor.check import Checker, Finding, Place, Severity
 from placewise.executor.run_case import CaseRun, LineCount
 from placewise.kernel.cases.case import Case

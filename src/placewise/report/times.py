@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from placewise.advisor.predicted_time import TimePrediction, TimeReport
+from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 
 PARTS_SHOWN = 6
 LINES_SHOWN = 2

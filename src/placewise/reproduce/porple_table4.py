@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, eye_array, kron, random_array
 
-from placewise.advisor.access_facts import access_facts
+from placewise.advisor.explain.access_facts import access_facts
 from placewise.advisor.prepare import Prepared, prepare
 from placewise.cases import load_case
 from placewise.kernel.cases.case import Case

@@ -14,7 +14,6 @@ from math import prod
 from placewise.kernel.chunks import ChunkLoop, ChunkPlan, ChunkTile, Guard, GuardKind
 from placewise.kernel.source import ArrayUse
 from placewise.rewriter.draft import Draft
-from placewise.rewriter.kernel_buffer import DECLARATION
 from placewise.rewriter.text import Render
 from placewise.rewriter.tiles import (
     PlacedTile,
@@ -26,6 +25,7 @@ from placewise.rewriter.tiles import (
     shape_text,
     tile_access,
 )
+from placewise.rewriter.ways.kernel_buffer import DECLARATION
 from placewise.space import MemorySpace
 
 _TWICE = 1500

@@ -16,20 +16,20 @@ from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.chunks import ChunkPlan
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.machine import Machine
-from placewise.rewriter.binding import place_binding
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.capacity import check_host_buffers, check_kernel_buffers
 from placewise.rewriter.chunked_loops import place_chunked
-from placewise.rewriter.direct import place_direct
 from placewise.rewriter.draft import Draft
 from placewise.rewriter.host import host_text
-from placewise.rewriter.host_buffer import place_host_buffers
-from placewise.rewriter.intrinsic import place_intrinsic
-from placewise.rewriter.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.rewritten import Rewritten
 from placewise.rewriter.signature import edit_signature, insert_notes
 from placewise.rewriter.tiles import tile_names
-from placewise.rewriter.window import place_window
+from placewise.rewriter.ways.binding import place_binding
+from placewise.rewriter.ways.direct import place_direct
+from placewise.rewriter.ways.host_buffer import place_host_buffers
+from placewise.rewriter.ways.intrinsic import place_intrinsic
+from placewise.rewriter.ways.kernel_buffer import place_kernel_buffers
+from placewise.rewriter.ways.window import place_window
 from placewise.space import MemorySpace, Placement, Way
 
 HostBuffers = Callable[[Draft, list[ArrayUse], MemorySpace, int | None], None]

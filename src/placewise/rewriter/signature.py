@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.kernel.launch import ScalarArgument
-from placewise.kernel.view.places import above_comment
+from placewise.kernel.view.tree.places import above_comment
 from placewise.rewriter.draft import Draft
 
 

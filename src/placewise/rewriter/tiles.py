@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from placewise.kernel.launch import ScalarArgument
 from placewise.kernel.source import ArrayUse, Extent, Split, Term, Tile
 from placewise.kernel.view.elements import is_number, is_unsigned
-from placewise.kernel.view.template import template_parameters
+from placewise.kernel.view.tree.template import template_parameters
 from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
 

@@ -11,14 +11,15 @@ import numpy as np
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Advice, Option
-from placewise.advisor.advise_layout import advise_layout
 from placewise.advisor.finalists import Demand, recommended
-from placewise.advisor.layout_advice import LayoutAdvice, StructAdvice
+from placewise.advisor.layouts.advise_layout import advise_layout
+from placewise.advisor.layouts.layout_advice import LayoutAdvice, StructAdvice
 from placewise.disk_cache import DiskCache
 from placewise.errors import UnsupportedError
 from placewise.executor.compare import compare
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
+from placewise.runtime.devices.place import Snapshot
 from placewise.runtime.form import (
     Form,
     form_document,
@@ -26,7 +27,6 @@ from placewise.runtime.form import (
     form_of,
     form_of_layout,
 )
-from placewise.runtime.place import Snapshot
 from placewise.runtime.stopwatch import Stopwatch
 
 SCHEMA = 3

@@ -14,8 +14,8 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, ScalarArgument, TextureArgument
 from placewise.rewriter import Rewritten
 from placewise.rewriter.layouts import Relaid
-from placewise.runtime.doubt import DoubtError
-from placewise.runtime.pieces import Piece, piece_document, piece_from_document, pieces_of
+from placewise.runtime.devices.pieces import Piece, piece_document, piece_from_document, pieces_of
+from placewise.runtime.launches.doubt import DoubtError
 
 
 @dataclass(frozen=True)

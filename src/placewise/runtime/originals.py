@@ -16,7 +16,7 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Launch
 from placewise.kernel.toolchain import DEFAULT_NVRTC
-from placewise.runtime.place import Snapshot
+from placewise.runtime.devices.place import Snapshot
 
 _NUMBER = re.compile(r"(?<=B)\d+v\d+(?=B)")
 """In Numba's mangled names."""

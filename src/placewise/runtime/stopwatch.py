@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
-from placewise.runtime.doubt import DoubtError
+from placewise.runtime.launches.doubt import DoubtError
 
 _STEPS = {
     "compiling": "compilation",

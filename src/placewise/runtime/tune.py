@@ -15,8 +15,8 @@ from placewise.kernel.cases.make_case import is_ptx, read_source
 from placewise.kernel.frontends.cupy_source import cupy_source, is_cupy
 from placewise.machine import Machine, load_machine
 from placewise.runtime.choice import Kept
+from placewise.runtime.devices.places import Places
 from placewise.runtime.originals import CudaSource, NumbaFunction
-from placewise.runtime.places import Places
 from placewise.runtime.tuned import (
     Tuned,
     TunedCore,

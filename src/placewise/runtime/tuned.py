@@ -12,11 +12,11 @@ import numpy as np
 from placewise.errors import CaseError
 from placewise.kernel.cases.make_case import dims
 from placewise.kernel.launch import Launch
-from placewise.runtime.call import Call
-from placewise.runtime.doubt import DoubtError
+from placewise.runtime.launches.call import Call
+from placewise.runtime.launches.doubt import DoubtError
+from placewise.runtime.launches.values import ArrayValue, read_value
 from placewise.runtime.report import TuneReport
 from placewise.runtime.tuner import Tuner
-from placewise.runtime.values import ArrayValue, read_value
 
 
 class Tuned(ABC):

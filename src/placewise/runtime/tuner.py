@@ -19,16 +19,21 @@ from placewise.advisor.finalists import Demand
 from placewise.errors import CaseError, PlacewiseError
 from placewise.kernel.cases.case import Language
 from placewise.kernel.kernel import Kernel
-from placewise.runtime.call import Call
 from placewise.runtime.choice import Choice, Kept, choose, keep_original, unlike
-from placewise.runtime.doubt import DoubtError
-from placewise.runtime.facts import KernelFacts, check_read_only_loads, facts_of
+from placewise.runtime.devices.place import Ready, Snapshot, Where
+from placewise.runtime.launches.call import Call
+from placewise.runtime.launches.doubt import DoubtError
+from placewise.runtime.launches.facts import KernelFacts, check_read_only_loads, facts_of
+from placewise.runtime.launches.shape_class import (
+    class_key,
+    describe_class,
+    disk_key,
+    type_signature,
+)
+from placewise.runtime.launches.values import ArrayValue, overlaps
 from placewise.runtime.originals import Original
-from placewise.runtime.place import Ready, Snapshot, Where
 from placewise.runtime.report import ClassReport, TuneReport
-from placewise.runtime.shape_class import class_key, describe_class, disk_key, type_signature
 from placewise.runtime.stopwatch import Overhead, Stopwatch
-from placewise.runtime.values import ArrayValue, overlaps
 
 MOST_KEYS = 1 << 16
 """Launches of different scalars that are remembered one by one."""

@@ -14,7 +14,7 @@ from placewise.kernel.cases.array_sources import (
     load_array,
     load_matrix,
 )
-from placewise.kernel.cases.tuning_conditions import Condition
+from placewise.kernel.cases.tuning.tuning_conditions import Condition
 from placewise.recorded import recorded_counters
 from placewise.recorded.recorded_counters import read_recorded
 

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from placewise.errors import CaseError
-from placewise.kernel.cases.tuning_conditions import Condition, first_valid
-from placewise.kernel.cases.tuning_file import tuning_document
+from placewise.kernel.cases.tuning.tuning_conditions import Condition, first_valid
+from placewise.kernel.cases.tuning.tuning_file import tuning_document
 
 VALUES = {"x": 32, "y": 4, "mode": "fast", "on": True}
 

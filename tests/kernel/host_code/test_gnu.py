@@ -14,7 +14,7 @@ from placewise.kernel.host_code.gnu import (
     has_statement_expressions,
     statement_macros,
 )
-from placewise.kernel.view.clang import parse_kernel
+from placewise.kernel.view.tree.clang import parse_kernel
 
 OPTIONS = CompileOptions()
 

@@ -16,7 +16,7 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.frontends.nvrtc import compile_kernel, device_source, left_out
 from placewise.kernel.host_code.declarations import declarations, innermost, walk
 from placewise.kernel.host_code.tokens import tokens
-from placewise.kernel.view.clang import parse_kernel
+from placewise.kernel.view.tree.clang import parse_kernel
 
 OPTIONS = CompileOptions()
 APPLICATION = """\

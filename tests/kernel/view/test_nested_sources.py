@@ -7,7 +7,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.view import analyse_source
 from placewise.kernel.view.analyse import bound_case
-from placewise.kernel.view.clang import DEEPEST
+from placewise.kernel.view.tree.clang import DEEPEST
 
 TERMS = "b[i] = " + " + ".join(["a[i]"] * 30_000) + ";"
 ARMS = " else ".join(f"if (n == {k}) b[i] = {k};" for k in range(1000))

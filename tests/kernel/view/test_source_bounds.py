@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placewise.kernel.view.interval import Bounder, Facts, Unbounded
-from placewise.kernel.view.symbolic import Poly, apply, compound, ranged, uniform, unknown
+from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded
+from placewise.kernel.view.indices.symbolic import Poly, apply, compound, ranged, uniform, unknown
 
 BLOCKS = np.arange(4, dtype=np.int64).reshape(1, 1, 4)
 BOUNDER = Bounder({"b": BLOCKS, "n": np.full((1, 1, 1), 7, np.int64)})

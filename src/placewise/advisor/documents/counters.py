@@ -19,7 +19,7 @@ from placewise.memory.simulate.metrics.ncu_metrics import (
 from placewise.memory.simulate.metrics.traffic import SiteTraffic, constant_caches
 
 if TYPE_CHECKING:
-    from placewise.advisor.predicted_counters import CounterReport
+    from placewise.advisor.predictions.predicted_counters import CounterReport
 
 Sites = Iterable[SiteTraffic]
 COUNTERS_SCHEMA_VERSION = 1

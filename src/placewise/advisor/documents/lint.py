@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from placewise.advisor.lint import Remark
-from placewise.advisor.predicted_counters import CounterReport
+from placewise.advisor.predictions.predicted_counters import CounterReport
 
 LINT_SCHEMA_VERSION = 1
 

@@ -12,7 +12,7 @@ from placewise.kernel.binary.sass.control import control
 from placewise.kernel.binary.sass.instruction import Instruction
 
 if TYPE_CHECKING:
-    from placewise.advisor.machine_code import CodeReport
+    from placewise.advisor.predictions.machine_code import CodeReport
 
 MACHINE_CODE_SCHEMA_VERSION = 1
 

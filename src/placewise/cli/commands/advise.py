@@ -97,16 +97,16 @@ def advise(
     """Rank the placements of a kernel's arrays, say why, and write out the best, verified."""
     from placewise.advisor import FINALISTS, Demand
     from placewise.advisor import advise as find_advice
-    from placewise.advisor.advise_jointly import advise_jointly
     from placewise.advisor.choosers import Chooser
-    from placewise.advisor.predicted_counters import predict_counters
+    from placewise.advisor.layouts.advise_jointly import advise_jointly
+    from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.advisor.prepare import Profiling
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file, check_folder, write_files
     from placewise.report.advice.text import render
     from placewise.report.formats import Report
-    from placewise.report.joint import render_joint, write_joint_files
+    from placewise.report.layouts.joint import render_joint, write_joint_files
     from placewise.report.sarif.findings import write_lint_sarif
 
     recorded = Path(measured) if measured is not None and Path(measured).is_file() else None

@@ -87,8 +87,8 @@ def counters(
 ) -> None:
     """Predict hardware counters, under Nsight Compute's names, without a GPU."""
     from placewise.advisor.documents.counters import counters_document
-    from placewise.advisor.moved_counters import predict_moved_counters
-    from placewise.advisor.predicted_counters import predict_counters
+    from placewise.advisor.predictions.moved_counters import predict_moved_counters
+    from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
     from placewise.report.counters import render_counters

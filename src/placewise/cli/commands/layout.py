@@ -61,12 +61,12 @@ def layout(
 ) -> None:
     """Say how arrays of structs should be laid out, from AoS to SoA, and write it, verified."""
     from placewise.advisor import Demand
-    from placewise.advisor.advise_layout import advise_layout
+    from placewise.advisor.layouts.advise_layout import advise_layout
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_folder
     from placewise.report.formats import Report
-    from placewise.report.layout import render_layouts
-    from placewise.report.layout_files import write_layout_files
+    from placewise.report.layouts.layout import render_layouts
+    from placewise.report.layouts.layout_files import write_layout_files
 
     if out is not None:
         check_folder(out)

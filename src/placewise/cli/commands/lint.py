@@ -42,8 +42,8 @@ def lint(
     Exit status: 0 if there are no warnings, 1 if there are, 2 for bad input.
     """
     from placewise.advisor.documents.lint import lint_document
-    from placewise.advisor.layout_remarks import lint_with_layouts
-    from placewise.advisor.predicted_counters import predict_counters
+    from placewise.advisor.layouts.layout_remarks import lint_with_layouts
+    from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report

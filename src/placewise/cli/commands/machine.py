@@ -122,7 +122,7 @@ def read_curve(
     """Read cache levels, capacities, lines, latencies and bandwidths from other tools' files."""
     from placewise.probe.recorded.levels import read_levels
     from placewise.report.formats import Report
-    from placewise.report.levels import levels_document, render_levels
+    from placewise.report.measured.levels import levels_document, render_levels
 
     levels = read_levels(file)
     show(Report(lambda: render_levels(levels), lambda: levels_document(levels)), format_, as_json)

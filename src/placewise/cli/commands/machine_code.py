@@ -34,7 +34,7 @@ def machine_code(
     format_: OutputFormat = Format.text,
 ) -> None:
     """Show registers, occupancy, spills, instructions and schedule of a kernel's machine code."""
-    from placewise.advisor.machine_code import inspect_machine_code
+    from placewise.advisor.predictions.machine_code import inspect_machine_code
     from placewise.report.formats import Report
     from placewise.report.machine_code import render_machine_code
 

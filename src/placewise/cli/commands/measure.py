@@ -30,7 +30,7 @@ def measure(
     from placewise.gpu.record import measurements_document, write_measurements
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
-    from placewise.report.measurement import render_measurement
+    from placewise.report.measured.measurement import render_measurement
 
     path = out or Path(f"{Path(case).stem}-gpu.json")
     check_file(path)

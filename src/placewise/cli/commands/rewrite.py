@@ -69,7 +69,7 @@ def rewrite(
     quiet: Quiet = False,
 ) -> None:
     """Write a kernel with its arrays where you say, or so that a program can switch; proven."""
-    from placewise.advisor.agnostic import VERSIONS, write_agnostic_kernel, write_placement
+    from placewise.advisor.forms.agnostic import VERSIONS, write_agnostic_kernel, write_placement
     from placewise.machine import load_machine
     from placewise.report.advice.files import check_folder
     from placewise.report.agnostic import (

@@ -49,7 +49,7 @@ def predicted_time(
     quiet: Quiet = False,
 ) -> None:
     """Predict how long a kernel takes on one or several GPUs, and what limits it, without a GPU."""
-    from placewise.advisor.predicted_time import predict_times
+    from placewise.advisor.predictions.predicted_time import predict_times
     from placewise.machine import load_machine
     from placewise.report.formats import Report
     from placewise.report.times import render_times

@@ -91,8 +91,8 @@ def validate(
     """Compare the models' predictions with measured times of a kernel's configurations."""
     from placewise.report.drawing import check_drawing
     from placewise.report.formats import Report
-    from placewise.report.scatter import draw_scatter
-    from placewise.report.validation import render_validation, validation_document
+    from placewise.report.measured.scatter import draw_scatter
+    from placewise.report.measured.validation import render_validation, validation_document
     from placewise.validate import validate as run_validate
 
     if plot is not None:

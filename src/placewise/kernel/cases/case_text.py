@@ -15,7 +15,7 @@ from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import case_model as casemodel
 from placewise.kernel.cases.case_model import CaseModel
 from placewise.kernel.cases.strict_model import Strict
-from placewise.kernel.cases.tuning_file import tuning_document
+from placewise.kernel.cases.tuning.tuning_file import tuning_document
 from placewise.machine.msl.located import nearest
 
 

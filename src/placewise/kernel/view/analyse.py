@@ -19,16 +19,16 @@ from placewise.kernel.source import (
     Parameter,
     SourceView,
 )
-from placewise.kernel.view.chunks import ReadArray, find_chunk_plans
-from placewise.kernel.view.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
+from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.inlined_calls import inline_calls
-from placewise.kernel.view.merging import merging_function
-from placewise.kernel.view.node import Node
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
-from placewise.kernel.view.template import template_parameters
-from placewise.kernel.view.tile import TileResult, find_tile, make_bounder
-from placewise.kernel.view.values import Values
+from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
+from placewise.kernel.view.tiles.merging import merging_function
+from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
+from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
+from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.template import template_parameters
 from placewise.space import Way
 
 _BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)

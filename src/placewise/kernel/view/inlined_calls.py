@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from placewise.kernel.view.clang import ParsedKernel
-from placewise.kernel.view.node import Node
-from placewise.kernel.view.places import balanced
+from placewise.kernel.view.tree.clang import ParsedKernel
+from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import balanced
 
 _MOST_BYTES = 1 << 18
 """Of the text with its calls written out."""

@@ -10,14 +10,14 @@ from placewise.kernel.launch import ArrayArgument, Inputs
 from placewise.kernel.matrix_arrays import MatrixArray
 from placewise.kernel.source import Parameter, Split
 from placewise.kernel.view.analyse import PER_BLOCK, line_left_out, parameter_of
-from placewise.kernel.view.clang import ParsedKernel, parse_kernel
-from placewise.kernel.view.interval import Bounder, Facts, Unbounded, keys_of
+from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded, keys_of
+from placewise.kernel.view.indices.split import IndexSplit, Pitch, pitches, split_index
+from placewise.kernel.view.indices.symbolic import Poly
+from placewise.kernel.view.indices.values import Values
 from placewise.kernel.view.pointers import Uses, follow
-from placewise.kernel.view.split import IndexSplit, Pitch, pitches, split_index
-from placewise.kernel.view.symbolic import Poly
-from placewise.kernel.view.tile import index_of, make_bounder
-from placewise.kernel.view.tile_axes import Index, has_wide_index, named_dependence
-from placewise.kernel.view.values import Values
+from placewise.kernel.view.tiles.tile import index_of, make_bounder
+from placewise.kernel.view.tiles.tile_axes import Index, has_wide_index, named_dependence
+from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
 
 _ONE = Poly.constant(1)
 

@@ -13,9 +13,9 @@ import re
 from dataclasses import dataclass, field, replace
 
 from placewise.kernel.source import AccessPlace, Alias, Term
-from placewise.kernel.view.clang import ParsedKernel
-from placewise.kernel.view.node import Node
-from placewise.kernel.view.places import IndexTerm, balanced, term_place
+from placewise.kernel.view.tree.clang import ParsedKernel
+from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
 from placewise.space import LOAD_FUNCTIONS, Way
 
 LOAD_INTRINSICS = frozenset(LOAD_FUNCTIONS)

@@ -16,12 +16,12 @@ from placewise.kernel.static_accesses import (
     StaticLoop,
     StaticProgram,
 )
-from placewise.kernel.view.clang import parse_kernel
-from placewise.kernel.view.loops import count_of
-from placewise.kernel.view.node import Node
-from placewise.kernel.view.symbolic import AtomKind, Poly
-from placewise.kernel.view.tile import make_bounder
-from placewise.kernel.view.values import Values
+from placewise.kernel.view.indices.loops import count_of
+from placewise.kernel.view.indices.symbolic import AtomKind, Poly
+from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.tiles.tile import make_bounder
+from placewise.kernel.view.tree.clang import parse_kernel
+from placewise.kernel.view.tree.node import Node
 
 _LOOPS = ("FOR_STMT", "WHILE_STMT", "DO_STMT")
 _THREAD = "threadIdx.x"

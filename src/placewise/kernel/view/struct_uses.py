@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 from placewise.kernel.cases.case import Case
 from placewise.kernel.struct_uses import Retyped, StructArrays, StructUse, UseKind
-from placewise.kernel.view.clang import ParsedKernel, parse_kernel
-from placewise.kernel.view.node import Node
-from placewise.kernel.view.places import above_comment, balanced
-from placewise.kernel.view.records import DeclaredRecord
-from placewise.kernel.view.template import template_parameters
+from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
+from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.places import above_comment, balanced
+from placewise.kernel.view.tree.records import DeclaredRecord
+from placewise.kernel.view.tree.template import template_parameters
 from placewise.space import LOAD_FUNCTIONS
 
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|restrict)\b")

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.advice import Advice, Option
-from placewise.advisor.gain import chance, speedup, speedup_range
-from placewise.advisor.why import count, in_shares
+from placewise.advisor.explain.gain import chance, speedup, speedup_range
+from placewise.advisor.explain.why import count, in_shares
 from placewise.choose import in_words
 from placewise.kernel.cases.case import Language
 from placewise.model import SAME

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from placewise.advisor.advice import Advice
-from placewise.advisor.gain import gain_in_words
-from placewise.advisor.layout_remarks import lint_with_layouts
+from placewise.advisor.explain.gain import gain_in_words
+from placewise.advisor.layouts.layout_remarks import lint_with_layouts
 from placewise.advisor.lint import Remark, Rule
-from placewise.advisor.predicted_counters import CounterReport
+from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.executor.check.finding import RULES as MISTAKES
 from placewise.executor.check.finding import Finding, Kind
 from placewise.kernel.cases.case import Case

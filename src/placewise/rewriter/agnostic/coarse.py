@@ -19,8 +19,8 @@ from placewise.machine import Machine
 from placewise.rewriter.agnostic.kernel_text import renamed_kernel
 from placewise.rewriter.agnostic.names import AgnosticNames
 from placewise.rewriter.draft import Draft
-from placewise.rewriter.host_buffer import ALIGNMENT, aligned_offsets, data_of, stand_for
 from placewise.rewriter.rewrite import draft_placement
+from placewise.rewriter.ways.host_buffer import ALIGNMENT, aligned_offsets, data_of, stand_for
 from placewise.space import MemorySpace, Placement
 
 CONSTANT = "__constant__"

@@ -8,7 +8,7 @@ from placewise.choose.capacity import standard_memory
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
 from placewise.rewriter.agnostic.fine_grained import FineGrained
-from placewise.rewriter.host_buffer import ALIGNMENT, data_of
+from placewise.rewriter.ways.host_buffer import ALIGNMENT, data_of
 from placewise.space import Placement, Way
 
 CONSTANT_BYTES = 64 * 1024

@@ -18,11 +18,8 @@ from placewise.kernel.source import AccessPlace, ArrayUse, SourceView, Split
 from placewise.kernel.view.elements import texel
 from placewise.rewriter.agnostic.kernel_text import renamed_kernel
 from placewise.rewriter.agnostic.names import AgnosticNames
-from placewise.rewriter.binding import assembled, texels
 from placewise.rewriter.body import edit_body
 from placewise.rewriter.draft import Draft, index_text, pointers_to_offsets
-from placewise.rewriter.intrinsic import place_intrinsic
-from placewise.rewriter.kernel_buffer import DECLARATION, declare_start, flat_access, tile_of
 from placewise.rewriter.rewrite import editable
 from placewise.rewriter.signature import edit_signature
 from placewise.rewriter.text import Render
@@ -39,6 +36,9 @@ from placewise.rewriter.tiles import (
     tile_access,
     tile_names,
 )
+from placewise.rewriter.ways.binding import assembled, texels
+from placewise.rewriter.ways.intrinsic import place_intrinsic
+from placewise.rewriter.ways.kernel_buffer import DECLARATION, declare_start, flat_access, tile_of
 from placewise.space import MemorySpace, Way
 
 _LOADABLE = re.compile(

@@ -22,9 +22,9 @@ from placewise.rewriter.agnostic.fine_grained import FineGrained, fine_grained
 from placewise.rewriter.agnostic.host_header import host_header
 from placewise.rewriter.agnostic.kernel_text import unique_functions
 from placewise.rewriter.agnostic.names import AgnosticNames, agnostic_names
-from placewise.rewriter.host_buffer import data_of
 from placewise.rewriter.rewrite import with_line_ends_of
 from placewise.rewriter.rewritten import Rewritten
+from placewise.rewriter.ways.host_buffer import data_of
 from placewise.space import MemorySpace, Placement, Way
 
 

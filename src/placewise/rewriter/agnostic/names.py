@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from placewise.kernel.cases.case import Case
-from placewise.kernel.view.template import base_name
+from placewise.kernel.view.tree.template import base_name
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 
 SOURCE = """
 extern "C" __global__ void add(float *out) {

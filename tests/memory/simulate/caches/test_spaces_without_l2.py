@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advisor.predicted_counters import CounterReport, predict_counters
+from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.errors import CaseError
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy

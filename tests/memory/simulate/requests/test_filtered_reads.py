@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.kernel.texture import Sampler, SurfaceArgument, TextureArgument
 
 SIDE, THREADS = 64, 32

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.memory.simulate.metrics.ncu_metrics import metrics_by_array
 
 THREADS, BLOCKS, TURNS = 64, 4, 8

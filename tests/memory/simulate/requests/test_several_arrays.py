@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placewise import PointerTo, make_case
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 
 ROWS, COLUMNS, TURNS = 5, 256, 3
 SOURCE = """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from placewise import make_case
-from placewise.advisor.predicted_counters import predict_counters
+from placewise.advisor.predictions.predicted_counters import predict_counters
 
 SOURCE = """
 __global__ void add(const float *a, float *out, int n) {

@@ -1,0 +1,1 @@
+"""Why a placement gains or loses, in words and figures."""

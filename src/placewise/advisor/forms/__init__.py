@@ -1,0 +1,1 @@
+"""Forms of a kernel: placements written out, proven and timed."""

@@ -1,0 +1,167 @@
+"""From a case and a machine to advice on the layout of its arrays.
+
+A few layouts are chosen by what the launch's accesses would move in each; each is written out, run,
+compared with the original bit for bit, and timed from its own machine code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from placewise.advisor.finalists import Demand
+from placewise.advisor.forms.timing import time_form
+from placewise.advisor.layouts.advise_matrices import advise_matrices
+from placewise.advisor.layouts.layout_advice import (
+    Conversion,
+    LayoutAdvice,
+    LayoutOption,
+    StructAdvice,
+)
+from placewise.advisor.layouts.layout_trial import Trial, fastest_first, recommended
+from placewise.advisor.layouts.verify_layout import verify_layout
+from placewise.cases import CaseLike, load_case
+from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates
+from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.executor import DEFAULT_LIMIT, Execution
+from placewise.kernel.cases.case import Language
+from placewise.kernel.cases.check_launch import check_case
+from placewise.kernel.cases.prepare_case import compile_case, read_case
+from placewise.kernel.struct_uses import StructArrays
+from placewise.kernel.target import target_for
+from placewise.kernel.view import find_matrices, find_struct_arrays
+from placewise.machine import MachineLike, load_machine
+from placewise.memory.fields import FieldAccesses, FieldRecorder, field_costs
+from placewise.memory.fields.record import line_uses
+from placewise.memory.occupancy import occupancy
+from placewise.progress import Progress, silent
+from placewise.rewriter.layouts import Relaid, rewrite_layout
+from placewise.space.layout import Layout, parse_layout
+
+_FALLBACK_L1_BYTES = 16 * 1024
+"""Where a machine file names no cache in front of L2: the least that GPUs with one have."""
+DEFAULT_DEMAND = Demand()
+
+
+def advise_layout(
+    case: CaseLike,
+    machine: MachineLike,
+    *,
+    layouts: Sequence[str] = (),
+    demand: Demand = DEFAULT_DEMAND,
+    nvrtc: str | None = None,
+    progress: Progress = silent,
+    instruction_limit: int = DEFAULT_LIMIT,
+) -> LayoutAdvice:
+    """Advise how the arrays of ``case`` should be laid out on ``machine``: arrays of structs from
+    AoS to SoA, arrays that are indexed as matrices row by row or column by column.
+
+    ``layouts`` names the layouts of structs to try, as
+    :func:`placewise.space.layout.parse_layout` reads them; without, all are chosen by what the
+    launch accesses. Raises UnsupportedError where the kernel
+    is not CUDA C++, and CaseError, CompileError, MachineError or ExecutionError for bad input. A
+    struct that cannot have another layout is no error: its advice says why.
+    """
+    case, machine = load_case(case), load_machine(machine)
+    if case.language is not Language.CUDA:
+        raise UnsupportedError(
+            f"the kernel is {case.language}; layouts are read from CUDA C++", where=case.filename
+        )
+    check_case(case, machine.limits)
+    nvrtc = nvrtc or case.options.nvrtc
+    arch, stand_in = target_for(machine.limits.compute_capability, nvrtc)
+    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    progress("compiling", 0, 0)
+    read = read_case(case)
+    case, kernel, view = read.case, read.kernel, read.view
+    check_case(case, machine.limits, kernel.static_shared_bytes)
+    notes = (*machine.warnings, *([stand_in] if stand_in else []), *read.notes)
+    found, matrices = find_struct_arrays(case), find_matrices(case)
+    if not found and not matrices:
+        return LayoutAdvice(case, machine, (), None, notes)
+    wanted = {s.type_name: [parse_layout(t, s.record) for t in layouts]
+              for s in found if s.obstacle is None}  # fmt: skip
+    progress("timing the present layout", 0, 0)
+    present = time_form(kernel, case, machine)
+    trial = Trial(case, kernel, machine, view, present, demand, progress, instruction_limit)
+    advice = []
+    for structs in found:
+        recorder = FieldRecorder(structs.record, structs.parameters, case.launch)
+        truth = trial.trace(recorder)
+        chosen = wanted.get(structs.type_name, [])
+        advice.append(_struct_advice(trial, structs, recorder.accesses(), truth, chosen))
+    orders = advise_matrices(trial, matrices) if matrices and not layouts else None
+    return LayoutAdvice(case, machine, tuple(advice), orders, notes)
+
+
+def _struct_advice(
+    trial: Trial, structs: StructArrays, accesses: FieldAccesses, truth: Execution,
+    wanted: list[Layout],
+) -> StructAdvice:  # fmt: skip
+    """Try the layouts of one struct type."""
+    if structs.obstacle is not None:
+        return StructAdvice(structs, (), trial.present, (), None, None)
+    lines = line_uses(structs.record, accesses)
+    if not wanted:
+        trial.progress(f"choosing layouts of {structs.type_name}", 0, 0)
+        costs = field_costs(structs.record, accesses, _reuse_bytes(trial))
+        wanted = layout_candidates(costs)
+    options = []
+    for done, layout in enumerate(wanted):
+        trial.progress(f"trying layout {layout.describe()}", done, len(wanted))
+        options.append(_option(trial, structs, layout, truth))
+    ranked = fastest_first(options)
+    best = recommended(ranked, trial.demand, lambda o: _awkwardness(o.layout))
+    conversion = None if best is None else _conversion(trial, best)
+    return StructAdvice(structs, lines, trial.present, ranked, best, conversion)
+
+
+def _option(trial: Trial, structs: StructArrays, layout: Layout, truth: Execution) -> LayoutOption:
+    """Write, compile, prove and time one layout."""
+    relaid: Relaid | None = None
+    named = layout.describe(), layout.kind()
+    try:
+        relaid = rewrite_layout(trial.case, trial.view, structs, layout)
+        kernel = compile_case(relaid.case)
+    except PlacewiseError as error:
+        return LayoutOption(*named, False, error.message, None, None, structs, layout, relaid)
+    proof = verify_layout(relaid, trial.case, truth, kernel)
+    timed, ratio = trial.time(relaid.case, kernel) if proof.identical else (None, None)
+    return LayoutOption(
+        *named, proof.identical, proof.detail, timed, ratio, structs, layout, relaid
+    )
+
+
+def _awkwardness(layout: Layout) -> tuple[int, int]:
+    """How much harder to live with a layout is than the declared one, to compare."""
+    return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
+
+
+def _reuse_bytes(trial: Trial) -> int:
+    """Bytes of the L1 cache that one resident warp has for itself."""
+    first = trial.machine.levels("global")[0]
+    size = first.size_bytes or _FALLBACK_L1_BYTES
+    if len(trial.machine.levels("global")) < 3:
+        size = _FALLBACK_L1_BYTES
+    resident = occupancy(
+        trial.case.launch,
+        trial.machine,
+        registers=trial.kernel.registers,
+        shared_bytes=trial.case.launch.shared_bytes + trial.kernel.static_shared_bytes,
+    )
+    return max(1024, size // max(1, resident.warps))
+
+
+def _conversion(trial: Trial, option: LayoutOption) -> Conversion:
+    """Cost of converting the arrays to the layout and back, against what a launch gains."""
+    relaid = option.relaid
+    assert relaid is not None, "a recommended layout is written"
+    sizes = dict(relaid.case.inputs.array_bytes)
+    groups = range(len(option.layout.groups))
+    new = sum(
+        sizes[relaid.names.parameter(array, number)]
+        for array, _ in relaid.elements
+        for number in groups
+    )
+    old = sum(n * relaid.struct_bytes for _, n in relaid.elements)
+    return trial.conversion(option, old, new)

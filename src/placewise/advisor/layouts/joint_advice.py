@@ -1,0 +1,95 @@
+"""What is said of layouts and placements that were searched together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from placewise.advisor.advice import Advice, Option
+from placewise.advisor.forms.timing import Timed
+from placewise.advisor.layouts.layout_advice import LayoutAdvice, TriedLayout
+from placewise.kernel.cases.case import Case
+from placewise.machine import Machine
+from placewise.model import Ratio
+
+
+@dataclass(frozen=True, eq=False)
+class JointForm:
+    """A kernel with a layout of its arrays and a placement of them; either may be the present
+    one."""
+
+    layout: TriedLayout | None
+    """None: as it is."""
+    advice: Advice
+    """Of the placements under that layout."""
+    option: Option | None
+    """The placement among them; None: as it is."""
+    case: Case
+    """The form's source, launch and inputs."""
+    timed: Timed
+    ratio: Ratio
+    """Time over that of the kernel as it is."""
+
+    @property
+    def layout_text(self) -> str:
+        """The layout in words."""
+        return "as it is" if self.layout is None else f"{self.layout.kind}: {self.layout.text}"
+
+    @property
+    def placement_text(self) -> str:
+        """The moves of the placement in words."""
+        if self.option is None:
+            return "as it is"
+        return self.option.placement.describe(self.advice.present.placement)
+
+    @property
+    def changes(self) -> int:
+        """Changes to live with: a layout counts for one, and each array that moves."""
+        return len(self._moves()) + (self.layout is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form as JSON types."""
+        return {
+            "layout": None if self.layout is None else self.layout.text,
+            "layout_kind": None if self.layout is None else self.layout.kind,
+            "placement": None if self.option is None else {a: to for a, _, to in self._moves()},
+            "milliseconds": self.timed.ms,
+            "ratio": self.ratio.ratio,
+            "ratio_range": [self.ratio.low, self.ratio.high],
+            "faster": self.ratio.faster,
+        }
+
+    def _moves(self) -> tuple[tuple[str, str, str], ...]:
+        """(array, from, to) of the placement."""
+        if self.option is None:
+            return ()
+        return tuple(self.option.placement.moved(self.advice.present.placement))
+
+
+@dataclass(frozen=True, eq=False)
+class JointAdvice:
+    """The answer to where arrays should live and how they should be laid out, searched together."""
+
+    case: Case
+    machine: Machine
+    layouts: LayoutAdvice
+    present: Timed
+    forms: tuple[JointForm, ...]
+    """All proven forms that were timed, the fastest first; the present one is not among them."""
+    recommended: JointForm | None
+    """None: keep the kernel as it is."""
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "schema": "placewise-joint",
+            "schema_version": 1,
+            "case": self.case.name,
+            "machine": self.machine.name,
+            "present_milliseconds": self.present.ms,
+            "recommended": None if self.recommended is None else self.recommended.to_dict(),
+            "forms": [form.to_dict() for form in self.forms],
+            "layouts": self.layouts.to_dict(),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,197 @@
+"""What is said of the layouts of a kernel's arrays: of structs, and of matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from placewise.advisor.forms.timing import Timed
+from placewise.choose.matrix_orders import MatrixUse
+from placewise.kernel.cases.case import Case
+from placewise.kernel.matrix_arrays import StoredMatrix
+from placewise.kernel.struct_uses import StructArrays
+from placewise.machine import Machine
+from placewise.memory.fields.record import LineUse
+from placewise.model import Ratio
+from placewise.rewriter.layouts import Relaid, Reordered
+from placewise.space.layout import Layout
+
+
+@dataclass(frozen=True, eq=False)
+class TriedLayout:
+    """A layout of some of a kernel's arrays, written out, run and timed."""
+
+    text: str
+    """What it is, as the user can name it."""
+    kind: str
+    """AoS, SoA, SoAoS, AoSoA, transposed or padded."""
+    proven: bool
+    """All arrays hold the same bits after conversion back."""
+    detail: str
+    """What the proof found, or why there is none."""
+    timed: Timed | None
+    ratio: Ratio | None
+    """Time over that of the present layout."""
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times as fast as the present layout."""
+        return None if self.ratio is None or not self.ratio.ratio else 1.0 / self.ratio.ratio
+
+    def to_dict(self) -> dict[str, Any]:
+        """The layout as JSON types."""
+        ratio = self.ratio
+        return {
+            "layout": self.text,
+            "kind": self.kind,
+            "proven": self.proven,
+            "detail": self.detail,
+            "milliseconds": None if self.timed is None else self.timed.ms,
+            "ratio": None if ratio is None else ratio.ratio,
+            "ratio_range": None if ratio is None else [ratio.low, ratio.high],
+            "faster": None if ratio is None else ratio.faster,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutOption(TriedLayout):
+    """A layout of one struct type."""
+
+    arrays: StructArrays
+    layout: Layout
+    relaid: Relaid | None
+    """None where it cannot be written."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The layout as JSON types."""
+        arrays = {"struct": self.arrays.type_name, "arrays": list(self.arrays.parameters)}
+        return arrays | super().to_dict()
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixOption(TriedLayout):
+    """Other orders of one or several matrices."""
+
+    stored: tuple[StoredMatrix, ...]
+    reordered: Reordered | None
+    """None where it cannot be written."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The orders as JSON types."""
+        return {"arrays": [one.matrix.name for one in self.stored]} | super().to_dict()
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What it takes to convert the arrays once to the layout and once back, on the GPU."""
+
+    bytes: int
+    """Read and written, both ways."""
+    milliseconds: float | None
+    """At the DRAM bandwidth that streaming kernels get; None where the machine has no figure."""
+    launches: int | None
+    """Launches after which it is paid back; None where nothing is gained or known."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The cost as JSON types."""
+        return {"bytes": self.bytes, "milliseconds": self.milliseconds, "launches": self.launches}
+
+
+@dataclass(frozen=True, eq=False)
+class StructAdvice:
+    """Layouts of one struct type, the fastest first."""
+
+    arrays: StructArrays
+    lines: tuple[LineUse, ...]
+    """Bytes used and moved by source line, in the present layout."""
+    present: Timed | None
+    options: tuple[LayoutOption, ...]
+    best: LayoutOption | None
+    """The recommended one; None: keep the present layout, or there is no other."""
+    conversion: Conversion | None
+    """Of the recommended one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "struct": self.arrays.type_name,
+            "arrays": list(self.arrays.parameters),
+            "obstacle": self.arrays.obstacle,
+            "present": self.arrays.record.declared.describe(),
+            "present_milliseconds": None if self.present is None else self.present.ms,
+            "lines": [
+                {
+                    "array": use.array,
+                    "line": use.line,
+                    "kind": use.kind,
+                    "fields": list(use.fields),
+                    "requests": use.requests,
+                    "used_bytes": use.used_bytes,
+                    "moved_bytes": use.moved_bytes,
+                }
+                for use in self.lines
+            ],
+            "recommended": None if self.best is None else self.best.layout.describe(),
+            "conversion": None if self.conversion is None else self.conversion.to_dict(),
+            "options": [option.to_dict() for option in self.options],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixAdvice:
+    """Orders of the arrays that the kernel indexes as matrices, the fastest first."""
+
+    uses: tuple[MatrixUse, ...]
+    """What accesses to each matrix move, now and in its best order."""
+    present: Timed | None
+    options: tuple[MatrixOption, ...]
+    best: MatrixOption | None
+    """The recommended one; None: keep them as they are."""
+    conversion: Conversion | None
+    """Of the recommended one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "present_milliseconds": None if self.present is None else self.present.ms,
+            "matrices": [
+                {
+                    "array": use.matrix.name,
+                    "rows": use.matrix.rows,
+                    "columns": use.matrix.columns,
+                    "requests": use.requests,
+                    "sectors": use.sectors,
+                    "best": None if use.best is None else use.best.describe(),
+                    "best_sectors": use.best_sectors,
+                }
+                for use in self.uses
+            ],
+            "recommended": None if self.best is None else self.best.text,
+            "conversion": None if self.conversion is None else self.conversion.to_dict(),
+            "options": [option.to_dict() for option in self.options],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutAdvice:
+    """The answer to how a kernel's arrays should be laid out on a machine."""
+
+    case: Case
+    machine: Machine
+    structs: tuple[StructAdvice, ...]
+    """One for each struct type that the kernel has arrays of; empty: it has none."""
+    matrices: MatrixAdvice | None
+    """Of arrays that are indexed as matrices; None: the kernel has none."""
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "schema": "placewise-layout",
+            "schema_version": 1,
+            "case": self.case.name,
+            "machine": self.machine.name,
+            "structs": [s.to_dict() for s in self.structs],
+            "matrices": None if self.matrices is None else self.matrices.to_dict(),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,1 @@
+"""Predictions without a question of placement: counters, times, machine code."""

@@ -1,0 +1,180 @@
+"""How long a case takes on one or several machines, and what limits it, from its machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from placewise.advisor.documents.advice import prediction_document
+from placewise.advisor.forms.timing import time_form
+from placewise.cases import CaseLike, load_case
+from placewise.dataframe import dataframe
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.check_launch import check_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.target import target_for
+from placewise.machine import Machine, MachineLike, load_machine
+from placewise.memory.occupancy import Occupancy, occupancy
+from placewise.model import Prediction
+from placewise.progress import Progress, silent
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NEARLY = 0.8
+"""A part of the machine nearly limits the launch if it alone would take at least this share of the
+longest part's cycles."""
+
+
+@dataclass(frozen=True, eq=False)
+class TimePrediction:
+    """Predicted time of one launch on one machine."""
+
+    case: Case
+    machine: Machine
+    milliseconds: float
+    range_ms: tuple[float, float]
+    """Lowest and highest time that the model leaves open, in milliseconds."""
+    prediction: Prediction
+    """The model's answer with every part of the machine, in cycles."""
+    occupancy: Occupancy
+    registers: int | None
+    measured_ms: float | None = None
+
+    @property
+    def limited_by(self) -> str:
+        """The part of the machine that takes longest, such as ``"DRAM bandwidth"``."""
+        return self.prediction.binding
+
+    @property
+    def nearly(self) -> tuple[str, ...]:
+        """Other parts of the machine that take at least 80 % as long as the limiting one: mend
+        that, and the next of these limits."""
+        return self.prediction.near_binding(1.0 - NEARLY)[1:]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The prediction as JSON types, the document ``placewise-time``."""
+        return {
+            "schema": "placewise-time",
+            "schema_version": 2,
+            "case": self.case.name,
+            "machine": self.machine.name,
+            "milliseconds": self.milliseconds,
+            "range_ms": list(self.range_ms),
+            "measured_ms": self.measured_ms,
+            "limited_by": self.limited_by,
+            "nearly_limited_by": list(self.nearly),
+            "registers": self.registers,
+            "warps_per_sm": self.occupancy.warps,
+            "prediction": prediction_document(self.prediction),
+        }
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each part of the machine: ``part``, ``cycles``, the longest first."""
+        return dataframe([{"part": p.path, "cycles": p.cycles} for p in self.prediction.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class TimeReport:
+    """Predicted times of one case on several machines."""
+
+    predictions: tuple[TimePrediction, ...]
+    """In the order in which the machines were asked for."""
+    refused: tuple[tuple[str, str], ...]
+    """(machine, why there is no time)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``placewise time --json`` prints."""
+        return {
+            "schema": "placewise-times",
+            "schema_version": 1,
+            "times": [p.to_dict() for p in self.predictions],
+            "refused": [{"machine": name, "why": why} for name, why in self.refused],
+        }
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each machine: ``machine``, ``milliseconds``, ``low_ms``, ``high_ms``,
+        ``measured_ms``, ``limited_by``."""
+        rows = [
+            {
+                "machine": p.machine.name,
+                "milliseconds": p.milliseconds,
+                "low_ms": p.range_ms[0],
+                "high_ms": p.range_ms[1],
+                "measured_ms": p.measured_ms,
+                "limited_by": p.limited_by,
+            }
+            for p in self.predictions
+        ]
+        return dataframe(rows)
+
+
+def predict_time(
+    case: CaseLike, machine: MachineLike, *, nvrtc: str | None = None,
+    measured_ms: float | None = None,
+) -> TimePrediction:  # fmt: skip
+    """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
+
+    The time comes from the kernel's machine code, warp by warp. ``nvrtc`` replaces the case's
+    compiler version; ``measured_ms`` is a measured time to stand beside. Raises UnsupportedError
+    where the machine or an instruction is not covered, and CaseError, CompileError, MachineError or
+    ExecutionError for bad input.
+    """
+    case, machine = load_case(case), load_machine(machine)
+    check_case(case, machine.limits)
+    nvrtc = nvrtc or case.options.nvrtc
+    arch, _ = target_for(machine.limits.compute_capability, nvrtc)
+    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+    kernel = compile_case(case)
+    check_case(case, machine.limits, kernel.static_shared_bytes)
+    case = named_case(case)
+    timed = time_form(kernel, case, machine)
+    if timed.prediction is None or timed.ms is None or timed.range_ms is None:
+        reason = timed.why_not or "the machine file has no clock"
+        raise UnsupportedError(
+            f"no time is predicted: {reason}",
+            where=machine.name,
+            hint="`placewise advise` still compares the traffic of its memories",
+        )
+    resident = occupancy(
+        case.launch,
+        machine,
+        registers=kernel.registers,
+        shared_bytes=case.launch.shared_bytes + kernel.static_shared_bytes,
+    )
+    return TimePrediction(
+        case, machine, timed.ms, timed.range_ms, timed.prediction, resident, kernel.registers,
+        measured_ms,
+    )  # fmt: skip
+
+
+def predict_times(
+    case: CaseLike, machines: Sequence[MachineLike], *, nvrtc: str | None = None,
+    measured_ms: Mapping[str, float] | None = None, progress: Progress = silent,
+) -> TimeReport:  # fmt: skip
+    """Predict how long ``case`` takes on each of ``machines``.
+
+    ``measured_ms`` gives measured times by machine name. A machine that no time can be predicted
+    for is among the refused ones; raises UnsupportedError where that is so of all, and as
+    :func:`predict_time` does for bad input.
+    """
+    case = load_case(case)
+    loaded = [load_machine(machine) for machine in machines]
+    found: list[TimePrediction] = []
+    refused: list[tuple[str, str]] = []
+    known = measured_ms or {}
+    for done, machine in enumerate(loaded):
+        progress(f"predicting the time on {machine.name}", done, len(loaded))
+        try:
+            measured = known.get(machine.name)
+            found.append(predict_time(case, machine, nvrtc=nvrtc, measured_ms=measured))
+        except UnsupportedError as error:
+            if len(loaded) == 1:
+                raise
+            refused.append((machine.name, error.message))
+    if not found:
+        name, why = refused[0]
+        raise UnsupportedError(why, where=name, hint="the other machines have no time, either")
+    return TimeReport(tuple(found), tuple(refused))

@@ -1,0 +1,1 @@
+"""Tuning problems of other tools as cases."""

@@ -1,0 +1,1 @@
+"""Index expressions as polynomials, their values and bounds."""

@@ -1,0 +1,148 @@
+"""What conditions say: inequalities between polynomials, and bounds of atoms that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from placewise.kernel.view.elements import is_unsigned, unqualified
+from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded
+from placewise.kernel.view.indices.symbolic import Poly, compound
+from placewise.kernel.view.tree.node import Node
+
+if TYPE_CHECKING:
+    from placewise.kernel.view.indices.values import Values
+
+_NEGATED = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
+_ONE = Poly.constant(1)
+_LEAVES = frozenset({"RETURN_STMT", "CONTINUE_STMT", "BREAK_STMT"})
+
+
+def facts_of(
+    condition: Node, holds: bool, value: Callable[[Node], Poly], unequal: str | None = None,
+    bounder: Bounder | None = None,
+) -> list[Poly]:  # fmt: skip
+    """Polynomials that are at least 0 where ``condition`` holds (or does not).
+
+    ``unequal`` is what ``!=`` stands for, as in a loop that counts up to a limit. With a
+    ``bounder``, unsigned comparisons whose operands may have wrapped say nothing.
+    """
+    node = condition.bare()
+    if node.kind == "UNARY_OPERATOR" and node.operator == "!":
+        return facts_of(node.children[0], not holds, value, unequal, bounder)
+    if node.kind != "BINARY_OPERATOR" or len(node.children) != 2:
+        return []
+    left, right = node.children
+    if node.operator == ("&&" if holds else "||"):
+        return [
+            *facts_of(left, holds, value, unequal, bounder),
+            *facts_of(right, holds, value, unequal, bounder),
+        ]
+    if node.operator not in _NEGATED:
+        return []
+    operator = node.operator if holds else _NEGATED[node.operator]
+    if operator == "!=" and unequal is not None:
+        operator = unequal
+    smaller, larger = value(left), value(right)
+    if bounder is not None and is_unsigned(unqualified(left.type)):
+        sides = [(smaller, larger), (larger, smaller)]
+        compared = {"<": sides[:1], "<=": sides[:1], ">": sides[1:], ">=": sides[1:]}
+        bits = left.size * 8
+        if not all(_holds_unwrapped(bounder, *s, bits) for s in compared.get(operator, sides)):
+            return []
+    difference = smaller - larger
+    return {
+        "<": [-difference - _ONE],
+        "<=": [-difference],
+        ">": [difference - _ONE],
+        ">=": [difference],
+        "==": [difference, -difference],
+        "!=": [],
+    }[operator]
+
+
+def _holds_unwrapped(bounder: Bounder, smaller: Poly, larger: Poly, bits: int) -> bool:
+    """Whether ``smaller < larger`` holds of two whole numbers wherever it holds of what they wrap
+    to in ``bits`` bits.
+
+    It does where the larger is not below zero and the smaller has not run over. A number below
+    zero wraps to one that is hardly smaller than anything: the comparison then does not hold.
+    """
+    try:
+        if (bounder.lowest(larger) < 0).any():
+            return False
+        return bits > 32 or bool((bounder.highest(smaller) < 1 << bits).all())
+    except Unbounded:
+        return False
+
+
+def bound_of(fact: Poly, key: str) -> tuple[bool, Poly] | None:
+    """``(is upper, bound)`` of the atom ``key`` from ``fact >= 0``; None if it says nothing."""
+    atom = next((a for a in fact.atoms if a.key == key), None)
+    split = fact.split(atom) if atom is not None else None
+    if split is None:
+        return None
+    coefficient, rest = split
+    factor = coefficient.value
+    if factor is None or factor == 0:
+        return None
+    # Division rounds towards zero, which can only widen the range.
+    if factor > 0:
+        return False, compound("/", -rest, Poly.constant(factor))
+    return True, compound("/", rest, Poly.constant(-factor))
+
+
+def facts_at(node: Node, values: Values) -> Facts:
+    """Bounds of atoms from the conditions that hold where ``node`` is evaluated."""
+    lower: dict[str, tuple[Poly, ...]] = {}
+    upper: dict[str, tuple[Poly, ...]] = {}
+    inequalities: list[Poly] = []
+    for condition, holds in conditions_at(node):
+        for fact in facts_of(condition, holds, values.value, bounder=values.bounder):
+            inequalities.append(fact)
+            for atom in fact.atoms:
+                bound = bound_of(fact, atom.key) if not atom.uniform else None
+                if bound is not None and bound[1].uniform:
+                    side = upper if bound[0] else lower
+                    side[atom.key] = (*side.get(atom.key, ()), bound[1])
+    return Facts(lower, upper, tuple(inequalities))
+
+
+def conditions_at(node: Node) -> list[tuple[Node, bool]]:
+    """Conditions that hold, or do not (False), whenever ``node`` is evaluated."""
+    found: list[tuple[Node, bool]] = []
+    inner = node
+    for outer in node.above():
+        if outer.kind == "LAMBDA_EXPR":
+            break
+        if outer.kind in ("IF_STMT", "CONDITIONAL_OPERATOR") and len(outer.children) in (2, 3):
+            condition = outer.children[0]
+            if inner is not condition:
+                found.append((condition, inner is outer.children[1]))
+        elif outer.kind == "BINARY_OPERATOR" and outer.operator in ("&&", "||"):
+            if inner is outer.children[1]:
+                found.append((outer.children[0], outer.operator == "&&"))
+        elif outer.kind == "COMPOUND_STMT" and not _entered_elsewhere(outer):
+            for statement in outer.children:
+                if statement is inner:
+                    break
+                if statement.kind == "IF_STMT" and len(statement.children) == 2:
+                    condition, then = statement.children
+                    if leaves(then):
+                        found.append((condition, False))
+        inner = outer
+    return found
+
+
+def _entered_elsewhere(block: Node) -> bool:
+    """Whether control may enter a block behind its start: at a case or a label."""
+    if block.parent is not None and block.parent.kind == "SWITCH_STMT":
+        return True
+    return any(s.kind in ("LABEL_STMT", "CASE_STMT", "DEFAULT_STMT") for s in block.children)
+
+
+def leaves(statement: Node) -> bool:
+    """Whether control never goes on behind ``statement``."""
+    if statement.kind == "COMPOUND_STMT":
+        return bool(statement.children) and leaves(statement.children[-1])
+    return statement.kind in _LEAVES

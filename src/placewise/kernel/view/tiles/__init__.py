@@ -1,0 +1,1 @@
+"""Pieces of arrays that a block or a loop's chunk touches."""

@@ -1,0 +1,337 @@
+"""Which loops of a kernel can run in chunks, with shared tiles for what one chunk reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placewise.kernel.chunks import STATIC_SHARED_BYTES, ChunkLoop, ChunkPlan, ChunkTile
+from placewise.kernel.launch import Launch
+from placewise.kernel.source import Split, Tile
+from placewise.kernel.view.indices.interval import Bounder, Numbers, Unbounded
+from placewise.kernel.view.indices.loops import Count, count_of
+from placewise.kernel.view.indices.split import all_in_columns
+from placewise.kernel.view.indices.symbolic import Poly, ranged, uniform
+from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.pointers import Access, Uses
+from placewise.kernel.view.tiles.loop_guards import Unreachable, leaves_loop, loop_guards
+from placewise.kernel.view.tiles.tile import index_of, tiles_of
+from placewise.kernel.view.tiles.tile_axes import AROUND, FIRST_OF, GRID
+from placewise.kernel.view.tree.clang import ParsedKernel
+from placewise.kernel.view.tree.node import Node
+
+ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
+"""Chunk lengths that are looked at."""
+_MOST_LOOPS = 32
+"""Loops of a kernel that are looked at."""
+_SAMPLES = 2
+"""Chunks at each end of a loop whose bounds are computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadArray:
+    """An array that the kernel only reads, and could have in a shared tile."""
+
+    name: str
+    uses: Uses
+    elements: int
+    element_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Loop:
+    """A loop with bounds that all threads of a block share."""
+
+    node: Node
+    count: Count
+    first_name: str
+    ends: tuple[Poly, ...]
+    """Values that the variable stays below."""
+    trips: int
+
+
+def find_chunk_plans(
+    kernel: ParsedKernel, values: Values, arrays: Sequence[ReadArray], launch: Launch,
+    *, synchronises: bool,
+) -> tuple[ChunkPlan, ...]:  # fmt: skip
+    """A plan for all arrays together and, where there are several, one for each alone.
+
+    ``synchronises``: the kernel has barriers of its own; then all threads must reach the loops
+    without a change, as a barrier under a flag would wait for ever.
+    """
+    if values.jumps or not arrays or _changed_argument(values):
+        return ()
+    loops = _countable(kernel, values)
+    if not loops:
+        return ()
+    found = [_tiles_of_array(a, loops, values, launch) for a in arrays]
+    usable = [(a, f) for a, f in zip(arrays, found, strict=True) if f]
+    groups = [usable, *([u] for u in usable if len(usable) > 1)]
+    plans = (_plan(group, loops, kernel) for group in groups if group)
+    return tuple(p for p in plans if p is not None and not (synchronises and p.guards))
+
+
+def _changed_argument(values: Values) -> bool:
+    """Whether a scalar argument changes in the body, or a local variable hides one: tiles' texts
+    name arguments as they are at the kernel's entry."""
+    names = {p.name for p in values.parameters.values()}
+    return any(
+        i in values.changes and p.type_kind != "POINTER" for i, p in values.parameters.items()
+    ) or any(v.name in names for v in values.locals.values())
+
+
+def _countable(kernel: ParsedKernel, values: Values) -> dict[Node, _Loop]:
+    """Loops that rise by a number between bounds that a block shares, in source order."""
+    found: dict[Node, _Loop] = {}
+    nodes = [n for n in kernel.body.walk() if n.kind == "FOR_STMT"][:_MOST_LOOPS]
+    taken = set(re.findall(r"[A-Za-z_]\w*", kernel.text.decode()))
+    for node in nodes:
+        if any(a.kind == "LAMBDA_EXPR" for a in node.above()) or leaves_loop(node):
+            continue
+        loop = _counted(node, values, taken)
+        if loop is not None:
+            taken.add(loop.first_name)
+            found[node] = loop
+    return found
+
+
+def _counted(node: Node, values: Values, taken: set[str]) -> _Loop | None:
+    count = count_of(values, node)
+    if count is None or not _is_plain(count):
+        return None
+    stepping = count.stepping
+    if stepping.direction < 0 or stepping.stride is None or not count.first.uniform:
+        return None
+    assert count.parts.condition is not None
+    limits = stepping.limits
+    leaves = _conjuncts(count.parts.condition)
+    if not limits or len(limits) != leaves or not all(p.uniform for p in limits):
+        return None
+    bounder = values.bounder
+    try:
+        span = min(int((bounder.evaluate(p) - bounder.evaluate(count.first)).max()) for p in limits)
+    except Unbounded:
+        return None
+    trips = span // stepping.stride + 1
+    if trips < 2:
+        return None
+    name, number = f"{count.name}_chunk", 2
+    while name in taken:
+        name, number = f"{count.name}_chunk{number}", number + 1
+    return _Loop(node, count, name, tuple(p + Poly.constant(1) for p in limits), trips)
+
+
+def _is_plain(count: Count) -> bool:
+    """Whether the header is one start, a condition and one step, all in the file itself."""
+    start, condition, step = count.parts.start, count.parts.condition, count.parts.step
+    if start is None or condition is None or step is None or step.operator == ",":
+        return False
+    if start.kind == "DECL_STMT" and len(start.children) != 1:
+        return False
+    return all(n.start >= 0 and n.end > n.start for n in (start, condition, step))
+
+
+def _conjuncts(condition: Node) -> int:
+    """Comparisons that all must hold; 0 for a condition of another form."""
+    node = condition.bare()
+    if node.kind == "BINARY_OPERATOR" and node.operator == "&&":
+        left, right = (_conjuncts(c) for c in node.children)
+        return left + right if left and right else 0
+    is_comparison = node.kind == "BINARY_OPERATOR" and node.operator in ("<", "<=", ">", ">=", "!=")
+    return 1 if is_comparison else 0
+
+
+_Found = dict[_Loop, ChunkTile]
+
+
+def _tiles_of_array(
+    array: ReadArray, loops: Mapping[Node, _Loop], values: Values, launch: Launch
+) -> _Found:
+    """Tiles of an array by the loop whose chunks they hold: for each access the outermost loop
+    around it that has one."""
+    found: _Found = {}
+    for loop in loops.values():
+        inside = [
+            n for n, a in enumerate(array.uses.accesses) if a.node.within(loop.count.parts.body)
+        ]
+        held = {n for tile in found.values() for n in tile.accesses}
+        if not inside or held & set(inside):
+            continue
+        tiles = []
+        for iterations in ITERATIONS:
+            if iterations > max(loop.trips, ITERATIONS[0]):
+                break
+            tile = _tile(array, inside, loop, loops, values, launch, iterations)
+            if tile is not None:
+                tiles.append((iterations, tile))
+        if tiles:
+            found[loop] = ChunkTile(array.name, tuple(inside), tuple(tiles))
+    return found
+
+
+def _tile(
+    array: ReadArray, inside: Sequence[int], loop: _Loop, loops: Mapping[Node, _Loop],
+    values: Values, launch: Launch, iterations: int,
+) -> Tile | None:  # fmt: skip
+    """The smallest tile that holds what a block reads of the array in one chunk."""
+    accesses = [array.uses.accesses[n] for n in inside]
+    try:
+        within = _in_chunk(loop, loops, values, iterations)
+        if not any(_varies(within, loop, a) for a in accesses):
+            return None
+        indices = [index_of(within, a) for a in accesses]
+        tiles = tiles_of(within, indices, array.elements, launch)
+        made = [t for t in tiles if t.rows > 1]
+        splits = [all_in_columns(within, a) for a in accesses]
+    except Unbounded:
+        return None
+    # A tile's size must not rest on which chunk it holds.
+    tiles = [t for t in tiles if not set(GRID) & set(t.bound_to)]
+    made = [t for t in made if t in tiles]
+    whole = tuple(Split((), s) for s in splits if s is not None)
+    if len(whole) == len(splits):
+        made += [replace(t, splits=whole) for t in tiles if t.rows == 1]
+    best = min(made, key=lambda t: (t.elements, t.rows), default=None)
+    if best is not None and best.padding and array.element_bytes == 4 and best.width % 4 == 0:
+        # Lanes go along rows and the loop along columns: the compiler loads four columns at once,
+        # and rows that begin four banks apart serve that without conflicts.
+        best = replace(best, padding=4)
+    if best is None or best.bytes(array.element_bytes) > STATIC_SHARED_BYTES:
+        return None
+    return best if best.elements < array.elements else None
+
+
+def _varies(values: Values, loop: _Loop, access: Access) -> bool:
+    """Whether the index of an access depends on the loop's variable."""
+    key = f"chunk {loop.first_name}"
+    poly = index_of(values, access).poly
+    return any(a.key == key or any(r.key == key for r in a.reaches()) for a in poly.atoms)
+
+
+def _in_chunk(loop: _Loop, loops: Mapping[Node, _Loop], values: Values, iterations: int) -> Values:
+    """Values of expressions inside one chunk: the variable between the chunk's first value, which
+    all threads know, and its last; variables of the loops around it are known, too."""
+    numbers = dict(values.bounder.values)
+    given: dict[Node, Poly] = {}
+    axis = 3
+    for outer in reversed([n for n in loop.node.above() if n.kind == "FOR_STMT"]):
+        around = loops.get(outer)
+        if around is None:
+            raise Unbounded("a loop around it has bounds that differ between threads")
+        key = f"{AROUND}{around.first_name}"
+        numbers[key] = _sampled(around, values.bounder, 1, axis)
+        given[outer] = uniform(key, around.count.name)
+        axis += 1
+    stride = loop.count.stepping.stride or 1
+    first_key = f"{FIRST_OF}{loop.first_name}"
+    numbers[first_key] = _sampled(loop, values.bounder, iterations, axis)
+    first = uniform(first_key, loop.first_name)
+    last = first + Poly.constant((iterations - 1) * stride)
+    limits = tuple(p - Poly.constant(1) for p in loop.ends)
+    given[loop.node] = ranged(f"chunk {loop.first_name}", (first,), (last, *limits))
+    return Values(values.kernel, Bounder(numbers), given)
+
+
+def _sampled(loop: _Loop, bounder: Bounder, iterations: int, axis: int) -> Numbers:
+    """First values of some chunks, in every block: the first ones and the last ones."""
+    chunks = -(-loop.trips // iterations)
+    picked = sorted({*range(min(_SAMPLES, chunks)), *range(max(0, chunks - _SAMPLES), chunks)})
+    start = bounder.evaluate(loop.count.first)
+    steps = np.array(picked, np.int64) * iterations * (loop.count.stepping.stride or 1)
+    return start + steps.reshape(-1, *([1] * axis))
+
+
+def _plan(
+    group: Sequence[tuple[ReadArray, _Found]], loops: Mapping[Node, _Loop], kernel: ParsedKernel
+) -> ChunkPlan | None:
+    """The plan of some arrays; None where not all threads can reach the loops."""
+    chosen: dict[_Loop, list[ChunkTile]] = {}
+    for loop in loops.values():
+        tiles = [found[loop] for _, found in group if loop in found]
+        nested = any(loop.node.within(o.node) for o in chosen)
+        if tiles and not nested:
+            chosen[loop] = tiles
+    arrays = dict.fromkeys(t.array for tiles in chosen.values() for t in tiles)
+    if len(arrays) < len(group):
+        return None
+    try:
+        guards, flags = loop_guards(kernel.body, [c.node for c in chosen], kernel.text)
+    except Unreachable:
+        return None
+    everywhere = set(ITERATIONS)
+    for tiles in chosen.values():
+        for tile in tiles:
+            everywhere &= {n for n, _ in tile.tiles}
+    made = tuple(
+        _loop(
+            loop,
+            tuple(tiles),
+            flags[loop.node],
+            tuple(o.count.name for n, o in loops.items() if n in loop.node.above()),
+            kernel.text,
+        )
+        for loop, tiles in chosen.items()
+    )
+    if not everywhere or any(one is None for one in made):
+        return None
+    return ChunkPlan(
+        tuple(arrays), tuple(m for m in made if m is not None), guards, tuple(sorted(everywhere))
+    )
+
+
+_PRAGMA = re.compile(rb"[ \t]*#[ \t]*pragma[^\n]*\n[ \t]*\Z")
+
+
+def _loop(
+    loop: _Loop, tiles: tuple[ChunkTile, ...], under: int | None, around: tuple[str, ...],
+    text: bytes,
+) -> ChunkLoop | None:  # fmt: skip
+    node, count = loop.node, loop.count
+    parts = count.parts
+    start, condition, step = parts.start, parts.condition, parts.step
+    if start is None or condition is None or step is None:
+        return None
+    body_end = _body_end(parts.body, text)
+    semicolon = text.find(b";", start.end - 1)
+    if body_end is None or semicolon < 0:
+        return None
+    declared = start.kind == "DECL_STMT"
+    variable = start.children[0] if declared else start
+    pragma = _PRAGMA.search(text[: node.start])
+    begin = node.start
+    if pragma is not None:
+        begin = pragma.start() + len(pragma.group()) - len(pragma.group().lstrip())
+    constant = all(p.value is not None for p in (count.first, *loop.ends))
+    return ChunkLoop(
+        line=node.line,
+        start=begin,
+        end=body_end,
+        init=(start.start, semicolon + 1),
+        condition=(condition.start, condition.end),
+        step=(step.start, step.end),
+        body=(parts.body.start, body_end),
+        variable=count.name,
+        variable_type=variable.type if declared else "",
+        first_name=loop.first_name,
+        first_text=count.first.text,
+        end_texts=tuple(dict.fromkeys(p.text for p in loop.ends)),
+        stride=count.stepping.stride or 1,
+        trips=loop.trips,
+        constant_trips=loop.trips if constant else None,
+        under=under,
+        around=around,
+        tiles=tiles,
+    )
+
+
+def _body_end(body: Node, text: bytes) -> int | None:
+    """End of a loop's body, the semicolon of a single statement included."""
+    if body.kind in ("COMPOUND_STMT", "DECL_STMT", "NULL_STMT"):
+        return body.end
+    if body.kind in ("FOR_STMT", "WHILE_STMT", "IF_STMT"):
+        return _body_end(body.children[-1], text)
+    semicolon = text.find(b";", body.end)
+    return None if semicolon < 0 or text[body.end : semicolon].strip() else semicolon + 1

@@ -1,0 +1,203 @@
+"""What must change in a kernel's source so that all threads of a block reach given loops.
+
+A barrier inside a loop asks for every thread of the block. Early returns become flags, branches
+around the loops too, and what only some threads may execute is put under the flag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from placewise.kernel.chunks import Guard, GuardKind
+from placewise.kernel.view.tree.node import Node
+
+_NESTED = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "IF_STMT"})
+_JUMPS = frozenset({"BREAK_STMT", "CONTINUE_STMT"})
+_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT"})
+_VALUES = frozenset(
+    {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
+     "ULONG", "LONGLONG", "ULONGLONG", "HALF", "FLOAT", "DOUBLE", "RECORD", "ELABORATED",
+     "TYPEDEF"}
+)  # fmt: skip
+"""Kinds of types of which ``T()`` is a value."""
+_READS = frozenset({"ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "ASM_STMT", "LAMBDA_EXPR"})
+_PLAIN_IF = re.compile(rb"if\s*\(\s*\Z")
+
+
+class Unreachable(Exception):  # noqa: N818 - an answer, not an error
+    """Not all threads can be made to reach a loop; the message says why."""
+
+
+def loop_guards(
+    body: Node, loops: Sequence[Node], text: bytes
+) -> tuple[tuple[Guard, ...], dict[Node, int | None]]:
+    """The guards, and the flag in force at each of the ``loops``: its position among the guards
+    that make flags, None where all threads arrive anyway.
+
+    Raises Unreachable, with the line, where a loop lies in what cannot be taken apart.
+    """
+    walk = _Walk(loops, text)
+    walk.statements(body.children, None, outermost=True)
+    return tuple(walk.guards), walk.flags
+
+
+def returns_inside(node: Node) -> bool:
+    """Whether control may leave the kernel inside ``node``, lambdas apart."""
+    if node.kind == "RETURN_STMT":
+        return True
+    return node.kind != "LAMBDA_EXPR" and any(returns_inside(c) for c in node.children)
+
+
+def leaves_loop(node: Node) -> bool:
+    """Whether a ``break`` below the loop ``node`` leaves it."""
+    for child in node.children:
+        if child.kind == "BREAK_STMT":
+            return True
+        inner = child.kind in _LOOPS or child.kind in ("SWITCH_STMT", "LAMBDA_EXPR")
+        if not inner and leaves_loop(child):
+            return True
+    return False
+
+
+class _Walk:
+    def __init__(self, loops: Sequence[Node], text: bytes) -> None:
+        self.loops = set(loops)
+        self.text = text
+        self.guards: list[Guard] = []
+        self.flags: dict[Node, int | None] = {}
+        self.made = 0
+        """Flags so far."""
+
+    def statements(self, nodes: Sequence[Node], under: int | None, *, outermost: bool) -> None:
+        """Guard the statements of one block, which runs under flag ``under``."""
+        last = max(i for i, node in enumerate(nodes) if self._leads(node))
+        for node in nodes[: last + 1]:
+            if self._leads(node):
+                self._path(node, under)
+            elif _is_early_return(node):
+                if not outermost:
+                    raise Unreachable(f"a return inside a block (line {node.line})")
+                under = self._flag(GuardKind.RETURN, node, self._end(node), under)
+            elif returns_inside(node):
+                raise Unreachable(f"a return that is no plain early return (line {node.line})")
+            elif under is not None:
+                self._beside(node, under)
+        tail = nodes[last + 1 :]
+        if tail and under is not None:
+            end = self._end(tail[-1])
+            self.guards.append(Guard(GuardKind.STATEMENT, tail[0].start, end, under))
+
+    def _leads(self, node: Node) -> bool:
+        return any(loop.within(node) for loop in self.loops)
+
+    def _path(self, node: Node, under: int | None) -> None:
+        """A statement that is, or holds, one of the loops."""
+        if node in self.loops:
+            if returns_inside(node):
+                raise Unreachable(f"the loop returns (line {node.line})")
+            self.flags[node] = under
+        elif node.kind in ("COMPOUND_STMT", "UNEXPOSED_STMT"):
+            # The latter is a statement behind a pragma.
+            self.statements(node.children, under, outermost=False)
+        elif node.kind == "IF_STMT" and len(node.children) == 2:
+            condition, then = node.children
+            if not _PLAIN_IF.match(self.text[node.start : condition.start]):
+                raise Unreachable(f"a condition that is not followed (line {node.line})")
+            flag = self._flag(GuardKind.BRANCH, node, then.start, under)
+            inner = then.children if then.kind == "COMPOUND_STMT" else [then]
+            self.statements(inner, flag, outermost=False)
+        elif node.kind == "FOR_STMT":
+            if any(n.kind in _JUMPS for n in _own_jumps(node)):
+                raise Unreachable(f"the loop around it is left early (line {node.line})")
+            loop_body = node.children[-1]
+            inner = loop_body.children if loop_body.kind == "COMPOUND_STMT" else [loop_body]
+            self.statements(inner, under, outermost=False)
+        else:
+            raise Unreachable(f"it lies in a statement that is not followed (line {node.line})")
+
+    def _flag(self, kind: GuardKind, node: Node, end: int, under: int | None) -> int:
+        condition = node.children[0]
+        self.guards.append(
+            Guard(kind, node.start, end, under, condition=(condition.start, condition.end))
+        )
+        self.made += 1
+        return self.made - 1
+
+    def _beside(self, node: Node, under: int) -> None:
+        """A statement in front of a loop, which only threads with the flag may execute."""
+        if node.kind != "DECL_STMT":
+            self.guards.append(Guard(GuardKind.STATEMENT, node.start, self._end(node), under))
+            return
+        for child in node.children:
+            initial = [c for c in child.children if not c.kind.endswith(("_ATTR", "_REF"))]
+            if child.kind != "VAR_DECL" or not initial or not _reads(initial[-1]):
+                continue
+            value = initial[-1]
+            if value.bare().kind == "LAMBDA_EXPR" and not _captures_by_reading(value.bare()):
+                # Its body runs where it is called; those statements have guards of their own.
+                continue
+            separate = self.text[child.start : value.start].rstrip().endswith(b"=")
+            if child.type_kind not in _VALUES or not separate:
+                raise Unreachable(f"a declaration that reads memory (line {node.line})")
+            type_text = re.sub(r"\b(const|volatile)\b\s*", "", child.type).strip()
+            self.guards.append(
+                Guard(GuardKind.VALUE, value.start, value.end, under, type_text=type_text)
+            )
+
+    def _end(self, node: Node) -> int:
+        """End of a statement, its semicolon included."""
+        if node.kind in ("COMPOUND_STMT", "DECL_STMT", "NULL_STMT", "SWITCH_STMT"):
+            return node.end
+        if node.kind in _NESTED and node.kind != "DO_STMT" and node.children:
+            return self._end(node.children[-1])
+        semicolon = self.text.find(b";", node.end)
+        if semicolon < 0 or self.text[node.end : semicolon].strip():
+            raise Unreachable(f"a statement whose end is not seen (line {node.line})")
+        return semicolon + 1
+
+
+def _captures_by_reading(function: Node) -> bool:
+    """Whether making a lambda reads memory, as ``[v = a[i]]`` does."""
+    return any(_reads(c) for c in function.children if c.kind != "COMPOUND_STMT")
+
+
+def _is_early_return(node: Node) -> bool:
+    """``if (c) return;``, braces or not, without ``else``."""
+    if node.kind != "IF_STMT" or len(node.children) != 2:
+        return False
+    then = node.children[1]
+    while then.kind == "COMPOUND_STMT" and len(then.children) == 1:
+        then = then.children[0]
+    return then.kind == "RETURN_STMT" and not then.children
+
+
+def _own_jumps(loop: Node) -> list[Node]:
+    """Every ``break`` and ``continue`` that concerns ``loop`` itself."""
+    found: list[Node] = []
+    pending = list(loop.children)
+    while pending:
+        node = pending.pop()
+        if node.kind in _JUMPS:
+            found.append(node)
+        if node.kind not in _LOOPS and node.kind != "LAMBDA_EXPR":
+            pending.extend(node.children)
+    return found
+
+
+def _reads(node: Node) -> bool:
+    """Whether an expression may read memory, or do more than compute."""
+    addressed = {n.children[0].bare() for n in node.walk() if _takes_address(n)}
+    return any(
+        (n.kind in _READS and n not in addressed)
+        or (n.kind == "UNARY_OPERATOR" and n.operator == "*")
+        or n.kind == "COMPOUND_ASSIGNMENT_OPERATOR"
+        or n.operator in ("=", "++", "--", "p++", "p--")
+        or (n.kind == "MEMBER_REF_EXPR" and n.children and n.children[0].type_kind == "POINTER")
+        for n in node.walk()
+    )
+
+
+def _takes_address(node: Node) -> bool:
+    """``&a[i]``, which reads nothing."""
+    return node.kind == "UNARY_OPERATOR" and node.operator == "&" and bool(node.children)

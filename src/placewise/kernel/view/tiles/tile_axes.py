@@ -1,0 +1,220 @@
+"""Rows and columns of a tile: what the source's own conditions leave of them, what their number
+rests on, and whether the kernel writes all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from placewise.kernel.launch import Launch
+from placewise.kernel.source import Extent
+from placewise.kernel.view.indices.conditions import conditions_at, facts_of
+from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, keys_of
+from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly
+from placewise.kernel.view.indices.values import Values
+from placewise.kernel.view.pointers import Access
+from placewise.kernel.view.tree.node import Node
+
+
+@dataclass(frozen=True)
+class Index:
+    """One access's index and the conditions around it."""
+
+    access: Access
+    poly: Poly
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Rows or columns of a tile: where they begin, how many, and what conditions leave of them."""
+
+    begin: Poly
+    size: int
+    lowers: tuple[Poly, ...]
+    uppers: tuple[Poly, ...]
+    """Values, the last one included, that no access passes."""
+    bound_to: tuple[str, ...]
+
+    @property
+    def extent(self) -> Extent:
+        ends = tuple((u + Poly.constant(1)).text for u in self.uppers)
+        return Extent(tuple(p.text for p in self.lowers), ends)
+
+    def kept(self, bounder: Bounder) -> tuple[Numbers, Numbers]:
+        """(lowest, highest) row or column that is left, in every block."""
+        low = bounder.evaluate(self.begin)
+        high = low + self.size - 1
+        for lower in self.lowers:
+            low = np.maximum(low, bounder.evaluate(lower))
+        for upper in self.uppers:
+            high = np.minimum(high, bounder.evaluate(upper))
+        return low, high
+
+
+def axis_of(bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int) -> Axis:
+    """The conditions that every access obeys and the tile's own shape does not imply.
+
+    Of conditions on either side, those in terms of arguments alone are taken where there are any:
+    they are the array's extent as the source has it.
+    """
+    last = begin + Poly.constant(size - 1)
+    lowers = [p for p in _common(bounder, parts, upper=False) if not _implied(bounder, begin - p)]
+    uppers = [p for p in _common(bounder, parts, upper=True) if not _implied(bounder, p - last)]
+    return Axis(
+        begin,
+        size,
+        _plainest(lowers),
+        _plainest(uppers),
+        _size_rests_on(bounder, parts, begin, size),
+    )
+
+
+def _implied(bounder: Bounder, difference: Poly) -> bool:
+    """Whether a difference is at least 0 for every launch with these blocks."""
+    if any(a.key not in _BLOCK_SHAPE for a in difference.atoms):
+        return False
+    return bool((bounder.evaluate(difference) >= 0).all())
+
+
+def _plainest(bounds: Sequence[Poly]) -> tuple[Poly, ...]:
+    """The bounds in terms of arguments alone; all bounds where there is none. Which of several is
+    the tightest differs from launch to launch."""
+    return tuple(p for p in bounds if all(_is_argument(a) for a in p.atoms)) or tuple(bounds)
+
+
+def _is_argument(atom: Atom) -> bool:
+    if atom.kind is AtomKind.COMPOUND:
+        return all(_is_argument(a) for p in atom.operands for a in p.atoms)
+    key = atom.key
+    return not key.startswith(("blockIdx.", "blockDim.", "gridDim.", FIRST_OF, AROUND))
+
+
+def _common(
+    bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], *, upper: bool
+) -> tuple[Poly, ...]:
+    """Bounds from the conditions and loops of the source that hold for every access."""
+    candidates = [bounder.bounds(poly, upper, facts) for poly, facts in parts]
+
+    def holds(bound: Poly, others: Sequence[Poly]) -> bool:
+        return any(_at_least(bound, o) if upper else _at_least(o, bound) for o in others)
+
+    every = dict.fromkeys(b for found in candidates for b in found)
+    kept = [b for b in every if all(holds(b, others) for others in candidates)]
+    # Of two that differ by a number, the tighter one says it all.
+    return tuple(
+        b
+        for b in kept
+        if not any(o != b and (_at_least(b, o) if upper else _at_least(o, b)) for o in kept)
+    )
+
+
+def _at_least(a: Poly, b: Poly) -> bool:
+    """Whether ``a >= b`` whatever the values: they differ by a number."""
+    difference = (a - b).value
+    return difference is not None and difference >= 0
+
+
+FIRST_OF = "first of "
+"""Start of the key of a chunk's first value."""
+AROUND = "around "
+"""Start of the key of a variable of a loop around a chunked one."""
+_BLOCK_SHAPE = frozenset({"blockDim.x", "blockDim.y", "blockDim.z"})
+
+
+def _size_rests_on(
+    bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int
+) -> tuple[str, ...]:
+    """What decides the tile's size, the block's shape apart: nothing where, for each access, some
+    bound lies within the tile by numbers and block dimensions alone; the grid's shape where none
+    does without the block's place."""
+    needed: set[str] = set()
+    for poly, facts in parts:
+        found: list[set[str]] = []
+        for bound in bounder.bounds(poly, True, facts):
+            difference = bound - begin
+            if (bounder.evaluate(difference) < size).all():
+                found.append(keys_of(difference))
+        needed |= min(found, key=_dependence, default=_ANYTHING)
+    return named_dependence(bounder, needed)
+
+
+_ANYTHING = {"blockIdx.x"}
+GRID = ("gridDim.x", "gridDim.y", "gridDim.z")
+
+
+def _dependence(keys: Set[str]) -> tuple[bool, int]:
+    """How much rests on ``keys``, to compare."""
+    return any(map(_is_place, keys)), len(keys - _BLOCK_SHAPE)
+
+
+def _is_place(key: str) -> bool:
+    """Whether a value differs from block to block, or from chunk to chunk."""
+    return key.startswith(("blockIdx.", "gridDim.", FIRST_OF, AROUND))
+
+
+def named_dependence(bounder: Bounder, keys: set[str]) -> tuple[str, ...]:
+    """Arguments among ``keys``; where one of them is a block's or a chunk's place, the grid's shape
+    and all arguments."""
+    arguments = {k for k in bounder.values if not _is_place(k) and k not in _BLOCK_SHAPE}
+    if any(map(_is_place, keys)):
+        return (*GRID, *sorted(arguments))
+    return tuple(sorted(keys & arguments))
+
+
+def follows_lanes(poly: Poly) -> bool:
+    """Whether neighbouring threads of a warp have different values."""
+    return any(a.key == "threadIdx.x" for a in poly.atoms)
+
+
+def has_wide_index(indices: Sequence[Index]) -> bool:
+    """Whether an index of the source is computed in 64 bits."""
+    return any(t.node.size > 4 for i in indices for t in i.access.terms)
+
+
+def is_written_whole(
+    values: Values, indices: Sequence[Index], launch: Launch,
+    coordinates: Callable[[Index], tuple[Poly, ...]],
+) -> bool:  # fmt: skip
+    """Whether one store writes each element of the tile that its conditions leave, by one thread.
+
+    So it is where each coordinate steps by 1 with a thread index of its own, every thread index
+    that the block has is among them, and each condition bounds one coordinate alone.
+    """
+    if len(indices) != 1 or indices[0].access.place.kind != "store":
+        return False
+    (index,) = indices
+    found = coordinates(index)
+    axes: list[str] = []
+    for poly in found:
+        varying = [a for a in poly.atoms if not a.uniform]
+        if len(varying) != 1 or not varying[0].key.startswith("threadIdx."):
+            return False
+        split = poly.split(varying[0])
+        if split is None or split[0].value != 1:
+            return False
+        axes.append(varying[0].key)
+    used = {f"threadIdx.{name}" for name, size in zip("xyz", launch.block, strict=True) if size > 1}
+    if len(set(axes)) < len(axes) or not used <= set(axes):
+        return False
+    for condition, holds in conditions_at(index.access.node):
+        facts = facts_of(condition, holds, values.value, bounder=values.bounder)
+        if len(facts) != _comparisons(condition):
+            return False
+        if not all(any((f + p).uniform or (f - p).uniform for p in found) for f in facts):
+            return False
+    return not any(n.kind in _LOOPS for n in index.access.node.above())
+
+
+_LOOPS = frozenset({"FOR_STMT", "WHILE_STMT", "DO_STMT", "LAMBDA_EXPR", "SWITCH_STMT"})
+
+
+def _comparisons(condition: Node) -> int:
+    """Number of leaves of a condition made of ``&&`` and ``||``."""
+    node = condition.bare()
+    if node.kind == "BINARY_OPERATOR" and node.operator in ("&&", "||"):
+        return sum(_comparisons(c) for c in node.children)
+    return 1

@@ -1,0 +1,1 @@
+"""The kernel's syntax tree, as libclang parses it."""

@@ -1,0 +1,430 @@
+"""The kernel's syntax tree, as libclang parses the user's CUDA C++.
+
+The tree is copied into small ``Node`` objects: typed, with parents, and with byte offsets of the
+user's own text. NVRTC has judged the source already, so errors here are only recorded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from clang import cindex
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.frontends.nvrtc import device_source, header_paths
+from placewise.kernel.host_code.host_code import DeviceSource
+from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_bytes
+from placewise.kernel.view.tree.deep_stack import with_deep_stack
+from placewise.kernel.view.tree.included_kernel import IncludedKernelError, redeclaration
+from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
+from placewise.kernel.view.tree.template import Substitution, base_name, substitute
+
+_PREAMBLE = Path(__file__).with_name("preamble.h")
+_BINARY = (
+    "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=",
+    "&", "^", "|", "&&", "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=",
+    ",",
+)  # fmt: skip
+"""Spelling by libclang's CXBinaryOperatorKind."""
+_UNARY = ("", "p++", "p--", "++", "--", "&", "*", "+", "-", "~", "!")
+"""Spelling by libclang's CXUnaryOperatorKind; p marks the postfix forms."""
+_CONSTANT_KINDS = frozenset(
+    {
+        "INTEGER_LITERAL",
+        "CHARACTER_LITERAL",
+        "CXX_BOOL_LITERAL_EXPR",
+        "CXX_UNARY_EXPR",
+        "DECL_REF_EXPR",
+        "MEMBER_REF_EXPR",
+    }
+)
+_INTEGERS = frozenset(
+    {"BOOL", "CHAR_U", "CHAR_S", "UCHAR", "SCHAR", "SHORT", "USHORT", "INT", "UINT", "LONG",
+     "ULONG", "LONGLONG", "ULONGLONG", "ENUM"}
+)  # fmt: skip
+_ARRAYS = frozenset({"INCOMPLETEARRAY", "CONSTANTARRAY"})
+_KNOWN_ARCHS = (30, 32, 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
+"""Architectures of libclang 18 that CUDA 7.5 or later compiles for."""
+_SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VECTOR", "POINTER"}
+"""Kinds of types that have a size; libclang 18 aborts on the type of a built-in function."""
+_EVALUATED_INTEGER = 1
+"""CXEval_Int."""
+DEEPEST = 400
+"""Levels of nesting that the analyses follow: they recur, and Python allows 1,000 frames."""
+_FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
+
+
+@dataclass(frozen=True, eq=False)
+class ParsedKernel:
+    """The definition of a kernel and what is known of its file."""
+
+    text: bytes
+    instance: str
+    """The kernel's name with its template arguments."""
+    function: Node
+    body: Node
+    body_last_line: int
+    parameters: tuple[Node, ...]
+    functions: tuple[Node, ...]
+    """Functions with a body in the file, the kernel apart."""
+    errors: tuple[tuple[int, str], ...]
+    """(line, message) of everything clang did not understand in the file itself."""
+    skipped: tuple[tuple[int, int], ...]
+    """Ranges that the preprocessor left out."""
+    signature_start: int
+    redeclared: str | None
+    """Where the kernel is declared again: ``line 12``, or ``header.h:12`` of an included file."""
+    in_namespace: bool
+    constant_bytes: int
+    shared_bytes: int
+    """Static shared memory of the kernel and the device functions of its file."""
+    identifiers: tuple[tuple[str, int, int], ...]
+    """(identifier, offset, line) for every identifier token of the body."""
+    records: tuple[DeclaredRecord, ...] = ()
+    """The structs that parameters point to."""
+
+
+def parse_kernel(case: Case, lines: tuple[int, ...] = ()) -> ParsedKernel:
+    """Parse the case's source and find the definition of its kernel.
+
+    A template instance is parsed with the template's arguments in place of its header. ``lines``
+    are the numbers that nodes give for the source's lines, where it was made from another. Raises
+    UnsupportedError where there is no definition in the file itself.
+    """
+
+    def parse() -> ParsedKernel:
+        # Without a record of the preprocessor's work, skipped ranges are not kept.
+        reader, found = _read(case, cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+        reader.lines = lines
+        return reader.kernel(found)
+
+    return with_deep_stack(parse)
+
+
+def parse_parameters(case: Case) -> tuple[Node, ...]:
+    """The parameters of the kernel's definition alone; raises as :func:`parse_kernel`."""
+
+    def parse() -> tuple[Node, ...]:
+        reader, found = _read(case, cindex.TranslationUnit.PARSE_NONE)
+        parameters = (c for c in found.get_children() if c.kind.name == "PARM_DECL")
+        return tuple(reader.node(c, None) for c in parameters)
+
+    return with_deep_stack(parse)
+
+
+def _read(case: Case, options: int) -> tuple[_Reader, Any]:
+    """Reader of the case's source, and the cursor of its kernel's definition."""
+    source = device_source(case.source, case.filename, case.kernel, case.options)
+    text = source.text.encode()
+    unit = _parse(case, source, text, options)
+    found = _definition(unit, case)
+    substitution = Substitution.none(text)
+    if found.kind.name == "FUNCTION_TEMPLATE":
+        substitution = substitute(text, case.kernel, found.extent.start.offset, case.filename)
+        unit = _parse(case, source, substitution.text, options)
+        found = _definition(unit, case)
+    return _Reader(case, unit, substitution), found
+
+
+def _parse(case: Case, source: DeviceSource, text: bytes, options: int) -> Any:
+    folder = case.path.parent if case.path else Path()
+    number, arch = _arch(case.options.arch)
+    arguments = [
+        "-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "-nostdinc", "-w",
+        f"--cuda-gpu-arch={arch}", f"-D__CUDA_ARCH__={number * 10}",
+        f"-std={_known_std(case.options.std)}",
+        "-ferror-limit=0", "-D__CUDACC__", "-D__CUDACC_RTC__", "-D__NVCC__",
+        "-include", str(_PREAMBLE),
+        *(f"-D{name}={value}" for name, value in (*case.options.defines, *source.defines)),
+        *(f"-I{path}" for path in (*case.options.include_paths, folder)),
+        *(f"-I{path}" for path in header_paths(case.options.nvrtc)),
+        *(argument for name in source.preincludes for argument in ("-include", name)),
+    ]  # fmt: skip
+    try:
+        return cindex.Index.create().parse(
+            case.filename,
+            arguments,
+            unsaved_files=[
+                (case.filename, text.decode()),
+                *((str(path), header) for _, path, header in source.headers),
+            ],
+            options=options,
+        )
+    except cindex.TranslationUnitLoadError as error:
+        raise UnsupportedError(
+            "libclang cannot read the source", where=case.filename, hint=str(error)
+        ) from error
+
+
+def _arch(name: str) -> tuple[int, str]:
+    """Number of an architecture, and the newest one that libclang 18 knows up to it."""
+    number = int("".join(c for c in name if c.isdigit()))
+    return number, f"sm_{max(k for k in _KNOWN_ARCHS if k <= max(number, _KNOWN_ARCHS[0]))}"
+
+
+def _known_std(std: str) -> str:
+    """libclang 18 calls the standard of 2023 and later by its working name."""
+    return {"c++23": "c++2b", "c++26": "c++2b"}.get(std, std)
+
+
+def _definition(unit: Any, case: Case) -> Any:
+    name = base_name(case.kernel)
+    elsewhere = None
+    for cursor in _declarations(unit.cursor):
+        if cursor.kind.name not in _FUNCTIONS or cursor.spelling != name.rsplit("::", 1)[-1]:
+            continue
+        if not cursor.is_definition() or not _qualified(cursor).endswith(name):
+            continue
+        if _in_file(cursor, case.filename):
+            return cursor
+        elsewhere = cursor.location
+    if elsewhere is not None:
+        raise IncludedKernelError(
+            f"kernel '{case.kernel}' is defined in an included file",
+            where=f"{elsewhere.file}:{elsewhere.line}",
+            hint="give that file as the case's source",
+        )
+    raise UnsupportedError(
+        f"found no definition of kernel '{case.kernel}'",
+        where=case.filename,
+        hint="a kernel that a macro defines cannot be rewritten",
+    )
+
+
+def _declarations(cursor: Any) -> Iterator[Any]:
+    for child in cursor.get_children():
+        if child.kind.name in ("NAMESPACE", "LINKAGE_SPEC", "UNEXPOSED_DECL"):
+            yield from _declarations(child)
+        else:
+            yield child
+
+
+def _qualified(cursor: Any) -> str:
+    parts = [cursor.spelling]
+    parent = cursor.semantic_parent
+    while parent is not None and parent.kind.name in ("NAMESPACE", "STRUCT_DECL", "CLASS_DECL"):
+        parts.append(parent.spelling)
+        parent = parent.semantic_parent
+    return "::".join(reversed([p for p in parts if p]))
+
+
+def _is_parameter(cursor: Any, kind: str) -> bool:
+    """Whether a cursor of an array's type is a function's parameter, names one, or reckons with
+    one: libclang has such pointers as the array that the parameter was declared as."""
+    if kind in ("PARM_DECL", "BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR"):
+        return True
+    if kind in ("PAREN_EXPR", "UNARY_OPERATOR"):
+        inner = next(iter(cursor.get_children()), None)
+        if inner is None or inner.type.get_canonical().kind.name not in _ARRAYS:
+            return False
+        return _is_parameter(inner, inner.kind.name)
+    named = cursor.referenced if kind in ("DECL_REF_EXPR", "UNEXPOSED_EXPR") else None
+    return named is not None and named.kind.name == "PARM_DECL"
+
+
+def _in_file(cursor: Any, filename: str) -> bool:
+    return cursor.location.file is not None and cursor.location.file.name == filename
+
+
+class _Reader:
+    """Copies cursors of one translation unit into nodes."""
+
+    def __init__(self, case: Case, unit: Any, substitution: Substitution) -> None:
+        self.case = case
+        self.unit = unit
+        self.substitution = substitution
+        self.lines: tuple[int, ...] = ()
+        """Numbers to give for the lines of the file; empty for their own."""
+
+    def kernel(self, cursor: Any) -> ParsedKernel:
+        function = self.node(cursor, None)
+        body = next(c for c in function.children if c.kind == "COMPOUND_STMT")
+        others = [d for d in _declarations(self.unit.cursor) if d != cursor]
+        redeclared = [redeclaration(cursor, other, self.case.filename) for other in others]
+        own = [other for other in others if _in_file(other, self.case.filename)]
+        functions = [o for o in own if o.kind.name in _FUNCTIONS and o.is_definition()]
+        return ParsedKernel(
+            text=self.case.source.encode(),
+            instance=self.case.kernel,
+            function=function,
+            body=body,
+            body_last_line=cursor.extent.end.line,
+            parameters=tuple(c for c in function.children if c.kind == "PARM_DECL"),
+            functions=tuple(self.node(other, None) for other in functions),
+            errors=self.errors(),
+            skipped=self.skipped(),
+            signature_start=self.signature_start(cursor),
+            redeclared=next((where for where in redeclared if where), None),
+            in_namespace="::" in _qualified(cursor),
+            constant_bytes=constant_bytes(own),
+            shared_bytes=static_shared_bytes(cursor, functions),
+            identifiers=self.identifiers(cursor),
+            records=tuple(declared_records(cursor)),
+        )
+
+    def node(self, cursor: Any, parent: Node | None, depth: int = 0) -> Node:
+        if depth > DEEPEST:
+            raise UnsupportedError(
+                f"an expression or statement is nested more than {DEEPEST} levels deep",
+                where=f"{self.case.filename}:{cursor.location.line}",
+                hint="split long sums, chains of else if, and nested blocks",
+            )
+        kind = cursor.kind.name
+        extent = cursor.extent
+        location = cursor.location
+        inside = location.file is not None and location.file.name == self.case.filename
+        referenced = cursor.referenced if "REF" in kind or kind == "CALL_EXPR" else None
+        canonical = cursor.type.get_canonical()
+        if canonical.kind.name in _ARRAYS and _is_parameter(cursor, kind):
+            # ``float a[]`` as a parameter is a pointer.
+            canonical = canonical.element_type
+            spelling, type_kind, pointee = f"{canonical.spelling} *", "POINTER", canonical
+        else:
+            spelling, type_kind = canonical.spelling, canonical.kind.name
+            pointee = canonical.get_pointee() if type_kind == "POINTER" else canonical
+        made = Node(
+            kind=kind,
+            name=cursor.spelling,
+            start=self.offset(extent.start) if inside else -1,
+            end=self.offset(extent.end) if inside else -1,
+            location=self.offset(location) if inside else -1,
+            line=self.line(location) if inside else location.line,
+            column=location.column,
+            type=spelling,
+            type_kind=type_kind,
+            size=max(0, pointee.get_size()) if pointee.kind.name in _SIZED else 0,
+            operator=_operator(cursor, kind),
+            value=_constant(cursor, kind, canonical.kind.name),
+            id=cursor.hash,
+            target=referenced.hash if referenced is not None else 0,
+            parent=parent,
+            members=_members(pointee) if kind == "PARM_DECL" else (),
+        )
+        made.children = [self.node(child, made, depth + 1) for child in cursor.get_children()]
+        return made
+
+    def line(self, location: Any) -> int:
+        number = int(location.line)
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else number
+
+    def offset(self, location: Any) -> int:
+        """Offset where the text stands: of a macro's argument in the argument, of what a macro's
+        body contributes at the macro's use."""
+        found = ctypes.c_uint()
+        _library().clang_getFileLocation(location, None, None, None, ctypes.byref(found))
+        return self.substitution.original(found.value)
+
+    def errors(self) -> tuple[tuple[int, str], ...]:
+        return tuple(
+            (d.location.line, d.spelling)
+            for d in self.unit.diagnostics
+            if d.severity >= cindex.Diagnostic.Error
+            and d.location.file is not None
+            and d.location.file.name == self.case.filename
+        )
+
+    def skipped(self) -> tuple[tuple[int, int], ...]:
+        library = _library()
+        file = self.unit.get_file(self.case.filename)
+        ranges = library.clang_getSkippedRanges(self.unit, file)
+        if not ranges:
+            return ()
+        try:
+            found = [ranges.contents.ranges[i] for i in range(ranges.contents.count)]
+            return tuple((self.offset(r.start), self.offset(r.end)) for r in found)
+        finally:
+            library.clang_disposeSourceRangeList(ranges)
+
+    def signature_start(self, cursor: Any) -> int:
+        """Where the definition starts, with its own ``extern "C"`` and template header."""
+        start = cursor.extent.start.offset
+        parent = cursor.lexical_parent
+        if parent is not None and parent.kind.name in ("LINKAGE_SPEC", "UNEXPOSED_DECL"):
+            before = self.substitution.text[parent.extent.start.offset : start]
+            if b"{" not in before:
+                start = parent.extent.start.offset
+        if self.substitution.header_start is not None:
+            return self.substitution.header_start
+        return self.substitution.original(start)
+
+    def identifiers(self, cursor: Any) -> tuple[tuple[str, int, int], ...]:
+        # The definition itself may start in a macro such as __global__, its body never does.
+        body = next(c for c in cursor.get_children() if c.kind.name == "COMPOUND_STMT")
+        return tuple(
+            (token.spelling, self.offset(token.extent.start), self.line(token.location))
+            for token in body.get_tokens()
+            if token.kind.name == "IDENTIFIER"
+        )
+
+
+def _members(type_: Any) -> tuple[tuple[str, int], ...]:
+    """Names and byte offsets of a struct's own members, bit-fields left out."""
+    if type_.kind.name != "RECORD":
+        return ()
+    fields = [f for f in type_.get_fields() if f.spelling and not f.is_bitfield()]
+    # Negative offsets are libclang's errors, such as of a type that is not complete.
+    places = [(f.spelling, type_.get_offset(f.spelling)) for f in fields]
+    return tuple((name, bits // 8) for name, bits in places if bits >= 0)
+
+
+def _operator(cursor: Any, kind: str) -> str:
+    if kind in ("BINARY_OPERATOR", "COMPOUND_ASSIGNMENT_OPERATOR"):
+        return _BINARY[_library().clang_getCursorBinaryOperatorKind(cursor)]
+    if kind == "UNARY_OPERATOR":
+        return _UNARY[_library().clang_getCursorUnaryOperatorKind(cursor)]
+    return ""
+
+
+def _constant(cursor: Any, kind: str, type_kind: str) -> int | None:
+    """Value of an integer constant expression, or None."""
+    # libclang 18 aborts on some expressions of other types, such as an array without a length.
+    if kind not in _CONSTANT_KINDS or type_kind not in _INTEGERS:
+        return None
+    library = _library()
+    result = library.clang_Cursor_Evaluate(cursor)
+    if not result:
+        return None
+    try:
+        if library.clang_EvalResult_getKind(result) != _EVALUATED_INTEGER:
+            return None
+        return int(library.clang_EvalResult_getAsLongLong(result))
+    finally:
+        library.clang_EvalResult_dispose(result)
+
+
+class _RangeList(ctypes.Structure):
+    _fields_ = (("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange)))
+
+
+@cache
+def _library() -> Any:
+    """libclang with the functions that its Python binding of version 18 leaves out."""
+    library = cindex.conf.lib
+    pointer = ctypes.c_void_p
+    library.clang_getCursorBinaryOperatorKind.argtypes = [cindex.Cursor]
+    library.clang_getCursorUnaryOperatorKind.argtypes = [cindex.Cursor]
+    library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
+    library.clang_Cursor_Evaluate.restype = pointer
+    library.clang_EvalResult_getKind.argtypes = [pointer]
+    library.clang_EvalResult_getAsLongLong.argtypes = [pointer]
+    library.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
+    library.clang_EvalResult_dispose.argtypes = [pointer]
+    library.clang_EvalResult_dispose.restype = None
+    unsigned = ctypes.POINTER(ctypes.c_uint)
+    file = ctypes.POINTER(cindex.c_object_p)
+    library.clang_getFileLocation.argtypes = [
+        cindex.SourceLocation, file, unsigned, unsigned, unsigned
+    ]  # fmt: skip
+    library.clang_getFileLocation.restype = None
+    library.clang_getSkippedRanges.argtypes = [cindex.TranslationUnit, cindex.File]
+    library.clang_getSkippedRanges.restype = ctypes.POINTER(_RangeList)
+    library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
+    library.clang_disposeSourceRangeList.restype = None
+    return library

@@ -1,0 +1,88 @@
+"""Kernels that a source includes from a file beside it, as many programs' host files do.
+
+A rewrite edits one text, so the included file takes the place of its directive in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from placewise.errors import UnsupportedError
+from placewise.kernel.cases.case import Case
+from placewise.kernel.view.tree.template import base_name
+
+_DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
+_DEEPEST = 8
+"""Files that include one another."""
+
+
+class IncludedKernelError(UnsupportedError):
+    """The kernel's definition is not in the source itself, but in a file that it includes."""
+
+
+def redeclaration(kernel: Any, other: Any, filename: str) -> str | None:
+    """Where libclang's cursor ``other`` declares ``kernel`` without defining it: ``line 12`` of
+    ``filename``, or ``header.h:12``. Such a prototype keeps the old parameters. None where it does
+    not."""
+    if not other.kind.name.startswith("FUNCTION") or other.spelling != kernel.spelling:
+        return None
+    file = other.location.file
+    if other.is_definition() or file is None:
+        return None
+    if file.name == filename:
+        return f"line {other.location.line}"
+    # Canonical types, since a prototype may leave out the ``const`` of a parameter's own value.
+    same = other.type.get_canonical().spelling == kernel.type.get_canonical().spelling
+    return f"{Path(file.name).name}:{other.location.line}" if same else None
+
+
+def inline_kernel_file(case: Case) -> tuple[Case, str]:
+    """The case with the file that defines its kernel in place of the directive that includes it,
+    and that file's name. Raises UnsupportedError where no such file is found."""
+    folder = case.path.parent if case.path else Path()
+    name = base_name(case.kernel).rsplit("::", 1)[-1]
+    defines = re.compile(
+        rf"__global__[^;{{}}()]*(?:\([^()]*\)[^;{{}}()]*)?\b{re.escape(name)}\s*\("
+    )
+    folders = (folder, *case.options.include_paths)
+    found = _inlined(case.source, folders, defines, _DEEPEST)
+    if found is None:
+        raise UnsupportedError(
+            f"kernel '{case.kernel}' is defined in an included file that was not found",
+            where=case.filename,
+            hint="give that file as the case's source",
+        )
+    text, file = found
+    # What the inlined file includes itself is found from its own folder.
+    paths = tuple(dict.fromkeys((*case.options.include_paths, file.parent)))
+    options = replace(case.options, include_paths=paths)
+    return replace(case, source=text, options=options), file.name
+
+
+def _inlined(
+    text: str, folders: tuple[Path, ...], defines: re.Pattern[str], depth: int
+) -> tuple[str, Path] | None:
+    """The text with the defining file in its place, and that file; None where none defines it."""
+    for directive, file, included in _included(text, folders):
+        inner: tuple[str, Path] | None = None
+        if defines.search(included):
+            inner = included, file
+        elif depth > 1:
+            inner = _inlined(included, (file.parent, *folders), defines, depth - 1)
+        if inner is not None:
+            return text[: directive.start()] + inner[0] + text[directive.end() :], inner[1]
+    return None
+
+
+def _included(text: str, folders: tuple[Path, ...]) -> Iterator[tuple[re.Match[str], Path, str]]:
+    """Directives of a text with the file that each includes and that file's text."""
+    for directive in _DIRECTIVE.finditer(text):
+        for folder in folders:
+            file = folder / directive[1]
+            if file.is_file():
+                yield directive, file, file.read_text(encoding="utf-8", errors="replace")
+                break

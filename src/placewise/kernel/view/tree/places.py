@@ -1,0 +1,89 @@
+"""Where expressions stand in the source text, macros included."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from placewise.kernel.source import Term
+from placewise.kernel.view.tree.node import Node
+
+_COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\n", re.S)
+_COMMENT_LINES = re.compile(
+    rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
+)
+_LITERAL = re.compile(rb"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+
+
+@dataclass(frozen=True)
+class IndexTerm:
+    """A summand of an index as a node, for the analysis of its values."""
+
+    sign: int
+    node: Node
+
+
+def term_place(term: IndexTerm, text: bytes) -> Term | None:
+    """Where a term stands in ``text``; None if its text is not an expression of its own."""
+    node = term.node
+    start, end = node.start, node.end
+    subscript = node.parent
+    if subscript is not None and subscript.kind == "ARRAY_SUBSCRIPT_EXPR":
+        # Between the brackets is the index whatever macros it is made of.
+        start, end = _bracketed(subscript, text)
+    if start < 0 or end <= start or not balanced(text[start:end]):
+        return None
+    inner = node
+    while inner.kind == "UNEXPOSED_EXPR" and len(inner.children) == 1:
+        inner = inner.children[0]
+    operator = "?" if inner.kind == "CONDITIONAL_OPERATOR" else inner.operator
+    binary = inner.kind in (
+        "BINARY_OPERATOR",
+        "COMPOUND_ASSIGNMENT_OPERATOR",
+        "CONDITIONAL_OPERATOR",
+    )
+    very_loose = binary and operator not in ("+", "-", "*", "/", "%")
+    return Term(term.sign, start, end, very_loose or (binary and operator in "+-"), very_loose)
+
+
+def _bracketed(subscript: Node, text: bytes) -> tuple[int, int]:
+    base = subscript.children[0]
+    opening = base.end + _blank_length(text[base.end : subscript.end])
+    if text[opening : opening + 1] != b"[" or text[subscript.end - 1 : subscript.end] != b"]":
+        return 0, 0
+    start, end = opening + 1, subscript.end - 1
+    inside = text[start:end]
+    return start + len(inside) - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
+
+
+def _blank_length(text: bytes) -> int:
+    at = 0
+    while at < len(text):
+        comment = _COMMENT.match(text, at)
+        if comment:
+            at = comment.end()
+        elif text[at : at + 1].isspace():
+            at += 1
+        else:
+            break
+    return at
+
+
+def balanced(text: bytes) -> bool:
+    """Whether parentheses and brackets outside comments and literals match."""
+    pairs = {b")": b"(", b"]": b"[", b"}": b"{"}
+    stack: list[bytes] = []
+    stripped = _LITERAL.sub(b"", _COMMENT.sub(b"", text))
+    for at in range(len(stripped)):
+        char = stripped[at : at + 1]
+        if char in pairs.values():
+            stack.append(char)
+        elif char in pairs and (not stack or stack.pop() != pairs[char]):
+            return False
+    return not stack
+
+
+def above_comment(text: bytes, line_start: int) -> int:
+    """Start of the comment lines that end right above a line, or the line's own start."""
+    comment = _COMMENT_LINES.search(text[:line_start])
+    return comment.start() if comment else line_start

@@ -1,0 +1,1 @@
+"""Advice on layouts as a person reads it, and its files."""

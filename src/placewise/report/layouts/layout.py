@@ -1,0 +1,187 @@
+"""Advice on layouts as a person reads it: the answer, layouts compared, where bytes are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from placewise.advisor.explain.gain import chance, speedup
+from placewise.advisor.forms.timing import Timed
+from placewise.advisor.layouts.layout_advice import (
+    Conversion,
+    LayoutAdvice,
+    MatrixAdvice,
+    StructAdvice,
+    TriedLayout,
+)
+from placewise.choose.matrix_orders import MatrixUse
+from placewise.report.times import duration
+
+LINES_SHOWN = 6
+
+
+def render_layouts(advice: LayoutAdvice) -> RenderableType:
+    """The whole report, for a rich console."""
+    launch = advice.case.launch
+    heading = Text.from_markup(
+        f"[bold]{escape(advice.case.kernel)}[/bold] of {escape(advice.case.filename)}, "
+        f"grid {'×'.join(map(str, launch.grid))}, block {'×'.join(map(str, launch.block))}, "
+        f"on {escape(advice.machine.name)}"
+    )
+    parts: list[RenderableType] = [heading, Text()]
+    if not advice.structs and advice.matrices is None:
+        parts.append(
+            Text(
+                "The kernel has no array of structs, and none that it indexes as a matrix: there "
+                "is no layout to choose. Where arrays should live, `placewise advise` says."
+            )
+        )
+    for structs in advice.structs:
+        parts += _struct(structs)
+    if advice.matrices is not None:
+        parts += _matrices(advice.matrices)
+    parts += [Text(note, style="dim") for note in advice.notes]
+    return Group(*parts)
+
+
+def _struct(structs: StructAdvice) -> list[RenderableType]:
+    arrays = structs.arrays
+    what = f"{', '.join(arrays.parameters)} ({arrays.type_name})"
+    if arrays.obstacle is not None:
+        return [Text(f"{what}: the layout cannot be changed: {arrays.obstacle}"), Text()]
+    parts: list[RenderableType] = [_verdict(structs, what)]
+    if structs.conversion is not None:
+        parts.append(_conversion(structs.conversion))
+    declared = structs.arrays.record.declared.describe()
+    parts += [Text(), _options(declared, structs.present, structs.options), Text()]
+    wasteful = [use for use in structs.lines if use.moved_bytes > use.used_bytes]
+    if wasteful:
+        parts += [Text("Bytes that warps use of those they move, as it is", style="bold")]
+        parts += [_lines(structs), Text()]
+    return parts
+
+
+def _verdict(structs: StructAdvice, what: str) -> Text:
+    best = structs.best
+    if best is None or best.ratio is None:
+        why = "no other layout is worth it" if structs.present else "no time is predicted"
+        return Text(f"Keep the layout of {what}: {why}.", style="bold")
+    return Text(
+        f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}: {_gain(best)}.",
+        style="bold",
+    )
+
+
+def _matrices(matrices: MatrixAdvice) -> list[RenderableType]:
+    names = ", ".join(use.matrix.name for use in matrices.uses)
+    best = matrices.best
+    if best is None:
+        # Most kernels have matrices that are stored well: one line says so.
+        parts: list[RenderableType] = [Text(f"Keep {names} row by row.", style="bold")]
+    else:
+        parts = [Text(f"Store {best.text}: {_gain(best)}.", style="bold")]
+    if matrices.conversion is not None:
+        parts.append(_conversion(matrices.conversion))
+    if matrices.options:
+        parts += [Text(), _options("row by row", matrices.present, matrices.options)]
+    parts += [Text(), Text("Sectors of the matrices' accesses, 32 bytes each", style="bold")]
+    return [*parts, _sectors(matrices.uses), Text()]
+
+
+def _sectors(uses: Sequence[MatrixUse]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("array")
+    table.add_column("rows × columns", justify="right")
+    table.add_column("sectors a\nrequest", justify="right")
+    table.add_column("in the best\norder", justify="right")
+    table.add_column("order", overflow="fold")
+    for use in uses:
+        requests = max(1, use.requests)
+        order = "as it is" if use.best is None else use.best.kind
+        table.add_row(
+            escape(use.matrix.name),
+            f"{use.matrix.rows} × {use.matrix.columns}",
+            f"{use.sectors / requests:.1f}",
+            f"{use.best_sectors / requests:.1f}",
+            order,
+        )
+    return table
+
+
+def _gain(option: TriedLayout) -> str:
+    """``2.31 times as fast (2.02–2.61), faster with 97%``."""
+    assert option.ratio is not None, "asked for timed options only"
+    words = f"{speedup(option.ratio.ratio)} times as fast ({_range(option)})"
+    if option.ratio.faster is not None:
+        words += f", faster with {chance(option.ratio.faster)}"
+    return words
+
+
+def _range(option: TriedLayout) -> str:
+    assert option.ratio is not None, "asked for timed options only"
+    return f"{speedup(option.ratio.high)}–{speedup(option.ratio.low)}"
+
+
+def _conversion(found: Conversion) -> Text:
+    if found.milliseconds is None:
+        return Text(f"Converting there and back moves {found.bytes} bytes.")
+    words = (
+        f"Converting there and back takes about {duration(found.milliseconds)} on the GPU at the "
+        "bandwidth of its DRAM"
+    )
+    if found.launches is not None:
+        launches = f"{found.launches} launches" if found.launches > 1 else "one launch"
+        words += f": paid back after {launches}"
+    return Text(words + ".")
+
+
+def _options(declared: str, present: Timed | None, options: Sequence[TriedLayout]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("layout", overflow="fold")
+    table.add_column("kind")
+    table.add_column("time", justify="right")
+    table.add_column("times as fast", justify="right")
+    table.add_column("faster\nwith", justify="right")
+    table.add_column("proof", overflow="fold")
+    if present is not None and present.ms is not None:
+        table.add_row(declared, "as it is", duration(present.ms), "", "", "")
+    for option in options:
+        cells = [option.text, option.kind]
+        if option.timed is not None and option.timed.ms is not None and option.ratio is not None:
+            faster = option.ratio.faster
+            cells += [
+                duration(option.timed.ms),
+                f"{speedup(option.ratio.ratio)} ({_range(option)})",
+                "" if faster is None else chance(faster),
+            ]
+        else:
+            cells += ["", "", ""]
+        detail = option.detail
+        if option.timed is not None and option.timed.why_not:
+            detail += f"; no time: {option.timed.why_not}"
+        table.add_row(*map(escape, (*cells, detail)))
+    return table
+
+
+def _lines(structs: StructAdvice) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("line", justify="right")
+    table.add_column("array")
+    table.add_column("access")
+    table.add_column("fields", overflow="fold")
+    table.add_column("bytes moved\nper request", justify="right")
+    table.add_column("used", justify="right")
+    for use in structs.lines[:LINES_SHOWN]:
+        table.add_row(
+            "" if use.line is None else str(use.line),
+            escape(use.array),
+            use.kind,
+            escape(" ".join(use.fields)),
+            f"{use.moved_bytes / use.requests:.0f}",
+            f"{use.used_bytes / max(1, use.moved_bytes):.0%}",
+        )
+    return table

@@ -1,0 +1,1 @@
+"""Measured times and levels beside predicted ones."""

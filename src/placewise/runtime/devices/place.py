@@ -1,0 +1,65 @@
+"""Where kernels run: what the runtime asks of the executor and of a GPU alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.kernel.kernel import Kernel
+from placewise.machine import Machine
+from placewise.runtime.form import Form
+from placewise.runtime.launches.call import Call
+
+Snapshot = tuple[NDArray[np.generic] | np.generic, ...]
+"""The arguments of a launch on the host: arrays as copies, scalars in their parameters' types."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A form that a place compiled and can launch."""
+
+    form: Form
+    kernel: Kernel
+    original: Kernel
+    loaded: Any = None
+    """What the place itself keeps of it."""
+
+
+class Place(Protocol):
+    """The executor or a GPU."""
+
+    undoes_failures: bool
+    """Whether a launch that fails leaves the arrays as they were, so that the original can be
+    launched after it."""
+
+    def snapshot(self, call: Call, kernel: Kernel) -> Snapshot:
+        """The arguments as they are now; waits for the stream."""
+
+    def run_original(self, call: Call, kernel: Kernel) -> None:
+        """Launch the original, compiled as ``kernel``, where no library of the user's does."""
+
+    def prepare(self, form: Form, original: Kernel) -> Ready:
+        """Compile and load a form of ``original``; raises PlacewiseError where it does not."""
+
+    def attempt(
+        self, ready: Ready, call: Call, before: Snapshot
+    ) -> tuple[tuple[int, NDArray[np.generic]], ...]:
+        """Run a form on copies of ``before``, which the user's arrays do not notice: (argument,
+        content afterwards) of every array."""
+
+    def launch(self, ready: Ready, call: Call) -> None:
+        """Launch a form in place of the original. Raises DoubtError before anything is launched
+        where the form does not suit this call."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place that a launch goes to, and the machine that it is."""
+
+    place: Place
+    machine: Machine
+    arch: str
+    """The compiler's target for it."""
