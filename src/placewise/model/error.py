@@ -23,7 +23,7 @@ class ErrorBand:
     checked: int = 0
     """Configurations tried out."""
     checked_within: int = 0
-    """Those of them that lay in the band."""
+    """Configurations tried out that lay in the band."""
 
     def coverage(self, predicted: ArrayLike, measured: ArrayLike) -> float:
         """Share of configurations whose measured time lies between ``low`` and ``high`` times the

@@ -18,7 +18,7 @@ class Edit:
     end: int
     make: Callable[[Render], str]
     is_outer: bool = False
-    """Of several edits of one range this one is made around the others."""
+    """Whether this edit goes around other edits of the same range."""
 
 
 @dataclass

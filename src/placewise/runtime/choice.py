@@ -30,7 +30,7 @@ from placewise.runtime.form import (
 from placewise.runtime.stopwatch import Stopwatch
 
 SCHEMA = 3
-"""Of the entries on disk."""
+"""Version of the format of entries on disk."""
 COPY_LATENCY_US = 3.0
 """Microseconds that a copy into constant memory adds to a stream beside its bandwidth. An
 assumption on the safe side, not measured: about what one short kernel costs in a stream

@@ -21,7 +21,7 @@ class ClassReport:
     """The class in words."""
     launches: int
     tuned_launches: int
-    """Of them, launches of the chosen version."""
+    """Launches of the chosen version, out of all."""
     moves: str
     """What the chosen version moves where; empty where the original runs."""
     why: str

@@ -92,10 +92,10 @@ class Tuner:
         self._settings = settings
         self._lock = threading.Lock()
         self._kernels: dict[tuple[str, ...], Kernel] = {}
-        """By the types of the arguments and the target, as are the facts."""
+        """Compiled kernels by the types of the arguments and the target, as are the facts."""
         self._facts: dict[tuple[str, ...], KernelFacts | DoubtError] = {}
         self._classes: dict[str, _Class] = {}
-        """Also those keys whose choice was taken over from another class of their family."""
+        """Classes by key; some took their choice over from another class of their family."""
         self._chosen: list[_Class] = []
         self._families: dict[str, _Family] = {}
         self._doubts: dict[str, int] = {}

@@ -102,22 +102,22 @@ class CrossingSectors(TypedDict):
     """Sectors that cross between partitions of L2."""
 
     loads: int
-    """Of loads."""
+    """Sectors of loads that cross."""
     stores: int
-    """Of stores."""
+    """Sectors of stores that cross."""
     atomics: int
-    """Of atomics."""
+    """Sectors of atomics that cross."""
 
 
 class Slices(TypedDict):
     """Sectors asked of each slice of L2 by the blocks that were simulated."""
 
     loads: list[int]
-    """Of loads, by slice."""
+    """Sectors of loads by slice."""
     stores: list[int]
-    """Of stores, by slice."""
+    """Sectors of stores by slice."""
     atomics: list[int]
-    """Of atomics, by slice."""
+    """Sectors of atomics by slice."""
     crossed: CrossingSectors | None
     """Null where L2 has no partitions."""
 

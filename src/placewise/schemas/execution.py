@@ -215,7 +215,7 @@ class InstructionControl(TypedDict):
     stall: int
     """Cycles from its issue to the warp's next instruction."""
     yields: bool
-    """Another warp may go first."""
+    """Whether the scheduler may let another warp go first (the yield hint)."""
     write_barrier: int | None
     """Scoreboard that is released when the result is there."""
     read_barrier: int | None

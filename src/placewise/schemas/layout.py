@@ -139,7 +139,7 @@ class LayoutDocument(TypedDict):
     structs: list[StructAdvice]
     """One for each struct type that the kernel has arrays of."""
     matrices: MatrixAdvice | None
-    """Of arrays that are indexed as matrices; null: the kernel has none."""
+    """Advice on arrays that are indexed as matrices; null: the kernel has none."""
     notes: list[str]
     """Assumptions and what was left out, in sentences."""
 

@@ -34,7 +34,7 @@ class LaunchClass(TypedDict):
     launches: int
     """Launches so far."""
     tuned_launches: int
-    """Of them, launches of the chosen version."""
+    """Launches of the chosen version, out of all."""
     moves: str
     """What the chosen version moves where; empty where the original runs."""
     why: str

@@ -17,13 +17,13 @@ class Accuracy(TypedDict):
     mean_error: float | None
     """Mean of |predicted − measured| / measured; null for a model of ratios only."""
     median_error: float | None
-    """Median of the same."""
+    """Median of the relative errors."""
     scaled_mean_error: float | None
     """Mean error after one free factor for the whole table, as the clock is not known."""
     scaled_median_error: float | None
-    """Median error after that factor."""
+    """Median error after one free factor for the whole table."""
     factor: float | None
-    """That factor, measured over predicted."""
+    """The free factor for the whole table, measured over predicted."""
     spearman: float | None
     """Spearman's rank correlation."""
     regret: float | None

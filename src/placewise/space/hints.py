@@ -67,7 +67,7 @@ class LoadFunction:
     """A function that loads an element."""
 
     qualifiers: tuple[str, ...]
-    """Of the load in PTX, such as ``("cg",)`` or ``("L1::no_allocate", "L2::128B")``."""
+    """Qualifiers of the load in PTX, such as ``("cg",)`` or ``("L1::no_allocate", "L2::128B")``."""
     hint: Hint | None = None
     """What it asks of the caches; None for a load function without a hint."""
     is_builtin: bool = True
@@ -153,7 +153,7 @@ HINT_SPACES = (
     HintSpace("once", "O", "load_once_prefetch_256", (8, 0)),
     HintSpace("persisting", "P", None, (8, 0)),
 )
-"""Of GPUs since Volta."""
+"""Cache hints of GPUs since Volta, each with the first compute capability that has it."""
 
 
 def hint_spaces(compute_capability: tuple[int, int]) -> tuple[HintSpace, ...]:

@@ -245,7 +245,7 @@ def convert(
     record: Record, source: Layout, target: Layout, arrays: Sequence[NDArray[np.uint8]],
     elements: int,
 ) -> list[NDArray[np.uint8]]:  # fmt: skip
-    """The same elements in another layout.
+    """Convert elements from one layout to another.
 
     ``arrays`` are the bytes of the source's groups, shape (bytes,) each, in the order of its
     groups; the result likewise for the target. Padding is zero.

@@ -71,7 +71,7 @@ def _arrays(timed: TimedForm, prepared: Prepared) -> frozenset[str]:
 def _timed(
     placements: Sequence[Placement], prepared: Prepared, present: Timed, progress: Progress
 ) -> list[TimedForm]:
-    """Those of ``placements`` that can be written, compiled and timed."""
+    """The forms of ``placements`` that can be written, compiled and timed."""
     found = []
     for done, placement in enumerate(placements):
         progress("timing tiles by chunks of a loop", done, len(placements))

@@ -102,8 +102,8 @@ def _forms(
 
 
 def _recommended(ranked: tuple[JointForm, ...], demand: Demand) -> JointForm | None:
-    """Of the forms nearly as fast as the fastest, the one with the fewest changes, then the
-    simplest layout."""
+    """The form with the fewest changes, then the simplest layout, among those nearly as fast as the
+    fastest."""
     good = [f for f in ranked if demand.is_met(f.ratio.ratio, f.ratio.faster)]
     as_good = [f for f in good if f.ratio.ratio <= good[0].ratio.ratio * (1 + AS_GOOD)]
     return min(as_good, key=lambda f: (f.changes, _awkwardness(f), f.ratio.ratio), default=None)

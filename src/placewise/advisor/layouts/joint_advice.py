@@ -21,7 +21,7 @@ class JointForm:
     layout: TriedLayout | None
     """None: as it is."""
     advice: Advice
-    """Of the placements under that layout."""
+    """Advice on the placements under that layout."""
     option: Option | None
     """The placement among them; None: as it is."""
     case: Case

@@ -109,7 +109,7 @@ class StructAdvice:
     best: LayoutOption | None
     """The recommended one; None: keep the present layout, or there is no other."""
     conversion: Conversion | None
-    """Of the recommended one."""
+    """What converting to the recommended layout costs; None: nothing is recommended."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
@@ -148,7 +148,7 @@ class MatrixAdvice:
     best: MatrixOption | None
     """The recommended one; None: keep them as they are."""
     conversion: Conversion | None
-    """Of the recommended one."""
+    """What converting to the recommended layout costs; None: nothing is recommended."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
@@ -181,7 +181,7 @@ class LayoutAdvice:
     structs: tuple[StructAdvice, ...]
     """One for each struct type that the kernel has arrays of; empty: it has none."""
     matrices: MatrixAdvice | None
-    """Of arrays that are indexed as matrices; None: the kernel has none."""
+    """Advice on arrays that are indexed as matrices; None: the kernel has none."""
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,10 +19,11 @@ from placewise.memory.fields import FieldRecorder, field_costs
 LEAST_SAVING = 0.7
 """A layout is named if it moves at most this share of the sectors."""
 AS_GOOD = 1.1
-"""Of the layouts that move at most so many times the least, the simplest is named."""
+"""A layout counts as good if it moves at most this many times what the best one moves; the
+simplest good one is named."""
 _REUSE_BYTES = 4096
-"""Of the L1 cache, for a warp: that of a full SM since Volta, 128 KiB and more over 64 warps, is
-half of it or more."""
+"""Bytes of L1 taken as one warp's own. On a full SM since Volta a warp has half of that or more:
+128 KiB or more for 64 warps."""
 
 
 def lint_with_layouts(report: CounterReport) -> tuple[Remark, ...]:

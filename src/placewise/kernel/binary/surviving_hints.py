@@ -32,11 +32,11 @@ class Fate(StrEnum):
     SURVIVED = "survived"
     """The machine code asks for the same."""
     CHANGED = "changed"
-    """It asks for something else."""
+    """The machine code asks for something else."""
     DROPPED = "dropped"
-    """Its loads ask for nothing."""
+    """The loads of the machine code ask for nothing."""
     NO_LOAD = "no load"
-    """Of that source line no load is left in the machine code."""
+    """The machine code has no load of that source line left."""
 
 
 @dataclass(frozen=True)

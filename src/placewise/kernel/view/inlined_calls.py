@@ -16,7 +16,7 @@ from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced
 
 _MOST_BYTES = 1 << 18
-"""Of the text with its calls written out."""
+"""Largest size of the text once its calls are written out."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _BLOCKED = frozenset(
     {"GOTO_STMT", "INDIRECT_GOTO_STMT", "LABEL_STMT", "LAMBDA_EXPR", "CXX_TRY_STMT"}

@@ -252,6 +252,7 @@ class Profiler:
     trace; it narrows in place where a run proves larger than the budget.
     """
 
+    # One parameter for each part of a launch and each budget.
     def __init__(
         self,
         launch: Launch,

@@ -147,6 +147,7 @@ class MemorySystem:
         self._runs_all = True
         self._begin(sites, arrays, ga.with_own_columns(windows, len(arrays)))
 
+    # Sets up the parts of the simulation one after another; each needs those before it.
     def _begin(
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:

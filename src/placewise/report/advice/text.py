@@ -121,19 +121,7 @@ def _ranking(advice: Advice) -> Table:
     rows = [*advice.options[:SHOWN], advice.present]
     for number, option in enumerate(rows, start=1):
         is_present = option is advice.present
-        cells = [
-            "–" if is_present else str(number),
-            _moves(option, advice),
-        ]
-        known = not timed or option.rerun is not None
-        cells.append(f"{speedup(option.ratio)}×" if known else "")
-        same = is_present or option.judged is SAME
-        faster = option.judged.faster if known and not same else None
-        cells += ["", ""] if faster is None else [speedup_range(option), chance(faster)]
-        if advice.present.predicted_ms is not None:
-            ms = option.predicted_ms
-            cells.append(f"{ms:.4g}" if known and ms is not None else "")
-        cells += [_limit(option) if known else "", _proof(option, advice)]
+        cells = ["–" if is_present else str(number), *_ranked_cells(option, advice, timed)]
         recommended = option is advice.recommended
         table.add_row(*cells, style="bold green" if recommended else "dim" if is_present else "")
     hidden = len(advice.options) - SHOWN
@@ -141,6 +129,19 @@ def _ranking(advice: Advice) -> Table:
         table.caption = f"{advice.placements} legal placements compared"
         table.caption_justify = "left"
     return table
+
+
+def _ranked_cells(option: Option, advice: Advice, timed: bool) -> list[str]:
+    """One row of the ranking behind its number; ``timed``: some form has a predicted time."""
+    known = not timed or option.rerun is not None
+    cells = [_moves(option, advice), f"{speedup(option.ratio)}×" if known else ""]
+    same = option is advice.present or option.judged is SAME
+    faster = option.judged.faster if known and not same else None
+    cells += ["", ""] if faster is None else [speedup_range(option), chance(faster)]
+    if advice.present.predicted_ms is not None:
+        ms = option.predicted_ms
+        cells.append(f"{ms:.4g}" if known and ms is not None else "")
+    return [*cells, _limit(option) if known else "", _proof(option, advice)]
 
 
 def _limit(option: Option) -> str:

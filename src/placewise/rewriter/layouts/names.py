@@ -16,11 +16,11 @@ class GroupNames:
     """What a group of fields is called in the rewritten source."""
 
     short: str
-    """Of its fields, such as ``xyz``; ends the names of parameters (``p_xyz``)."""
+    """Name made of the group's fields, such as ``xyz``; ends names of parameters (``p_xyz``)."""
     type_name: str
-    """Of its struct, such as ``Particle_xyz``; empty where the group is one field alone."""
+    """Name of the group's struct, such as ``Particle_xyz``; empty where the group is one field."""
     pointer: str
-    """Of the layout's member that points to its array."""
+    """Name of the layout's member that points to the group's array."""
 
 
 @dataclass(frozen=True)

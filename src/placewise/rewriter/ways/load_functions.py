@@ -29,9 +29,9 @@ class _Register(NamedTuple):
     ptx: str
     """Type of the load, ``f32``."""
     constraint: str
-    """Of the operand of the assembly."""
+    """Constraint letter of the operand in inline assembly."""
     type: str
-    """In CUDA C++, of the operand."""
+    """Type of the operand in CUDA C++."""
 
 
 _REGISTERS = {

@@ -15,7 +15,8 @@ from placewise.rewriter.draft import Draft
 from placewise.space import MemorySpace
 
 _SET_ASIDE = 0.75
-"""Of L2, where the machine's file does not say: the most that the guide's example sets aside."""
+"""Share of L2 set aside where the machine file does not say: the most that the example of
+NVIDIA's programming guide sets aside."""
 
 
 def access_window(

@@ -97,6 +97,7 @@ def _lanes_in_order(state_address: int, warp: int, site: int, mask: int) -> int:
 
 
 @compiled
+# Compiled by Numba: addresses and numbers, one parameter each.
 def _check_defined(
     state_address: int,
     site: int,

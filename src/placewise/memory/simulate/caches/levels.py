@@ -68,6 +68,7 @@ class Wanted(NamedTuple):
 class Levels:
     """State of all caches, and counts by access stream from the launch's start on."""
 
+    # The state of every cache in turn, in the order of the path from an SM to DRAM.
     def __init__(
         self,
         machine: Machine,
