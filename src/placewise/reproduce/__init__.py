@@ -7,6 +7,7 @@ from placewise.reproduce.hu_liu_tables import hu_liu_tables
 from placewise.reproduce.peng_tables import peng_tables
 from placewise.reproduce.porple_table4 import porple_table4
 from placewise.reproduce.result import Reproduction, Table
+from placewise.reproduce.speedups.porple_speedups import porple_speedups
 
 __all__ = [
     "Reproduction",
@@ -16,5 +17,6 @@ __all__ = [
     "event_selection",
     "hu_liu_tables",
     "peng_tables",
+    "porple_speedups",
     "porple_table4",
 ]

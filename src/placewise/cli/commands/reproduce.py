@@ -16,12 +16,15 @@ from placewise.errors import CaseError
 
 CONFIGURATIONS = 24
 """Configurations taken of each file of times unless asked otherwise: some minutes."""
+FORMS = 24
+"""Forms written and timed of each kernel for porple-speedups: some ten minutes in all."""
 
 
 class What(StrEnum):
     """Tables that can be recomputed."""
 
     porple_table4 = "porple-table4"
+    porple_speedups = "porple-speedups"
     hu_liu = "hu-liu"
     addressing = "huang-li-addressing"
     events = "huang-li-events"
@@ -35,9 +38,9 @@ def reproduce(
         list[What] | None,
         typer.Argument(
             metavar="WHAT",
-            help="porple-table4, hu-liu, huang-li-addressing, huang-li-events, huang-li-ablations, "
-            "peng-layouts; "
-            "Default: all that the given files allow.",
+            help="porple-table4, porple-speedups, hu-liu, huang-li-addressing, huang-li-events, "
+            "huang-li-ablations, peng-layouts. Default: all that the given files allow, but for "
+            "porple-speedups, which takes minutes.",
         ),
     ] = None,
     counters: Annotated[
@@ -61,6 +64,19 @@ def reproduce(
         typer.Option(metavar="FILE", help="The measured kernel: a case file with [parameters]."),
     ] = None,
     machine: MachineNames = None,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A bundled case for porple-speedups (default: all). May be given again.",
+        ),
+    ] = None,
+    forms: Annotated[
+        int,
+        typer.Option(
+            min=3, help="Most forms that porple-speedups writes and times of a kernel and machine."
+        ),
+    ] = FORMS,
     configurations: Annotated[
         int,
         typer.Option(
@@ -82,10 +98,11 @@ def reproduce(
         event_selection,
         hu_liu_tables,
         peng_tables,
+        porple_speedups,
         porple_table4,
     )
 
-    given = {What.ablations: data, What.events: counters}
+    given = {What.ablations: data, What.events: counters, What.porple_speedups: None}
     chosen = what or [w for w in What if given.get(w, True)]
     if What.events in chosen and not counters:
         raise CaseError(
@@ -102,6 +119,9 @@ def reproduce(
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         make: dict[What, Callable[[], Reproduction]] = {
             What.porple_table4: lambda: porple_table4(progress.step),
+            What.porple_speedups: lambda: porple_speedups(
+                cases or (), machine or (), forms, progress.step
+            ),
             What.hu_liu: hu_liu_tables,
             What.peng: peng_tables,
             What.addressing: lambda: addressing_reproduction(progress.step),
