@@ -1,6 +1,7 @@
 """Pieces of the reproduction of PORPLE's Table 4, judged by hand and by brute force."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from placewise.advisor.explain.access_facts import access_facts
 from placewise.advisor.prepare import prepare
 from placewise.machine import load_machine
 from placewise.memory.reuse.stream import ArrayStream
-from placewise.reproduce.porple_costs import PlacementCosts, by_thread, first_of
+from placewise.reproduce.porple_costs import TIE, PlacementCosts, by_thread, first_of
+from placewise.reproduce.porple_inputs import particle_case, poisson_matrix, spmv_case
 from placewise.reproduce.porple_reading import CALIBRATED, FEWEST_MOVES, LITERAL
 from placewise.reproduce.porple_table4 import (
     PARTICLEFILTER,
@@ -17,11 +19,9 @@ from placewise.reproduce.porple_table4 import (
     constant_answer,
     decide,
     matching,
-    particle_case,
-    poisson_matrix,
     rule_row,
-    spmv_case,
 )
+from placewise.space import Placement
 
 
 def test_constant_answers_score():
@@ -134,6 +134,27 @@ def test_readings_share_what_they_can():
     assert all(d.chosen[0] == "C" for d in both)
     moved = [sum(letter != "G" for letter in d.chosen) for d in both]
     assert moved[1] <= moved[0]
+
+
+def test_shared_memory_is_a_choice_beside_the_printed_ones(small):
+    """Brute force: every placement by its own path times, with tiles and without."""
+    machine = load_machine("M2075")
+    (found,) = decide(small, SPMV, machine, [LITERAL])
+    prepared = prepare(small, LITERAL.machine(machine))
+    costs = PlacementCosts(prepared.profile, prepared.legality, LITERAL)
+    names = prepared.legality.arrays
+    tiles = [
+        s
+        for s in product(*(prepared.legality.spaces(n) for n in names))
+        if prepared.legality.fits(Placement(tuple(zip(names, s, strict=True)))) is None
+    ]
+    times = sorted(costs.path_times(names, s)[0] for s in tiles)
+    spaces, _, margin = found.with_shared
+    assert len(spaces) == 5
+    assert margin == pytest.approx(next(t for t in times if t > times[0] * (1 + TIE)) / times[0])
+    assert margin <= found.runner_up * (1 + TIE)
+    (particles,) = decide(particle_case(200), PARTICLEFILTER, machine, [LITERAL])
+    assert particles.with_shared is None
 
 
 def test_rules_on_spmv_and_particles(small):

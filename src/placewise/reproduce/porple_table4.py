@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from scipy.sparse import csr_array, eye_array, kron, random_array
+from scipy.sparse import csr_array, random_array
 
 from placewise.advisor.explain.access_facts import access_facts
 from placewise.advisor.prepare import Prepared, prepare
-from placewise.cases import load_case
 from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine
 from placewise.machine.machine import Machine
 from placewise.model.jang import rule_based
 from placewise.progress import Progress, silent
 from placewise.reproduce.porple_costs import TIE, PlacementCosts, Ranked, first_of
+from placewise.reproduce.porple_inputs import particle_case, poisson_matrix, spmv_case
 from placewise.reproduce.porple_reading import ALPHA, READINGS, TableReading
 from placewise.reproduce.result import Cell, Reproduction, Table
 from placewise.space import MemorySpace, Way
@@ -104,6 +102,9 @@ class Decision:
     printed: float | None
     """The printed placement's time over the chosen one's; None where it is not among the legal."""
     by_alpha: tuple[tuple[float, tuple[str, ...]], ...]
+    with_shared: tuple[tuple[str, ...], int, float] | None = None
+    """Choice, equals and runner-up where shared memory is among the choices, too; None where the
+    benchmark's rows have it anyway."""
 
 
 def matching(one: tuple[str, ...], other: tuple[str, ...], free: int) -> int:
@@ -118,65 +119,12 @@ def constant_answer(printed: Printed) -> tuple[tuple[str, ...], int]:
     return row, sum(matching(row, p, printed.free) for p in printed.porple.values())
 
 
-def poisson_matrix(points: int) -> csr_array:
-    """The five-point stencil on ``points`` × ``points``."""
-    line = eye_array(points, k=1) + eye_array(points, k=-1)
-    one = eye_array(points)
-    matrix = csr_array(4.0 * kron(one, one) - kron(line, one) - kron(one, line))
-    matrix.sort_indices()
-    return matrix
-
-
-def spmv_case(matrix: csr_array) -> Case:
-    """The bundled kernel on ``matrix``."""
-    base = load_case("spmv")
-    rows = matrix.shape[0]
-    return make_case(
-        base.kernel,
-        base.source,
-        {
-            "row_start": matrix.indptr.astype(np.int32),
-            "columns": matrix.indices.astype(np.int32),
-            "values": matrix.data.astype(np.float32),
-            "x": np.random.default_rng(0).random(rows, np.float32),
-            "y": np.zeros(rows, np.float32),
-            "rows": np.int32(rows),
-        },
-        block=256,
-        problem=rows,
-        per_block=8,
-        name="spmv",
-    )
-
-
-def particle_case(particles: int) -> Case:
-    """The bundled kernel on ``particles``."""
-    base = load_case("particlefilter")
-    random = np.random.default_rng(1)
-    return make_case(
-        base.kernel,
-        base.source,
-        {
-            "CDF": np.sort(random.random(particles)),
-            "u": (np.arange(particles) + 0.3) / particles,
-            "arrayX": random.random(particles),
-            "arrayY": random.random(particles),
-            "xj": np.zeros(particles),
-            "yj": np.zeros(particles),
-            "particles": np.int32(particles),
-        },
-        block=128,
-        problem=particles,
-        name="particlefilter",
-    )
-
-
 def decide(
     case: Case, printed: Printed, machine: Machine, readings: Sequence[TableReading]
 ) -> tuple[Decision, ...]:
     """Rank all placements of ``case`` on ``machine`` under each of ``readings``; those that differ
     in the choice among equals alone share their costs."""
-    known: dict[TableReading, tuple[Prepared, dict[float, Ranked]]] = {}
+    known: dict[TableReading, tuple[Prepared, dict[float, Ranked], Ranked | None]] = {}
     decisions = []
     for reading in readings:
         alike = replace(reading, name="", text="", ties="paths")
@@ -184,7 +132,8 @@ def decide(
             prepared = prepare(case, reading.machine(machine))
             costs = PlacementCosts(prepared.profile, prepared.legality, reading)
             ranked = {a: costs.ranked(shared=printed.shared, alpha=a) for a in (ALPHA, *ALPHAS)}
-            known[alike] = prepared, ranked
+            beside = None if printed.shared else costs.ranked(shared=True)
+            known[alike] = prepared, ranked, beside
         decisions.append(_decision(*known[alike], printed, machine.name, reading))
     return tuple(decisions)
 
@@ -192,6 +141,7 @@ def decide(
 def _decision(
     prepared: Prepared,
     by_alpha: dict[float, Ranked],
+    beside: Ranked | None,
     printed: Printed,
     machine: str,
     reading: TableReading,
@@ -205,17 +155,29 @@ def _decision(
 
     ranked = by_alpha[ALPHA]
     of_printed = [t for t, s in ranked if letters(s) == printed.porple[machine]]
-    best = ranked[0][0][0]
-    slower = [times[0] for times, _ in ranked if times[0] > best * (1 + TIE)]
+    chosen = _chosen(ranked, present, reading)
+    with_shared = None
+    if beside is not None:
+        spaces, *margins = _chosen(beside, present, reading)
+        with_shared = letters(spaces), *margins
     return Decision(
         machine,
         reading.name,
-        letters(first_of(ranked, present, reading)),
-        len(ranked) - len(slower) - 1,
-        slower[0] / best,
-        of_printed[0][0] / best if of_printed else None,
+        letters(chosen[0]),
+        *chosen[1:],
+        of_printed[0][0] / ranked[0][0][0] if of_printed else None,
         tuple((a, letters(first_of(by_alpha[a], present, reading))) for a in ALPHAS),
+        with_shared,
     )
+
+
+def _chosen(
+    ranked: Ranked, present: tuple[str, ...], reading: TableReading
+) -> tuple[tuple[str, ...], int, float]:
+    """The chosen spaces, how many placements are equal, and the time of the next over the best."""
+    best = ranked[0][0][0]
+    slower = [times[0] for times, _ in ranked if times[0] > best * (1 + TIE)]
+    return first_of(ranked, present, reading), len(ranked) - len(slower) - 1, slower[0] / best
 
 
 def letter_of(space: MemorySpace) -> str:
@@ -269,6 +231,11 @@ def porple_table4(progress: Progress = silent) -> Reproduction:
             done += 1
         title = f"{benchmark} ({what})"
         tables.append(_table(title, case, printed, decisions))
+        if not printed.shared:
+            tables.append(_with_shared(title, printed, decisions))
+            for reading in READINGS:
+                cells = _agreeing(printed, _in_shared(decisions, reading.name))
+                figures[f"{title}, {reading.name}, shared memory among the choices: cells"] = cells
         tables.append(_sensitivity(title, printed, decisions))
         for reading in READINGS:
             cells = _agreeing(printed, [d for d in decisions if d.reading == reading.name])
@@ -358,6 +325,38 @@ def _table(title: str, case: Case, printed: Printed, decisions: list[Decision]) 
             "equals: placements whose longest path takes as long, so that the other paths decide; "
             "next, paper's choice: predicted time over the best's",
             "rule-based is a reconstruction; " + "; ".join(of_rules),
+        ),
+    )
+
+
+def _in_shared(decisions: Sequence[Decision], reading: str) -> list[Decision]:
+    """Decisions under ``reading`` with shared memory among the choices."""
+    return [
+        replace(d, chosen=d.with_shared[0], equals=d.with_shared[1], runner_up=d.with_shared[2])
+        for d in decisions
+        if d.reading == reading and d.with_shared is not None
+    ]
+
+
+def _with_shared(title: str, printed: Printed, decisions: list[Decision]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for reading in READINGS:
+        for d in _in_shared(decisions, reading.name):
+            same = matching(d.chosen, printed.porple[d.machine], printed.free)
+            rows.append(
+                (
+                    d.machine, reading.name, *d.chosen, f"{same} of {printed.free}",
+                    d.equals, _percent(d.runner_up),
+                )
+            )  # fmt: skip
+    return Table(
+        f"{title}: placements with shared memory among the choices",
+        ("", "row", *(paper for paper, _ in printed.arrays), "agree", "equals", "next"),
+        tuple(rows),
+        (
+            "the printed rows of this benchmark have no shared memory, and the table above leaves "
+            "it out; PORPLE's text has it as a choice of every array that a block has its own "
+            "part of",
         ),
     )
 

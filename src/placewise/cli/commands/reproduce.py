@@ -16,7 +16,7 @@ from placewise.errors import CaseError
 
 CONFIGURATIONS = 24
 """Configurations taken of each file of times unless asked otherwise: some minutes."""
-FORMS = 24
+FORMS = 16
 """Forms written and timed of each kernel for porple-speedups: some ten minutes in all."""
 
 

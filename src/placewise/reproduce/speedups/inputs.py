@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, kron, random_array
 
 from placewise.kernel.cases.case import Case
-from placewise.reproduce.porple_table4 import particle_case, poisson_matrix, spmv_case
+from placewise.reproduce.porple_inputs import particle_case, poisson_matrix, spmv_case
 
 PARTICLES = (500, 1000, 2000, 4000, 8000, 12_000)
 """Numbers of particles; the paper does not give its six."""

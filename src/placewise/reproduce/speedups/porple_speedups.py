@@ -21,7 +21,7 @@ from placewise.reproduce.speedups.overheads import SCALED, Overheads, measured_o
 
 MACHINES = ("A100", "H100", "K20c", "M2075", "C1060")
 """The first two by the default model, the paper's three by the path model."""
-MOST_FORMS = 24
+MOST_FORMS = 16
 """Forms written and timed of each kernel and machine, unless asked otherwise."""
 ENGINE = "K20c"
 """Machine of Table 5."""
