@@ -158,8 +158,8 @@ def _decision(
     chosen = _chosen(ranked, present, reading)
     with_shared = None
     if beside is not None:
-        spaces, *margins = _chosen(beside, present, reading)
-        with_shared = letters(spaces), *margins
+        spaces, equals, runner_up = _chosen(beside, present, reading)
+        with_shared = letters(spaces), equals, runner_up
     return Decision(
         machine,
         reading.name,

@@ -5,11 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from placewise import execute
+from placewise.advisor import advise
 from placewise.errors import CaseError, CompileError, UnsupportedError
 from placewise.executor import DeviceMemory
 from placewise.kernel.cases.case import CompileOptions
+from placewise.kernel.cases.make_case import make_case
 from placewise.kernel.frontends.nvrtc import compile_module
-from placewise.kernel.frontends.ptx_kernel import ptx_kernel, readable_name
+from placewise.kernel.frontends.ptx_kernel import null_scratch, ptx_kernel, readable_name
 from placewise.kernel.launch import Launch
 
 SOURCE = """
@@ -137,6 +140,76 @@ def test_what_is_no_such_kernel(
 ) -> None:
     with pytest.raises(CaseError, match=message):
         ptx_kernel(text, name, filename="t.ptx", arch=arch)
+
+
+TRITON = """
+.version 8.4
+.target sm_90a
+.address_size 64
+.visible .entry double_kernel(
+\t.param .u64 .ptr .global .align 1 double_kernel_param_0,
+\t.param .u32 double_kernel_param_1,
+\t.param .u64 .ptr .global .align 1 double_kernel_param_2,
+\t.param .u64 .ptr .global .align 1 double_kernel_param_3
+)
+.reqntid 128
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<6>;
+    .reg .f32 %f<2>;
+    ld.param.u64 %rd1, [double_kernel_param_0];
+    ld.param.u32 %r1, [double_kernel_param_1];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r2, 128, %r3;
+    setp.ge.s32 %p1, %r4, %r1;
+    @%p1 bra END;
+    mul.wide.s32 %rd3, %r4, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global.f32 %f1, [%rd4];
+    add.f32 %f1, %f1, %f1;
+    st.global.f32 [%rd4], %f1;
+END:
+    ret;
+}
+"""
+"""In the manner of Triton for an H100: two pointers to scratch memory come last."""
+
+
+def test_a_target_with_a_suffix_runs_on_its_own_number() -> None:
+    assert ptx_kernel(TRITON, arch="sm_90").arch == "sm_90a"
+    assert ptx_kernel(TRITON).arch == "sm_90a"
+    for arch in ("sm_80", "sm_100", "sm_120"):
+        with pytest.raises(CaseError, match=f"is for sm_90a, it does not run on {arch}"):
+            ptx_kernel(TRITON, arch=arch)
+
+
+def test_scratch_pointers_that_are_not_used_are_null() -> None:
+    assert null_scratch(TRITON, None, "t.ptx", 2) == 2
+    assert null_scratch(TRITON, "double_kernel", "t.ptx", 3) == 1
+    assert null_scratch(TRITON, None, "t.ptx", 4) == 0
+    # Three are too many, and a number is no pointer.
+    assert null_scratch(TRITON, None, "t.ptx", 1) == 0
+    number = TRITON.replace(".u64 .ptr .global .align 1 double_kernel_param_3", ".u32 param_3")
+    assert null_scratch(number, None, "t.ptx", 3) == 0
+    used = TRITON.replace(
+        "ld.param.u32", "ld.param.u64 %rd5, [double_kernel_param_3];\n    ld.param.u32"
+    )
+    assert null_scratch(used, None, "t.ptx", 2) == 0
+
+
+def test_a_case_of_triton_runs_and_is_advised_on_without_scratch_pointers() -> None:
+    x = np.arange(1000, dtype=np.float32)
+    case = make_case("", TRITON, [x, np.int32(1000)], block=128, grid=8, name="double")
+    assert case.options.arch == "sm_90a"
+    (one,) = (values for name, values in execute(case).execution.outputs if name == "argument1")
+    assert np.array_equal(one, 2 * x)
+    assert advise(case, "H100", finalists=1).present.timed.ms > 0
+    with pytest.raises(CaseError, match="sm_90a, it does not run on sm_80"):
+        advise(case, "A100")
+    with pytest.raises(CaseError, match="argument"):
+        execute(make_case("", TRITON, [x], block=128, grid=8, name="double"))
 
 
 def test_what_the_assembler_refuses_is_told_with_its_line() -> None:

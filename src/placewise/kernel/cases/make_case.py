@@ -36,7 +36,9 @@ from placewise.kernel.launch import (
     SurfaceArgument,
     TextureArgument,
 )
-from placewise.kernel.toolchain import DEFAULT_NVRTC
+from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
+
+_PTX_TARGET = re.compile(r"^\s*\.target\s+(sm_\d+[af]?)\b", re.M)
 
 Extent = int | Sequence[int]
 Value = (
@@ -95,7 +97,7 @@ def make_case(
     text, path = code.text, code.path
     block_dims = dims("block", block)
     options = CompileOptions(
-        arch=CompileOptions.arch if arch is None else arch,
+        arch=_default_arch(code) if arch is None else arch,
         defines=(*code.options.defines, *define_pairs(defines)),
         include_paths=(*code.options.include_paths, *(Path(p) for p in include_paths)),
         std=std or code.options.std,
@@ -114,6 +116,14 @@ def make_case(
         language=code.language,
         function=code.function,
     )
+
+
+def _default_arch(code: _Code) -> str:
+    """The target where none is asked for: PTX of a newer one than the default runs as its own."""
+    found = _PTX_TARGET.search(code.text) if code.language is Language.PTX else None
+    if found is not None and Target(found[1]).number > Target(CompileOptions.arch).number:
+        return found[1]
+    return CompileOptions.arch
 
 
 def dims(what: str, extent: Extent) -> Dim3:

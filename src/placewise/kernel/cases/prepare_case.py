@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
 from placewise.kernel.cases.case import Case, Language
-from placewise.kernel.cases.make_case import is_positional
+from placewise.kernel.cases.make_case import is_positional, positional
 from placewise.kernel.frontends.numba_kernel import numba_kernel
 from placewise.kernel.frontends.nvrtc import compile_kernel, left_out
-from placewise.kernel.frontends.ptx_kernel import ptx_kernel
+from placewise.kernel.frontends.ptx_kernel import null_scratch, ptx_kernel
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
 from placewise.kernel.source import ArrayUse, Parameter, SourceView
@@ -109,14 +111,20 @@ def _for_numba(case: Case, argument: Argument) -> object:
 
 
 def _named(case: Case) -> tuple[Argument, ...]:
-    """Arguments under the Python function's names, or numbered: PTX tells no names."""
-    names = [f"argument{n}" for n in range(1, len(case.inputs.arguments) + 1)]
+    """Arguments under the Python function's names, or numbered: PTX tells no names. Pointers to
+    scratch memory that Triton's PTX takes besides, and does not use, follow as null pointers."""
+    arguments = case.inputs.arguments
+    if case.language is Language.PTX:
+        nulls = null_scratch(case.source, case.kernel or None, case.filename, len(arguments))
+        extra = range(len(arguments) + 1, len(arguments) + nulls + 1)
+        arguments += tuple(ScalarArgument(positional(n), np.uint64(0)) for n in extra)
+    names = [f"argument{n}" for n in range(1, len(arguments) + 1)]
     if case.language is Language.NUMBA:
         function = getattr(case.function, "py_func", case.function)
         names[:] = list(inspect.signature(function).parameters)[: len(names)]
     return tuple(
         replace(a, name=name) if is_positional(a.name) else a
-        for a, name in zip(case.inputs.arguments, names, strict=True)
+        for a, name in zip(arguments, names, strict=True)
     )
 
 

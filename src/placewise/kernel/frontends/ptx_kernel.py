@@ -13,12 +13,15 @@ from placewise.kernel.binary.cubin import read_cubin
 from placewise.kernel.frontends.nvrtc import compiler_version, supported_archs
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import outline
+from placewise.kernel.ptx.parse import mentioned, parse_ptx
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Spills, Target, assemble
 
 _VERSION = re.compile(r"\d+\.\d+")
 _TARGET = re.compile(r"sm_(?P<number>\d+)(?P<suffix>[af]?)")
 _CAST = re.compile(r"\((?:char|short|int|long|unsigned(?: \w+)*|long long)\)(?=-?\d)")
 """Demangled template arguments that are numbers carry their type, ``(int)4``."""
+_SCRATCH = 2
+"""Most pointers to scratch memory that Triton appends: global memory, and that of its profiler."""
 _UNNAMED = re.compile(r"_GLOBAL__N_\w*::")
 """Unnamed namespaces, which NVRTC mangles with the file's name."""
 
@@ -55,8 +58,7 @@ def ptx_kernel(
             where=name,
         )
     chosen = _entry(found.entries, entry, name)
-    arch = arch or _own_arch(target, nvrtc)
-    _check_arch(target, arch, name)
+    arch = _runs_as(target, arch or _own_arch(target, nvrtc), name)
     cubin, spills = _assembled(text, Target(arch, nvrtc), name)
     facts = read_cubin(cubin, chosen)
     return Kernel(
@@ -163,17 +165,39 @@ def _own_arch(target: re.Match[str], nvrtc: str) -> str:
     return target[0] if int(target["number"]) >= oldest else f"sm_{oldest}"
 
 
-def _check_arch(target: re.Match[str], arch: str, filename: str) -> None:
-    """PTX runs on its target and all later ones; of a suffix, on that target alone."""
+def _runs_as(target: re.Match[str], arch: str, filename: str) -> str:
+    """The target that the PTX is assembled for to run on ``arch``: that, but for PTX of a target
+    with a suffix, such as sm_90a, which runs on GPUs of that number alone and keeps the suffix.
+
+    Raises CaseError where it does not run there.
+    """
     wanted = Target(arch).number
     if not wanted:
         raise CaseError(f"there is no target '{arch}'", where=filename, hint="such as sm_80")
-    if int(target["number"]) > wanted or (target["suffix"] and target[0] != arch):
+    number = int(target["number"])
+    if number > wanted or (target["suffix"] and number != wanted):
         raise CaseError(
             f"the PTX is for {target[0]}, it does not run on {arch}",
             where=filename,
-            hint="compile it again for the older target",
+            hint=f"compile it again for {arch}",
         )
+    return target[0] if target["suffix"] else arch
+
+
+def null_scratch(source: str, entry: str | None, filename: str, given: int) -> int:
+    """How many null pointers complete ``given`` arguments of a kernel: Triton appends up to two
+    pointers to scratch memory, null where it needs none.
+
+    0 where the last parameters are no such pointers, or where the kernel reads them, which means
+    that it needs the memory. Raises CaseError for text that is not PTX or has no such kernel.
+    """
+    found = outline(source, filename)
+    module = parse_ptx(source, _entry(found.entries, entry, filename), filename)
+    left = module.parameters[given:]
+    if not 0 < len(left) <= _SCRATCH or any(p.type not in ("u64", "b64") for p in left):
+        return 0
+    read = {name for function in module.functions.values() for name in mentioned(function)}
+    return 0 if read & {p.name for p in left} else len(left)
 
 
 @lru_cache(maxsize=32)
