@@ -2,7 +2,7 @@
 
 import pytest
 
-from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.forms.legal_placements import legal_placements
 from placewise.advisor.prepare import prepare
 from placewise.machine import load_machine
 from placewise.reproduce.speedups.judges import FormTimes, PathTimes, judge_of

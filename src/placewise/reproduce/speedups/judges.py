@@ -8,12 +8,12 @@ from typing import Protocol
 
 import numpy as np
 
-from placewise.advisor.chunked_tiles import moved_part
-from placewise.advisor.legal_placements import legal_placements
+from placewise.advisor.forms.chunked_tiles import moved_part
+from placewise.advisor.forms.legal_placements import legal_placements
+from placewise.advisor.forms.timing import Timed, is_timed, ratio_of_times, time_form
+from placewise.advisor.forms.verify import verify
+from placewise.advisor.forms.write_form import write_form
 from placewise.advisor.prepare import Prepared
-from placewise.advisor.timing import Timed, is_timed, ratio_of_times, time_form
-from placewise.advisor.verify import verify
-from placewise.advisor.write_form import write_form
 from placewise.choose import combinations
 from placewise.choose.branch_bound import branch_and_bound
 from placewise.choose.table import CostTable

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import fmean
 
-from placewise.advisor.timing import is_timed
+from placewise.advisor.forms.timing import is_timed
 from placewise.cases import case_names, load_case
 from placewise.cases.papers import PORPLE, PORPLE_IRREGULAR
 from placewise.errors import CaseError, PlacewiseError
