@@ -26,6 +26,7 @@ def test_the_text_says_what_a_person_asks(gather_advice):
     text = as_text(gather_advice)
     for words in ("Verdict", "Why", "Not possible", "interval", "faster", "identical", "line 6"):
         assert words in text
+    assert text.index("Verdict") < text.index("interval") < text.index("Not possible")
     assert all(len(line) <= 110 for line in text.splitlines())
     assert "\x1b[" not in text
 

@@ -202,6 +202,10 @@ class Advice:
     """The verified option whose gain is as large and as probable as asked for; None: keep the
     present placement."""
     verdict: str
+    """The answer in a sentence."""
+    why: str
+    """What limits the present form and what the recommended one makes of that, in sentences; empty
+    where neither has a predicted time."""
     placements: int
     """Number of legal placements that were compared."""
     illegal: tuple[Choice, ...]

@@ -14,6 +14,7 @@ from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verd
 from placewise.advisor.explain.costly_patterns import scattered
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import fates_of, hint_notes, unmeasured
+from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
 from placewise.advisor.explain.notes import atomics_note, range_note, time_notes
 from placewise.advisor.explain.why import array_facts, costs, reasons
@@ -134,6 +135,7 @@ def advise(
         options=tuple(options),
         recommended=best,
         verdict=verdict,
+        why=why_in_words(best, present),
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=scattered(prepared.profile, facts),

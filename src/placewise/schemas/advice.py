@@ -220,6 +220,9 @@ class AdviceDocument(TypedDict):
     """The recommended placement; null: keep the present one."""
     verdict: str
     """The answer in a sentence."""
+    why: str
+    """What limits the present form and what the recommended one makes of that, in sentences; empty
+    where neither has a predicted time."""
     placements_compared: int
     """Legal placements that were compared."""
     illegal: list[IllegalPlacement]

@@ -52,6 +52,7 @@ def advice_document(advice: Advice) -> dict[str, Any]:
         if advice.recommended is None
         else dict(advice.recommended.placement.spaces),
         "verdict": advice.verdict,
+        "why": advice.why,
         "placements_compared": advice.placements,
         "illegal": [
             {"array": i.array, "space": i.space, "reason": i.reason} for i in advice.illegal

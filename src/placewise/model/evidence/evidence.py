@@ -162,7 +162,7 @@ def _sliced(
     scale = mean / float(instructions[usual].mean())
     notes: tuple[str, ...] = ()
     if not blocks.sample.complete:
-        notes = (f"from {len(blocks.numbers)} of {launch.blocks} blocks",)
+        notes = (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
     return Evidence(run=run, warp_paths=warp_paths_of(seen, usual, scale))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
@@ -25,20 +27,19 @@ IDENTICAL = "identical"
 
 def render(advice: Advice) -> RenderableType:
     """The whole report of an advice, for a rich console."""
-    parts: list[RenderableType] = [_heading(advice), Text()]
-    parts += [_arrays(advice), Text(), _ranking(advice), Text()]
-    parts += [Text.assemble(("Verdict  ", "bold"), advice.verdict), Text()]
+    parts: list[RenderableType] = [_heading(advice), Text(), _answer(advice), Text()]
+    parts += [_ranking(advice), Text(), _arrays(advice), Text()]
     if advice.patterns:
         lines = [Text(pattern) for pattern in advice.patterns]
         parts += [Text("Access patterns", style="bold"), _indented(*lines), Text()]
     best = advice.recommended or (advice.options[0] if advice.options else None)
     if best is not None and best.reasons:
-        title = "Why" if advice.recommended else "Why the first in the ranking"
-        parts += [Text(title, style="bold"), _why(advice, best), Text()]
+        which = "the move" if advice.recommended else "the first in the ranking"
         limits = _limits(advice, best)
         if limits is not None:
-            parts += [Text("What each part of the machine alone would take", style="bold")]
-            parts += [limits, Text()]
+            title = f"What each part of the machine alone would take, with {which}"
+            parts += [Text(title, style="bold"), limits, Text()]
+        parts += [Text(f"Accesses with {which}", style="bold"), _why(advice, best), Text()]
         if best.costs:
             lines = [Text(cost.text) for cost in best.costs]
             parts += [Text("It costs", style="bold"), _indented(*lines), Text()]
@@ -47,6 +48,15 @@ def render(advice: Advice) -> RenderableType:
     if advice.notes:
         parts += [Text("Notes", style="bold"), _indented(*map(Text, advice.notes)), Text()]
     return Group(*parts)
+
+
+def _answer(advice: Advice) -> RenderableType:
+    """The verdict, and what it rests on."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(Text("Verdict", style="bold"), Text(advice.verdict))
+    if advice.why:
+        grid.add_row(Text("Why", style="bold"), Text(advice.why))
+    return grid
 
 
 def _heading(advice: Advice) -> RenderableType:
@@ -165,11 +175,16 @@ def _proof(option: Option, advice: Advice) -> str:
 
 
 def _why(advice: Advice, option: Option) -> RenderableType:
+    """What becomes of the accesses to the arrays that ``option`` moves. Where forms have no time of
+    their own, they are ranked by the time that the data paths take, which is shown then."""
+    by_paths = option.rerun is None
     table = _table()
-    for column in ("array", "move", "requests", "trans./req.", "served by", "cycles", "path"):
+    for column in ("array", "move", "requests", "trans./req.", "served by"):
+        table.add_column(column, overflow="fold")
+    for column in ("cycles", "path") if by_paths else ():
         table.add_column(column, overflow="fold")
     for r in option.reasons:
-        table.add_row(
+        cells = [
             escape(r.array),
             _change(r.before.space, r.after.space),
             count(r.after.requests),
@@ -178,9 +193,16 @@ def _why(advice: Advice, option: Option) -> RenderableType:
                 f"{r.after.transactions_per_request:.3g}",
             ),
             _change(in_shares(r.before.served), in_shares(r.after.served)),
-            _change(count(r.before.cycles), count(r.after.cycles)),
-            _change(r.before.path, r.after.path),
-        )
+        ]
+        if by_paths:
+            cells.append(_change(count(r.before.cycles), count(r.after.cycles)))
+            cells.append(_change(r.before.path, r.after.path))
+        table.add_row(*cells)
+    return _indented(table, _paths(advice, option)) if by_paths else _indented(table)
+
+
+def _paths(advice: Advice, option: Option) -> Text:
+    """Cycles of each data path, at present and after the move."""
     before = {p.path: p.cycles for p in advice.present.prediction.parts}
     after = {p.path: p.cycles for p in option.prediction.parts}
     # What paths share is a part of its own only where more than one of them asks for it.
@@ -191,19 +213,15 @@ def _why(advice: Advice, option: Option) -> RenderableType:
         )
         for path in dict.fromkeys([*before, *after])
     )
-    return _indented(
-        table,
-        Text(
-            f"Paths in cycles of the model's measure: {paths}. Binding: "
-            f"{_change(advice.present.prediction.binding, option.prediction.binding)}."
-        ),
-    )
+    binding = _change(advice.present.prediction.binding, option.prediction.binding)
+    return Text(f"Data paths in cycles, the slowest binds: {paths}. Binding: {binding}.")
 
 
 def _line(where: str, advice: Advice) -> str:
     """``file:line`` as short as possible in the report of a case."""
     file, _, line = where.rpartition(":")
-    return f"line {line}" if file == advice.case.filename else short(where)
+    own = Path(advice.case.filename).resolve() == Path(file).resolve()
+    return f"line {line}" if own else short(where)
 
 
 LIMITS_SHOWN = 8

@@ -1,0 +1,64 @@
+"""What limits a kernel's time, and what a move does about it, in one or two sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from placewise.advisor.advice import Option
+from placewise.advisor.explain.why import count
+from placewise.model import PathTime, Prediction
+
+
+def why_in_words(recommended: Option | None, present: Option) -> str:
+    """Which part of the machine limits the present form, and what ``recommended`` makes of it.
+
+    Such as ``The load/store unit limits the kernel: it alone takes 95.4 k of 121 k cycles, most of
+    them at line 8 of multiply.cu. The move leaves it 57.7 k of 67.2 k.`` Where forms have no
+    predicted time, the slowest data path is what limits.
+    """
+    beside = present.timed if recommended is None else recommended.beside
+    now = None if beside is None else beside.prediction
+    if now is None:
+        return _paths_in_words(recommended, present)
+    if not now.parts:
+        return ""
+    limit = now.parts[0]
+    said = (
+        f"The {limit.path} limits the kernel: it alone takes {count(limit.cycles)} of "
+        f"{count(now.total)} cycles{_place(limit)}."
+    )
+    then = None if recommended is None or not recommended.timed else recommended.timed.prediction
+    if then is None:
+        return said
+    left = f"The move leaves it {count(_cycles(then, limit))} of {count(then.total)}"
+    if then.binding in (limit.path, ""):
+        return f"{said} {left}."
+    return f"{said} {left}; then the {then.binding} limits, at {count(then.parts[0].cycles)}."
+
+
+def _place(limit: PathTime) -> str:
+    """Where in the source most of a part's cycles come from."""
+    if not limit.lines:
+        return ""
+    file, _, line = limit.lines[0][0].rpartition(":")
+    return f", most of them at line {line} of {Path(file).name}"
+
+
+def _cycles(prediction: Prediction, part: PathTime) -> float:
+    """Cycles that ``part`` takes in another prediction."""
+    return next((p.cycles for p in prediction.parts if p.path == part.path), 0.0)
+
+
+def _paths_in_words(recommended: Option | None, present: Option) -> str:
+    """Which data path takes longest, and what a move makes of it."""
+    if not present.prediction.parts:
+        return ""
+    limit = present.prediction.parts[0]
+    said = f"The {limit.path} path takes longest to move the data: {count(limit.cycles)} cycles."
+    if recommended is None:
+        return said
+    then = recommended.prediction
+    left = f"The move leaves it {count(_cycles(then, limit))}"
+    if then.binding in (limit.path, ""):
+        return f"{said} {left}."
+    return f"{said} {left}; then the {then.binding} path takes longest, {count(then.total)}."
