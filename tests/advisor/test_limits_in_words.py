@@ -59,7 +59,7 @@ def test_without_predicted_times_data_paths_are_what_limits():
     )  # fmt: skip
     assert "global path takes longest" in why_in_words(None, present)
     said = why_in_words(moved, present)
-    assert "leaves it 3; then the texture path takes longest, 4" in said
+    assert "leaves it 3. The texture path takes longest then, 4" in said
 
 
 def test_a_kernel_without_accesses_has_no_limit():

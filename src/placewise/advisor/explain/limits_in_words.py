@@ -7,6 +7,7 @@ from pathlib import Path
 from placewise.advisor.advice import Option
 from placewise.advisor.explain.why import count
 from placewise.model import PathTime, Prediction
+from placewise.model.additive import SHARED
 
 
 def why_in_words(recommended: Option | None, present: Option) -> str:
@@ -54,11 +55,16 @@ def _paths_in_words(recommended: Option | None, present: Option) -> str:
     if not present.prediction.parts:
         return ""
     limit = present.prediction.parts[0]
-    said = f"The {limit.path} path takes longest to move the data: {count(limit.cycles)} cycles."
+    said = f"{_path(limit.path)} takes longest to move the data: {count(limit.cycles)} cycles."
     if recommended is None:
         return said
     then = recommended.prediction
     left = f"The move leaves it {count(_cycles(then, limit))}"
     if then.binding in (limit.path, ""):
         return f"{said} {left}."
-    return f"{said} {left}; then the {then.binding} path takes longest, {count(then.total)}."
+    return f"{said} {left}. {_path(then.binding)} takes longest then, {count(then.total)}."
+
+
+def _path(name: str) -> str:
+    """A data path as text. What all paths share is no path itself."""
+    return name if name == SHARED else f"The {name} path"
