@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         predict_times,
     )
     from placewise.api import (
+        Calibration,
         LintReport,
         advise,
+        calibrate,
         execute,
         lint,
         predict_counters,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Advice": "advisor.advice",
+    "Calibration": "advisor.predictions.calibrate",
     "Case": "kernel.cases.case",
     "CaseRun": "executor.run_case",
     "CodeReport": "advisor.predictions.machine_code",
@@ -78,6 +81,7 @@ _HOMES = {
     "advise": "api",
     "advise_jointly": "advisor.layouts.advise_jointly",
     "advise_layout": "advisor.layouts.advise_layout",
+    "calibrate": "advisor.predictions.calibrate",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
     "execute": "api",
@@ -101,6 +105,7 @@ _HOMES = {
 
 __all__ = [
     "Advice",
+    "Calibration",
     "Case",
     "CaseRun",
     "CodeReport",
@@ -129,6 +134,7 @@ __all__ = [
     "advise",
     "advise_jointly",
     "advise_layout",
+    "calibrate",
     "case_names",
     "compile_module",
     "execute",

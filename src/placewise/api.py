@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
+from placewise.advisor.predictions.calibrate import Calibration, calibrate
 from placewise.advisor.documents.lint import lint_document
 from placewise.advisor.forms.verify import verify as compare_with
 from placewise.advisor.layouts.layout_remarks import lint_with_layouts
@@ -46,10 +47,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
+    "Calibration",
     "LintReport",
     "TimePrediction",
     "TimeReport",
     "advise",
+    "calibrate",
     "execute",
     "lint",
     "predict_counters",

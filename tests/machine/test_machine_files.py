@@ -126,6 +126,21 @@ def test_concurrency_factors_of_the_experiments(name):
         ("V100", 80, 5120, 2048, 96, 65536),
         ("H100", 132, 16896, 2048, 227, 65536),
         ("H200", 132, 16896, 2048, 227, 65536),
+        # NVIDIA's data sheets and specifications.
+        ("GH200", 132, 16896, 2048, 227, 65536),
+        ("RTX3080", 68, 8704, 1536, 99, 65536),
+        ("RTX3060Ti", 38, 4864, 1536, 99, 65536),
+        ("RTX3070Ti", 48, 6144, 1536, 99, 65536),
+        ("RTX3060_Laptop", 30, 3840, 1536, 99, 65536),
+        ("RTX2070", 36, 2304, 1024, 64, 65536),
+        ("RTX2070_Laptop", 36, 2304, 1024, 64, 65536),
+        ("RTX2060", 30, 1920, 1024, 64, 65536),
+        ("TitanRTX", 72, 4608, 1024, 64, 65536),
+        ("RTX4090", 128, 16384, 1536, 99, 65536),
+        ("RTX4090_Laptop", 76, 9728, 1536, 99, 65536),
+        ("RTX5090", 170, 21760, 1536, 99, 65536),
+        ("A10", 72, 9216, 1536, 99, 65536),
+        ("L4", 58, 7424, 1536, 99, 65536),
     ],
 )
 def test_composition_and_limits(name, sms, cores, threads, shared, registers):
@@ -135,6 +150,35 @@ def test_composition_and_limits(name, sms, cores, threads, shared, registers):
     assert machine.limits.max_threads_per_sm == threads
     assert machine.limits.shared_bytes_per_block == shared * 1024
     assert machine.limits.registers_per_sm == registers
+
+
+# Peak FP32 rates of the data sheets: two operations a core and cycle at the boost clock.
+@pytest.mark.parametrize(
+    ("name", "tflops"),
+    [
+        ("RTX3080", 29.8),
+        ("RTX3060Ti", 16.2),
+        ("RTX3070Ti", 21.7),
+        ("RTX2070", 7.5),
+        ("TitanRTX", 16.3),
+        ("RTX4090", 82.6),
+        ("RTX5090", 104.8),
+        ("A10", 31.2),
+        ("L4", 30.3),
+        ("GH200", 67.0),
+    ],
+)
+def test_peak_rate_is_the_data_sheet_s(name, tflops):
+    machine = load_machine(name)
+    cores = machine.processor.sms * machine.processor.cores_per_sm
+    assert 2e-6 * cores * machine.limits.clock_mhz == pytest.approx(tflops, rel=0.01)
+
+
+@pytest.mark.parametrize("name", machine_names())
+def test_the_base_clock_is_below_the_highest(name):
+    limits = load_machine(name).limits
+    assert limits.clock_mhz is not None
+    assert (limits.clock_base_mhz or 0.0) < limits.clock_mhz
 
 
 class TestFigure4:

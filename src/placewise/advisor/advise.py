@@ -39,6 +39,7 @@ from placewise.errors import UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine, load_machine
+from placewise.machine.clocks import machine_at
 from placewise.model import path_model
 from placewise.progress import Progress, silent
 from placewise.recorded.recorded_counters import choose_launch, read_measured
@@ -67,6 +68,7 @@ def advise(
     demand: Demand = DEMAND,
     chooser: Chooser = Chooser.TIMELINE,
     profiling: Profiling = Profiling.FULL,
+    clock: str | float | None = None,
     nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -78,14 +80,14 @@ def advise(
     file of counters recorded of it (launch ``row``, from 0, where it has several), which stand in
     for the predicted ones and correct those of the other placements. ``demand`` says how probable
     and how large a gain must be to recommend a move; ``chooser`` who chooses it, in which case
-    neither counts; ``profiling`` how much of the launch is traced. ``nvrtc`` replaces the case's
-    own compiler.
+    neither counts; ``profiling`` how much of the launch is traced. ``clock`` is the SMs' in MHz,
+    ``"base"`` or ``"boost"``; None: not known. ``nvrtc`` replaces the case's own compiler.
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
     ``progress`` is called as ``progress(step, done, total)``. Raises PlacewiseError subclasses for
     bad input.
     """
     start = time.perf_counter()
-    case, machine = load_case(case), load_machine(machine)
+    case, machine = load_case(case), machine_at(load_machine(machine), clock)
     if nvrtc is not None:
         case = replace(case, options=replace(case.options, nvrtc=nvrtc))
     prepared = prepare(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from placewise.cli.commands.advise import advise
+from placewise.cli.commands.calibrate import calibrate
 from placewise.cli.commands.cases import list_cases
 from placewise.cli.commands.counters import counters
 from placewise.cli.commands.doctor import doctor
@@ -93,6 +94,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "validate cache.json --case mine.toml",
             "validate a100.csv.gz a4000.csv.gz --case mine.toml -m A100 -m A4000 "
             "--plot accuracy.svg",
+        ),
+    ),
+    "calibrate": (
+        calibrate,
+        (
+            "calibrate matmul --measured 3.1ms -m RTX3060 --out my-gpu.msl",
+            "calibrate mine.toml --measured 830us -m A100 --clock base",
         ),
     ),
     "reproduce": (

@@ -71,6 +71,15 @@ CompilerVersion = Annotated[
         "that the case names.",
     ),
 ]
+Clock = Annotated[
+    str | None,
+    typer.Option(
+        "--clock",
+        metavar="MHZ|base|boost",
+        help="Clock that the SMs run at: a number of MHz; base, as profilers lock it; boost, the "
+        "machine's highest. Default: not known, somewhere between base and boost.",
+    ),
+]
 InstructionLimit = Annotated[
     int | None,
     typer.Option(

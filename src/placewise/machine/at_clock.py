@@ -21,6 +21,8 @@ def at_clock(machine: Machine, clock_mhz: float) -> Machine:
         )
     if clock_mhz <= 0:
         raise MachineError(f"a clock of {clock_mhz:g} MHz", where=machine.name)
+    if clock_mhz == own:
+        return machine
     share = clock_mhz / own
     memories = tuple(
         replace(

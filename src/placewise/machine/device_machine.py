@@ -7,13 +7,18 @@ import re
 from placewise.machine.load import load_machine, machine_names
 from placewise.machine.machine import Machine
 
+_VARIANTS = frozenset({"ti", "super", "d", "laptop", "max", "mobile"})
+"""Words of a device's name that stand for a board of its own."""
+
 
 def machine_named(device_name: str) -> str | None:
     """Name of the bundled machine that a device's name contains; None where there is none.
 
     The machine's name must be a word of the device's, or several of its words in a row: ``NVIDIA
-    A100-SXM4-40GB`` is an A100, ``NVIDIA GeForce RTX 3090`` an RTX3090. A name with a memory size,
-    such as A100_80, is preferred where the device's name has that size too.
+    A100-SXM4-40GB`` is an A100, ``NVIDIA GeForce RTX 3090`` an RTX3090. A name with a memory size
+    or a variant, such as A100_80 or RTX3060_Laptop, is preferred where the device's name has that
+    too. A device of a variant (Ti, Super, D, Laptop, Max-Q, Mobile) is no machine without it: an
+    RTX 3080 Ti is no RTX3080.
     """
     words = re.split(r"[\s-]+", device_name.lower())
     ends = range(1, len(words) + 1)
@@ -21,9 +26,16 @@ def machine_named(device_name: str) -> str | None:
 
     def parts(machine: str) -> list[str]:
         board, *sizes = machine.lower().split("_")
-        return [board, *(f"{size}gb" for size in sizes)]
+        return [board, *(f"{size}gb" if size.isdigit() else size for size in sizes)]
 
-    fitting = [name for name in machine_names() if joined.issuperset(parts(name))]
+    def is_variant(machine: str) -> bool:
+        return all(
+            any(part.endswith(word) for part in parts(machine))
+            for word in _VARIANTS.intersection(words)
+        )
+
+    names = [name for name in machine_names() if is_variant(name)]
+    fitting = [name for name in names if joined.issuperset(parts(name))]
     return max(fitting, key=lambda name: len(parts(name)), default=None)
 
 

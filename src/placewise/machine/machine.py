@@ -123,6 +123,7 @@ class Limits:
 
     compute_capability: tuple[int, int]
     clock_mhz: float | None
+    """Highest clock of the SMs that the maker promises for typical loads (boost)."""
     max_threads_per_block: int
     max_block: tuple[int, int, int]
     max_grid: tuple[int, int, int]
@@ -149,6 +150,13 @@ class Limits:
     """Size of the instruction cache that each scheduler has for itself."""
     instruction_bytes_per_cycle: float | None = None
     """Bytes that an SM's schedulers together fetch from the instruction caches behind."""
+    clock_base_mhz: float | None = None
+    """Clock that the maker guarantees under any load."""
+    clock_sustained_mhz: float | None = None
+    """Clock that boards were measured to hold under load."""
+    time_factor: float | None = None
+    """Measured over predicted time of a kernel on the very board, at its sustained clock; None
+    where the board was not calibrated."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (field, source) pairs."""
 

@@ -75,6 +75,14 @@ class PathTime:
 
 
 @dataclass(frozen=True)
+class ClockTime:
+    """What a launch takes at one clock of the SMs."""
+
+    clock_mhz: float
+    nanoseconds: float
+
+
+@dataclass(frozen=True)
 class Prediction:
     """A model's answer for one placement."""
 
@@ -93,6 +101,12 @@ class Prediction:
     """Clock that the cycles are turned into time with; None where there is no time."""
     notes: tuple[str, ...] = ()
     """What a reader must know to judge the answer: assumptions, stand-ins, what was left out."""
+    model_error: tuple[float, float] | None = None
+    """Measured over predicted time at a known clock, lowest and highest; part of ``uncertainty``.
+    None where it is not told apart."""
+    at_clocks: tuple[ClockTime, ...] = ()
+    """Times at the highest and at the lowest clock that the machine may run at, without the model's
+    error; empty where its clock is known."""
 
     @property
     def nanoseconds(self) -> float | None:

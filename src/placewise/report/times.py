@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
+from placewise.model import Prediction
 
 PARTS_SHOWN = 6
 LINES_SHOWN = 2
@@ -27,6 +28,8 @@ def render_times(report: TimeReport) -> RenderableType:
         parts += [_parts(first), Text()]
     for name, why in report.refused:
         parts.append(Text(f"{name}: {why}"))
+    for p in report.predictions:
+        parts.append(Text(f"{p.machine.name}: {range_in_words(p.prediction)}", style="dim"))
     for p in report.predictions:
         notes = "; ".join(p.prediction.notes)
         parts += [Text(f"{p.machine.name}: {notes}", style="dim")] if notes else []
@@ -68,6 +71,23 @@ def _parts(prediction: TimePrediction) -> Table:
         lines = [f"line {where.rpartition(':')[2]}" for where, _ in part.lines[:LINES_SHOWN]]
         table.add_row(part.path, f"{part.cycles / found.total:.0%}", escape(", ".join(lines)))
     return table
+
+
+def range_in_words(prediction: Prediction) -> str:
+    """What a time's interval is made of: the clock, and the model's error at a known clock."""
+    low, high = prediction.model_error or (1.0, 1.0)
+    clock = prediction.clock_mhz or 0.0
+    error = f"at a known clock the measured time is {low:.2f} to {high:.2f} of the predicted"
+    if not prediction.at_clocks:
+        return f"time and range at {clock:.0f} MHz: {error}"
+    fast, slow = prediction.at_clocks
+    times = (
+        f"{duration(one.nanoseconds * 1e-6)} at {one.clock_mhz:.0f} MHz" for one in (fast, slow)
+    )
+    return (
+        f"time at {clock:.0f} MHz; the clock is not known: {', '.join(times)}; {error}; "
+        "the range is 80 % of both together"
+    )
 
 
 def duration(milliseconds: float) -> str:

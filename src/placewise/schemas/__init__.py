@@ -30,7 +30,7 @@ from placewise.schemas.machine import (
     MachinesDocument,
 )
 from placewise.schemas.measurement import MeasurementsDocument
-from placewise.schemas.prediction import TimeDocument, TimesDocument
+from placewise.schemas.prediction import CalibrationDocument, TimeDocument, TimesDocument
 from placewise.schemas.probe import ProbeDocument
 from placewise.schemas.tune import TuneDocument
 from placewise.schemas.validation import ReproductionDocument, ValidationDocument
@@ -44,6 +44,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-agnostic": AgnosticDocument,
     "placewise-times": TimesDocument,
     "placewise-time": TimeDocument,
+    "placewise-calibration": CalibrationDocument,
     "placewise-counters": CountersDocument,
     "placewise-lint": LintDocument,
     "placewise-run": RunDocument,

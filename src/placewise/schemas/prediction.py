@@ -63,6 +63,15 @@ class Prediction(TypedDict):
     """All parts, the most expensive first."""
 
 
+class ClockTime(TypedDict):
+    """The time at one clock of the SMs."""
+
+    clock_mhz: float
+    """The clock."""
+    milliseconds: float
+    """Predicted time there, without the model's error."""
+
+
 @document
 class TimeDocument(TypedDict):
     """Predicted time of one launch on one machine: `placewise.predict_time(…).to_dict()`."""
@@ -76,7 +85,12 @@ class TimeDocument(TypedDict):
     milliseconds: float
     """Predicted time."""
     range_ms: tuple[float, float]
-    """Lowest and highest time that the model leaves open."""
+    """Interval of 80 %: what the clock leaves open and the model's own error."""
+    clocks: list[ClockTime]
+    """The time at the highest and at the lowest clock of the machine; empty where the clock is
+    known."""
+    model_error: tuple[float, float] | None
+    """Measured over predicted time at a known clock, lowest and highest."""
     measured_ms: float | None
     """The measured time that was given, or null."""
     limited_by: str
@@ -110,3 +124,27 @@ class TimesDocument(TypedDict):
     """One for each machine, in the order asked for."""
     refused: list[RefusedMachine]
     """Machines without a time."""
+
+
+@document
+class CalibrationDocument(TypedDict):
+    """A GPU's clock from one measured time: `placewise calibrate --json`."""
+
+    schema: Literal["placewise-calibration"]
+    schema_version: Literal[1]
+    case: str
+    """Name of the case."""
+    kernel: str
+    """Its kernel."""
+    machine: str
+    """Name of the machine."""
+    measured_ms: float
+    """The measured time that was given."""
+    predicted_ms: float
+    """The time predicted without a calibration."""
+    clock_mhz: float
+    """The clock that the GPU is taken to have run at."""
+    factor: float
+    """Measured over predicted time at that clock."""
+    tells_clock: bool
+    """Whether the clock was concluded from the time."""

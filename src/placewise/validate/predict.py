@@ -18,9 +18,10 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.cases.strict_model import Parameter
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
-from placewise.machine.at_clock import at_clock
+from placewise.machine.clocks import known_clock
 from placewise.memory.reuse.counters import counters
 from placewise.model.base import Evidence
+from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import known_model
 from placewise.recorded.time_tables import MeasuredTime
@@ -122,7 +123,7 @@ def _begin(task: Task) -> None:
     serve_parent()
     machine = load_machine(task.machine)
     if task.clock_mhz is not None:
-        machine = at_clock(machine, task.clock_mhz)
+        machine = known_clock(machine, task.clock_mhz)
     _workers[:] = [_Worker(task, read_case_family(task.case), machine)]
 
 
@@ -158,7 +159,7 @@ def _evidence(case: Case, worker: _Worker) -> Evidence:
 
 
 def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
-    prediction = known_model(name).make().predict(evidence, machine)
+    prediction = predict_clocked(known_model(name).make(), evidence, machine)
     time = prediction.nanoseconds
     parts = tuple((p.path, p.cycles / (prediction.total or 1.0)) for p in prediction.parts)
     if time is None:

@@ -11,6 +11,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model import SAME, Prediction, Ratio, relative_times
+from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
@@ -87,7 +88,7 @@ def time_form(
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
         evidence = corrected.apply(evidence)
-        prediction = MODELS[DEFAULT].make().predict(evidence, machine)
+        prediction = predict_clocked(MODELS[DEFAULT].make(), evidence, machine)
         return Timed(prediction, whole=evidence.warp_paths is None, loads=_load_hits(evidence.run))
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""

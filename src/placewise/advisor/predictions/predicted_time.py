@@ -16,6 +16,7 @@ from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, MachineLike, load_machine
+from placewise.machine.clocks import machine_at
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.model import Prediction
 from placewise.progress import Progress, silent
@@ -36,7 +37,7 @@ class TimePrediction:
     machine: Machine
     milliseconds: float
     range_ms: tuple[float, float]
-    """Lowest and highest time that the model leaves open, in milliseconds."""
+    """Interval of 80 % in milliseconds: what the clock leaves open and the model's own error."""
     prediction: Prediction
     """The model's answer with every part of the machine, in cycles."""
     occupancy: Occupancy
@@ -63,6 +64,11 @@ class TimePrediction:
             "machine": self.machine.name,
             "milliseconds": self.milliseconds,
             "range_ms": list(self.range_ms),
+            "clocks": [
+                {"clock_mhz": one.clock_mhz, "milliseconds": one.nanoseconds * 1e-6}
+                for one in self.prediction.at_clocks
+            ],
+            "model_error": self.prediction.model_error,
             "measured_ms": self.measured_ms,
             "limited_by": self.limited_by,
             "nearly_limited_by": list(self.nearly),
@@ -113,16 +119,17 @@ class TimeReport:
 
 def predict_time(
     case: CaseLike, machine: MachineLike, *, nvrtc: str | None = None,
-    measured_ms: float | None = None,
+    measured_ms: float | None = None, clock: str | float | None = None,
 ) -> TimePrediction:  # fmt: skip
     """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
 
     The time comes from the kernel's machine code, warp by warp. ``nvrtc`` replaces the case's
-    compiler version; ``measured_ms`` is a measured time to stand beside. Raises UnsupportedError
-    where the machine or an instruction is not covered, and CaseError, CompileError, MachineError or
-    ExecutionError for bad input.
+    compiler version; ``measured_ms`` is a measured time to stand beside; ``clock`` is the SMs' in
+    MHz, ``"base"`` or ``"boost"`` (None: not known, which widens ``range_ms``). Raises
+    UnsupportedError where the machine or an instruction is not covered, and CaseError,
+    CompileError, MachineError or ExecutionError for bad input.
     """
-    case, machine = load_case(case), load_machine(machine)
+    case, machine = load_case(case), machine_at(load_machine(machine), clock)
     check_case(case, machine.limits)
     nvrtc = nvrtc or case.options.nvrtc
     arch, _ = target_for(machine.limits.compute_capability, nvrtc)
@@ -152,11 +159,13 @@ def predict_time(
 
 def predict_times(
     case: CaseLike, machines: Sequence[MachineLike], *, nvrtc: str | None = None,
-    measured_ms: Mapping[str, float] | None = None, progress: Progress = silent,
+    measured_ms: Mapping[str, float] | None = None, clock: str | float | None = None,
+    progress: Progress = silent,
 ) -> TimeReport:  # fmt: skip
     """Predict how long ``case`` takes on each of ``machines``.
 
-    ``measured_ms`` gives measured times by machine name. A machine that no time can be predicted
+    ``measured_ms`` gives measured times by machine name; ``clock`` is that of all machines, as in
+    :func:`predict_time`. A machine that no time can be predicted
     for is among the refused ones; raises UnsupportedError where that is so of all, and as
     :func:`predict_time` does for bad input.
     """
@@ -169,7 +178,8 @@ def predict_times(
         progress(f"predicting the time on {machine.name}", done, len(loaded))
         try:
             measured = known.get(machine.name)
-            found.append(predict_time(case, machine, nvrtc=nvrtc, measured_ms=measured))
+            one = predict_time(case, machine, nvrtc=nvrtc, measured_ms=measured, clock=clock)
+            found.append(one)
         except UnsupportedError as error:
             if len(loaded) == 1:
                 raise

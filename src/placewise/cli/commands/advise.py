@@ -13,6 +13,7 @@ from rich.console import Console
 from placewise.cli.options import (
     AsJson,
     CaseName,
+    Clock,
     CompilerVersion,
     Format,
     InstructionLimit,
@@ -87,6 +88,7 @@ def advise(
         ),
     ] = False,
     profile: ProfileName = ProfileKind.full,
+    clock: Clock = None,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
     limit: InstructionLimit = None,
@@ -103,6 +105,8 @@ def advise(
     from placewise.advisor.prepare import Profiling
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
+    from placewise.machine import load_machine
+    from placewise.machine.clocks import machine_at
     from placewise.report.advice.files import check_file, check_folder, write_files
     from placewise.report.advice.text import render
     from placewise.report.formats import Report
@@ -124,7 +128,7 @@ def advise(
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             joint = advise_jointly(
                 case,
-                machine,
+                machine_at(load_machine(machine), clock),
                 finalists=FINALISTS if finalists is None else finalists,
                 demand=Demand(probability, least_gain),
                 nvrtc=nvrtc,
@@ -146,6 +150,7 @@ def advise(
             demand=Demand(probability, least_gain),
             chooser=Chooser(chooser.value),
             profiling=Profiling(profile.value),
+            clock=clock,
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,

@@ -12,6 +12,7 @@ from rich.console import Console
 from placewise.cli.options import (
     AsJson,
     CaseName,
+    Clock,
     CompilerVersion,
     Format,
     OutputFormat,
@@ -43,6 +44,7 @@ def predicted_time(
             "several machines. May be given again.",
         ),
     ] = None,
+    clock: Clock = None,
     nvrtc: CompilerVersion = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -61,7 +63,7 @@ def predicted_time(
     times = _measured(measured or [], [m.name for m in machines])
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         report = predict_times(
-            case, machines, nvrtc=nvrtc, measured_ms=times, progress=progress.step
+            case, machines, nvrtc=nvrtc, measured_ms=times, clock=clock, progress=progress.step
         )
     show(Report(partial(render_times, report), report.to_dict), format_, as_json)
 

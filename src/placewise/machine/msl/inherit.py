@@ -86,6 +86,10 @@ def as_inherited(base: Specification, name: str, filename: str) -> Specification
     )
 
 
+_OF_THE_CLOCK = ("clock_base", "clock_sustained", "time_factor")
+"""Limits that a machine with a clock of its own does not inherit."""
+
+
 def with_base(own: Specification, base: Specification, filename: str) -> Specification:
     """The whole description: ``own`` on top of ``base``, which :func:`as_inherited` gave.
 
@@ -97,7 +101,11 @@ def with_base(own: Specification, base: Specification, filename: str) -> Specifi
     memories = _changed(base.memories, own.changes, filename)
     limits = own.limits or base.limits
     if own.limits and base.limits:
-        settings = _merged_settings(base.limits.limits, own.limits.limits)
+        inherited = base.limits.limits
+        if any(entry.name == "clock" for entry in own.limits.limits):
+            # Another board's clocks say nothing of this one's.
+            inherited = tuple(entry for entry in inherited if entry.name not in _OF_THE_CLOCK)
+        settings = _merged_settings(inherited, own.limits.limits)
         limits = replace(own.limits, limits=settings)
     return replace(
         own,

@@ -14,6 +14,7 @@ from placewise.machine.msl.settings import (
     extent,
     megahertz,
     nanoseconds,
+    positive,
     read_settings,
     size,
     version,
@@ -53,6 +54,9 @@ def read_limits(
 _LIMITS: Mapping[str, Kind] = {
     "compute_capability": Kind("compute_capability", version, "compute_capability = 8.0;", (2, 0)),
     "clock": Kind("clock_mhz", megahertz, "clock = 1410 MHz;"),
+    "clock_base": Kind("clock_base_mhz", megahertz, "clock_base = 765 MHz;"),
+    "clock_sustained": Kind("clock_sustained_mhz", megahertz, "clock_sustained = 1275 MHz;"),
+    "time_factor": Kind("time_factor", positive, "time_factor = 1.08;"),
     "max_threads_per_block": Kind(
         "max_threads_per_block", count, "max_threads_per_block = 1024;", 1024
     ),

@@ -118,6 +118,14 @@ def share(entry: LimitEntry, kind: Kind, filename: str) -> float:
     raise wrong(entry, kind, filename)
 
 
+def positive(entry: LimitEntry, kind: Kind, filename: str) -> float:
+    """A number above 0."""
+    match entry.value:
+        case Quantity(value, None) if value > 0:
+            return float(value)
+    raise wrong(entry, kind, filename)
+
+
 def word(entry: LimitEntry, kind: Kind, filename: str) -> str:
     """One of ``kind.words``."""
     match entry.value:

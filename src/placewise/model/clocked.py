@@ -1,0 +1,104 @@
+"""Times where the clock of the SMs is not known: what the clock leaves open, and what the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.machine.at_clock import at_clock
+from placewise.machine.clocks import clock_range
+from placewise.machine.machine import Machine
+from placewise.model.base import ClockTime, Evidence, Prediction, TimeModel
+
+STEPS = 200
+"""Equally probable clocks, and errors, that an interval is reckoned from."""
+TAIL = 0.1
+"""Probability on either side of an interval of 80 %."""
+
+
+def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> Prediction:
+    """``model``'s prediction at the clock that ``machine`` is taken to run at, its time scaled as
+    the machine was calibrated, and an interval that covers both what the clock leaves open and the
+    model's own error. The prediction says each of the two apart.
+
+    Raises what the model does.
+    """
+    clocks = clock_range(machine)
+    if clocks is None:
+        return model.predict(evidence, machine)
+    found = model.predict(evidence, at_clock(machine, clocks.assumed))
+    if not found.absolute or found.nanoseconds is None or min(found.uncertainty) <= 0.0:
+        return found
+    found = _scaled(found, machine.limits.time_factor or 1.0)
+    band = tuple(bound / found.total for bound in found.uncertainty)
+    if clocks.is_known:
+        return replace(found, model_error=(band[0], band[1]))
+    times = []
+    for clock in (clocks.high, clocks.low):
+        there = found
+        if clock != clocks.assumed:
+            there = _scaled(
+                model.predict(evidence, at_clock(machine, clock)),
+                machine.limits.time_factor or 1.0,
+            )
+        times.append(ClockTime(clock, there.nanoseconds or 0.0))
+    fast, slow = (one.nanoseconds for one in times)
+    low, high = interval(found.nanoseconds or 0.0, (fast, slow), (band[0], band[1]))
+    cycles = clocks.assumed * 1e-3
+    return replace(
+        found,
+        uncertainty=(low * cycles, high * cycles),
+        model_error=(band[0], band[1]),
+        at_clocks=tuple(times),
+    )
+
+
+def interval(
+    assumed: float, by_clock: tuple[float, float], model_error: tuple[float, float]
+) -> tuple[float, float]:
+    """Interval of 80 % of a time.
+
+    ``assumed`` is the time at the clock that is taken, ``by_clock`` are those at the highest and at
+    the lowest clock. Half of all launches are taken to run at the first of these clocks, the others
+    at any between the other two, where time changes evenly (in its logarithm). ``model_error`` are
+    the bounds of the central 80 % of measured over predicted time, whose logarithm is taken to be
+    normal on either side of 1, each with its own width. Clock and error are independent. The result
+    is in the unit of the times.
+    """
+    steps = (np.arange(STEPS) + 0.5) / STEPS
+    fast, slow = np.log(by_clock)
+    clocks = np.concatenate([np.full(STEPS, np.log(assumed)), fast + (slow - fast) * steps])
+    sizes = _normal_quantiles(steps) / _normal_quantiles(np.array([1.0 - TAIL]))
+    below, above = np.log(model_error)
+    errors = np.where(sizes < 0.0, -sizes * below, sizes * above)
+    low, high = np.quantile(np.add.outer(clocks, errors), (TAIL, 1.0 - TAIL))
+    return float(np.exp(low)), float(np.exp(high))
+
+
+def _normal_quantiles(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) quantiles of the standard normal distribution."""
+    return np.array([NormalDist().inv_cdf(share) for share in shares.tolist()])
+
+
+def _scaled(prediction: Prediction, factor: float) -> Prediction:
+    """``prediction`` with all its cycles times ``factor``."""
+    if factor == 1.0:
+        return prediction
+    low, high = prediction.uncertainty
+    return replace(
+        prediction,
+        total=prediction.total * factor,
+        uncertainty=(low * factor, high * factor),
+        parts=tuple(
+            replace(
+                part,
+                cycles=part.cycles * factor,
+                terms=tuple(replace(term, cycles=term.cycles * factor) for term in part.terms),
+                lines=tuple((line, cycles * factor) for line, cycles in part.lines),
+            )
+            for part in prediction.parts
+        ),
+    )

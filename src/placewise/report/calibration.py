@@ -1,0 +1,26 @@
+"""A calibration as a person reads it."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from placewise.advisor.predictions.calibrate import Calibration
+from placewise.report.times import duration
+
+
+def render_calibration(found: Calibration) -> RenderableType:
+    """What was measured and predicted, and what follows for the clock and the times."""
+    name, clock = found.machine.name, found.clock_mhz
+    lines = [
+        f"{found.case.kernel} on {name}: measured {duration(found.measured_ms)}, predicted "
+        f"{duration(found.predicted_ms)} without a calibration"
+    ]
+    if found.tells_clock:
+        lines.append(f"clock: {clock:.0f} MHz, at which the predicted time comes nearest")
+    else:
+        lines.append(
+            f"clock: {clock:.0f} MHz, as given or assumed; the kernel's time does not tell it"
+        )
+    lines.append(f"factor: {found.factor:.3f} for all times on this GPU at that clock")
+    return Group(*(Text(line) for line in lines))
