@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
-from placewise.advisor.predictions.calibrate import Calibration, calibrate
 from placewise.advisor.documents.lint import lint_document
 from placewise.advisor.forms.verify import verify as compare_with
 from placewise.advisor.layouts.layout_remarks import lint_with_layouts
 from placewise.advisor.lint import Remark
+from placewise.advisor.predictions.calibrate import Calibration, calibrate
 from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.advisor.predictions.predicted_time import (
     TimePrediction,
