@@ -20,8 +20,7 @@ from scipy.ndimage import correlate1d
 from scipy.sparse import csr_array
 
 from benchmarks.results import Figure, report
-from placewise.advisor import prepare
-from placewise.advisor.forms import legal_placements, verify
+from placewise.advisor import legal_placements, prepare, verify
 from placewise.cases import load_case
 from placewise.errors import UnsupportedError
 from placewise.executor.result import Execution

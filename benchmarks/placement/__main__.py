@@ -23,8 +23,7 @@ import typer
 from benchmarks.placement.beginners import BEGINNERS, Beginner
 from benchmarks.results import Figure, report
 from placewise import advise, load_case, predict_counters
-from placewise.advisor import Advice, prepare
-from placewise.advisor.forms import legal_placements
+from placewise.advisor import Advice, legal_placements, prepare
 from placewise.cases.library import case_names
 from placewise.choose.legality import Legality
 from placewise.errors import ExecutionError, PlacewiseError

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placewise.advisor import Prepared, prepare
-from placewise.advisor.forms import verify
+from placewise.advisor import Prepared, prepare, verify
 from placewise.advisor.layouts.verify_layout import verify_layout
 from placewise.errors import PlacewiseError
 from placewise.executor.check import Checker

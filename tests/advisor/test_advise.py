@@ -3,8 +3,7 @@ import sys
 import numpy as np
 import pytest
 
-from placewise.advisor import advise, prepare
-from placewise.advisor.forms import legal_placements, verify
+from placewise.advisor import advise, legal_placements, prepare, verify
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.make_case import make_case
 from placewise.machine import load_machine

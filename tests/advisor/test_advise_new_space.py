@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import placewise.machine
-from placewise.advisor import advise, prepare
-from placewise.advisor.forms import verify
+from placewise.advisor import advise, prepare, verify
 from placewise.machine import load_machine
 from placewise.rewriter import rewrite
 from placewise.space import Placement

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from placewise.advisor import advise, prepare
+from placewise.advisor import advise, legal_placements, prepare
 from placewise.advisor.cache_hints import hinted
-from placewise.advisor.forms import legal_placements
 from placewise.advisor.predictions.moved_counters import predict_moved_counters
 from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.errors import UnsupportedError
