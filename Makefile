@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CORES ?= auto
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: demo test test-all lint types docs setup develop wheel locks clean
+.PHONY: demo test test-all test-browser web lint types docs setup develop wheel locks clean
 
 # What the program needs to run.
 setup: $(VENV)/.installed
@@ -52,6 +52,12 @@ docs: develop
 
 bench-%: develop
 	$(BIN)/python -m benchmarks.$* $(ARGS)
+
+# The script and style of reports and studio, which the repository holds as built. Needs Node 20.
+web:
+	npm ci --prefix web
+	npm run --prefix web types
+	npm run --prefix web build
 
 wheel: develop
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir out/dist .

@@ -101,7 +101,7 @@ def type_words(document: str, value: dict[str, Any]) -> str:
     if value.get("type") == "array":
         items = type_words(document, value["items"])
         return f"list of {items}s" if items.isalpha() else f"list of {items}"
-    if "additionalProperties" in value:
+    if isinstance(value.get("additionalProperties"), dict):
         return f"object of names to {type_words(document, value['additionalProperties'])}"
     return str(value["type"])
 

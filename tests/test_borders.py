@@ -16,6 +16,7 @@ LINE = [
     "progress",
     "disk_cache",
     "dataframe",
+    "notebook",
     "compiled_code",
     "schemas",
     "space",

@@ -14,6 +14,7 @@ from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.model import Prediction, Ratio
+from placewise.notebook import ShownInNotebooks
 from placewise.rewriter import Rewritten
 from placewise.space import Placement
 
@@ -188,7 +189,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Advice:
+class Advice(ShownInNotebooks):
     """The answer to one question: where should each array of this kernel live on this machine?"""
 
     case: Case

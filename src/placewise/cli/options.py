@@ -99,6 +99,14 @@ SarifFile = Annotated[
         "source.",
     ),
 ]
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        help="Write the report to FILE as a page for browsers: one file that needs no network.",
+    ),
+]
 ProfileName = Annotated[
     ProfileKind,
     typer.Option(

@@ -25,6 +25,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Instruction, Module
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
+from placewise.notebook import ShownInNotebooks
 from placewise.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class LineCount:
 
 
 @dataclass(frozen=True, eq=False)
-class CaseRun:
+class CaseRun(ShownInNotebooks):
     """A case that was run."""
 
     case: Case

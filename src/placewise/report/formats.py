@@ -55,7 +55,7 @@ FORMATS: Mapping[str, Callable[[Report], None]] = {"text": print_text, "json": p
 
 def json_text(data: object) -> str:
     """Indented JSON. Infinities and NaN, which JSON does not have, become null."""
-    return json.dumps(_finite(data), indent=2, allow_nan=False)
+    return json.dumps(finite(data), indent=2, allow_nan=False)
 
 
 def report_console() -> Console:
@@ -64,13 +64,14 @@ def report_console() -> Console:
     return console if console.is_terminal else Console(width=REPORT_WIDTH)
 
 
-def _finite(data: object) -> object:
+def finite(data: object) -> object:
+    """``data`` with null for infinities and NaN, which JSON does not have."""
     match data:
         case float():
             return data if math.isfinite(data) else None
         case dict():
-            return {key: _finite(value) for key, value in data.items()}
+            return {key: finite(value) for key, value in data.items()}
         case list() | tuple():
-            return [_finite(value) for value in data]
+            return [finite(value) for value in data]
         case _:
             return data

@@ -30,6 +30,7 @@ from placewise.schemas.machine import (
     MachinesDocument,
 )
 from placewise.schemas.measurement import MeasurementsDocument
+from placewise.schemas.page import PageDocument
 from placewise.schemas.prediction import CalibrationDocument, TimeDocument, TimesDocument
 from placewise.schemas.probe import ProbeDocument
 from placewise.schemas.tune import TuneDocument
@@ -59,6 +60,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-validation": ValidationDocument,
     "placewise-reproduction": ReproductionDocument,
     "placewise-tune": TuneDocument,
+    "placewise-page": PageDocument,
     "placewise-cases": CasesDocument,
     "placewise-doctor": DoctorDocument,
 }

@@ -11,6 +11,7 @@ from placewise.advisor.layouts.layout_advice import LayoutAdvice, TriedLayout
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.model import Ratio
+from placewise.notebook import ShownInNotebooks
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class JointForm:
 
 
 @dataclass(frozen=True, eq=False)
-class JointAdvice:
+class JointAdvice(ShownInNotebooks):
     """The answer to where arrays should live and how they should be laid out, searched together."""
 
     case: Case

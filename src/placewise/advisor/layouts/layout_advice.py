@@ -13,6 +13,7 @@ from placewise.kernel.struct_uses import StructArrays
 from placewise.machine import Machine
 from placewise.memory.fields.record import LineUse
 from placewise.model import Ratio
+from placewise.notebook import ShownInNotebooks
 from placewise.rewriter.layouts import Relaid, Reordered
 from placewise.space.layout import Layout
 
@@ -173,7 +174,7 @@ class MatrixAdvice:
 
 
 @dataclass(frozen=True, eq=False)
-class LayoutAdvice:
+class LayoutAdvice(ShownInNotebooks):
     """The answer to how a kernel's arrays should be laid out on a machine."""
 
     case: Case

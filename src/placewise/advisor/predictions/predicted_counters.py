@@ -24,6 +24,7 @@ from placewise.memory.simulate.metrics.ncu_metrics import Metric, launch_metrics
 from placewise.memory.simulate.system import RECORDS
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
+from placewise.notebook import ShownInNotebooks
 from placewise.progress import Progress, silent
 from placewise.recorded.recorded_counters import choose_launch, read_measured
 from placewise.recorded.recorded_launch import MeasuredLaunch, differences, executed, notable
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class CounterReport:
+class CounterReport(ShownInNotebooks):
     """Predicted counters of one launch."""
 
     case: Case

@@ -19,6 +19,7 @@ from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.clocks import machine_at
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.model import Prediction
+from placewise.notebook import ShownInNotebooks
 from placewise.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ longest part's cycles."""
 
 
 @dataclass(frozen=True, eq=False)
-class TimePrediction:
+class TimePrediction(ShownInNotebooks):
     """Predicted time of one launch on one machine."""
 
     case: Case
@@ -83,7 +84,7 @@ class TimePrediction:
 
 
 @dataclass(frozen=True, eq=False)
-class TimeReport:
+class TimeReport(ShownInNotebooks):
     """Predicted times of one case on several machines."""
 
     predictions: tuple[TimePrediction, ...]

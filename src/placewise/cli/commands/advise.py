@@ -16,6 +16,7 @@ from placewise.cli.options import (
     Clock,
     CompilerVersion,
     Format,
+    HtmlFile,
     InstructionLimit,
     MachineName,
     OutputFormat,
@@ -91,6 +92,7 @@ def advise(
     clock: Clock = None,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
+    html: HtmlFile = None,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -110,6 +112,8 @@ def advise(
     from placewise.report.advice.files import check_file, check_folder, write_files
     from placewise.report.advice.text import render
     from placewise.report.formats import Report
+    from placewise.report.html.advice_page import advice_page, joint_page
+    from placewise.report.html.page import write_html
     from placewise.report.layouts.joint import render_joint, write_joint_files
     from placewise.report.sarif.findings import write_lint_sarif
 
@@ -118,8 +122,9 @@ def advise(
     check_row(row, recorded)
     if out is not None:
         check_folder(out)
-    if sarif is not None:
-        check_file(sarif)
+    for file in (sarif, html):
+        if file is not None:
+            check_file(file)
     if layouts:
         if measured is not None or sarif is not None:
             raise CaseError("--layouts goes with neither --measured nor --sarif")
@@ -135,7 +140,9 @@ def advise(
                 instruction_limit=limit or DEFAULT_LIMIT,
                 progress=progress.step,
             )
+            drawn = joint_page(joint, progress=progress.step) if html is not None else None
         files = write_joint_files(joint, out) if out is not None else ()
+        files += write_html(html, drawn)
         what = "report, verified source and conversions"
         show(Report(partial(render_joint, joint), joint.to_dict, files, what), format_, as_json)
         return
@@ -163,7 +170,13 @@ def advise(
                 progress=progress.step,
             )
             write_lint_sarif(sarif, counted, advice)
+        page = None
+        if html is not None:
+            page = advice_page(
+                advice, instruction_limit=limit or DEFAULT_LIMIT, progress=progress.step
+            )
     files = write_files(advice, out) if out is not None else ()
+    files += write_html(html, page)
     kept = advice.recommended is None
     what = "report" if kept else "report, verified source and its host code"
     show(Report(partial(render, advice), advice.to_dict, files, what), format_, as_json)

@@ -16,6 +16,7 @@ from placewise.cli.options import (
     CaseName,
     CompilerVersion,
     Format,
+    HtmlFile,
     InstructionLimit,
     MachineName,
     OutputFormat,
@@ -80,6 +81,7 @@ def counters(
         ),
     ] = False,
     sarif: SarifFile = None,
+    html: HtmlFile = None,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -93,10 +95,13 @@ def counters(
     from placewise.report.advice.files import check_file
     from placewise.report.counters import render_counters
     from placewise.report.formats import Report
+    from placewise.report.html.counter_pages import counters_page
+    from placewise.report.html.page import write_html
     from placewise.report.sarif.findings import write_lint_sarif
 
-    if sarif is not None:
-        check_file(sarif)
+    for file in (sarif, html):
+        if file is not None:
+            check_file(file)
     check_row(row, measured)
     moves = parse_moves(place or ())
     if retarget and not moves:
@@ -140,10 +145,13 @@ def counters(
             )
     if sarif is not None:
         write_lint_sarif(sarif, report)
+    page = counters_page(report, present=present) if html is not None else None
+    files = write_html(html, page)
     show(
         Report(
             partial(render_counters, report, by=by, present=present),
             partial(counters_document, report, present=present),
+            files,
         ),
         format_,
         as_json,

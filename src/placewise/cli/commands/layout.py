@@ -14,6 +14,7 @@ from placewise.cli.options import (
     CaseName,
     CompilerVersion,
     Format,
+    HtmlFile,
     InstructionLimit,
     MachineName,
     OutputFormat,
@@ -54,6 +55,7 @@ def layout(
         typer.Option(min=0.0, help="… and only if it gains as much: 0.03 is 1.03 times as fast."),
     ] = 0.03,
     nvrtc: CompilerVersion = None,
+    html: HtmlFile = None,
     limit: InstructionLimit = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
@@ -63,13 +65,17 @@ def layout(
     from placewise.advisor import Demand
     from placewise.advisor.layouts.advise_layout import advise_layout
     from placewise.executor import DEFAULT_LIMIT
-    from placewise.report.advice.files import check_folder
+    from placewise.report.advice.files import check_file, check_folder
     from placewise.report.formats import Report
+    from placewise.report.html.layout_page import layout_page
+    from placewise.report.html.page import write_html
     from placewise.report.layouts.layout import render_layouts
     from placewise.report.layouts.layout_files import write_layout_files
 
     if out is not None:
         check_folder(out)
+    if html is not None:
+        check_file(html)
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         advice = advise_layout(
             case,
@@ -80,6 +86,8 @@ def layout(
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,
         )
+        page = layout_page(advice, progress=progress.step) if html is not None else None
     files = write_layout_files(advice, out) if out is not None else ()
+    files += write_html(html, page)
     what = "report, verified source and conversions"
     show(Report(partial(render_layouts, advice), advice.to_dict, files, what), format_, as_json)

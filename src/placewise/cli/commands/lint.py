@@ -13,6 +13,7 @@ from placewise.cli.options import (
     CaseName,
     CompilerVersion,
     Format,
+    HtmlFile,
     InstructionLimit,
     MachineName,
     OutputFormat,
@@ -29,6 +30,7 @@ def lint(
     machine: MachineName,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
+    html: HtmlFile = None,
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Exit with status 0 even if there are warnings.")
     ] = False,
@@ -47,11 +49,14 @@ def lint(
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
+    from placewise.report.html.counter_pages import lint_page
+    from placewise.report.html.page import write_html
     from placewise.report.lint import render_lint
     from placewise.report.sarif.findings import write_lint_sarif
 
-    if sarif is not None:
-        check_file(sarif)
+    for file in (sarif, html):
+        if file is not None:
+            check_file(file)
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         report = predict_counters(
             case,
@@ -63,8 +68,9 @@ def lint(
     remarks = lint_with_layouts(report)
     if sarif is not None:
         write_lint_sarif(sarif, report)
+    files = write_html(html, lint_page(report, remarks) if html is not None else None)
     show(
-        Report(lambda: render_lint(report, remarks), lambda: lint_document(report, remarks)),
+        Report(lambda: render_lint(report, remarks), lambda: lint_document(report, remarks), files),
         format_,
         as_json,
     )

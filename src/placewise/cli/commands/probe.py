@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from placewise.cli.options import AsJson, Format, OutputFormat, Quiet, show
+from placewise.cli.options import AsJson, Format, HtmlFile, OutputFormat, Quiet, show
 from placewise.cli.progress import StepProgress
 from placewise.errors import PlacewiseError
 from placewise.output_file import write_whole
@@ -75,6 +75,7 @@ def probe(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what the simulation leaves open.")] = 0,
+    html: HtmlFile = None,
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -82,9 +83,11 @@ def probe(
     """Measure this machine's GPU in five minutes; write a machine file and draw its curves."""
     from placewise.probe.session import PARTS, TIME_LIMIT_S, Request
     from placewise.probe.session import probe as run_probe
-    from placewise.report.advice.files import check_folder
+    from placewise.report.advice.files import check_file, check_folder
     from placewise.report.drawing import check_drawing, write_drawing
     from placewise.report.formats import Report
+    from placewise.report.html.measured_pages import probe_page
+    from placewise.report.html.page import write_html
     from placewise.report.probe.curves import probe_curves
     from placewise.report.probe.probe import probe_document, render_probe
 
@@ -95,6 +98,8 @@ def probe(
         check_folder(out.parent)
     if curves is not None:
         check_drawing(curves)
+    if html is not None:
+        check_file(html)
     request = Request(parts, quick, time_limit or TIME_LIMIT_S, seed)
     with ExitStack() as stack:
         target = _target(stack, simulate, device, seed)
@@ -115,6 +120,7 @@ def probe(
     if curves is not None or _drawable(found):
         write_drawing(probe_curves(found), drawing)
         written.append(drawing)
+    written += write_html(html, probe_page(found) if html is not None else None)
     show(
         Report(lambda: render_probe(found), lambda: probe_document(found), tuple(written)),
         format_,

@@ -14,6 +14,7 @@ from placewise.cli.options import (
     CaseName,
     CompilerVersion,
     Format,
+    HtmlFile,
     InstructionLimit,
     OutputFormat,
     Quiet,
@@ -48,6 +49,7 @@ def run(
     ] = None,
     nvrtc: CompilerVersion = None,
     sarif: SarifFile = None,
+    html: HtmlFile = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write each output array to DIR/NAME.npy."),
@@ -75,6 +77,8 @@ def run(
     from placewise.executor.run_case import run_case
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
+    from placewise.report.html.page import write_html
+    from placewise.report.html.run_page import run_page
     from placewise.report.outputs import check_targets, write_outputs
     from placewise.report.run import render_findings, render_run
     from placewise.report.sarif.findings import check_sarif
@@ -87,6 +91,8 @@ def run(
                 "there is nothing to write without --check", where="--sarif", hint="add --check"
             )
         check_file(sarif)
+    if html is not None:
+        check_file(html)
     checker = Checker() if check else None
     errors = Console(stderr=True)
     try:
@@ -109,6 +115,7 @@ def run(
     files = write_outputs(done, save, out)
     if sarif is not None and checker is not None:
         write_sarif(sarif, check_sarif(done.case, checker.findings))
+    files += write_html(html, run_page(done) if html is not None else None)
     printed = done.execution.printed.text
     show(Report(lambda: render_run(done), done.to_dict, files, printed=printed), format_, as_json)
     if checker is not None and not checker.clean:

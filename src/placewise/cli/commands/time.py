@@ -15,6 +15,7 @@ from placewise.cli.options import (
     Clock,
     CompilerVersion,
     Format,
+    HtmlFile,
     OutputFormat,
     Quiet,
     show,
@@ -46,6 +47,7 @@ def predicted_time(
     ] = None,
     clock: Clock = None,
     nvrtc: CompilerVersion = None,
+    html: HtmlFile = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
@@ -53,19 +55,26 @@ def predicted_time(
     """Predict how long a kernel takes on one or several GPUs, and what limits it, without a GPU."""
     from placewise.advisor.predictions.predicted_time import predict_times
     from placewise.machine import load_machine
+    from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
+    from placewise.report.html.page import write_html
+    from placewise.report.html.time_page import times_page
     from placewise.report.times import render_times
 
     names = [name.strip() for one in machine for name in one.split(",") if name.strip()]
     if not names:
         raise CaseError("no machine is named", where="--machine", hint="give A100, for example")
     machines = [load_machine(Path(n) if n.endswith(".msl") else n) for n in dict.fromkeys(names)]
+    if html is not None:
+        check_file(html)
     times = _measured(measured or [], [m.name for m in machines])
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         report = predict_times(
             case, machines, nvrtc=nvrtc, measured_ms=times, clock=clock, progress=progress.step
         )
-    show(Report(partial(render_times, report), report.to_dict), format_, as_json)
+        page = times_page(report, progress=progress.step) if html is not None else None
+    files = write_html(html, page)
+    show(Report(partial(render_times, report), report.to_dict, files), format_, as_json)
 
 
 def _measured(given: list[str], machines: list[str]) -> dict[str, float]:

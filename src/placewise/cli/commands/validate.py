@@ -12,6 +12,7 @@ from placewise.cli.options import (
     AsJson,
     CompilerVersion,
     Format,
+    HtmlFile,
     MachineNames,
     OutputFormat,
     Quiet,
@@ -84,19 +85,25 @@ def validate(
         Path | None,
         typer.Option(metavar="FILE", help="Plot predicted over measured times (.svg or .png)."),
     ] = None,
+    html: HtmlFile = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
     """Compare the models' predictions with measured times of a kernel's configurations."""
+    from placewise.report.advice.files import check_file
     from placewise.report.drawing import check_drawing
     from placewise.report.formats import Report
+    from placewise.report.html.measured_pages import validation_page
+    from placewise.report.html.page import write_html
     from placewise.report.measured.scatter import draw_scatter
     from placewise.report.measured.validation import render_validation, validation_document
     from placewise.validate import validate as run_validate
 
     if plot is not None:
         check_drawing(plot)
+    if html is not None:
+        check_file(html)
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         results = run_validate(
             data,
@@ -113,7 +120,8 @@ def validate(
         )
     if plot is not None:
         draw_scatter(results, plot)
-    files = () if plot is None else (plot,)
+    files: tuple[Path, ...] = () if plot is None else (plot,)
+    files += write_html(html, validation_page(results) if html is not None else None)
     show(
         Report(lambda: render_validation(results), lambda: validation_document(results), files),
         format_,

@@ -34,13 +34,15 @@ def render_joint(advice: JointAdvice) -> RenderableType:
         f"on {escape(advice.machine.name)}"
     )
     notes = [Text(note, style="dim") for note in advice.notes]
-    return Group(heading, Text(), _verdict(advice), Text(), _forms(advice), Text(), *notes)
+    verdict = Text(joint_verdict(advice), style="bold")
+    return Group(heading, Text(), verdict, Text(), _forms(advice), Text(), *notes)
 
 
-def _verdict(advice: JointAdvice) -> Text:
+def joint_verdict(advice: JointAdvice) -> str:
+    """The answer in a sentence."""
     best = advice.recommended
     if best is None:
-        return Text("Keep layout and placement as they are: nothing gains enough.", style="bold")
+        return "Keep layout and placement as they are: nothing gains enough."
     parts = []
     if best.layout is not None:
         parts.append(f"lay out {best.layout.text}")
@@ -50,7 +52,7 @@ def _verdict(advice: JointAdvice) -> Text:
     gain = f"{speedup(best.ratio.ratio)} times as fast ({_range(best)})"
     if best.ratio.faster is not None:
         gain += f", faster with {chance(best.ratio.faster)}"
-    return Text(f"{words[0].upper()}{words[1:]}: {gain}.", style="bold")
+    return f"{words[0].upper()}{words[1:]}: {gain}."
 
 
 def _forms(advice: JointAdvice) -> Table:

@@ -22,6 +22,10 @@ from placewise.choose.matrix_orders import MatrixUse
 from placewise.report.times import duration
 
 LINES_SHOWN = 6
+NOTHING = (
+    "The kernel has no array of structs, and none that it indexes as a matrix: there is no layout "
+    "to choose. Where arrays should live, `placewise advise` says."
+)
 
 
 def render_layouts(advice: LayoutAdvice) -> RenderableType:
@@ -34,12 +38,7 @@ def render_layouts(advice: LayoutAdvice) -> RenderableType:
     )
     parts: list[RenderableType] = [heading, Text()]
     if not advice.structs and advice.matrices is None:
-        parts.append(
-            Text(
-                "The kernel has no array of structs, and none that it indexes as a matrix: there "
-                "is no layout to choose. Where arrays should live, `placewise advise` says."
-            )
-        )
+        parts.append(Text(NOTHING))
     for structs in advice.structs:
         parts += _struct(structs)
     if advice.matrices is not None:
@@ -49,11 +48,9 @@ def render_layouts(advice: LayoutAdvice) -> RenderableType:
 
 
 def _struct(structs: StructAdvice) -> list[RenderableType]:
-    arrays = structs.arrays
-    what = f"{', '.join(arrays.parameters)} ({arrays.type_name})"
-    if arrays.obstacle is not None:
-        return [Text(f"{what}: the layout cannot be changed: {arrays.obstacle}"), Text()]
-    parts: list[RenderableType] = [_verdict(structs, what)]
+    if structs.arrays.obstacle is not None:
+        return [Text(struct_verdict(structs)), Text()]
+    parts: list[RenderableType] = [Text(struct_verdict(structs), style="bold")]
     if structs.conversion is not None:
         parts.append(_conversion(structs.conversion))
     declared = structs.arrays.record.declared.describe()
@@ -65,25 +62,36 @@ def _struct(structs: StructAdvice) -> list[RenderableType]:
     return parts
 
 
-def _verdict(structs: StructAdvice, what: str) -> Text:
-    best = structs.best
+def layout_verdict(advice: LayoutAdvice) -> str:
+    """The answer in a sentence for each struct type, and one for all matrices."""
+    if not advice.structs and advice.matrices is None:
+        return NOTHING
+    said = [struct_verdict(structs) for structs in advice.structs]
+    return " ".join([*said, *([matrix_verdict(advice.matrices)] if advice.matrices else [])])
+
+
+def struct_verdict(structs: StructAdvice) -> str:
+    """The answer for the arrays of one struct type in a sentence."""
+    arrays, best = structs.arrays, structs.best
+    what = f"{', '.join(arrays.parameters)} ({arrays.type_name})"
+    if arrays.obstacle is not None:
+        return f"{what}: the layout cannot be changed: {arrays.obstacle}"
     if best is None or best.ratio is None:
         why = "no other layout is worth it" if structs.present else "no time is predicted"
-        return Text(f"Keep the layout of {what}: {why}.", style="bold")
-    return Text(
-        f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}: {_gain(best)}.",
-        style="bold",
-    )
+        return f"Keep the layout of {what}: {why}."
+    return f"Lay {what} out as {best.layout.kind()}, {best.layout.describe()}: {_gain(best)}."
+
+
+def matrix_verdict(matrices: MatrixAdvice) -> str:
+    """The answer for the arrays that are indexed as matrices, in a sentence."""
+    # Most kernels have matrices that are stored well: one line says so.
+    if matrices.best is None:
+        return f"Keep {', '.join(use.matrix.name for use in matrices.uses)} row by row."
+    return f"Store {matrices.best.text}: {_gain(matrices.best)}."
 
 
 def _matrices(matrices: MatrixAdvice) -> list[RenderableType]:
-    names = ", ".join(use.matrix.name for use in matrices.uses)
-    best = matrices.best
-    if best is None:
-        # Most kernels have matrices that are stored well: one line says so.
-        parts: list[RenderableType] = [Text(f"Keep {names} row by row.", style="bold")]
-    else:
-        parts = [Text(f"Store {best.text}: {_gain(best)}.", style="bold")]
+    parts: list[RenderableType] = [Text(matrix_verdict(matrices), style="bold")]
     if matrices.conversion is not None:
         parts.append(_conversion(matrices.conversion))
     if matrices.options:

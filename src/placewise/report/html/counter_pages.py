@@ -1,0 +1,53 @@
+"""The pages of ``placewise counters --html`` and ``placewise lint --html``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placewise.advisor.documents.counters import counters_document
+from placewise.advisor.documents.lint import lint_document
+from placewise.advisor.lint import Remark, lint
+from placewise.advisor.predicted_counters import CounterReport
+from placewise.report.html.advice_page import PRESENT
+from placewise.report.html.forms import form_document
+from placewise.report.html.page import Page
+
+
+def counters_page(report: CounterReport, *, present: CounterReport | None = None) -> Page:
+    """The page of predicted counters; ``present`` is the case without moves where ``report`` has
+    arrays elsewhere."""
+    forms = [] if present is None else [form_document(present, title=PRESENT)]
+    moves = ", ".join(f"{array} → {space}" for array, space in report.moves)
+    forms.append(form_document(report, title=moves or PRESENT, option=0 if moves else None))
+    return Page(
+        kind="counters",
+        title=f"{report.run.kernel.name} on {report.run.machine.name}: counters",
+        verdict=_first_remark(lint(report.run)),
+        document=counters_document(report, present=present),
+        forms=forms,
+    )
+
+
+def _first_remark(remarks: Sequence[Remark]) -> str:
+    if not remarks:
+        return "No access wastes bandwidth."
+    first = remarks[0]
+    where = "" if first.line is None else f"Line {first.line.line}: "
+    return f"{where}{first.message}."
+
+
+def lint_page(report: CounterReport, remarks: Sequence[Remark]) -> Page:
+    """The page of remarks on wasted bandwidth."""
+    warnings = sum(remark.warning for remark in remarks)
+    notes = len(remarks) - warnings
+    verdict = (
+        f"{warnings} warning{'s' * (warnings != 1)}, {notes} note{'s' * (notes != 1)}. "
+        f"{_first_remark(remarks)}"
+    )
+    return Page(
+        kind="lint",
+        title=f"{report.run.kernel.name} on {report.run.machine.name}: wasted bandwidth",
+        verdict=verdict,
+        document=lint_document(report, remarks),
+        forms=[form_document(report, title=PRESENT)],
+    )

@@ -1,0 +1,96 @@
+"""One form of a kernel as a page shows it: source, listings, memory chart, heat, samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from placewise.advisor.predicted_counters import CounterReport, predict_counters
+from placewise.advisor.timing import time_form
+from placewise.errors import PlacewiseError
+from placewise.executor import DEFAULT_LIMIT
+from placewise.kernel.cases.case import Case, Language
+from placewise.machine import Machine
+from placewise.model import Prediction
+from placewise.report.html.line_heat import line_heat
+from placewise.report.html.listings import ptx_listing, sass_listing
+from placewise.report.html.memory_chart import memory_chart
+from placewise.report.html.roofline import roofline
+from placewise.report.html.warp_samples import warp_samples
+
+
+def form_document(
+    report: CounterReport,
+    *,
+    title: str,
+    option: int | None = None,
+    prediction: Prediction | None = None,
+) -> dict[str, Any]:
+    """The document :class:`placewise.schemas.page.PageForm` of a simulated launch. Its time is
+    predicted where ``prediction`` is not given."""
+    run, case = report.run, report.case
+    notes = list(report.notes)
+    if prediction is None:
+        timed = time_form(run.kernel, case, run.machine)
+        prediction = timed.prediction
+        if timed.why_not:
+            notes.append(f"no shares of peak and no roofline: {timed.why_not}")
+    samples = warp_samples(run, case.inputs)
+    if not samples:
+        notes.append("no accesses of single warps: the block does not run without the others")
+    return {
+        **_source(case),
+        "title": title,
+        "option": option,
+        "chart": memory_chart(run, prediction),
+        "lines": line_heat(run),
+        "samples": samples,
+        "ptx": ptx_listing(run.kernel),
+        "sass": sass_listing(run),
+        "roofline": roofline(run, prediction),
+        "notes": notes,
+    }
+
+
+def simulated_form(
+    case: Case,
+    machine: Machine,
+    *,
+    title: str,
+    option: int | None = None,
+    prediction: Prediction | None = None,
+    instruction_limit: int = DEFAULT_LIMIT,
+) -> dict[str, Any]:
+    """The document of a form that is simulated for it. Where it cannot be, its source stands alone
+    with the reason: a page holds without its charts."""
+    try:
+        report = predict_counters(case, machine, instruction_limit=instruction_limit)
+    except PlacewiseError as error:
+        note = f"the memories were not simulated: {error.message}"
+        return {**source_document(case, title=title, note=note), "option": option}
+    return form_document(report, title=title, option=option, prediction=prediction)
+
+
+def source_document(case: Case, *, title: str, note: str = "") -> dict[str, Any]:
+    """The document of a form of which nothing but its source is known."""
+    return {
+        **_source(case),
+        "title": title,
+        "option": None,
+        "chart": None,
+        "lines": [],
+        "samples": [],
+        "ptx": [],
+        "sass": [],
+        "roofline": None,
+        "notes": [note] if note else [],
+    }
+
+
+def _source(case: Case) -> dict[str, Any]:
+    ptx = case.language is Language.PTX
+    return {
+        "file": Path(case.filename).name,
+        "source": case.source,
+        "language": "ptx" if ptx else "cuda",
+    }

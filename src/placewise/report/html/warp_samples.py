@@ -1,0 +1,155 @@
+"""Accesses of single warps, lane by lane, as they really were in one block of the launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.errors import PlacewiseError
+from placewise.executor import execute
+from placewise.executor.independent_blocks import blocks_run_alone
+from placewise.executor.trace import Site, TraceChunk, lane_offsets, some_accesses
+from placewise.kernel.launch import Inputs
+from placewise.machine import Machine
+from placewise.memory.simulate.launch import SPACES, SimulatedLaunch
+from placewise.memory.simulate.metrics.traffic import Banked, banked_transactions
+
+KEPT = 64
+"""Accesses of an instruction that are looked at, the first ones of the block."""
+MOST_SITES = 60
+"""Instructions with samples: those with the most transactions in the launch."""
+_BANK_BYTES = 4
+
+
+class _Collector:
+    """Keeps the first accesses of every memory instruction."""
+
+    def __init__(self) -> None:
+        self.sites: tuple[Site, ...] = ()
+        self.arrays: tuple[str, ...] = ()
+        self.seen: dict[int, int] = {}
+        self.kept: dict[int, list[tuple[NDArray[np.int64], int, int, int, int]]] = {}
+        """By site: (offsets (32,), mask, array, block, warp)."""
+
+    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
+        """Called once before the first chunk."""
+        self.sites, self.arrays = sites, arrays
+
+    def chunk(self, chunk: TraceChunk) -> None:
+        """Keep what is still missing of each instruction."""
+        wanted = [
+            at
+            for site in np.unique(chunk.site).tolist()
+            if (room := KEPT - len(self.kept.setdefault(site, []))) > 0
+            for at in np.flatnonzero(chunk.site == site)[:room].tolist()
+        ]
+        if not wanted:
+            return
+        part = some_accesses(chunk, np.array(wanted))
+        offsets = lane_offsets(part)
+        for n in range(len(part)):
+            self.kept[int(part.site[n])].append(
+                (
+                    offsets[n].copy(),
+                    int(part.mask[n]),
+                    int(part.array[n]),
+                    int(part.block[n]),
+                    int(part.warp[n]),
+                )
+            )
+
+
+def warp_samples(run: SimulatedLaunch, inputs: Inputs) -> list[dict[str, Any]]:
+    """Documents of accesses (:class:`placewise.schemas.page.WarpSample`) of the block in the middle
+    of the launch: of each instruction the first one, and the one with the most transactions.
+
+    Only that block runs, where its threads do not wait for other blocks. Nothing is found where the
+    block does not run alone or ends in an error.
+    """
+    if not blocks_run_alone(run.kernel):
+        return []
+    block = run.launch.blocks // 2
+    collector = _Collector()
+    try:
+        execute(
+            run.kernel,
+            run.launch,
+            inputs,
+            consumer=collector,
+            trace_spaces=SPACES,
+            run_blocks=np.array([block]),
+            threads=1,
+        )
+    except PlacewiseError:
+        return []
+    weight = {s.site.ptx_line: s.sectors + s.wavefronts for s in run.traffic.sites}
+    order = sorted(
+        (n for n, kept in collector.kept.items() if kept),
+        key=lambda n: -weight.get(collector.sites[n].ptx_line, 0.0),
+    )
+    return [s for n in order[:MOST_SITES] for s in _of_site(collector, n, run)]
+
+
+def _of_site(collector: _Collector, number: int, run: SimulatedLaunch) -> list[dict[str, Any]]:
+    """The first access of an instruction, and the one with the most transactions if it has more."""
+    site, kept = collector.sites[number], collector.kept[number]
+    counts = [_transactions(site, offsets, mask, run) for offsets, mask, *_ in kept]
+    most = int(np.argmax(counts))
+    chosen = [("first", 0)] if counts[most] == counts[0] else [("most", most), ("first", 0)]
+    documents = []
+    for why, at in chosen:
+        offsets, mask, array, block, warp = kept[at]
+        documents.append(
+            {
+                "opcode": site.opcode,
+                "place": site.ptx_line,
+                "file": site.source_file,
+                "line": site.source_line,
+                "kind": site.kind,
+                "space": site.space,
+                "array": collector.arrays[array] if array >= 0 else None,
+                "lane_bytes": site.lane_bytes,
+                "block": block,
+                "warp": warp,
+                "offsets": [
+                    int(offset) if mask >> lane & 1 else None
+                    for lane, offset in enumerate(offsets.tolist())
+                ],
+                "transactions": counts[at],
+                "sector_bytes": _BANK_BYTES if _is_banked(site) else run.traffic.sector_bytes,
+                "chosen": why,
+            }
+        )
+    return documents
+
+
+def _is_banked(site: Site) -> bool:
+    return site.space in ("shared", "constant")
+
+
+def _transactions(site: Site, offsets: NDArray[np.int64], mask: int, run: SimulatedLaunch) -> int:
+    """Wavefronts of an access to shared or constant memory, else the sectors that it touches."""
+    if _is_banked(site) and (memory := _memory(run.machine, site.space)) is not None:
+        what = Banked(memory, site.lane_bytes, site.kind == "atomic")
+        masks = np.array([mask], np.uint32)
+        return int(banked_transactions(what, offsets[None, :], masks)[0])
+    lanes = (int(o) for lane, o in enumerate(offsets.tolist()) if mask >> lane & 1)
+    return len(_sectors(lanes, site.lane_bytes, run.traffic.sector_bytes))
+
+
+def _sectors(lanes: Iterable[int], lane_bytes: int, sector_bytes: int) -> set[int]:
+    return {
+        sector
+        for first in lanes
+        for sector in range(
+            first // sector_bytes, (first + max(1, lane_bytes) - 1) // sector_bytes + 1
+        )
+    }
+
+
+def _memory(machine: Machine, space: str) -> Any:
+    """The memory that serves a space first; None where the machine has no such space."""
+    return next((machine.levels(s.name)[0] for s in machine.spaces if s.name == space), None)

@@ -1,0 +1,104 @@
+import { useMemo, useState } from "preact/hooks";
+import { Code, type LineAmount } from "./code";
+import { base, count, digits } from "../format";
+import type { CodeLine, LineHeat, PageForm } from "../types";
+
+interface Measure { name: string; of: (line: LineHeat) => number; ratio?: boolean; heat?: (line: LineHeat) => number }
+
+/** What the colours beside the source can show. Ratios take their heat from what lies above the
+ * least that the accesses need. */
+const MEASURES: Record<string, Measure> = {
+  excess: { name: "sectors more than needed", of: (l) => Math.max(0, l.sectors - l.least_sectors) },
+  per: { name: "sectors per request", of: (l) => (l.cached_requests ? l.sectors / l.cached_requests : 0), ratio: true },
+  sectors: { name: "sectors", of: (l) => l.sectors },
+  conflicts: { name: "bank conflicts", of: (l) => Math.max(0, l.wavefronts - l.least_wavefronts) },
+  l2: { name: "sectors asked of L2", of: (l) => l.l2_sectors },
+  dram: { name: "sectors from DRAM", of: (l) => l.dram_sectors },
+  requests: { name: "warp accesses", of: (l) => l.requests },
+  instructions: { name: "warp instructions", of: (l) => l.instructions },
+};
+
+/** Source, PTX and machine code side by side, with heat; the line chosen in one is marked in all. */
+export function SourceView(props: { forms: PageForm[]; line: number | null; onLine: (line: number | null) => void }) {
+  const [shown, setShown] = useState(0);
+  const [ptx, setPtx] = useState(false);
+  const [sass, setSass] = useState(true);
+  const form = props.forms[Math.min(shown, props.forms.length - 1)];
+  const own = form.lines.filter((l) => base(l.file) === form.file);
+  const known = Object.entries(MEASURES).filter(([, m]) => own.some((l) => m.of(l) > 0));
+  const [asked, setAsked] = useState("per");
+  const measure = known.some(([key]) => key === asked) ? asked : (known[0]?.[0] ?? "");
+  const amounts = useMemo(() => amountsOf(own, MEASURES[measure]), [form, measure]);
+  const panes = 1 + (ptx && form.ptx.length ? 1 : 0) + (sass && form.sass.length ? 1 : 0);
+  return (
+    <div>
+      <div class="controls no-print">
+        {props.forms.length > 1 ? (
+          <label>Form
+            <select value={shown} onChange={(e) => { setShown(Number(e.currentTarget.value)); props.onLine(null); }}>
+              {props.forms.map((f, n) => <option value={n}>{f.title}</option>)}
+            </select>
+          </label>
+        ) : null}
+        {known.length ? (
+          <label>Beside each line
+            <select value={measure} onChange={(e) => setAsked(e.currentTarget.value)}>
+              {known.map(([key, m]) => <option value={key}>{m.name}</option>)}
+            </select>
+          </label>
+        ) : null}
+        {form.ptx.length ? <label><input type="checkbox" checked={ptx} onChange={(e) => setPtx(e.currentTarget.checked)} />PTX</label> : null}
+        {form.sass.length ? <label><input type="checkbox" checked={sass} onChange={(e) => setSass(e.currentTarget.checked)} />Machine code</label> : null}
+      </div>
+      <div class={`panes ${["", "", "two", "three"][panes]}`}>
+        {form.source ? (
+          <div class="pane">
+            <h3>{form.file}{measure ? <span class="quiet">, {MEASURES[measure].name}</span> : null}</h3>
+            <Code key={`${shown}-source`} text={form.source} label={`Source of ${form.file}`} language={form.language}
+              amounts={amounts} linked={props.line === null ? [] : [props.line]} onLine={props.onLine} />
+          </div>
+        ) : null}
+        {ptx && form.ptx.length ? <Listing key={`${shown}-ptx`} name="PTX" lines={form.ptx} form={form} line={props.line} onLine={props.onLine} /> : null}
+        {sass && form.sass.length ? <Listing key={`${shown}-sass`} name="Machine code" lines={form.sass} form={form} line={props.line} onLine={props.onLine} /> : null}
+      </div>
+    </div>
+  );
+}
+
+function amountsOf(lines: LineHeat[], measure: Measure | undefined): Map<number, LineAmount> {
+  if (!measure) return new Map();
+  const values = lines.map((l) => [l.line, measure.of(l)] as const).filter(([, v]) => v > 0);
+  const most = Math.max(...values.map(([, v]) => v), 0);
+  const total = values.reduce((sum, [, v]) => sum + v, 0);
+  return new Map(values.map(([line, value]) => [line, {
+    text: measure.ratio ? digits(value) : count(value),
+    share: measure.ratio ? Math.max(0, value - 1) / Math.max(31, most - 1) : value / total,
+  }]));
+}
+
+function Listing(props: { name: string; lines: CodeLine[]; form: PageForm; line: number | null; onLine: (line: number | null) => void }) {
+  const { lines, form } = props;
+  const text = useMemo(() => lines.map((l) => l.text).join("\n"), [lines]);
+  const amounts = useMemo(() => {
+    const all = lines.map((l) => l.executions ?? 0);
+    const [least, most] = [Math.min(...all), Math.max(...all)];
+    return new Map(lines.map((l, n) => [n + 1, {
+      text: l.executions === null ? "" : count(l.executions),
+      share: most > least ? (0.2 * ((l.executions ?? 0) - least)) / (most - least) : 0,
+    }]));
+  }, [lines]);
+  const isOwn = (l: CodeLine) => l.file !== null && base(l.file) === form.file;
+  const linked = useMemo(
+    () => (props.line === null ? [] : lines.flatMap((l, n) => (l.line === props.line && isOwn(l) ? [n + 1] : []))),
+    [lines, props.line],
+  );
+  const counted = lines.some((l) => l.executions !== null);
+  return (
+    <div class="pane">
+      <h3>{props.name}{counted ? <span class="quiet">, warps that executed it</span> : null}</h3>
+      <Code text={text} label={`${props.name} of ${form.title}`} amounts={counted ? amounts : undefined}
+        numbers={(n) => { const l = lines[n - 1]; return l?.line && isOwn(l) ? String(l.line) : "·"; }}
+        linked={linked} onLine={(n) => { const l = lines[n - 1]; if (l?.line && isOwn(l)) props.onLine(l.line); }} />
+    </div>
+  );
+}

@@ -1,0 +1,2 @@
+/** The studio's client. */
+export function startStudio(_root: HTMLElement): void {}
