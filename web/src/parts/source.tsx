@@ -80,11 +80,11 @@ function Listing(props: { name: string; lines: CodeLine[]; form: PageForm; line:
   const { lines, form } = props;
   const text = useMemo(() => lines.map((l) => l.text).join("\n"), [lines]);
   const amounts = useMemo(() => {
-    const all = lines.map((l) => l.executions ?? 0);
-    const [least, most] = [Math.min(...all), Math.max(...all)];
+    const all = lines.map((l) => l.executions ?? 0).sort((a, b) => a - b);
+    const [usual, most] = [all[all.length >> 1], all[all.length - 1]];
     return new Map(lines.map((l, n) => [n + 1, {
       text: l.executions === null ? "" : count(l.executions),
-      share: most > least ? (0.2 * ((l.executions ?? 0) - least)) / (most - least) : 0,
+      share: most > usual ? (0.2 * ((l.executions ?? 0) - usual)) / (most - usual) : 0,
     }]));
   }, [lines]);
   const isOwn = (l: CodeLine) => l.file !== null && base(l.file) === form.file;

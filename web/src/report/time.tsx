@@ -20,11 +20,11 @@ export function Times({ page }: { page: Page }) {
   return (
     <>
       <Verdict says={page.verdict} facts={[
+        ["Machine", one.machine],
         ["Predicted", time(one.milliseconds), `${time(one.range_ms[0])} to ${time(one.range_ms[1])}`],
         ...(one.measured_ms === null ? [] : [["Measured", time(one.measured_ms), error(one)] as [string, string, string]]),
         ["Limited by", one.limited_by, one.nearly_limited_by.length ? `nearly by ${one.nearly_limited_by.join(", ")}` : ""],
         ["Warps per SM", String(one.warps_per_sm), one.registers === null ? "" : `${one.registers} registers per thread`],
-        ["Machine", one.machine],
       ]} />
       <Contents of={[["machines", "Machines"], ["limits", "Limits"], ...formContents(page)]} />
       <Block id="machines" title="Machines" says="Bars are the predicted times, thin lines the range that the model leaves open.">
