@@ -35,6 +35,12 @@ function Level(props: { path: string; name: string; level: any }) {
     <td class="n">{c.line_bytes ? bytes(c.line_bytes) : "–"}</td><td class="n">{c.sector_bytes ? bytes(c.sector_bytes) : "–"}</td><td>{c.policy ?? "–"}</td><td>{c.confidence}{c.doubts.length ? `: ${c.doubts.join("; ")}` : ""}</td></tr>;
 }
 
+/** A colour of the style sheet as a canvas understands it, in the present theme. */
+function resolved(element: HTMLElement, name: string): string {
+  element.style.color = `var(${name})`;
+  return getComputedStyle(element).color;
+}
+
 /** A measured curve over a logarithmic axis, with marks. */
 export function Plot({ curve }: { curve: Curve }) {
   const host = useRef<HTMLDivElement>(null);
@@ -44,8 +50,7 @@ export function Plot({ curve }: { curve: Curve }) {
     let plot: uPlot | null = null;
     const draw = () => {
       plot?.destroy();
-      const style = getComputedStyle(document.documentElement);
-      const colour = (name: string) => style.getPropertyValue(name).trim();
+      const colour = (name: string) => resolved(element, name);
       const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
       plot = new uPlot({
         width: element.clientWidth, height: 280, legend: { show: false }, cursor: { drag: { x: false, y: false } },

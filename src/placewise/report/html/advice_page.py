@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placewise.advisor.advice import Advice
-from placewise.advisor.joint_advice import JointAdvice
+from placewise.advisor.layouts.joint_advice import JointAdvice
 from placewise.executor import DEFAULT_LIMIT
 from placewise.progress import Progress, silent
 from placewise.report.html.changes import changed_lines

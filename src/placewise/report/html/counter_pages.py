@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from placewise.advisor.documents.counters import counters_document
 from placewise.advisor.documents.lint import lint_document
 from placewise.advisor.lint import Remark, lint
-from placewise.advisor.predicted_counters import CounterReport
+from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.report.html.advice_page import PRESENT
 from placewise.report.html.forms import form_document
 from placewise.report.html.page import Page

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from placewise.advisor.predicted_counters import CounterReport, predict_counters
-from placewise.advisor.timing import time_form
+from placewise.advisor.forms.timing import time_form
+from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.errors import PlacewiseError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case, Language

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from placewise.advisor.layout_advice import LayoutAdvice, LayoutOption, MatrixOption, TriedLayout
+from placewise.advisor.layouts.layout_advice import (
+    LayoutAdvice,
+    LayoutOption,
+    MatrixOption,
+    TriedLayout,
+)
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case
 from placewise.progress import Progress, silent

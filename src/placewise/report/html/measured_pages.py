@@ -80,27 +80,21 @@ def _curves(found: Findings) -> list[dict[str, Any]]:
             }
         )
     for level in dict.fromkeys(t.level for t in found.streams):
-        times = [t for t in found.streams if t.level == level]
-        curves.append(
-            {
-                "title": f"Bandwidth of reads: {level}",
-                "x_label": "warps on each SM",
-                "y_label": "GB/s",
-                "x": [float(t.warps_per_sm) for t in times],
-                "y": [t.gb_per_s for t in times],
-                "marks": [],
-            }
-        )
+        streams = {float(t.warps_per_sm): t.gb_per_s for t in found.streams if t.level == level}
+        curves.append(_curve(f"Bandwidth of reads: {level}", "warps on each SM", "GB/s", streams))
     for width in dict.fromkeys(t.width for t in found.banks):
-        banks = [t for t in found.banks if t.width == width]
-        curves.append(
-            {
-                "title": f"Shared memory, {width} bytes a lane",
-                "x_label": "stride, in accesses",
-                "y_label": "cycles of a warp's access",
-                "x": [float(t.stride) for t in banks],
-                "y": [t.cycles_per_access for t in banks],
-                "marks": [],
-            }
-        )
+        banks = {float(t.stride): t.cycles_per_access for t in found.banks if t.width == width}
+        title = f"Shared memory, {width} bytes a lane"
+        curves.append(_curve(title, "stride, in accesses", "cycles of a warp's access", banks))
     return curves
+
+
+def _curve(title: str, x_label: str, y_label: str, values: dict[float, float]) -> dict[str, Any]:
+    return {
+        "title": title,
+        "x_label": x_label,
+        "y_label": y_label,
+        "x": list(values),
+        "y": list(values.values()),
+        "marks": [],
+    }

@@ -6,10 +6,10 @@ import html
 from typing import Any
 
 from placewise.advisor.advice import Advice
-from placewise.advisor.joint_advice import JointAdvice
-from placewise.advisor.layout_advice import LayoutAdvice
-from placewise.advisor.predicted_counters import CounterReport
-from placewise.advisor.predicted_time import TimePrediction, TimeReport
+from placewise.advisor.layouts.joint_advice import JointAdvice
+from placewise.advisor.layouts.layout_advice import LayoutAdvice
+from placewise.advisor.predictions.predicted_counters import CounterReport
+from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 from placewise.executor.run_case import CaseRun
 from placewise.report.html.advice_page import advice_page, joint_page
 from placewise.report.html.counter_pages import counters_page

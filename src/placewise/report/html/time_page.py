@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.advisor.predicted_time import TimePrediction, TimeReport
+from placewise.advisor.predictions.predicted_time import TimePrediction, TimeReport
 from placewise.progress import Progress, silent
 from placewise.report.html.advice_page import DRAWING
 from placewise.report.html.forms import simulated_form
