@@ -6,8 +6,9 @@
 #
 # FOLDER (benchmarks/results) gets probe-gpu.msl, .svg and .json (machine file, curves, figures),
 # probe-gpu-advice.json (advice on that machine), probe-gpu-beside-H100.txt, gpu-DEVICE-DATE.json
-# (times) and counters/CASE.ncu-rep with CASE.json (its placements, one for each launch). Each is
-# there as soon as its step is done, whatever becomes of later ones. At most 8 minutes (480 s) in
+# (times) and counters/CASE.ncu-rep with CASE.json (its placements, one for each launch). Where FOLDER
+# has gains-predicted.json, which `python -m benchmarks.gpu.gains predict MACHINE FILE` writes, these
+# gains are measured first: gains-DEVICE-DATE.json. Each is there as soon as its step is done, whatever becomes of later ones. At most 8 minutes (480 s) in
 # all, of which the probe takes PROBE_SECONDS (200) and counters COUNTER_SECONDS (60). PYTHON is the
 # interpreter that Placewise is installed for; by default that of `make setup`.
 #
@@ -70,6 +71,12 @@ if step $((probe_limit + 30)) probe "$PYTHON" -m placewise probe --time-limit "$
     # Figure by figure beside the H100, whose file has mt4g's measurements.
     step 30 comparison "$PYTHON" -m placewise machine diff "$results/probe-gpu.msl" H100 \
         >"$results/probe-gpu-beside-H100.txt"
+fi
+
+# Predicted on the CPU beforehand, as advice takes minutes: python -m benchmarks.gpu.gains predict.
+if [ -f "$results/gains-predicted.json" ]; then
+    step 100 gains "$PYTHON" -m benchmarks.gpu.gains measure "$results/gains-predicted.json" \
+        "$results" --device "$device"
 fi
 
 counter_limit=0

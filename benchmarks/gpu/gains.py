@@ -1,0 +1,196 @@
+"""Predicted gains of the ten kernels that beginners write, measured on a GPU.
+
+``python -m benchmarks.gpu.gains predict H100 FILE`` asks for advice on the CPU and keeps for each
+kernel the recommended placement, or the best other one. ``… measure FILE FOLDER`` writes each
+placement out again and times it beside the present form on the machine's GPU: measured beside
+predicted gains, in ``FOLDER/gains-DEVICE-DATE.json``. Predicting first keeps minutes of advice off
+the GPU's time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.placement.beginners import BEGINNERS
+from benchmarks.results import Figure
+from placewise import advise, load_machine
+from placewise.advisor import Option
+from placewise.errors import PlacewiseError
+from placewise.gpu import DeviceError, Measurement, Options, PlacementRecord, measure
+from placewise.kernel.cases.bind_names import bind_names
+from placewise.kernel.view import analyse_source
+from placewise.rewriter import rewrite
+from placewise.space import Placement
+
+NO_GPU = 3
+"""Exit status where there is no GPU."""
+SECONDS = 12.0
+"""At most so long on the GPU for one kernel."""
+app = typer.Typer(add_completion=False)
+
+
+@dataclass(frozen=True)
+class PredictedGain:
+    """One kernel's best placement, and what it is predicted to gain."""
+
+    kernel: str
+    """File name of the kernel, without its ending."""
+    moves: str
+    spaces: tuple[tuple[str, str], ...]
+    """(array, space) in parameter order, at present."""
+    chosen: tuple[tuple[str, str], ...]
+    chunk: int | None
+    """Iterations of a loop that tiles hold at a time."""
+    recommended: bool
+    gain: float
+    """Present over chosen time; above 1 is faster."""
+    low: float
+    high: float
+    """80 % interval of the gain."""
+    present_ms: float | None
+    chosen_ms: float | None
+
+
+def predicted(kernel: str, machine: str) -> PredictedGain | None:
+    """The best proven placement of ``kernel`` beside its present one; None where there is none."""
+    found = next(b for b in BEGINNERS if b.name == kernel)
+    advice = advise(found.case(0), machine)
+    proven = [o for o in advice.options if o.proven and o.rerun is not None]
+    best: Option | None = advice.recommended or next(iter(proven), None)
+    if best is None:
+        return None
+    return PredictedGain(
+        kernel=kernel,
+        moves=best.placement.describe(advice.present.placement),
+        spaces=advice.present.placement.spaces,
+        chosen=best.placement.spaces,
+        chunk=best.placement.chunk,
+        recommended=best is advice.recommended,
+        gain=1 / best.ratio,
+        low=1 / best.high,
+        high=1 / best.low,
+        present_ms=advice.present.predicted_ms,
+        chosen_ms=best.predicted_ms,
+    )
+
+
+def measured(gain: PredictedGain, machine: str, ordinal: int) -> Measurement:
+    """The present form and the chosen one on GPU ``ordinal``, in this order. Raises DeviceError
+    where there is no GPU."""
+    kernel = next(b for b in BEGINNERS if b.name == gain.kernel)
+    case = kernel.case(0)
+    view = analyse_source(case)
+    case = bind_names(case, view)
+    known = load_machine(machine)
+    placements = (Placement(gain.spaces), Placement(gain.chosen, gain.chunk))
+    versions = [rewrite(case, placement, known, view) for placement in placements]
+    return measure(case, versions, ordinal=ordinal, options=Options(time_limit_s=SECONDS))
+
+
+def figures(gain: PredictedGain, measurement: Measurement) -> list[Figure]:
+    """Measured beside predicted: the gain for each state of L2, the times, equal outputs."""
+    name = f"{gain.kernel}: {gain.moves}"
+    if len(measurement.records) < 2 or any(r.error for r in measurement.records):
+        why = next((r.error for r in measurement.records if r.error), "not measured in time")
+        return [Figure(f"{name}: measured", str(why), "", "measured", False)]
+    present, chosen = measurement.records
+    found = [
+        Figure(f"{name}: outputs are the executor's", _same(chosen), "", "all", chosen.identical)
+    ]
+    for before, after in zip(present.timings, chosen.timings, strict=True):
+        ratio = before.median_ms / after.median_ms
+        inside = gain.low <= ratio <= gain.high
+        asked = f"predicted {gain.gain:.2f} ({gain.low:.2f}–{gain.high:.2f})"
+        found.append(Figure(f"{name}: L2 {before.l2}", ratio, "times as fast", asked, inside))
+        for what, timing, ms in (
+            ("present", before, gain.present_ms),
+            ("chosen", after, gain.chosen_ms),
+        ):
+            predicted_ms = "" if ms is None else f"predicted {ms:.4g}"
+            label = f"{name}: {what} form, L2 {timing.l2}"
+            found.append(Figure(label, timing.median_ms, "ms", predicted_ms, True))
+    return found
+
+
+def _same(record: PlacementRecord) -> str:
+    return f"{sum(check.identical for check in record.outputs)} of {len(record.outputs)}"
+
+
+def read_predictions(path: Path) -> tuple[str, list[PredictedGain]]:
+    """The machine's name and the predictions that ``predict`` wrote to ``path``."""
+    document = json.loads(path.read_text())
+    rows = [
+        PredictedGain(
+            **{
+                **row,
+                "spaces": tuple(map(tuple, row["spaces"])),
+                "chosen": tuple(map(tuple, row["chosen"])),
+            }
+        )
+        for row in document["gains"]
+    ]
+    return document["machine"], rows
+
+
+@app.command()
+def predict(
+    machine: Annotated[str, typer.Argument(help="Known machine, such as H100.")],
+    file: Annotated[Path, typer.Argument(help="Where the predictions go.")],
+    kernel: Annotated[list[str] | None, typer.Option(help="Only these; repeatable.")] = None,
+) -> None:
+    """Ask for advice on each kernel and keep what is predicted."""
+    names = kernel or [b.name for b in BEGINNERS]
+    rows = []
+    for name in names:
+        print(f"{name} …", file=sys.stderr)
+        rows.append(predicted(name, machine))
+    found = [asdict(row) for row in rows if row is not None]
+    file.write_text(json.dumps({"machine": machine, "gains": found}, indent=1) + "\n")
+
+
+@app.command("measure")
+def measure_all(
+    file: Annotated[Path, typer.Argument(help="What `predict` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="Where the figures go.")],
+    device: Annotated[int, typer.Option(help="Number of the GPU.")] = 0,
+) -> None:
+    """Time the predicted placements beside the present ones. Status 3: there is no GPU."""
+    machine, rows = read_predictions(file)
+    found: list[Figure] = []
+    for row in rows:
+        try:
+            done = measured(row, machine, device)
+        except DeviceError as error:
+            print(f"benchmarks/gpu: {error.message}", file=sys.stderr)
+            raise typer.Exit(NO_GPU) from None
+        except PlacewiseError as error:
+            found.append(Figure(f"{row.kernel}: measured", str(error), "", "measured", False))
+            continue
+        found += figures(row, done)
+        _write(folder, done, found)
+    right = [f for f in found if f.unit == "times as fast"]
+    print(f"{sum(f.holds for f in right)} of {len(right)} gains in the predicted interval")
+
+
+def _write(folder: Path, last: Measurement, found: Sequence[Figure]) -> None:
+    """After each kernel, so that what was measured stays when a later kernel fails."""
+    name = re.sub(r"\W+", "-", last.device.name).strip("-")
+    document = {
+        "device": asdict(last.device),
+        "date": last.date,
+        "figures": [asdict(f) for f in found],
+    }
+    text = json.dumps(document, indent=1) + "\n"
+    (folder / f"gains-{name}-{last.date[:10]}.json").write_text(text)
+
+
+if __name__ == "__main__":
+    app()
