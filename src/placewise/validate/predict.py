@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 from placewise.advisor.prepare import prepare
 from placewise.errors import PlacewiseError, UnsupportedError
@@ -40,6 +43,11 @@ class Answer:
     absolute: bool
     parts: tuple[tuple[str, float], ...] = ()
     """(part of the machine, what it alone would need, as a share of the total)."""
+    notes: tuple[str, ...] = ()
+    """What the model says a reader must know to judge the answer."""
+    model_error: tuple[float, float] | None = None
+    """Measured over predicted time at a known clock, lowest and highest; None where the model does
+    not tell it apart."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,8 @@ class Task:
     """Clock of the SMs in place of the machine's own."""
     traced: bool
     """Whether any model needs the papers' transaction counts, which another run must trace."""
+    limit_s: float | None = None
+    """Seconds after which a configuration is given up; looked at whenever compiled code returns."""
 
 
 class Predictor:
@@ -133,17 +143,44 @@ def _predict(at: int, configuration: Configuration) -> Answers:
     nvrtc = worker.task.nvrtc or case.options.nvrtc
     arch, _ = target_for(worker.machine.limits.compute_capability, nvrtc)
     case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
-    found: list[tuple[str, Answer | str]] = []
+    found: dict[str, Answer | str] = {}
     try:
-        evidence = _evidence(case, worker)
+        with _within(worker.task.limit_s):
+            evidence = _evidence(case, worker)
+            for name in worker.task.models:
+                try:
+                    found[name] = _answer(name, evidence, worker.machine)
+                except _TooLongError:
+                    raise
+                except UnsupportedError as error:
+                    found[name] = error.message
     except PlacewiseError as error:
-        return Answers(at, tuple((model, str(error)) for model in worker.task.models))
-    for name in worker.task.models:
-        try:
-            found.append((name, _answer(name, evidence, worker.machine)))
-        except UnsupportedError as error:
-            found.append((name, error.message))
-    return Answers(at, tuple(found))
+        why = error.message if isinstance(error, _TooLongError) else str(error)
+        found = {model: found.get(model, why) for model in worker.task.models}
+    return Answers(at, tuple(found.items()))
+
+
+class _TooLongError(UnsupportedError):
+    """A configuration took longer than the limit."""
+
+
+@contextmanager
+def _within(seconds: float | None) -> Iterator[None]:
+    """Raise an error in the block once it has taken ``seconds``."""
+    if seconds is None:
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise _TooLongError(f"no prediction within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _evidence(case: Case, worker: _Worker) -> Evidence:
@@ -163,6 +200,9 @@ def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
     time = prediction.nanoseconds
     parts = tuple((p.path, p.cycles / (prediction.total or 1.0)) for p in prediction.parts)
     if time is None:
-        return Answer(prediction.total, *prediction.uncertainty, absolute=False, parts=parts)
-    interval = prediction.interval_nanoseconds or (time, time)
-    return Answer(time, *interval, absolute=True, parts=parts)
+        low, high = prediction.uncertainty
+        return Answer(prediction.total, low, high, absolute=False, parts=parts,
+                      notes=prediction.notes)  # fmt: skip
+    low, high = prediction.interval_nanoseconds or (time, time)
+    return Answer(time, low, high, absolute=True, parts=parts, notes=prediction.notes,
+                  model_error=prediction.model_error)  # fmt: skip
