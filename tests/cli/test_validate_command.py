@@ -114,3 +114,21 @@ def test_bad_input_is_one_error(files, options, message):
     assert isinstance(result.exception, PlacewiseError)
     assert message in str(result.exception)
     assert not result.stdout
+
+
+def test_notes_of_predictions_are_told(files):
+    done = invoke(*files, "-m", "A4000", "--model", "timeline", "--workers", "1")
+    assert done.exit_code == 0, done.output
+    assert "note: timeline, " in done.output
+    document = json.loads(
+        invoke(*files, "-m", "A4000", "--model", "timeline", "-n", "1", "--json").stdout
+    )
+    (model,) = document["tables"][0]["models"]
+    assert all(prediction["notes"] for prediction in model["predictions"])
+
+
+def test_a_configuration_that_takes_too_long_is_given_up(files):
+    done = invoke(*files, "-m", "A4000", "--model", "timeline", "--limit", "0.001", "--json")
+    assert done.exit_code == 0, done.output
+    (model,) = json.loads(done.stdout)["tables"][0]["models"]
+    assert model["refused"] == [{"why": "no prediction within 0.001 s", "configurations": 4}]

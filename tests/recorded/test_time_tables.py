@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -73,6 +74,67 @@ def test_results_in_the_t4_format(tmp_path):
     assert table.failed == 1
 
 
+def ktt(unit="Microseconds", status="Ok", name="BLOCK"):
+    def result(block, method, duration, status="Ok"):
+        values = {name: block, "METHOD": method}
+        return {
+            "Configuration": [
+                {"Name": n, "Value": v, "ValueType": "UnsignedInt"} for n, v in values.items()
+            ],
+            "ComputationResults": [{"Duration": duration}],
+            "TotalDuration": duration,
+            "Status": status,
+        }
+
+    return {
+        "Metadata": {"Device": "NVIDIA GeForce RTX 3090", "TimeUnit": unit},
+        "Results": [result(32, 0, 1500.0), result(64, 1, 500.0), result(128, 0, 0.0, status)],
+    }
+
+
+def test_results_of_ktt_as_it_writes_them(tmp_path):
+    path = written(tmp_path, "ktt.json", ktt(status="ComputationFailed"))
+    table = read_times(path, PARAMETERS)
+    assert table.device == "NVIDIA GeForce RTX 3090"
+    assert [(dict(r.configuration), r.nanoseconds) for r in table.rows] == [
+        ({"block": 32, "method": 0}, 1.5e6),
+        ({"block": 64, "method": 1}, 0.5e6),
+    ]
+    assert table.failed == 1
+    seconds = read_times(written(tmp_path, "s.json", ktt("Milliseconds")), PARAMETERS)
+    assert seconds.rows[0].nanoseconds == 1.5e9
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [(ktt("Fortnights"), "table of times"), (ktt(name="SIZE"), "'block'")]
+)
+def test_results_of_ktt_that_are_wrong(tmp_path, data, message):
+    with pytest.raises(CaseError, match=message):
+        read_times(written(tmp_path, "ktt.json", data), PARAMETERS)
+
+
+@pytest.mark.parametrize("end", [",", ",\n"])
+def test_a_cache_of_a_run_that_was_interrupted(tmp_path, end):
+    whole = json.dumps(cache())
+    path = written(tmp_path, "cache.json", whole.removesuffix("}}") + end)
+    assert read_times(path, PARAMETERS) == replace(
+        read_times(written(tmp_path, "whole.json", whole), PARAMETERS), path=path
+    )
+
+
+def test_the_t4_format_may_state_its_unit_once(tmp_path):
+    data = t4()
+    for result in data["results"]:
+        for measurement in result["measurements"]:
+            measurement["unit"] = ""
+    microseconds = {**data, "metadata": {"timeunit": "microseconds"}}
+    fine = read_times(written(tmp_path, "us.json", microseconds), PARAMETERS)
+    coarse = read_times(written(tmp_path, "ms.json", data), PARAMETERS)
+    assert [1e3 * r.nanoseconds for r in fine.rows] == pytest.approx(
+        [r.nanoseconds for r in coarse.rows]
+    )
+
+
 @pytest.mark.parametrize(
     ("column", "scale"), [("median_ms", 1.0), ("time", 1.0), ("duration_us", 1e3), ("time_ns", 1e6)]
 )
@@ -103,7 +165,7 @@ def test_only_the_parameters_that_are_asked_for_tell_configurations_apart(tmp_pa
     ("name", "content", "message"),
     [
         ("t.json", "{", "not a readable JSON file"),
-        ("t.json", {"rows": []}, "neither a cache of Kernel Tuner nor results"),
+        ("t.json", {"rows": []}, "neither a cache of Kernel Tuner, nor results"),
         ("t.json", {"cache": {"a": {"block": 1}}}, "not a readable table of times"),
         ("t.json", {"cache": {"a": 3}, "tune_params_keys": ["a"]}, "not a readable table of times"),
         ("t.json", {"results": [3]}, "not a readable table of times"),

@@ -1,7 +1,8 @@
 """Measured times of a kernel's configurations, from the files that autotuners write.
 
-Read are Kernel Tuner's cache files, results in the T4 format of the autotuning community (Kernel
-Tuner and KTT write it), and CSV with a row per configuration; each may be gzipped.
+Read are Kernel Tuner's cache files (also of a run that was interrupted), KTT's own results, results
+in the T4 format of the autotuning community (Kernel Tuner and KTT write it), and CSV with a row per
+configuration; each may be gzipped.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ TIME_COLUMNS = ("median_ms", "time_ms", "time", "min_ms", "mean_ms", "duration_u
 """Columns that are taken for the time, the first that a table has; without a unit in the name they
 are in milliseconds, as Kernel Tuner's are."""
 _DEFAULT_UNIT = "ms"
+_UNIT_WORDS = {
+    "seconds": "s", "milliseconds": "ms", "miliseconds": "ms", "microseconds": "us",
+    "nanoseconds": "ns",
+}  # fmt: skip
+"""Units as KTT and the T4 format's metadata write them."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ def read_times(
 
     ``time_column`` names a CSV's column or a result's measurement; by default the first of
     :data:`TIME_COLUMNS`. Of several rows of one configuration the fastest counts. Raises CaseError
-    for a file that cannot be read, is of no known form, lacks a parameter or holds no time.
+    for a file that cannot be read, is of no known form, lacks a parameter or holds no time. A
+    parameter that the file writes with other capitals is taken for the same.
     """
     wanted = tuple(parameters)
     text = decoded(read_recorded(path, "times"), path, "times")
@@ -72,7 +79,8 @@ def read_times(
             device, found = None, _from_csv(text, path, time_column)
     best: dict[tuple[tuple[str, Parameter], ...], float] = {}
     failed = 0
-    for at, (values, nanoseconds) in enumerate(found):
+    for at, (own, nanoseconds) in enumerate(found):
+        values = _with_names(own, wanted)
         missing = [name for name in wanted if name not in values]
         if missing:
             raise CaseError(
@@ -94,6 +102,13 @@ def read_times(
         raise CaseError("no configuration has a time", where=str(path))
     rows = tuple(MeasuredTime(key, ns) for key, ns in best.items())
     return TimeTable(path, device, rows, failed)
+
+
+def _with_names(values: dict[str, Parameter], wanted: tuple[str, ...]) -> dict[str, Parameter]:
+    """``values`` under the wanted names too, where only capitals differ."""
+    by_lower = {name.lower(): value for name, value in values.items()}
+    others = {name: by_lower[name.lower()] for name in wanted if name.lower() in by_lower}
+    return {**others, **values}
 
 
 Found = list[tuple[dict[str, Parameter], float | None]]
@@ -124,17 +139,50 @@ def _from_csv(text: str, path: Path, column: str | None) -> Found:
 
 def _from_json(text: str, path: Path, column: str | None) -> tuple[str | None, Found]:
     with reading("JSON file", path, CaseError):
-        data = json.loads(text)
+        data = _parsed(text)
     with reading("table of times", path, CaseError):
         if isinstance(data, dict) and isinstance(data.get("cache"), dict):
             return _from_cache(data, column)
         if isinstance(data, dict) and isinstance(data.get("results"), list):
-            return _device(data), [_result(r, column) for r in data["results"]]
+            unit = _stated_unit(data)
+            return _device(data), [_result(r, column, unit) for r in data["results"]]
+        if isinstance(data, dict) and isinstance(data.get("Results"), list):
+            return _from_ktt(data)
     raise CaseError(
-        "neither a cache of Kernel Tuner nor results in the T4 format",
+        "neither a cache of Kernel Tuner, nor results of KTT or in the T4 format",
         where=str(path),
-        hint="a cache has the key 'cache', T4 results have 'results'",
+        hint="a cache has the key 'cache', T4 results have 'results', KTT's own 'Results'",
     )
+
+
+def _parsed(text: str) -> Any:
+    """JSON; a cache that Kernel Tuner has not closed yet ends in a comma, and is closed here."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        if '"cache"' in text and text.rstrip().endswith(("},", '"cache": {')):
+            return json.loads(text.rstrip().removesuffix(",") + "}}")
+        raise
+
+
+def _from_ktt(data: Mapping[str, Any]) -> tuple[str | None, Found]:
+    """KTT's own results: the time of a configuration is that of all its kernels."""
+    metadata = data.get("Metadata", {})
+    scale = UNITS_NS[_UNIT_WORDS[str(metadata.get("TimeUnit", "Microseconds")).lower()]]
+    found: Found = []
+    for result in data["Results"]:
+        values = {one["Name"]: one["Value"] for one in result["Configuration"]}
+        is_good = result.get("Status", "Ok") == "Ok"
+        found.append((values, _time(result.get("TotalDuration"), scale) if is_good else None))
+    device = metadata.get("Device")
+    return device if isinstance(device, str) else None, found
+
+
+def _stated_unit(data: Mapping[str, Any]) -> str:
+    """Unit of the times in the T4 format whose measurements state none."""
+    metadata = data.get("metadata")
+    stated = metadata.get("timeunit", "") if isinstance(metadata, dict) else ""
+    return _UNIT_WORDS.get(str(stated).lower(), _DEFAULT_UNIT)
 
 
 def _from_cache(data: Mapping[str, Any], column: str | None) -> tuple[str | None, Found]:
@@ -148,7 +196,7 @@ def _from_cache(data: Mapping[str, Any], column: str | None) -> tuple[str | None
 
 
 def _result(
-    result: Mapping[str, Any], column: str | None
+    result: Mapping[str, Any], column: str | None, default_unit: str
 ) -> tuple[dict[str, Parameter], float | None]:
     values = dict(result["configuration"])
     if result.get("invalidity", "correct") != "correct":
@@ -157,7 +205,7 @@ def _result(
     wanted = column or objectives[0]
     for measurement in result["measurements"]:
         if measurement["name"] == wanted:
-            unit = str(measurement.get("unit") or _DEFAULT_UNIT).replace("µ", "u")
+            unit = str(measurement.get("unit") or default_unit).replace("µ", "u")
             if unit not in UNITS_NS:
                 raise ValueError(f"'{wanted}' is in '{unit}', which is no unit of time")
             return values, _time(measurement["value"], UNITS_NS[unit])

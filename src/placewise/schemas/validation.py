@@ -67,6 +67,8 @@ class PredictedTime(TypedDict):
     """Lower end of its range."""
     high: float
     """Upper end of its range."""
+    notes: list[str]
+    """What the model says must be known to judge the answer."""
 
 
 class ModelResult(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -57,6 +58,8 @@ class Answers:
     row: int
     by_model: tuple[tuple[str, Answer | str], ...]
     """(model, its answer, or why there is none)."""
+    seconds: float = 0.0
+    """That all of it took."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ def _predict(at: int, configuration: Configuration) -> Answers:
     arch, _ = target_for(worker.machine.limits.compute_capability, nvrtc)
     case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
     found: dict[str, Answer | str] = {}
+    start = time.perf_counter()
     try:
         with _within(worker.task.limit_s):
             evidence = _evidence(case, worker)
@@ -157,7 +161,7 @@ def _predict(at: int, configuration: Configuration) -> Answers:
     except PlacewiseError as error:
         why = error.message if isinstance(error, _TooLongError) else str(error)
         found = {model: found.get(model, why) for model in worker.task.models}
-    return Answers(at, tuple(found.items()))
+    return Answers(at, tuple(found.items()), time.perf_counter() - start)
 
 
 class _TooLongError(UnsupportedError):
@@ -197,12 +201,12 @@ def _evidence(case: Case, worker: _Worker) -> Evidence:
 
 def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
     prediction = predict_clocked(known_model(name).make(), evidence, machine)
-    time = prediction.nanoseconds
+    nanoseconds = prediction.nanoseconds
     parts = tuple((p.path, p.cycles / (prediction.total or 1.0)) for p in prediction.parts)
-    if time is None:
+    if nanoseconds is None:
         low, high = prediction.uncertainty
         return Answer(prediction.total, low, high, absolute=False, parts=parts,
                       notes=prediction.notes)  # fmt: skip
-    low, high = prediction.interval_nanoseconds or (time, time)
-    return Answer(time, low, high, absolute=True, parts=parts, notes=prediction.notes,
+    low, high = prediction.interval_nanoseconds or (nanoseconds, nanoseconds)
+    return Answer(nanoseconds, low, high, absolute=True, parts=parts, notes=prediction.notes,
                   model_error=prediction.model_error)  # fmt: skip

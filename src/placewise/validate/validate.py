@@ -46,6 +46,8 @@ class ModelResult:
     accuracy: Accuracy | None
     """None where it answered for no configuration."""
     placements: tuple[PlacementError, ...]
+    notes: tuple[tuple[str, ...], ...] = ()
+    """What the model says of each prediction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,7 @@ def validate(
     seed: int = 0,
     best: bool = False,
     workers: int | None = None,
+    limit_s: float | None = None,
     progress: Progress = silent,
 ) -> tuple[TableResult, ...]:
     """Predict measured configurations of ``case`` and compare.
@@ -87,7 +90,9 @@ def validate(
     About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in
     groups that differ in placement alone; with ``best``, those that the first model puts first are
     looked for instead (:mod:`.search`). ``models`` are names of the registry, all of them where
-    empty. Raises CaseError and MachineError for input that does not fit.
+    empty. ``workers`` is the number of processes (None: one a core), ``limit_s`` the seconds after
+    which a configuration is given up, which counts among the refused ones. Raises CaseError and
+    MachineError for input that does not fit.
     """
     names = _models(models)
     family = read_case_family(case)
@@ -111,6 +116,7 @@ def validate(
             nvrtc,
             clock_mhz,
             any(known_model(model).needs_counters for model in names),
+            limit_s,
         )
         with Predictor(task, workers=workers) as predictor:
             if best:
@@ -215,6 +221,7 @@ def _result(
         np.array([getattr(answer, name) for _, answer in good], dtype=np.float64)
         for name in ("total", "low", "high")
     )
+    notes = tuple(answer.notes for _, answer in good)
     absolute = bool(good) and all(answer.absolute for _, answer in good)
     if not good:
         return ModelResult(model, rows, predicted, low, high, absolute, refused, None, ())
@@ -230,4 +237,5 @@ def _result(
         refused,
         accuracy(predicted, measured, absolute=absolute, intervals=(low, high), optimum=optimum),
         placement_errors(configurations, predicted, measured, placement),
+        notes,
     )

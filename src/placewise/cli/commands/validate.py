@@ -30,8 +30,8 @@ def validate(
         list[Path],
         typer.Argument(
             metavar="DATA...",
-            help="Measured times: a cache of Kernel Tuner, results in the T4 format, or CSV; "
-            "gzipped or not.",
+            help="Measured times: a cache of Kernel Tuner, results of KTT or in the T4 format, or "
+            "CSV; gzipped or not.",
         ),
     ],
     case: Annotated[
@@ -75,6 +75,18 @@ def validate(
             help="Clock of the SMs during the measurement, if not the machine's own.",
         ),
     ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            "--limit",
+            metavar="SECONDS",
+            min=0.001,
+            help="Give up a configuration whose prediction takes longer.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that predict; default: one a core.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,
     time_column: Annotated[
         str | None,
@@ -116,6 +128,8 @@ def validate(
             configurations=configurations or None,
             seed=seed,
             best=best,
+            workers=workers,
+            limit_s=limit,
             progress=progress.step,
         )
     if plot is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 VALIDATION_SCHEMA_VERSION = 1
 _SHOWN = 5
 """Number of configurations that a search has found that are shown in the text."""
+_NOTES = 3
+"""Kinds of notes that are shown of each model."""
 _COLUMNS = (
     ("error", "mean of |predicted − measured| / measured"),
     ("median", "its median"),
@@ -43,6 +46,7 @@ def render_validation(results: Sequence[TableResult]) -> RenderableType:
         if placements is not None:
             parts += [Text(), placements]
         parts += _refusals(result)
+        parts += _notes(result)
     legend = "; ".join(f"{name}: {meaning}" for name, meaning in _COLUMNS)
     parts += [Text(), Text(f"{legend}. –: the model gives ratios, no times.", style="dim")]
     return Group(*parts)
@@ -145,6 +149,21 @@ def _refusals(result: TableResult) -> list[RenderableType]:
     return [Text(), *lines] if lines else []
 
 
+def _notes(result: TableResult) -> list[RenderableType]:
+    """What the models say must be known to judge their answers; notes that differ in numbers alone
+    are one, shown as the first of them."""
+    lines: list[RenderableType] = []
+    for model in result.models:
+        alike: dict[str, list[str]] = {}
+        for note in (note for notes in model.notes for note in notes):
+            alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
+        for found in sorted(alike.values(), key=len, reverse=True)[:_NOTES]:
+            like = ", for example" if len(set(found)) > 1 else ""
+            text = f"note: {model.model}, {len(found)} predictions{like}: {found[0]}"
+            lines.append(Text(text, style="dim"))
+    return [Text(), *lines] if lines else []
+
+
 def _percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{100.0 * value:.1f} %"
 
@@ -176,9 +195,12 @@ def _model_document(model: ModelResult) -> dict[str, Any]:
         "placements": [asdict(p) for p in model.placements],
         "refused": [{"why": why, "configurations": count} for why, count in model.refused],
         "predictions": [
-            {"row": row, "predicted": p, "low": low, "high": high}
-            for row, p, low, high in zip(
-                model.rows, *(np.asarray(a).tolist() for a in _arrays(model)), strict=True
+            {"row": row, "predicted": p, "low": low, "high": high, "notes": list(notes)}
+            for row, notes, p, low, high in zip(
+                model.rows,
+                model.notes,
+                *(np.asarray(a).tolist() for a in _arrays(model)),
+                strict=True,
             )
         ],
     }

@@ -1,0 +1,130 @@
+"""Figures of the predicted beside the measured times."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from benchmarks.breadth.measured import Predicted
+from benchmarks.results import Figure
+
+Times = NDArray[np.float64]
+MISS = 0.30
+SHARE = (0.75, 0.88)
+"""Shares of measured times that an interval of 80 % may hold."""
+
+
+def all_figures(
+    rows: Sequence[Predicted], first: Sequence[Predicted], measurements: int
+) -> list[Figure]:
+    """Of both halves apart, of the first judgement, and of the intervals."""
+    figures = [
+        Figure("measurements", measurements, "", "at least 20", measurements >= 20),
+        Figure("kernels", len({r.kernel for r in rows}), "", "at least 8",
+               len({r.kernel for r in rows}) >= 8),
+        Figure("predicted", len(rows), "", str(measurements), len(rows) == measurements),
+    ]  # fmt: skip
+    if first:
+        figures += of_times("first judgement, all", first, asked=False)
+    for half in ("first", "kept"):
+        figures += of_times(f"{half} half", [r for r in rows if r.half == half], asked=True)
+    figures += of_intervals([r for r in rows if r.half == "kept"])
+    seconds = [r.seconds for r in rows]
+    if seconds:
+        figures.append(Figure("seconds a prediction, greatest", max(seconds), "s", "", True))
+    return figures
+
+
+def of_times(about: str, rows: Sequence[Predicted], *, asked: bool) -> list[Figure]:
+    """Error with one factor a GPU, beside roofline and a constant; ranks; misses."""
+    if len(rows) < 3:
+        return []
+    error = scaled_error(rows, lambda r: r.predicted)
+    roofline = scaled_error(rows, lambda r: r.roofline)
+    constant = scaled_error(rows, lambda _: 1.0)
+    within = float(np.mean(error <= 0.25))
+    ranks = [rank for rank in rank_of_kernels(rows).values() if np.isfinite(rank)]
+    figures = [
+        Figure(f"{about}: rows", len(rows), "", "", True),
+        Figure(f"{about}: median error, one factor a GPU", float(np.median(error)), "share",
+               "at most 0.10" if asked else "", not asked or float(np.median(error)) <= 0.10),
+        Figure(f"{about}: within 25 %", within, "share", "at least 0.90" if asked else "",
+               not asked or within >= 0.90),
+        Figure(f"{about}: median error of roofline", float(np.median(roofline)), "share", "", True),
+        Figure(f"{about}: median error of a constant", float(np.median(constant)), "share", "",
+               True),
+        Figure(f"{about}: misses beyond 30 %", int(np.sum(error > MISS)), "rows", "", True),
+        *(Figure(f"{about}: factor of {name}", factor, "", "", True)
+          for name, factor in factors(rows, lambda r: r.predicted).items()),
+    ]  # fmt: skip
+    if ranks:
+        least = float(np.median(ranks))
+        figures.append(
+            Figure(f"{about}: Spearman of the forms of a case, median of {len(ranks)}", least, "",
+                   "at least 0.9" if asked else "", not asked or least >= 0.9)
+        )  # fmt: skip
+    return figures
+
+
+def factors(
+    rows: Sequence[Predicted], of: Callable[[Predicted], float]
+) -> dict[str, float]:  # fmt: skip
+    """Median of measured over predicted time, by GPU."""
+    by_machine: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        by_machine[row.machine].append(row.measured / of(row))
+    return {name: float(np.median(values)) for name, values in by_machine.items()}
+
+
+def scaled_error(rows: Sequence[Predicted], of: Callable[[Predicted], float]) -> Times:
+    """(rows,) relative errors after one factor for each GPU."""
+    factor = factors(rows, of)
+    return np.array([abs(factor[r.machine] * of(r) / r.measured - 1.0) for r in rows])
+
+
+def rank_of_kernels(rows: Sequence[Predicted]) -> dict[tuple[str, str], float]:
+    """Spearman's coefficient of the forms of each case on each GPU with at least three forms."""
+    groups: dict[tuple[str, str], list[Predicted]] = defaultdict(list)
+    for row in rows:
+        groups[row.case, row.machine].append(row)
+    return {
+        key: float(spearmanr([r.predicted for r in g], [r.measured for r in g]).statistic)
+        for key, g in groups.items()
+        if len(g) >= 3
+    }
+
+
+def of_intervals(rows: Sequence[Predicted]) -> list[Figure]:
+    """Shares of the kept rows that their intervals hold: as predicted, clock unknown; and with one
+    factor a GPU from the row in the middle, as a calibration gives it."""
+    unknown = [r for r in rows if not r.clock_known]
+    figures = []
+    if unknown:
+        held = float(np.mean([r.low <= r.measured <= r.high for r in unknown]))
+        figures.append(_share(f"kept half: intervals hold, clock unknown ({len(unknown)})", held))
+    factor = factors(rows, lambda r: r.predicted)
+    counts = defaultdict(int)
+    for row in rows:
+        counts[row.machine] += 1
+    known = [r for r in rows if counts[r.machine] >= 3]
+    if known:
+        held = float(
+            np.mean(
+                [
+                    r.model_error[0] <= r.measured / (factor[r.machine] * r.predicted)
+                    <= r.model_error[1]
+                    for r in known
+                ]
+            )
+        )  # fmt: skip
+        figures.append(_share(f"kept half: intervals hold, clock known ({len(known)})", held))
+    return figures
+
+
+def _share(name: str, held: float) -> Figure:
+    low, high = SHARE
+    return Figure(name, held, "share", f"{low} to {high}", low <= held <= high)
