@@ -32,6 +32,7 @@ LINE = [
     "rewriter",
     "advisor",
     "validate",
+    "sweep",
     "reproduce",
     "doctor",
     "report",

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from placewise.advisor import advise
 from placewise.advisor.advice import Verification
-from placewise.advisor.documents.lint import lint_document
 from placewise.advisor.forms.verify import verify as compare_with
-from placewise.advisor.layouts.layout_remarks import lint_with_layouts
 from placewise.advisor.lint import Remark
+from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.calibrate import Calibration, calibrate
 from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.advisor.predictions.predicted_time import (
@@ -39,6 +38,7 @@ from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
+from placewise.report.lint_findings import lint_document, with_fingerprints
 from placewise.rewriter import Rewritten
 from placewise.rewriter import rewrite as write_placement
 from placewise.space import Placement
@@ -74,7 +74,7 @@ class LintReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
-        return lint_document(self.counters, self.remarks)
+        return lint_document(self.counters, with_fingerprints(self.counters, self.remarks))
 
     def to_dataframe(self) -> DataFrame:
         """A row for each remark: ``rule``, ``level``, ``message``, ``file``, ``line`` …"""
@@ -115,12 +115,16 @@ def execute(
 def lint(
     case: Case | str | Path, machine: Machine | str | Path, *, nvrtc: str | None = None
 ) -> LintReport:
-    """Find uncoalesced accesses, bank conflicts, divergent constant loads and register spills.
+    """Find what a launch does badly with its memories, and what mending it would save.
+
+    The rules are those of :class:`placewise.advisor.lint.Rule`: uncoalesced accesses, partly used
+    sectors, redundant loads, bank conflicts, divergent constant loads, spills, dropped cache hints
+    and occupancy that a few registers cost.
 
     Raises PlacewiseError subclasses for bad input, as :func:`predict_counters` does.
     """
     counters = predict_counters(case, machine, nvrtc=nvrtc)
-    return LintReport(lint_with_layouts(counters), counters)
+    return LintReport(lint_launch(counters), counters)
 
 
 def rewrite(

@@ -23,6 +23,7 @@ COMMANDS = {
     "rewrite my-kernel.toml -m A100 --agnostic --versions 1": "placewise-agnostic",
     "time my-kernel.toml -m A100 -m K20c --measured A100=1ms": "placewise-times",
     "calibrate my-kernel.toml -m A100 --measured 1ms": "placewise-calibration",
+    "sweep blocks.toml -m A100 --parameter BLOCK_SIZE=64,128 -q": "placewise-sweep",
     "counters spmv -m H100 --sizes": "placewise-counters",
     "counters my-kernel.toml -m A4000 --place table=constant": "placewise-counters",
     "lint transpose.toml -m A4000": "placewise-lint",

@@ -28,6 +28,10 @@ class Rule(StrEnum):
     bank_conflict = "bank-conflict"
     divergent_constant = "divergent-constant"
     spill = "register-spill"
+    partly_used = "partly-used-sectors"
+    redundant = "redundant-load"
+    dropped_hint = "dropped-cache-hint"
+    registers = "occupancy-registers"
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class Remark:
     needed."""
     share: float
     """Share of the launch's total (sectors, wavefronts …) that the line causes."""
+    kind: str | None = None
+    """load, store or atomic where the remark is on accesses of one kind."""
+    saving: float | None = None
+    """Share of the launch's predicted time that mending it would save at most; None where no time
+    is predicted, or where what it costs is not known."""
 
 
 def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
@@ -56,22 +65,26 @@ def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
     sector = run.traffic.sector_bytes
     found = [
         *_remarks(
-            Rule.uncoalesced, cached, lambda s: s.sectors, lambda s: _sectors(s, sector), sector
+            Rule.uncoalesced,
+            cached,
+            lambda s: s.sectors,
+            lambda s: least_sectors(s, sector),
+            sector,
         ),
-        *_remarks(Rule.bank_conflict, shared, lambda s: s.wavefronts, _wavefronts),
+        *_remarks(Rule.bank_conflict, shared, lambda s: s.wavefronts, least_wavefronts),
         *_remarks(Rule.divergent_constant, constant, lambda s: s.wavefronts, lambda s: s.requests),
         *_spills(run, sites),
     ]
     return tuple(sorted(found, key=lambda r: -r.share * (1.0 - 1.0 / r.times)))
 
 
-def _sectors(site: SiteTraffic, sector_bytes: int) -> float:
+def least_sectors(site: SiteTraffic, sector_bytes: int) -> float:
     """Sectors that a site's accesses would take if their lanes asked for neighbouring elements."""
     each = site.lanes / site.requests * site.site.lane_bytes
     return site.requests * max(1, math.ceil(each / sector_bytes))
 
 
-def _wavefronts(site: SiteTraffic) -> float:
+def least_wavefronts(site: SiteTraffic) -> float:
     """Wavefronts that accesses to shared memory would take without conflicts: one for each 128
     bytes, and one for an atomic."""
     if site.site.kind == "atomic":
@@ -120,7 +133,11 @@ def _remarks(
         )
         of = f"{first.array}: " if first.array else ""
         warning = times >= WORTH_A_WARNING
-        found.append(Remark(rule, warning, of + text, line_of(first), first.array, times, share))
+        found.append(
+            Remark(
+                rule, warning, of + text, line_of(first), first.array, times, share, first.site.kind
+            )
+        )
     return found
 
 

@@ -21,6 +21,7 @@ from placewise.cli.commands.probe import probe
 from placewise.cli.commands.reproduce import reproduce
 from placewise.cli.commands.rewrite import rewrite
 from placewise.cli.commands.run import run
+from placewise.cli.commands.sweep import sweep
 from placewise.cli.commands.time import predicted_time
 from placewise.cli.commands.validate import validate
 from placewise.cli.entry import main
@@ -60,6 +61,14 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "time mine.toml -m A100,mine.msl --measured A100=830us --json",
         ),
     ),
+    "sweep": (
+        sweep,
+        (
+            "sweep spmv matmul -m A100,H100",
+            "sweep mine.toml -m A100 --size n=1024,4096 --parameter tile=8,16,32 --out study/",
+            "sweep --plan study.toml --shard 3/8",
+        ),
+    ),
     "counters": (
         counters,
         (
@@ -70,7 +79,11 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     ),
     "lint": (
         lint,
-        ("lint mine.toml -m A100", "lint mine.toml -m T4 --sarif placewise.sarif --report-only"),
+        (
+            "lint mine.toml -m A100",
+            "lint mine.toml -m T4 --sarif placewise.sarif --report-only",
+            "lint mine.toml -m T4 --baseline lint-baseline.json --format github",
+        ),
     ),
     "run": (
         run,

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placewise.errors import CaseError
+
 if TYPE_CHECKING:
     from placewise.report.formats import Report
 
 FOUND = 1
 """Exit status of a command that checks and has found something."""
 STATUSES = (
-    "Exit status: 0 success; 1 findings of `lint` or `run --check`, something missing in `doctor`, "
-    "or output that cannot be written; 2 bad input; 3 an error in Placewise itself; 130 Ctrl-C."
+    "Exit status: 0 success; 1 findings of `lint` or `run --check`, a time beyond `time "
+    "--baseline`, something missing in `doctor`, or output that cannot be written; 2 bad input; 3 "
+    "an error in Placewise itself; 130 Ctrl-C."
 )
 
 
@@ -116,6 +119,15 @@ ProfileName = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def separate_names(given: list[str]) -> list[str]:
+    """Machines of options that may be given again and may name several, separated by commas; each
+    once. Raises CaseError where none is named."""
+    names = [name.strip() for one in given for name in one.split(",") if name.strip()]
+    if not names:
+        raise CaseError("no machine is named", where="--machine", hint="give A100, for example")
+    return list(dict.fromkeys(names))
 
 
 def show(report: Report, format_: Format, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from placewise.errors import CaseError
 
 _TIME = re.compile(r"^\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>ns|us|µs|ms|s)\s*$")
+_SHARE = re.compile(r"^\s*(?P<number>\d+(?:\.\d*)?)\s*(?P<percent>%?)\s*$")
 _LEAST_MS, _MOST_MS = 1e-9, 1e12
 """A millionth of a nanosecond, and thirty years."""
 _MS_PER_UNIT = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
@@ -32,6 +33,15 @@ def parse_time_ms(text: str) -> float:
     if not _LEAST_MS < value < _MOST_MS:
         raise CaseError(f"no kernel takes {value:g} ms", where="--measured")
     return value
+
+
+def parse_share(text: str, option: str) -> float:
+    """The share that ``5%`` or ``0.05`` stands for; raises CaseError for anything else and for
+    shares below 0, located at ``option``."""
+    found = _SHARE.match(text)
+    if not found:
+        raise CaseError(f"'{text}' is not a share", where=option, hint="such as 5% or 0.05")
+    return float(found["number"]) * (0.01 if found["percent"] else 1.0)
 
 
 def check_row(row: int | None, file: Path | None) -> None:

@@ -45,6 +45,10 @@ def _times(report: TimeReport) -> Table:
     if is_measured:
         table.add_column("measured", justify="right")
         table.add_column("predicted\n/measured", justify="right")
+    is_compared = any(p.baseline_ms is not None for p in report.predictions)
+    if is_compared:
+        table.add_column("baseline", justify="right")
+        table.add_column("change", justify="right")
     table.add_column("limited by")
     table.add_column("nearly by", overflow="fold")
     table.add_column("warps\nper SM", justify="right")
@@ -55,6 +59,10 @@ def _times(report: TimeReport) -> Table:
             known = p.measured_ms
             cells.append("" if known is None else duration(known))
             cells.append("" if known is None else f"{p.milliseconds / known:.2f}")
+        if is_compared:
+            before = p.baseline_ms
+            cells.append("" if before is None else duration(before))
+            cells.append("" if before is None else f"{p.milliseconds / before - 1.0:+.1%}")
         cells += [p.limited_by, ", ".join(p.nearly)]
         cells.append(f"{p.occupancy.warps} of {p.occupancy.max_warps}")
         table.add_row(*cells)

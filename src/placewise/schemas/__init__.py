@@ -33,6 +33,7 @@ from placewise.schemas.measurement import MeasurementsDocument
 from placewise.schemas.page import PageDocument
 from placewise.schemas.prediction import CalibrationDocument, TimeDocument, TimesDocument
 from placewise.schemas.probe import ProbeDocument
+from placewise.schemas.sweep import SweepDocument
 from placewise.schemas.tune import TuneDocument
 from placewise.schemas.validation import ReproductionDocument, ValidationDocument
 
@@ -46,6 +47,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-times": TimesDocument,
     "placewise-time": TimeDocument,
     "placewise-calibration": CalibrationDocument,
+    "placewise-sweep": SweepDocument,
     "placewise-counters": CountersDocument,
     "placewise-lint": LintDocument,
     "placewise-run": RunDocument,

@@ -28,6 +28,12 @@ class Remark(TypedDict):
     """Transactions over those that would be enough; null where none would be."""
     share: float
     """Share of the launch's total that the line causes."""
+    share_of_time_saved: float | None
+    """Share of the predicted time that mending it saves at most; null where that is not known."""
+    fingerprint: str
+    """Names the finding whatever changes elsewhere in its file."""
+    known: bool
+    """The baseline has it."""
 
 
 @document

@@ -93,6 +93,8 @@ class TimeDocument(TypedDict):
     """Measured over predicted time at a known clock, lowest and highest."""
     measured_ms: float | None
     """The measured time that was given, or null."""
+    baseline_ms: float | None
+    """The earlier predicted time that it is compared with, or null."""
     limited_by: str
     """The part of the machine that takes longest."""
     nearly_limited_by: list[str]

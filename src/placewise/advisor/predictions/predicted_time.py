@@ -14,6 +14,7 @@ from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.kernel import Kernel
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.clocks import machine_at
@@ -44,6 +45,8 @@ class TimePrediction(ShownInNotebooks):
     occupancy: Occupancy
     registers: int | None
     measured_ms: float | None = None
+    baseline_ms: float | None = None
+    """An earlier prediction of the same case on the same machine."""
 
     @property
     def limited_by(self) -> str:
@@ -71,6 +74,7 @@ class TimePrediction(ShownInNotebooks):
             ],
             "model_error": self.prediction.model_error,
             "measured_ms": self.measured_ms,
+            "baseline_ms": self.baseline_ms,
             "limited_by": self.limited_by,
             "nearly_limited_by": list(self.nearly),
             "registers": self.registers,
@@ -130,12 +134,28 @@ def predict_time(
     UnsupportedError where the machine or an instruction is not covered, and CaseError,
     CompileError, MachineError or ExecutionError for bad input.
     """
-    case, machine = load_case(case), machine_at(load_machine(machine), clock)
+    machine = machine_at(load_machine(machine), clock)
+    case = targeted(load_case(case), machine, nvrtc)
+    return predict_compiled(compile_case(case), case, machine, measured_ms=measured_ms)
+
+
+def targeted(case: Case, machine: Machine, nvrtc: str | None = None) -> Case:
+    """``case`` with the compiler's target that ``machine`` needs; ``nvrtc`` replaces the compiler's
+    version. Raises CaseError where the launch does not fit the machine."""
     check_case(case, machine.limits)
     nvrtc = nvrtc or case.options.nvrtc
     arch, _ = target_for(machine.limits.compute_capability, nvrtc)
-    case = replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
-    kernel = compile_case(case)
+    return replace(case, options=replace(case.options, arch=arch, nvrtc=nvrtc))
+
+
+def predict_compiled(
+    kernel: Kernel, case: Case, machine: Machine, *, measured_ms: float | None = None
+) -> TimePrediction:
+    """Predict how long ``kernel`` takes, to which ``case`` was compiled for ``machine``.
+
+    Raises UnsupportedError where the machine or an instruction is not covered, and CaseError where
+    the launch does not fit.
+    """
     check_case(case, machine.limits, kernel.static_shared_bytes)
     case = named_case(case)
     timed = time_form(kernel, case, machine)

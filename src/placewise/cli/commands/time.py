@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from placewise.cli.options import (
+    FOUND,
     AsJson,
     CaseName,
     Clock,
@@ -18,10 +19,11 @@ from placewise.cli.options import (
     HtmlFile,
     OutputFormat,
     Quiet,
+    separate_names,
     show,
 )
 from placewise.cli.progress import StepProgress
-from placewise.cli.quantities import parse_time_ms
+from placewise.cli.quantities import parse_share, parse_time_ms
 from placewise.errors import CaseError
 
 
@@ -46,14 +48,34 @@ def predicted_time(
         ),
     ] = None,
     clock: Clock = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Earlier times of the same case, as --json printed them; exit with 1 where a time "
+            "is longer by more than --tolerance.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str,
+        typer.Option(metavar="SHARE", help="How much longer a time may be, such as 5% or 0.05."),
+    ] = "5%",
     nvrtc: CompilerVersion = None,
     html: HtmlFile = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Predict how long a kernel takes on one or several GPUs, and what limits it, without a GPU."""
+    """Predict how long a kernel takes on one or several GPUs, and what limits it, without a GPU.
+
+    Exit status: 0; 1 where a time exceeds the baseline; 2 for bad input.
+    """
     from placewise.advisor.predictions.predicted_time import predict_times
+    from placewise.advisor.predictions.time_baseline import (
+        read_time_baseline,
+        slower,
+        with_baseline,
+    )
     from placewise.machine import load_machine
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
@@ -61,20 +83,31 @@ def predicted_time(
     from placewise.report.html.time_page import times_page
     from placewise.report.times import render_times
 
-    names = [name.strip() for one in machine for name in one.split(",") if name.strip()]
-    if not names:
-        raise CaseError("no machine is named", where="--machine", hint="give A100, for example")
-    machines = [load_machine(Path(n) if n.endswith(".msl") else n) for n in dict.fromkeys(names)]
+    machines = [load_machine(name) for name in separate_names(machine)]
     if html is not None:
         check_file(html)
     times = _measured(measured or [], [m.name for m in machines])
-    with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+    known = None if baseline is None else read_time_baseline(baseline)
+    allowed = parse_share(tolerance, "--tolerance")
+    console = Console(stderr=True)
+    with StepProgress(console, quiet=quiet) as progress:
         report = predict_times(
             case, machines, nvrtc=nvrtc, measured_ms=times, clock=clock, progress=progress.step
         )
+        if known is not None:
+            report = with_baseline(report, known, str(baseline))
         page = times_page(report, progress=progress.step) if html is not None else None
     files = write_html(html, page)
     show(Report(partial(render_times, report), report.to_dict, files), format_, as_json)
+    late = slower(report, allowed)
+    for one in late:
+        console.print(
+            f"{one.machine.name}: {one.milliseconds / (one.baseline_ms or 1.0) - 1.0:+.1%} beside "
+            f"the baseline, {allowed:.1%} allowed",
+            highlight=False,
+        )
+    if late:
+        raise typer.Exit(FOUND)
 
 
 def _measured(given: list[str], machines: list[str]) -> dict[str, float]:

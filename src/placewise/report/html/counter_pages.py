@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placewise.advisor.documents.counters import counters_document
-from placewise.advisor.documents.lint import lint_document
 from placewise.advisor.lint import Remark, lint
 from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.report.html.advice_page import PRESENT
 from placewise.report.html.forms import form_document
 from placewise.report.html.page import Page
+from placewise.report.lint_findings import Found, lint_document
 
 
 def counters_page(report: CounterReport, *, present: CounterReport | None = None) -> Page:
@@ -36,8 +36,9 @@ def _first_remark(remarks: Sequence[Remark]) -> str:
     return f"{where}{first.message}."
 
 
-def lint_page(report: CounterReport, remarks: Sequence[Remark]) -> Page:
-    """The page of remarks on wasted bandwidth."""
+def lint_page(report: CounterReport, found: Sequence[Found]) -> Page:
+    """The page of findings on wasted bandwidth; the verdict leaves out those that are known."""
+    remarks = [one.remark for one in found if not one.known]
     warnings = sum(remark.warning for remark in remarks)
     notes = len(remarks) - warnings
     verdict = (
@@ -48,6 +49,6 @@ def lint_page(report: CounterReport, remarks: Sequence[Remark]) -> Page:
         kind="lint",
         title=f"{report.run.kernel.name} on {report.run.machine.name}: wasted bandwidth",
         verdict=verdict,
-        document=lint_document(report, remarks),
+        document=lint_document(report, found),
         forms=[form_document(report, title=PRESENT)],
     )

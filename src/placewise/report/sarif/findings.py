@@ -10,11 +10,12 @@ from typing import Any
 from placewise.advisor.advice import Advice
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.layouts.layout_remarks import lint_with_layouts
-from placewise.advisor.lint import Remark, Rule
+from placewise.advisor.lint import Rule
 from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.executor.check.finding import RULES as MISTAKES
 from placewise.executor.check.finding import Finding, Kind
 from placewise.kernel.cases.case import Case
+from placewise.report.lint_findings import Found, with_fingerprints
 from placewise.report.sarif.log import SarifResult, SarifRule, sarif_log, write_sarif
 
 BETTER = "better-placement"
@@ -45,6 +46,34 @@ _RULES = (
         "for each thread: __launch_bounds__, maxrregcount.",
     ),
     SarifRule(
+        Rule.partly_used,
+        "Sectors are moved of which the threads use a part.",
+        "Put elements that are used together side by side: a structure of arrays, rows without "
+        "gaps, threads that take neighbouring elements.",
+        "note",
+    ),
+    SarifRule(
+        Rule.redundant,
+        "A block loads the same data from global memory again and again.",
+        "Load it once into a tile in shared memory, or into constant memory where all lanes read "
+        "one address: placewise advise CASE --machine GPU --out DIR writes and proves it.",
+        "note",
+    ),
+    SarifRule(
+        Rule.dropped_hint,
+        "A cache hint of the source is not in the machine code.",
+        "Compilers drop hints without a word where an architecture lacks them: placewise "
+        "machine-code CASE --machine GPU --listing shows what is left.",
+        "note",
+    ),
+    SarifRule(
+        Rule.registers,
+        "A few registers of each thread keep another block from an SM.",
+        "Keep fewer values alive, or limit the registers with __launch_bounds__ or maxrregcount; "
+        "placewise lint tells if that spills.",
+        "note",
+    ),
+    SarifRule(
         BETTER,
         "An array gains by living in another memory.",
         "placewise advise CASE --machine GPU --out DIR writes the rewritten kernel, whose outputs "
@@ -53,14 +82,33 @@ _RULES = (
 )
 
 
-def write_lint_sarif(path: Path, report: CounterReport, advice: Advice | None = None) -> None:
+def write_lint_sarif(
+    path: Path,
+    report: CounterReport,
+    advice: Advice | None = None,
+    found: Sequence[Found] | None = None,
+    *,
+    with_baseline: bool = False,
+) -> None:
     """Write the log of :func:`lint_sarif`."""
-    write_sarif(path, lint_sarif(report, advice))
+    write_sarif(path, lint_sarif(report, advice, found, with_baseline=with_baseline))
 
 
-def lint_sarif(report: CounterReport, advice: Advice | None = None) -> dict[str, Any]:
-    """Log of a lint of what was counted, and of the better placement that ``advice`` recommends."""
-    results = [_remark(report, remark) for remark in lint_with_layouts(report)]
+def lint_sarif(
+    report: CounterReport,
+    advice: Advice | None = None,
+    found: Sequence[Found] | None = None,
+    *,
+    with_baseline: bool = False,
+) -> dict[str, Any]:
+    """Log of a lint of what was counted, and of the better placement that ``advice`` recommends.
+
+    ``found`` are the lint's findings where they are known already; ``with_baseline`` says which of
+    them are new.
+    """
+    if found is None:
+        found = with_fingerprints(report, lint_with_layouts(report))
+    results = [_remark(report, one, with_baseline=with_baseline) for one in found]
     if advice is not None:
         results += _better(advice)
     return sarif_log(report.case, _RULES, results)
@@ -80,13 +128,16 @@ def check_sarif(case: Case, findings: Sequence[Finding]) -> dict[str, Any]:
     return sarif_log(case, rules, [_mistake(case, found) for found in findings])
 
 
-def _remark(report: CounterReport, remark: Remark) -> SarifResult:
+def _remark(report: CounterReport, found: Found, *, with_baseline: bool) -> SarifResult:
+    remark = found.remark
     line = remark.line
     properties: dict[str, Any] = {"machine": report.run.machine.name, "share": remark.share}
     if remark.array is not None:
         properties["array"] = remark.array
     if math.isfinite(remark.times):
         properties["timesWhatWouldDo"] = remark.times
+    if remark.saving is not None:
+        properties["shareOfTimeSaved"] = remark.saving
     return SarifResult(
         remark.rule,
         "warning" if remark.warning else "note",
@@ -95,6 +146,7 @@ def _remark(report: CounterReport, remark: Remark) -> SarifResult:
         line.line if line else None,
         report.run.kernel.name,
         properties=properties,
+        is_known=found.known if with_baseline else None,
     )
 
 

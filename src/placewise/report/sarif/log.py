@@ -5,7 +5,6 @@ OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from urllib.parse import quote
 
 from placewise.kernel.cases.case import Case
 from placewise.output_file import write_whole
+from placewise.report.fingerprint import fingerprint
 from placewise.report.source_lines import SourceLines
 
 SCHEMA = (
@@ -53,6 +53,8 @@ class SarifResult:
     properties: Mapping[str, Any] = field(default_factory=dict)
     new_source: str | None = None
     """The whole file with the finding mended."""
+    is_known: bool | None = None
+    """Whether the baseline has it; None where there is no baseline."""
 
 
 def sarif_log(
@@ -106,7 +108,7 @@ def _result(
     result: SarifResult, rule: int, files: Mapping[str, int], source: SourceLines, case: Case
 ) -> dict[str, Any]:
     text = source.text(result.file, result.line)
-    mark = "|".join((result.rule, result.kernel, Path(result.file).name, text or result.message))
+    mark = fingerprint(result.rule, result.kernel, result.file, text or result.message)
     found: dict[str, Any] = {
         "ruleId": result.rule,
         "ruleIndex": rule,
@@ -119,7 +121,7 @@ def _result(
             }
         ],
         # The line's text in place of its number: the same finding after an edit elsewhere.
-        "partialFingerprints": {"placewise/v1": hashlib.sha256(mark.encode()).hexdigest()[:32]},
+        "partialFingerprints": {"placewise/v1": mark},
     }
     if result.others:
         found["relatedLocations"] = [
@@ -129,6 +131,8 @@ def _result(
             }
             for file, line, what in result.others
         ]
+    if result.is_known is not None:
+        found["baselineState"] = "unchanged" if result.is_known else "new"
     if result.properties:
         found["properties"] = dict(result.properties)
     if result.new_source is not None:

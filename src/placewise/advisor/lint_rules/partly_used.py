@@ -1,0 +1,47 @@
+"""Sectors that are moved from L2 and of which the launch uses a part."""
+
+from __future__ import annotations
+
+from placewise.advisor.lint import LEAST_SHARE, WORTH_A_NOTE, WORTH_A_WARNING, Remark, Rule
+from placewise.memory.simulate.launch import SimulatedLaunch
+from placewise.memory.simulate.metrics.ncu_metrics import line_of
+from placewise.memory.simulate.metrics.traffic import SiteTraffic
+
+
+def partly_used(run: SimulatedLaunch) -> list[Remark]:
+    """A remark for each array whose loads move many more bytes from L2 than all lanes together ask
+    for, at the line that moves most.
+
+    It counts what the SM's caches missed, so elements that are asked for later and found there do
+    not count as unused: that share of every sector is used by nobody.
+    """
+    sector = run.traffic.sector_bytes
+    arrays: dict[str, list[SiteTraffic]] = {}
+    for site in run.traffic.sites:
+        if site.array and site.site.kind == "load" and site.sectors and site.requests:
+            arrays.setdefault(site.array, []).append(site)
+    moved = {name: sum(_moved(s) for s in sites) for name, sites in arrays.items()}
+    everything = sum(moved.values())
+    found = []
+    for name, sites in arrays.items():
+        useful = sum(s.lanes * s.site.lane_bytes for s in sites) / sector
+        if not useful or not everything:
+            continue
+        times, share = moved[name] / useful, moved[name] / everything
+        if times < WORTH_A_NOTE or share < LEAST_SHARE:
+            continue
+        text = (
+            f"{name}: at most {sector / times:.2g} of the {sector} bytes of each sector that loads "
+            "move from L2 are used by any thread: put elements that are used together side by side"
+        )
+        heaviest = max(sites, key=_moved)
+        warning = times >= WORTH_A_WARNING
+        found.append(
+            Remark(Rule.partly_used, warning, text, line_of(heaviest), name, times, share, "load")
+        )
+    return found
+
+
+def _moved(site: SiteTraffic) -> float:
+    """Sectors that L2 gives."""
+    return max(0.0, site.l2_sectors.value)

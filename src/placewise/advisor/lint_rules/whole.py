@@ -1,0 +1,52 @@
+"""All remarks on a launch, with what mending each would save."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from placewise.advisor.layouts.layout_remarks import lint_with_layouts
+from placewise.advisor.lint import Remark, Rule
+from placewise.advisor.lint_rules.hints import dropped_hints
+from placewise.advisor.lint_rules.partly_used import partly_used
+from placewise.advisor.lint_rules.redundant import redundant_loads
+from placewise.advisor.lint_rules.registers import occupancy_lost
+from placewise.advisor.lint_rules.savings import with_savings
+from placewise.advisor.predictions.predicted_counters import CounterReport
+
+_WORTH_NAMING = 0.01
+"""Redundant loads and lost occupancy are named where mending saves this share of the time: caches
+and other warps may hide both."""
+_WORTH_A_WARNING = 0.05
+_BY_SAVING = (Rule.redundant, Rule.registers)
+
+
+def lint_launch(report: CounterReport) -> tuple[Remark, ...]:
+    """Remarks on the launch of ``report``, the one whose mending saves most of the predicted time
+    first.
+
+    Those of :func:`~placewise.advisor.layouts.layout_remarks.lint_with_layouts`, partly used
+    sectors, redundant loads, cache hints that the compiler dropped, and occupancy lost by a few
+    registers.
+    """
+    remarks = lint_with_layouts(report)
+    scattered = {(r.line, r.array) for r in remarks if r.rule is Rule.uncoalesced}
+    found = [
+        *remarks,
+        *(r for r in partly_used(report.run) if (r.line, r.array) not in scattered),
+        *redundant_loads(report),
+        *occupancy_lost(report.run),
+        *dropped_hints(report.run.kernel),
+    ]
+    judged = [_judged(r) for r in with_savings(report, found)]
+    kept = [r for r in judged if r is not None]
+    return tuple(sorted(kept, key=lambda r: (-(r.saving or 0.0), -r.share * (1.0 - 1.0 / r.times))))
+
+
+def _judged(remark: Remark) -> Remark | None:
+    """The remark with its level, where that follows from what it saves; None where that is next to
+    nothing."""
+    if remark.rule not in _BY_SAVING or remark.saving is None:
+        return remark
+    if remark.saving < _WORTH_NAMING:
+        return None
+    return replace(remark, warning=remark.saving >= _WORTH_A_WARNING)

@@ -1,0 +1,215 @@
+"""``placewise sweep``: many predictions, kept so that a run which was ended goes on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from placewise.cli.options import (
+    AsJson,
+    CompilerVersion,
+    Format,
+    OutputFormat,
+    Quiet,
+    separate_names,
+    show,
+)
+from placewise.cli.progress import StepProgress
+from placewise.errors import CaseError
+
+if TYPE_CHECKING:
+    from placewise.kernel.cases.strict_model import Parameter
+    from placewise.sweep import SweepPlan
+
+_VALUES = re.compile(r"([A-Za-z_]\w*)=(.+)")
+
+
+# One parameter for each option of the command: Typer reads them from the signature.
+def sweep(
+    case: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CASE...]", help="Bundled cases or case files; none where --plan is given."
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A TOML file that says what to sweep, see the docs."),
+    ] = None,
+    machine: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME|FILE,…",
+            help="Known GPUs or machine files (.msl), separated by commas. May be given again.",
+        ),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N,…",
+            help="Values of an entry of the cases' [sizes], one after another. May be given again.",
+        ),
+    ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE,…",
+            help="Values of an entry of the cases' [parameters]. May be given again.",
+        ),
+    ] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPRESSION",
+            help="Sweep only where this holds, such as 'tile_x * tile_y <= 1024'. May be given "
+            "again.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            help="Where results are kept, and table and plot written. The same command goes on "
+            "with what is missing there.",
+        ),
+    ] = Path("sweep"),
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only part I of N, for job arrays; the same command without it ends the sweep.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes; default: as many as there are processors."),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Predict on the Dask cluster with this scheduler."),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="SECONDS",
+            min=0.1,
+            help="A prediction that takes longer fails.",
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+    ] = False,
+    nvrtc: CompilerVersion = None,
+    as_json: AsJson = False,
+    format_: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> None:
+    """Predict kernels × machines × sizes × configurations; a run that was ended goes on."""
+    from placewise.report.advice.files import check_folder
+    from placewise.report.formats import Report
+    from placewise.report.sweep.plot import draw_sweep
+    from placewise.report.sweep.table_file import table_suffix, write_table
+    from placewise.report.sweep.text import render_sweep
+    from placewise.sweep import sweep as run_sweep
+
+    asked = _plan(plan, case or [], machine or [], size or [], parameter or [], condition or [],
+                  nvrtc)  # fmt: skip
+    if dask is not None and (workers is not None or time_limit is not None):
+        name = "--workers" if workers is not None else "--time-limit"
+        raise CaseError("is not for a Dask cluster, whose workers are its own", where=name)
+    part = None if shard is None else _part(shard)
+    check_folder(out)
+    console = Console(stderr=True)
+    try:
+        with StepProgress(console, quiet=quiet) as progress:
+            result = run_sweep(
+                asked,
+                out,
+                shard=part,
+                workers=workers,
+                dask=dask,
+                time_limit=time_limit,
+                retry_failed=retry_failed,
+                progress=progress.step,
+            )
+    except KeyboardInterrupt:
+        console.print(f"What is predicted is kept in {out}; the same command goes on.")
+        raise
+    files: tuple[Path, ...] = ()
+    if part is None:
+        files = (out / f"results{table_suffix()}", out / "times.svg")
+        write_table(result.records(), files[0])
+        draw_sweep(result, files[1])
+    show(Report(partial(render_sweep, result), result.to_dict, files), format_, as_json)
+
+
+def _plan(
+    file: Path | None, cases: list[str], machines: list[str], sizes: list[str],
+    parameters: list[str], conditions: list[str], nvrtc: str | None,
+) -> SweepPlan:  # fmt: skip
+    """The plan in ``file``, or the one that the options make."""
+    from placewise.sweep import SweepPlan, SweptKernel, read_plan
+
+    if file is not None:
+        for where, given in (("CASE", cases), ("--machine", machines), ("--size", sizes),
+                             ("--parameter", parameters), ("--condition", conditions)):  # fmt: skip
+            if given:
+                raise CaseError("goes into the plan's file", where=where, hint=f"see {file}")
+        found = read_plan(file)
+        return found if nvrtc is None else found.model_copy(update={"nvrtc": nvrtc})
+    if not cases:
+        raise CaseError("no case is named", where="CASE", hint="give one, or --plan FILE")
+    names = separate_names(machines)
+    numbers = {name: list(map(_size, texts)) for name, texts in map(_named, sizes)}
+    values = {name: list(map(_value, texts)) for name, texts in map(_named, parameters)}
+    kernels = [
+        SweptKernel(case=one, sizes=numbers, parameters=values, conditions=conditions)
+        for one in cases
+    ]
+    return SweepPlan(machines=names, kernels=kernels, nvrtc=nvrtc)
+
+
+def _named(text: str) -> tuple[str, list[str]]:
+    """``n=1,2`` as ``("n", ["1", "2"])``."""
+    found = _VALUES.fullmatch(text)
+    values = [value.strip() for value in found[2].split(",") if value.strip()] if found else []
+    if found is None or not values:
+        raise CaseError(
+            f"'{text}' is not NAME=VALUE,…", where="--size or --parameter", hint="such as n=256,512"
+        )
+    return found[1], values
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise CaseError(f"'{text}' is no size", where="--size", hint="give whole numbers")
+    return int(text)
+
+
+def _value(text: str) -> Parameter:
+    """A number where it reads like one, a truth value for true and false, else a word."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return found if isinstance(found, int | float) else text
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, slash, parts = text.partition("/")
+    if not slash or not part.isdecimal() or not parts.isdecimal():
+        raise CaseError(f"'{text}' is not I/N", where="--shard", hint="such as 3/8")
+    if not 1 <= int(part) <= int(parts):
+        raise CaseError(f"there is no part {part} of {parts}", where="--shard", hint="from 1 on")
+    return int(part), int(parts)

@@ -1,0 +1,140 @@
+"""Processes of this computer that do the tasks of a sweep, each one task at a time.
+
+The sweep hears of every single task, so that no finished work is lost when it is ended; a process
+that dies takes one known task with it, and is replaced.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from placewise.helper_process import serve_parent
+from placewise.sweep.plan import Task
+from placewise.sweep.store import Outcome
+
+Predict = Callable[[Task], Outcome]
+_CONTEXT = multiprocessing.get_context("fork")
+_DIED = (
+    "the process that made the prediction was ended\n"
+    "  hint: mostly for want of memory: give smaller arrays or fewer --workers"
+)
+
+
+def outcomes_here(
+    tasks: Sequence[Task],
+    predict: Predict,
+    *,
+    workers: int,
+    time_limit: float | None = None,
+) -> Iterator[tuple[Task, Outcome]]:
+    """Outcomes of ``tasks`` in the order in which they are made, by up to ``workers`` processes.
+
+    A process whose task takes more than ``time_limit`` seconds is ended; the outcome says so. All
+    processes end when the iterator is closed.
+    """
+    left = Shares(tasks, workers)
+    staff = [_Worker(number, predict) for number in range(min(workers, len(tasks)))]
+    try:
+        for worker in staff:
+            worker.give(left.next_for(worker.number))
+        while busy := [w for w in staff if w.task is not None]:
+            rest = [w.left(time_limit) for w in busy] if time_limit is not None else [None]
+            ready = wait([w.connection for w in busy], min(rest, key=lambda r: r or 0.0))
+            for worker in busy:
+                if worker.connection not in ready and not worker.is_late(time_limit):
+                    continue
+                task = worker.task
+                assert task is not None
+                outcome = worker.outcome(time_limit)
+                yield task, outcome
+                worker.give(left.next_for(worker.number))
+    finally:
+        for worker in staff:
+            worker.end()
+
+
+class Shares:
+    """Which worker gets which task: each goes through neighbours, which share what is compiled;
+    who is done takes over the second half of what most is left of."""
+
+    def __init__(self, tasks: Sequence[Task], workers: int) -> None:
+        cuts = [len(tasks) * n // workers for n in range(workers + 1)]
+        self._shares = [list(tasks[a:b]) for a, b in itertools.pairwise(cuts)]
+
+    def next_for(self, worker: int) -> Task | None:
+        own = self._shares[worker]
+        if not own:
+            most = max(self._shares, key=len)
+            half = len(most) // 2
+            own[:], most[:] = most[half:], most[:half]
+        return own.pop(0) if own else None
+
+
+class _Worker:
+    """One process and the task that it works on."""
+
+    def __init__(self, number: int, predict: Predict) -> None:
+        self.number = number
+        self._predict = predict
+        self.task: Task | None = None
+        self._since = 0.0
+        self._start()
+
+    def _start(self) -> None:
+        self.connection, other = _CONTEXT.Pipe()
+        self._process = _CONTEXT.Process(
+            target=_work, args=(other, self._predict), name="placewise-sweep", daemon=True
+        )
+        self._process.start()
+        other.close()
+
+    def give(self, task: Task | None) -> None:
+        """Have the process work on ``task``; None: on nothing any more."""
+        self.task, self._since = task, time.monotonic()
+        if task is not None:
+            self.connection.send(task)
+
+    def left(self, limit: float) -> float:
+        """Seconds until the task is late."""
+        return max(0.0, self._since + limit - time.monotonic())
+
+    def is_late(self, limit: float | None) -> bool:
+        """Whether the task took longer than it may."""
+        return limit is not None and self.left(limit) == 0.0
+
+    def outcome(self, limit: float | None) -> Outcome:
+        """What came out of the task; a process that died or is late is replaced."""
+        seconds = time.monotonic() - self._since
+        if self.connection.poll():
+            try:
+                received: Outcome = self.connection.recv()
+                return received
+            except EOFError:
+                why = _DIED
+        else:
+            why = f"took more than {limit:g} s"
+        self.end()
+        self._start()
+        return Outcome(error=why, seconds=seconds)
+
+    def end(self) -> None:
+        """End the process."""
+        self.connection.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+
+
+def _work(connection: Connection[Any, Any], predict: Predict) -> None:
+    serve_parent()
+    while True:
+        try:
+            task = connection.recv()
+            connection.send(predict(task))
+        except (EOFError, OSError):
+            return

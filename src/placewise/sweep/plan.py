@@ -1,0 +1,194 @@
+"""A plan as single tasks, each with the key that its result is stored under."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placewise.advisor.predictions.predicted_time import predict_compiled
+from placewise.cases.library import case_names, case_path
+from placewise.compiled_code import text_digest
+from placewise.disk_cache import key_of
+from placewise.errors import CaseError
+from placewise.kernel.cases.case_model import CaseModel
+from placewise.kernel.cases.case_text import read_model
+from placewise.kernel.cases.strict_model import Parameter
+from placewise.kernel.cases.tuning.tuning_conditions import Condition
+from placewise.kernel.host_code.includes import includes, resolve
+from placewise.machine import load_machine
+from placewise.machine.msl.located import nearest
+from placewise.sweep.plan_file import SweepPlan, SweptKernel
+
+MOST_TASKS = 1_000_000
+"""A plan with more is refused: it is more likely a mistake than a wish."""
+PREDICTING = predict_compiled.__module__
+"""The module that makes the predictions. Results of another state of its text, or of what it
+imports, are not mixed with this one's."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One prediction to make. It can be sent to another process."""
+
+    key: str
+    """Hash of all that the result depends on: the files of the case, the values, the machine, the
+    compiler and the program."""
+    case: str
+    """As the plan names it."""
+    path: Path
+    """The case's file."""
+    machine: str
+    """As the plan names it."""
+    machine_name: str
+    sizes: tuple[tuple[str, int], ...]
+    """The swept ones."""
+    parameters: tuple[tuple[str, Parameter], ...]
+    """The swept ones."""
+    nvrtc: str | None
+
+
+def tasks_of(plan: SweepPlan) -> tuple[Task, ...]:
+    """All tasks of ``plan``, in an order in which neighbours share as much as possible.
+
+    Raises CaseError for a case that cannot be read, a size or parameter that it does not have, a
+    condition that is none, and a plan without a task; MachineError for a machine that is not known.
+    """
+    machines = [(name, load_machine(name)) for name in dict.fromkeys(plan.machines)]
+    program = key_of(importlib.metadata.version("placewise"), text_digest(PREDICTING))
+    found: dict[str, Task] = {}
+    for kernel in plan.kernels:
+        path = _path(kernel.case)
+        model = read_model(path)
+        _check(kernel, model, path)
+        digest = case_digest(path, model)
+        for name, machine in machines:
+            on = key_of(program, digest, repr(machine), plan.nvrtc or "")
+            for sizes, parameters in _points(kernel):
+                key = key_of(on, repr(sorted(sizes)), repr(sorted(parameters)))
+                found.setdefault(
+                    key,
+                    Task(key, kernel.case, path, name, machine.name, sizes, parameters, plan.nvrtc),
+                )
+    if not found:
+        raise CaseError("no combination of values satisfies the conditions", where="conditions")
+    return tuple(found.values())
+
+
+def shard_of(tasks: Sequence[Task], shard: tuple[int, int]) -> tuple[Task, ...]:
+    """The tasks of part ``shard[0]`` of ``shard[1]``, counted from 1: neighbours stay together,
+    every task is in one part, and no two parts differ by more than one."""
+    part, parts = shard
+    start, end = (len(tasks) * n // parts for n in (part - 1, part))
+    return tuple(tasks[start:end])
+
+
+def case_digest(path: Path, model: CaseModel) -> str:
+    """Hash of the case file and of every file that it leads to: source, headers, data."""
+    parts: list[str | bytes] = [path.read_bytes()]
+    for file in sorted(set(_files(path, model))):
+        if file.is_file():
+            parts += [str(file), file.read_bytes()]
+    return key_of(*parts)
+
+
+def _files(path: Path, model: CaseModel) -> Iterator[Path]:
+    folder = path.parent
+    paths = [folder / name for name in model.include]
+    if model.source is not None:
+        yield from _with_headers(folder / model.source, paths)
+    for name in _file_names(model.model_dump()):
+        yield folder / Path(name).expanduser()
+
+
+def _with_headers(source: Path, include_paths: Sequence[Path]) -> Iterable[Path]:
+    """A source and all files that it includes, and that these include."""
+    found: set[Path] = set()
+    todo = [source.resolve()]
+    while todo:
+        file = todo.pop()
+        if file in found or not file.is_file():
+            continue
+        found.add(file)
+        for include in includes(file.read_text(encoding="utf-8", errors="replace")):
+            target = resolve(include, file.parent, include_paths)
+            todo += [target] if target is not None else []
+    return found
+
+
+def _file_names(values: Any) -> Iterator[str]:
+    """What stands under the key ``file`` anywhere in a case."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            if key == "file" and isinstance(value, str):
+                yield value
+            else:
+                yield from _file_names(value)
+    elif isinstance(values, list):
+        for value in values:
+            yield from _file_names(value)
+
+
+def _path(case: str) -> Path:
+    if case in case_names():
+        return case_path(case)
+    path = Path(case)
+    if path.suffix not in (".toml", ".json"):
+        raise CaseError(
+            "no such case",
+            where=f"'{case}'",
+            hint="`placewise cases` lists the bundled ones; or give the path of a .toml file",
+        )
+    return path.absolute()
+
+
+def _check(kernel: SweptKernel, model: CaseModel, path: Path) -> None:
+    """Raises CaseError for names that the case does not have, and for too many tasks."""
+    names: dict[str, Mapping[str, Any]] = {"sizes": model.sizes, "parameters": model.parameters}
+    asked: dict[str, Mapping[str, Any]] = {"sizes": kernel.sizes, "parameters": kernel.parameters}
+    for what, known in names.items():
+        for name in asked[what]:
+            if name not in known:
+                close = nearest(name, list(known)) if known else None
+                raise CaseError(
+                    f"the case has no '{name}' in its [{what}]",
+                    where=str(path),
+                    hint=close or f"it has no [{what}] at all",
+                )
+    counts = [len(values) for what in asked.values() for values in what.values()]
+    number = math.prod(counts)
+    if number > MOST_TASKS:
+        raise CaseError(
+            f"{number} combinations of values are too many",
+            where=kernel.case,
+            hint=f"{MOST_TASKS} at most",
+        )
+
+
+Point = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, Parameter], ...]]
+
+
+def _points(kernel: SweptKernel) -> Iterator[Point]:
+    """(sizes, parameters) of every combination that the conditions allow; sizes vary fastest, as
+    all of them share what the parameters compile to."""
+    try:
+        conditions = [Condition(text) for text in kernel.conditions]
+    except ValueError as error:
+        raise CaseError(str(error), where=f"{kernel.case}: conditions") from None
+    for choice in itertools.product(*kernel.parameters.values()):
+        parameters = tuple(zip(kernel.parameters, choice, strict=True))
+        for numbers in itertools.product(*kernel.sizes.values()):
+            sizes = tuple(zip(kernel.sizes, numbers, strict=True))
+            try:
+                if all(c.holds({**dict(parameters), **dict(sizes)}) for c in conditions):
+                    yield sizes, parameters
+            except ValueError as error:
+                raise CaseError(
+                    str(error),
+                    where=f"{kernel.case}: conditions",
+                    hint="conditions are of the swept sizes and parameters",
+                ) from None
