@@ -122,7 +122,7 @@ def test_translation_and_row_buffers(report):
     for n, asked in ((first, 150), (second, 50)):
         tlbs = (TlbTraffic("T1", asked, asked - 25), TlbTraffic("T2", 0, 0))
         sites[n] = replace(sites[n], tlbs=tlbs)
-    banks = BankTraffic(*counts, rounds=1.0)
+    banks = BankTraffic(*counts, duration=1.0, sectors=40.0)
     traffic = replace(report.run.traffic, sites=tuple(sites), banks=banks)
     known = replace(report, run=replace(report.run, traffic=traffic))
     lines = [line.split() for line in text_of(known).splitlines()]

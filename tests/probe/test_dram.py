@@ -38,6 +38,29 @@ def test_the_k80_as_huang_and_li_print_it():
     assert found.conflict_ns == pytest.approx(1008.0, rel=0.02)
 
 
+class OtherAbove(SimulatedPairs):
+    """Pairs that start in the upper half of the addresses see another DRAM."""
+
+    def __init__(self, dram, above):
+        super().__init__(dram)
+        self.above = SimulatedPairs(above)
+
+    def second(self, first, second):
+        upper = first >> (self.address_bits - 1) != 0
+        return np.where(upper, self.above.second(first, second), super().second(first, second))
+
+
+def test_mapping_that_differs_between_ranges_of_addresses_is_doubted():
+    """Of bits 8 and 9 one is of the bank: below half the addresses the first, above the second."""
+    rows = tuple(range(15, 24))
+    one = SimulatedDram(26, rows, (1 << 8, 1 << 10), 352.0, 742.0, 1008.0)
+    other = SimulatedDram(26, rows, (1 << 9, 1 << 10), 352.0, 742.0, 1008.0)
+    assert infer_mapping(SimulatedPairs(one)).doubts == ()
+    found = infer_mapping(OtherAbove(one, other))
+    assert found.confidence == "low"
+    assert any("bits play other parts in addresses from" in doubt for doubt in found.doubts)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_exclusive_or_hashes_of_low_bits_with_row_bits(seed):
     random = np.random.default_rng(seed)

@@ -157,7 +157,12 @@ def _dram(found: Findings) -> Iterable[PartEntry]:
     how = Reference("probe", text)
     # A mapping that some pairs contradict would be worse than none; the timings stand.
     sure = not mapping.doubts
-    rows = [
+    rows = []
+    if sure and mapping.bank_hashes:
+        together = Reference("probe", "which bits choose the channel, loads do not tell")
+        rows.append(setting("channels", 1, None, together))
+        rows.append(setting("banks", 1 << len(mapping.bank_hashes), None, how))
+    rows += [
         setting(name, bits, None, how)
         for name, bits in (("columns", mapping.column_bits), ("rows", mapping.row_bits))
         if bits and sure

@@ -39,7 +39,7 @@ def render_counters(
     told = _told(report.run, by)
     for title, table in (
         ("Caches of constant memory, lines", _constant(told)),
-        ("DRAM banks, of the blocks traced", _banks(report)),
+        ("DRAM banks", _banks(report)),
         ("Address translation, of the blocks traced", _tlbs(told)),
         (_sizes_title(report), _sizes(report.sizes)),
     ):

@@ -123,7 +123,7 @@ class Slices(TypedDict):
 
 
 class DramBanks(TypedDict):
-    """What banks of DRAM were asked, in the part of the launch that was simulated."""
+    """What banks of DRAM are asked in the launch."""
 
     requests: list[float]
     """Requests, by bank."""

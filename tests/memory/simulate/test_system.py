@@ -267,7 +267,7 @@ def test_random_traces(blocks):
     b = traffic.banks
     found = [b.requests, b.hits, b.misses, b.conflicts, b.gap_sum, b.gap_squares]
     np.testing.assert_array_equal(found, banks)
-    assert b.rounds == turns
+    assert b.duration == turns
     stored = [c for c in columns if c[0] == 3]
     assert traffic.sites[3].requests == len(stored)
 

@@ -1,6 +1,7 @@
 """Equations of Huang and Li 2017 on numbers worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -91,10 +92,6 @@ def site(space, requests, lines=0.0, wavefronts=0.0):
 
 
 def test_replays_by_reason():
-    # 32 words of 4 bytes are one 128-byte transaction, 32 doubles two: one replay.
-    assert rp.global_replays(32, 4, 128) == 0.0
-    assert rp.global_replays(32, 8, 128) == 1.0
-    assert rp.global_replays(1, 4, 128) == 0.0
     found = rp.replays_of(
         [
             site("global", 10.0, lines=40.0),
@@ -167,8 +164,8 @@ def test_no_more_wait_than_are_under_way():
 
 
 def test_loads_from_what_the_memory_system_counted():
-    """Two banks, half of the launch seen in 1,000 rounds: 2,000 rounds in all. Bank 0's gaps are
-    10, 20 and 30 rounds, bank 1 was asked once."""
+    """Two banks in a launch of 1,000 instructions. Bank 0's gaps are 10, 20 and 30 instructions,
+    bank 1 was asked once. With half as many requests the gaps are twice as long."""
     counted = BankTraffic(
         requests=np.array([4.0, 1.0, 0.0]),
         hits=np.array([1.0, 0.0, 0.0]),
@@ -176,14 +173,23 @@ def test_loads_from_what_the_memory_system_counted():
         conflicts=np.array([2.0, 0.0, 0.0]),
         gap_sum=np.array([60.0, 0.0, 0.0]),
         gap_squares=np.array([1400.0, 0.0, 0.0]),
-        rounds=1000.0,
+        duration=1000.0,
+        sectors=20.0,
     )
-    first, second = bk.loads_of(counted, 0.5)
-    assert (first.requests, first.hits, first.misses, first.conflicts) == (8, 2, 2, 4)
-    assert first.gap_mean == pytest.approx(20 / 2000)
-    assert first.gap_deviation == pytest.approx(np.std([10, 20, 30]) / 2000)
-    assert second.requests == 2
+    first, second = bk.loads_of(counted)
+    assert (first.requests, first.hits, first.misses, first.conflicts) == (4, 1, 1, 2)
+    assert first.gap_mean == pytest.approx(20 / 1000)
+    assert first.gap_deviation == pytest.approx(np.std([10, 20, 30]) / 1000)
+    assert second.requests == 1
     assert math.isinf(second.gap_mean)
+    many = replace(counted, requests=1e6 * counted.requests, gap_sum=1e6 * counted.gap_sum,
+                   gap_squares=1e6 * counted.gap_squares)  # fmt: skip
+    (thin, *_), (all_, *_) = bk.loads_of(many.thinned(0.5)), bk.loads_of(many)
+    assert thin.requests == 0.5 * all_.requests
+    assert thin.gap_mean == pytest.approx(2 * all_.gap_mean, rel=1e-5)
+    assert thin.gap_deviation / thin.gap_mean == pytest.approx(
+        all_.gap_deviation / all_.gap_mean, rel=1e-4
+    )
 
 
 def test_even_load_is_a_poisson_stream():

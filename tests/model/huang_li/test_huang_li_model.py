@@ -21,7 +21,9 @@ from placewise.model.huang_li.replays import Replays
 from placewise.model.registry import known_model
 from placewise.model.sim import sim_model
 
-LATENCY = {"L1": 36.0, "L2": 213.0, "globalMem": 570.0, "cL1": 75.0, "sharedMem": 23.0}
+LATENCY = {
+    "L1": 36.0, "L2": 213.0, "globalMem": 570.0, "cL1": 75.0, "cL2": 121.0, "sharedMem": 23.0,
+}  # fmt: skip
 """Cycles."""
 
 
@@ -63,7 +65,7 @@ def launch(**changed):
 
 def test_latencies_of_a_machine():
     assert latencies(A100) == Latencies(
-        first=36.0, l2=213.0, dram=357.0, constant=75.0, shared=23.0
+        first=36.0, l2=213.0, dram=357.0, constant=75.0, shared=23.0, second_constant=121.0
     )
     old = latencies(load_machine("C1060"))
     assert (old.first, old.l2, old.dram) == (0.0, 0.0, 548.0)

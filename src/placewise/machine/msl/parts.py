@@ -115,7 +115,7 @@ def _contradiction(part: Pipe | InstructionTiming | Tlb | Dram) -> str | None:
             ("channels", part.channels, part.channel_hashes),
             ("banks", part.banks, part.bank_hashes),
         ):
-            if number and hashes and number != 1 << len(hashes):
+            if number and hashes and number > 1 << len(hashes):
                 return f"{len(hashes)} {what[:-1]} lines tell {1 << len(hashes)} {what} apart"
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, execute
@@ -16,6 +17,7 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.caches.hierarchy import unknown_caches
 from placewise.memory.simulate.caches.instruction_cache import code_traffic, exceeds_cache
+from placewise.memory.simulate.dram.distances import burst_distances
 from placewise.memory.simulate.metrics.traffic import Traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.far_shared import with_far_stores
@@ -113,7 +115,9 @@ def simulate_launch(
             progress=progress,
             threads=1,
         )
-        traffic = system.traffic(execution.site_executions)
+        traffic = system.traffic(
+            execution.site_executions, partial(burst_distances, chosen, execution)
+        )
         traffic = with_far_stores(traffic, machine, resident, shared, launch.blocks)
         run = SimulatedLaunch(chosen, launch, machine, resident, traffic, execution, tuple(notes))
         return _with_code_traffic(run, inputs) if chosen.machine_code else run

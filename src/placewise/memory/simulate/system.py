@@ -8,8 +8,8 @@ clears them before each kernel, and keep their contents from wave to wave.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
 from placewise.memory.simulate.caches.levels import Levels, Wanted
 from placewise.memory.simulate.caches.policy_window import NO_WINDOW, policy_window
 from placewise.memory.simulate.caches.store_merging import count_neighbours
+from placewise.memory.simulate.dram.arrivals import Part
+from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.launch_traffic import TracedLaunch, launch_traffic
 from placewise.memory.simulate.metrics.traffic import (
     Banked,
@@ -336,6 +338,7 @@ class MemorySystem:
         """Keep the wave's counts; after the first wave, choose which further ones are traced."""
         blocks = int(self._buffer.seen.sum())
         self._closed.append(Closed(self._wave, blocks, self._levels.counts()))
+        self._levels.close_wave()
         self._buffer.seen[:] = False
         if len(self._closed) == 1 and len(self._chosen) > 1:
             requests = int(self._closed[0].counts.accesses.sum())
@@ -347,10 +350,16 @@ class MemorySystem:
             self._chosen = sampled_waves(len(self._chosen), affordable, self._filling)
             self._trace_blocks &= np.repeat(self._chosen, self._per_wave)[: self._trace_blocks.size]
 
-    def traffic(self, executions: NDArray[np.int64] | None = None) -> Traffic:
+    def traffic(
+        self,
+        executions: NDArray[np.int64] | None = None,
+        distances: Callable[[Collection[int]], Mapping[int, float]] | None = None,
+    ) -> Traffic:
         """Traffic of the whole launch; to be called once, after the run. ``executions`` (sites,) is
         how often each instruction was executed in the whole launch, where that is known; else what
-        was traced is scaled by blocks."""
+        was traced is scaled by blocks. ``distances`` gives, for places of the instructions that
+        start bursts, the instructions that a warp issues from its burst before to each; it is
+        called where the machine's file maps addresses to banks."""
         self._run_wave()
         self._buffer = without_requests(self._buffer)
         self._count_patterns()
@@ -371,4 +380,33 @@ class MemorySystem:
             self._facts.launch.blocks,
             seen or max(1, sum(c.blocks for c in self._closed)),
         )
-        return launch_traffic(traced, self._levels, self._caches, executions)
+        found = launch_traffic(traced, self._levels, self._caches, executions)
+        return replace(found, banks=self._bank_traffic(traced, distances))
+
+    def _bank_traffic(
+        self,
+        traced: TracedLaunch,
+        distances: Callable[[Collection[int]], Mapping[int, float]] | None,
+    ) -> BankTraffic | None:
+        """What the banks of the DRAM are asked in the whole launch; None where their mapping is not
+        known."""
+        if not self._levels.has_banks:
+            return None
+        part = Part(
+            self._closed[-1].blocks if self._closed else 1,
+            traced.blocks,
+            self._machine.processor.sms * max(1, self._facts.occupancy.blocks),
+            traced.traced / traced.blocks,
+        )
+        rows = self._streams.rows[: int(self._streams.used[0])]
+        each: NDArray[np.float64] | None = None
+        if distances is not None and len(rows):
+            cached = (rows["flags"] & (st.CACHED | st.IN_BURST)) == st.CACHED
+            places = np.array([s.ptx_line for s in self._sites])[rows["site"]]
+            known = distances(set(places[cached].tolist()))
+            each = np.array([known.get(int(place), 1.0) for place in places])
+        sizes = dict(self._facts.array_bytes)
+        bytes_ = np.array([sizes.get(a, UNKNOWN_BYTES) for a in self._arrays], np.int64)
+        starts = self.array_lines[1 : 1 + len(bytes_)]
+        ends = starts + -(-bytes_ // self._caches.line_bytes)
+        return self._levels.banks(part, starts, ends, each)

@@ -9,6 +9,7 @@ average block does and how the edges of the grid differ
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from placewise.kernel.launch import Inputs, Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.caches.instruction_cache import code_traffic
+from placewise.memory.simulate.dram.distances import burst_distances
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.metrics.traffic import Traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
@@ -136,7 +138,7 @@ def _sliced(
         bursts=first_of_bursts(instructions_of(kernel)),
         filtered=filtered_axes(inputs),
     )
-    traffic = _traffic(seen, launch_facts, machine, execution)
+    traffic = _traffic(kernel, seen, launch_facts, machine, execution)
     fetched = code_traffic(
         execution,
         launch,
@@ -180,13 +182,13 @@ def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> Sl
 
 
 def _traffic(
-    seen: SlicedTrace, facts: LaunchFacts, machine: Machine, execution: Execution
+    kernel: Kernel, seen: SlicedTrace, facts: LaunchFacts, machine: Machine, execution: Execution
 ) -> Traffic:
     """The resident blocks through the memory system, scaled to the launch."""
     system = MemorySystem(facts, machine, seed=SEED)
     system.begin(seen.sites, seen.device.arrays)
     system.chunk(chunk_of(seen))
-    return system.traffic(execution.site_executions)
+    return system.traffic(execution.site_executions, partial(burst_distances, kernel, execution))
 
 
 def _warp_instructions(seen: SlicedTrace) -> NDArray[np.float64]:

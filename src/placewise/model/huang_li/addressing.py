@@ -5,6 +5,7 @@ what its addressing mode takes. They print the counts for one-dimensional arrays
 for a current architecture the counts are read here from the machine code of a kernel that does
 nothing but load one element: of all instructions that the load's address rests on, those that
 depend on the index. Constants and base addresses that do not are fetched once and leave loops.
+Architectures whose machine code cannot be listed take what the paper prints.
 """
 
 from __future__ import annotations
@@ -21,23 +22,34 @@ from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.toolchain import DEFAULT_NVRTC
 
 MEMORIES = ("global", "texture", "constant", "shared")
-TYPES = ("float", "int", "double", "float4")
+TEXTURE_2D = "texture2d"
+"""A texture of two dimensions (2T of Table IV), whose index is a column and a row."""
+TYPES = ("float", "int", "double", "float2", "float4")
 KEPLER_FLOAT: Mapping[str, int] = {"global": 2, "texture": 0, "constant": 1, "shared": 1}
-"""As printed for one-dimensional arrays of float on a K80 (section III-B)."""
+"""As printed for one-dimensional arrays of float on a K80 (section III-B). Of other types the paper
+prints nothing; the address is an index times a size whatever the size, so they count alike here."""
+KEPLER_2D = 2
+"""Of a texture in two dimensions the paper prints no count: on Kepler, too, both coordinates are
+converted to float."""
+OLDEST_LISTED = 70
+"""Architectures before it take the paper's counts."""
 
-_LOADS = {"global": "LDG", "texture": "TLD", "constant": "LDC", "shared": "LDS"}
+_LOADS = {"global": "LDG", "texture": "TLD", "constant": "LDC", "shared": "LDS", TEXTURE_2D: "TEX"}
 _ELEMENTS = 1024
 _SOURCES = {
     "global": ("", ", const {type} *a", "a[i]"),
     "texture": ("", ", cudaTextureObject_t a", "tex1Dfetch<{type}>(a, i)"),
     "constant": ("__constant__ {type} a[{elements}];", "", "a[i]"),
     "shared": ("extern __shared__ {type} a[];", "", "a[i]"),
+    TEXTURE_2D: ("", ", cudaTextureObject_t a", "tex2D<{type}>(a, i, row)"),
 }
 _KERNEL = """
 {declaration}
 __global__ void load({type} *found, int n{parameter}) {{
     int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int row = blockIdx.y * blockDim.y + threadIdx.y;
     if (i >= n) return;
+    {guard}
     {type} x = {element};
     if ({first} == 1) *found = x;
 }}
@@ -57,13 +69,16 @@ class Addressing:
 
 @lru_cache(maxsize=256)
 def addressing(arch: str, type_: str, memory: str, nvrtc: str = DEFAULT_NVRTC) -> Addressing | None:
-    """Counts for ``type_`` in ``memory`` (of :data:`MEMORIES`), from code compiled for ``arch``.
+    """Counts for ``type_`` in ``memory`` (of :data:`MEMORIES`, or :data:`TEXTURE_2D`), from code
+    compiled for ``arch``; those printed for Kepler where it is older than Volta.
 
     None where such loads do not exist (textures of double). Raises UnsupportedError for an
     architecture whose machine code cannot be listed.
     """
-    if memory == "texture" and type_ == "double":
+    if memory in ("texture", TEXTURE_2D) and type_ == "double":
         return None
+    if int("".join(c for c in arch if c.isdigit()) or 0) < OLDEST_LISTED:
+        return Addressing(KEPLER_2D if memory == TEXTURE_2D else KEPLER_FLOAT[memory], 0)
     declaration, parameter, element = _SOURCES[memory]
     filled = {"type": type_, "elements": _ELEMENTS}
     source = _KERNEL.format(
@@ -71,7 +86,8 @@ def addressing(arch: str, type_: str, memory: str, nvrtc: str = DEFAULT_NVRTC) -
         declaration=declaration.format(**filled),
         parameter=parameter.format(**filled),
         element=element.format(**filled),
-        first="x.x" if type_.endswith("4") else "x",
+        guard="if (row >= n) return;" if memory == TEXTURE_2D else "",
+        first="x.x" if type_[-1] in "24" else "x",
     )
     kernel = compile_kernel(
         source, f"addressing-{memory}.cu", "load", CompileOptions(arch=arch, nvrtc=nvrtc)
@@ -86,16 +102,24 @@ def instruction_difference(
     arch: str, type_: str, sample: str, target: str, nvrtc: str = DEFAULT_NVRTC
 ) -> int:
     """Executed instructions per access that a move from ``sample`` to ``target`` memory adds; types
-    other than :data:`TYPES` count as the one of their size that is there, ``float`` in doubt."""
+    other than :data:`TYPES` count as the one of their size that is there, ``float`` in doubt.
+
+    Raises UnsupportedError where either memory has no loads of the type.
+    """
     known = type_ if type_ in TYPES else "float"
-    one, other = addressing(arch, known, sample, nvrtc), addressing(arch, known, target, nvrtc)
-    return (other.per_access if other else 0) - (one.per_access if one else 0)
+    counts = []
+    for memory in (sample, target):
+        found = addressing(arch, known, memory, nvrtc)
+        if found is None:
+            raise UnsupportedError(f"there are no loads of {known} from {memory} memory")
+        counts.append(found.per_access)
+    return counts[1] - counts[0]
 
 
 def _count(instructions: tuple[Instruction, ...], opcode: str) -> Addressing:
     """Walk back from the load's address through straight-line code."""
     at = next(n for n, i in enumerate(instructions) if i.parts[0] == opcode and _is_load(i))
-    index = _index(instructions[:at])
+    indices = _indices(instructions[:at])
     depends: dict[int, bool] = {}
 
     def walk(before: int, registers: frozenset[tuple[str, int]]) -> bool:
@@ -105,7 +129,7 @@ def _count(instructions: tuple[Instruction, ...], opcode: str) -> Addressing:
             n = _writer(instructions, before, register)
             if n is None:
                 continue
-            if n == index:
+            if n in indices:
                 found = True
                 continue
             if n not in depends:
@@ -113,8 +137,19 @@ def _count(instructions: tuple[Instruction, ...], opcode: str) -> Addressing:
             found = found or depends[n]
         return found
 
-    walk(at, _registers(instructions[at].operands[1:]))
+    walk(at, _coordinates(instructions[at]))
     return Addressing(sum(depends.values()), len(depends) - sum(depends.values()))
+
+
+def _coordinates(load: Instruction) -> frozenset[tuple[str, int]]:
+    """Registers that a load's address is in: of a texture in two dimensions a pair, of which the
+    listing names the first."""
+    if load.parts[0] != _LOADS[TEXTURE_2D]:
+        return _registers(load.operands[1:])
+    first = load.operands[2]
+    if not isinstance(first, Register) or first.number is None:
+        return frozenset()
+    return frozenset((first.file, first.number + k) for k in range(2))
 
 
 def _writer(
@@ -134,16 +169,20 @@ def _is_load(instruction: Instruction) -> bool:
     return any(isinstance(o, Constant) and o.base is not None for o in instruction.operands)
 
 
-def _index(instructions: tuple[Instruction, ...]) -> int | None:
-    """Number of the instruction that makes the index: what is compared with n."""
+def _indices(instructions: tuple[Instruction, ...]) -> set[int]:
+    """Numbers of the instructions that make the index, or its column and row: what is compared
+    with n."""
+    found: set[int] = set()
     for at, instruction in enumerate(instructions):
         if instruction.parts[0] != "ISETP":
             continue
         for operand in instruction.operands[1:]:
             if isinstance(operand, Register) and operand.file == "R":
-                compared = _registers((operand,))
-                return _writer(instructions, at, next(iter(compared))) if compared else None
-    return None
+                for register in _registers((operand,)):
+                    writer = _writer(instructions, at, register)
+                    found |= {writer} if writer is not None else set()
+                break
+    return found
 
 
 def _registers(operands: tuple[Operand, ...]) -> frozenset[tuple[str, int]]:

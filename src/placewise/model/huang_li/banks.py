@@ -116,12 +116,10 @@ def bank_loads(
     return tuple(loads)
 
 
-def loads_of(traffic: BankTraffic, traced: float) -> tuple[BankLoad, ...]:
-    """Loads in the whole launch of the banks that are asked, of which the share ``traced`` was
-    seen; gaps as fractions of the launch's duration. Time is counted in rounds of the warps, as the
-    paper counts instructions between two requests."""
+def loads_of(traffic: BankTraffic) -> tuple[BankLoad, ...]:
+    """Loads of the banks that are asked; gaps as fractions of the launch's duration."""
     loads = []
-    rounds = traffic.rounds / traced
+    whole = traffic.duration
     for n, hits, misses, conflicts, gaps, squares in zip(
         traffic.requests, traffic.hits, traffic.misses, traffic.conflicts, traffic.gap_sum,
         traffic.gap_squares, strict=True,
@@ -132,12 +130,12 @@ def loads_of(traffic: BankTraffic, traced: float) -> tuple[BankLoad, ...]:
         spread = np.sqrt(max(0.0, squares / (n - 1) - mean**2)) if n > 1 else 0.0
         loads.append(
             BankLoad(
-                float(n / traced),
-                float(hits / traced),
-                float(misses / traced),
-                float(conflicts / traced),
-                float(mean / rounds) if rounds else np.inf,
-                float(spread / rounds) if rounds else 0.0,
+                float(n),
+                float(hits),
+                float(misses),
+                float(conflicts),
+                float(mean / whole) if whole else np.inf,
+                float(spread / whole) if whole else 0.0,
             )
         )
     return tuple(loads)

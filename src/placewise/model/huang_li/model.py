@@ -38,6 +38,7 @@ from placewise.model.huang_li.overlap import (
     bounded_overlap,
     t_overlap,
 )
+from placewise.model.huang_li.replays import replays_of_target
 from placewise.model.queue import Kingman
 
 Queue = Literal["none", "even", "mapped"]
@@ -53,11 +54,13 @@ class Parts:
     dram_latency: float
     events: Events
     notes: tuple[str, ...]
+    staging: float = 0.0
+    """What the blocks take to fill shared memory, which precedes all else (section III-B)."""
 
     @property
     def total(self) -> float:
-        """Eq. 1."""
-        return comp.execution_time(self.t_comp, self.t_mem, self.t_overlap)
+        """Eq. 1, and the staging."""
+        return comp.execution_time(self.t_comp, self.t_mem, self.t_overlap) + self.staging
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,25 @@ class HuangLiModel:
             notes=(*parts.notes, "interval: from full overlap to none"),
         )
 
-    def parts(self, target: Observed, machine: Machine, sample: Observed | None = None) -> Parts:
-        """Eq. 1's terms of ``target``. ``sample`` is the placement whose instructions stand for the
-        target's where instructions are not counted; the target itself by default."""
+    def parts(
+        self,
+        target: Observed,
+        machine: Machine,
+        sample: Observed | None = None,
+        sample_replays: float | None = None,
+    ) -> Parts:
+        """Eq. 1's terms of ``target``. ``sample`` is the measured placement, the target itself by
+        default: its instructions stand for the target's where instructions are not counted, and its
+        replays by reasons (5) to (10) are carried over. ``sample_replays`` are all of its replays,
+        as a profiler counted them."""
         latency = arithmetic_latency(machine)
-        counted = target if self.count_instructions or sample is None else sample
-        issued = counted.instructions
+        sample = target if sample is None else sample
+        issued = (target if self.count_instructions else sample).instructions
         if self.count_replays:
-            issued += target.replays.total / target.total_warps
+            counted = sample.replays.total
+            of_sample = counted + sample.carried if sample_replays is None else sample_replays
+            replays = replays_of_target(of_sample, counted, target.replays.total)
+            issued += max(0.0, replays) / target.total_warps
         t_comp = self._t_comp(target, issued, latency, machine)
         dram, notes, row_events = self._dram_latency(target, t_comp, machine)
         access = _amat(target, dram, machine)
@@ -121,7 +135,16 @@ class HuangLiModel:
         else:
             hidden = pl.overlap_of_warps(memory, computation, target.resident_warps)
             overlap = min(t_comp * hidden, t_mem)
-        return Parts(t_comp, t_mem, bounded_overlap(overlap, t_comp, t_mem), dram, events, notes)
+        staging, why = _staging(target, machine)
+        return Parts(
+            t_comp,
+            t_mem,
+            bounded_overlap(overlap, t_comp, t_mem),
+            dram,
+            events,
+            (*notes, *why),
+            staging,
+        )
 
     def _t_comp(self, target: Observed, issued: float, latency: float, machine: Machine) -> float:
         lanes = float(machine.processor.cores_per_sm)
@@ -148,7 +171,8 @@ class HuangLiModel:
         times = _row_times(machine, constant if self.service == "latency" else busy)
         if self.queue == "mapped" and target.banks:
             # A request is what a line has in one row: several sectors.
-            each = max(1.0, target.dram_sectors / sum(b.requests for b in target.banks))
+            of_banks = target.bank_sectors or target.dram_sectors
+            each = max(1.0, of_banks / sum(b.requests for b in target.banks))
             times = bk.RowTimes(times.hit * each, times.miss * each, times.conflict * each)
             loads = tuple(
                 replace(b, gap_mean=b.gap_mean * t_comp, gap_deviation=b.gap_deviation * t_comp)
@@ -163,7 +187,7 @@ class HuangLiModel:
             why = "" if self.queue == "even" else "no address mapping of the DRAM is known: "
             notes = (f"{why}requests spread evenly over {count} banks",)
         # Beyond the constant latency, which is that of a row hit: the wait, and other rows' time.
-        reaching = target.global_.dram + target.texture.dram
+        reaching = target.global_.dram + target.texture.dram + target.constant.dram
         asked = sum(load.requests for load in loads) / reaching if reaching else 1.0
         waiting = target.active_sms * target.resident_warps * target.mlp * asked
         more = bk.dram_latency(loads, times, self.kingman, waiting) - times.hit
@@ -179,11 +203,24 @@ def _row_times(machine: Machine, hit: float) -> bk.RowTimes:
 
 
 def _bank_count(machine: Machine) -> int:
-    """Banks of the whole DRAM."""
+    """Banks of the whole DRAM: those that the machine file gives, else as many as its mapping tells
+    apart."""
     dram = machine.dram
-    if dram is not None and dram.channels and dram.banks:
-        return dram.channels * dram.banks
-    return DEFAULT_BANKS
+    if dram is not None and dram.banks:
+        return (dram.channels or 1) * dram.banks
+    bits = len(dram.bank_hashes) + len(dram.channel_hashes) if dram is not None else 0
+    return 1 << bits if bits else DEFAULT_BANKS
+
+
+def _staging(target: Observed, machine: Machine) -> tuple[float, tuple[str, ...]]:
+    """Cycles of filling shared memory, from bandwidth and size (section III-B), and a note where no
+    bandwidth is known."""
+    clock, bandwidth = machine.limits.clock_mhz, machine.limits.dram_bandwidth_gb_per_s
+    if not target.staged_bytes:
+        return 0.0, ()
+    if clock is None or bandwidth is None:
+        return 0.0, ("no clock or DRAM bandwidth is known: filling shared memory is free",)
+    return target.staged_bytes / bandwidth * clock / 1e3, ()
 
 
 DEFAULT_BANKS = 96
@@ -212,8 +249,15 @@ def _amat(target: Observed, dram: float, machine: Machine) -> float:
         return 0.0
     beyond = target.global_.first_misses + target.texture.first_misses
     near = target.off_chip - beyond
-    hit = near * known.first + beyond * known.l2 + target.constant.requests * known.constant
-    missed = (target.global_.dram + target.texture.dram) / total
+    constant = target.constant
+    from_l2 = beyond + constant.first_misses - constant.second_hits
+    hit = (
+        near * known.first
+        + (constant.requests - constant.first_misses) * known.constant
+        + constant.second_hits * known.second_constant
+        + from_l2 * known.l2
+    )
+    missed = (target.global_.dram + target.texture.dram + constant.dram) / total
     return rq.amat(dram, missed, hit / total, known.shared, target.shared.requests / total)
 
 

@@ -6,7 +6,8 @@ machine code and the simulated memory system; what the paper measures with a pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from placewise.kernel.binary.machine_code import machine_code
@@ -14,16 +15,23 @@ from placewise.kernel.binary.sass.classes import group
 from placewise.kernel.binary.sass.control import control
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics.traffic import SiteTraffic
+from placewise.memory.simulate.metrics.traffic import SiteTraffic, constant_caches
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.routes import is_constant_load
 from placewise.model.huang_li.banks import BankLoad, loads_of
 from placewise.model.huang_li.latency import arithmetic_latency
-from placewise.model.huang_li.replays import Replays, replays_of
-from placewise.model.huang_li.retarget import address_instructions, memories_of, seen_in
+from placewise.model.huang_li.replays import Replays, carried_replays, replays_of
+from placewise.model.huang_li.retarget import (
+    address_instructions,
+    leaving_shared,
+    memories_of,
+    seen_in,
+)
 
 WARP = 32
 _OFF_CHIP = ("global", "generic", "local", "texture")
+_DOUBLES = ("DFMA", "DADD", "DMUL")
+_DOUBLE = re.compile(r"\s*(@\S+\s+)?(fma|add|sub|mul)\S*\.f64\b")
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,8 @@ class Requests:
     """Requests that the nearest cache does not serve."""
     dram: float = 0.0
     """Requests that DRAM serves."""
+    second_hits: float = 0.0
+    """First misses that a further cache before L2 serves: constant memory's."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +65,7 @@ class Observed:
     mlp: float
     """Memory requests that a warp has in flight at once."""
     replays: Replays
-    """Replays of the whole launch."""
+    """Replays of the whole launch by the reasons that a placement changes, (1) to (4)."""
     global_: Requests
     """Global and local memory."""
     texture: Requests
@@ -65,10 +75,17 @@ class Observed:
     """Through the load/store units, of all requests: a line each, or a bank's conflict-free part;
     at least 1."""
     dram_sectors: float
+    """Sectors that are fetched from DRAM."""
     sector_bytes: float
     banks: tuple[BankLoad, ...] = ()
     """Requests of each DRAM bank in the whole launch, gaps as fractions of its duration; empty
     where the machine's address mapping is not known."""
+    bank_sectors: float = 0.0
+    """Sectors of the banks' requests, fetched and written ones; 0 stands for ``dram_sectors``."""
+    carried: float = 0.0
+    """Replays of the whole launch by the reasons (5) to (10), which no placement changes."""
+    staged_bytes: float = 0.0
+    """Bytes that all blocks together copy into shared memory, beyond what is in the accesses."""
 
     @property
     def off_chip(self) -> float:
@@ -82,25 +99,43 @@ class Observed:
 
 
 def observe(
-    run: SimulatedLaunch, machine: Machine, placement: Mapping[str, str] | None = None
+    run: SimulatedLaunch,
+    machine: Machine,
+    placement: Mapping[str, str] | None = None,
+    *,
+    staged_bytes: float = 0.0,
+    leaves_shared: str | None = None,
 ) -> Observed:
     """Numbers of ``run``, which is a launch on ``machine``.
 
     ``placement`` says where the simulated memory system was told to see arrays (retargeting,
     section III-E), by name. Their accesses then count for that space, and executed instructions
-    differ by what its addressing takes (section III-B).
+    differ by what its addressing takes (section III-B). ``staged_bytes`` are what the blocks copy
+    into shared memory for it. ``leaves_shared`` names the memory, global or texture, that all of
+    the kernel's shared memory moves to.
     """
     launch, traffic = run.launch, run.traffic
     moved = memories_of(machine, placement or {})
     sites = tuple(seen_in(s, moved) for s in traffic.sites if _is_request(s))
+    more = address_instructions(run, moved).of_warps
+    if leaves_shared is not None:
+        sites, of_shared = leaving_shared(run, sites, leaves_shared)
+        more += of_shared.of_warps
     warps = float(launch.blocks * launch.warps_per_block)
     active = min(machine.processor.sms, launch.blocks)
     resident = min(run.occupancy.warps, warps / active)
     off_chip = [s for s in sites if s.site.space in _OFF_CHIP]
     requests = sum(s.requests for s in sites)
     passes = sum(max(s.lines, s.wavefronts, s.requests) for s in sites)
-    stall, special = _issue(run)
-    instructions = run.execution.warp_instructions + address_instructions(run, moved).of_warps
+    stall, special, two_cycles = _issue(run)
+    instructions = run.execution.warp_instructions + more
+    constant = [s for s in sites if s.site.space == "constant"]
+    nearest = constant_caches(constant)
+    from_dram = float(sum(s.dram_sectors.value for s in (*off_chip, *constant)))
+    banks = traffic.banks
+    if banks is not None and banks.sectors:
+        moved_sectors = from_dram + traffic.dram_sectors_written().value
+        banks = banks.thinned(moved_sectors / banks.sectors) if moved_sectors else None
     return Observed(
         total_warps=warps,
         active_sms=float(active),
@@ -109,15 +144,18 @@ def observe(
         special=special / warps,
         stall=stall if stall is not None else arithmetic_latency(machine),
         mlp=_parallelism(run),
-        replays=replays_of(sites),
+        replays=replays_of(sites, nearest[0].missed.value if nearest else 0.0),
         global_=_requests([s for s in off_chip if s.site.space != "texture"]),
         texture=_requests([s for s in off_chip if s.site.space == "texture"]),
-        constant=_requests([s for s in sites if s.site.space == "constant"]),
+        constant=_constant_requests(constant),
         shared=_requests([s for s in sites if s.site.space == "shared"]),
         passes_per_request=passes / requests if requests else 1.0,
-        dram_sectors=float(sum(s.dram_sectors.value for s in off_chip)),
+        dram_sectors=from_dram,
         sector_bytes=float(traffic.sector_bytes),
-        banks=loads_of(traffic.banks, traffic.traced) if traffic.banks is not None else (),
+        banks=loads_of(banks) if banks is not None else (),
+        bank_sectors=float(banks.sectors) if banks is not None else 0.0,
+        carried=carried_replays(sites, two_cycles),
+        staged_bytes=staged_bytes,
     )
 
 
@@ -138,12 +176,32 @@ def _requests(sites: list[SiteTraffic]) -> Requests:
     return Requests(requests, first, dram)
 
 
-def _issue(run: SimulatedLaunch) -> tuple[float | None, float]:
-    """Mean stall of the executed instructions, and executed special-function instructions."""
+def _constant_requests(sites: Sequence[SiteTraffic]) -> Requests:
+    """Loads of constant memory: a request's share of misses is that of the lines it asks for."""
+    requests = first = second = dram = 0.0
+    for s in sites:
+        requests += s.requests
+        if not s.constant or not s.constant[0].asked.value:
+            continue
+        per_line = s.requests / s.constant[0].asked.value
+        missed = [min(1.0, per_line) * cache.missed.value for cache in s.constant]
+        first += missed[0]
+        second += max(0.0, missed[0] - missed[-1])
+        asked = float(s.l2_asked.value) if s.l2_asked is not None else 0.0
+        if asked:
+            dram += missed[-1] * min(1.0, float(s.dram_sectors.value) / asked)
+    return Requests(requests, first, dram, second)
+
+
+def _issue(run: SimulatedLaunch) -> tuple[float | None, float, float]:
+    """Mean stall of the executed instructions; executed special-function instructions; and those of
+    double precision, which issue over two cycles."""
     if not run.from_machine_code:
-        return None, 0.0
+        text = run.kernel.ptx.splitlines()
+        counts = run.execution.instruction_counts()
+        return None, 0.0, float(sum(c.warps for c in counts if _DOUBLE.match(text[c.place - 1])))
     code = {i.offset: i for i in machine_code(run.kernel).instructions}
-    stalls = executed = special = 0.0
+    stalls = executed = special = double = 0.0
     for count in run.execution.instruction_counts():
         instruction = code.get(count.place)
         if instruction is None:
@@ -152,7 +210,9 @@ def _issue(run: SimulatedLaunch) -> tuple[float | None, float]:
         stalls += count.warps * max(1, control(instruction.encoding).stall)
         if group(instruction.opcode) == "special function":
             special += count.warps
-    return (stalls / executed if executed else None), special
+        if instruction.parts[0] in _DOUBLES:
+            double += count.warps
+    return (stalls / executed if executed else None), special, double
 
 
 def _parallelism(run: SimulatedLaunch) -> float:
@@ -177,7 +237,10 @@ class Latencies:
     dram: float
     """What an access that misses it takes beyond."""
     constant: float
+    """The nearest cache of constant memory."""
     shared: float
+    second_constant: float = 0.0
+    """The cache of constant memory behind it; L2's where there is none."""
 
 
 def latencies(machine: Machine) -> Latencies:
@@ -193,10 +256,14 @@ def latencies(machine: Machine) -> Latencies:
         for s in machine.spaces
         if s.way.has_own_memory
     }
+    constant = next((s.name for s in machine.spaces if s.way.facts.host_filled), None)
+    behind = machine.levels(constant)[1:-1] if constant is not None else ()
+    second = behind[0].latency_cycles if behind else l2
     return Latencies(
         first,
         l2,
         max(0.0, levels[-1].latency_cycles - l2),
         nearest.get("constant", 0.0),
         nearest.get("shared", 0.0),
+        second,
     )

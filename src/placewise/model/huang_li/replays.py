@@ -10,7 +10,6 @@ Decoder"; Maxwell Tuning Guide, "Instruction Scheduling").
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -64,19 +63,14 @@ class Replays:
         )
 
 
-def global_replays(words: float, word_bytes: float, transaction_bytes: float) -> float:
-    """Replays of one global request, reason (1): the bytes of all its threads' words over the size
-    of a transaction, less one. ``words`` counts each address of the warp once."""
-    return max(0.0, math.ceil(words * word_bytes / transaction_bytes) - 1.0)
-
-
 def replays_of(sites: Iterable[SiteTraffic], constant_misses: float = 0.0) -> Replays:
     """Replays of the memory instructions ``sites``: for each request, the lines (global), different
     addresses (constant) and bank passes (shared) beyond the first.
 
     ``constant_misses`` are the misses of the nearest constant cache, each one replay. Lines and
-    passes are those of the machine whose traffic it is, so that a wide access that needs several
-    counts as several.
+    passes are those of the machine whose traffic it is: a wide access that needs several counts as
+    several, and one whose threads want neighbouring words as the words' bytes over the size of a
+    line, as the paper counts reason (1).
     """
     divergence = constant = conflicts = 0.0
     for site in sites:
@@ -85,9 +79,26 @@ def replays_of(sites: Iterable[SiteTraffic], constant_misses: float = 0.0) -> Re
                 divergence += max(0.0, site.lines - site.requests)
             case "constant":
                 constant += max(0.0, site.wavefronts - site.requests)
-            case "shared":
+            case "shared" if site.site.kind != "atomic":
                 conflicts += max(0.0, site.wavefronts - site.requests)
     return Replays(divergence, constant_misses, constant, conflicts)
+
+
+def carried_replays(sites: Iterable[SiteTraffic], two_cycles: float = 0.0) -> float:
+    """Replays of a launch by the reasons that no placement changes and that can be counted: (5)
+    ``two_cycles``, executed instructions that issue over two cycles; (6) passes of shared atomics
+    beyond the first; (7) misses and (9) lines beyond the first of local memory. Misses of
+    instructions (8) and full units (10) only a profiler counts."""
+    replays = two_cycles
+    for site in sites:
+        if site.site.space == "shared" and site.site.kind == "atomic":
+            replays += max(0.0, site.wavefronts - site.requests)
+        elif site.site.space == "local":
+            replays += max(0.0, site.lines - site.requests)
+            if site.site.kind == "load" and site.sectors:
+                missed = 1.0 - min(1.0, site.l1_hits.value / site.sectors)
+                replays += site.requests * missed
+    return replays
 
 
 def replays_of_target(of_sample: float, sample_counted: float, target_counted: float) -> float:

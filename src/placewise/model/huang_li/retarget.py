@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from placewise.errors import UnsupportedError
 from placewise.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.memory.simulate.metrics.traffic import SiteTraffic
-from placewise.model.huang_li.addressing import MEMORIES, instruction_difference
+from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic
+from placewise.model.huang_li.addressing import (
+    MEMORIES,
+    OLDEST_LISTED,
+    TEXTURE_2D,
+    instruction_difference,
+)
 
-_TYPE_OF_SIZE = {4: "float", 8: "double", 16: "float4"}
-"""Addresses depend on the size of an element alone."""
+_TYPE_OF_SIZE = {4: "float", 8: "float2", 16: "float4"}
+"""Addresses depend on the size of an element alone. A double comes through texture as two words,
+as textures of double do not exist."""
+_LANES = 32
 
 
 def memories_of(machine: Machine, placement: Mapping[str, str]) -> dict[str, str]:
-    """The kind of memory that each moved array is in."""
-    return {array: machine.space(space).way.facts.state_space for array, space in placement.items()}
+    """The kind of memory that each moved array is in; :data:`TEXTURE_2D` stands for itself."""
+    return {
+        array: space if space == TEXTURE_2D else machine.space(space).way.facts.state_space
+        for array, space in placement.items()
+    }
+
+
+def spaces_of(placement: Mapping[str, str]) -> dict[str, str]:
+    """Spaces whose caches moved arrays go through: a texture in two dimensions is a texture. Its
+    tiles are taken to be as good as lines."""
+    return {a: "texture" if space == TEXTURE_2D else space for a, space in placement.items()}
 
 
 def seen_in(site: SiteTraffic, moved: Mapping[str, str]) -> SiteTraffic:
     """The traffic of an instruction whose array has moved, under the new memory's name."""
     space = moved.get(site.array or "", site.site.space)
+    space = "texture" if space == TEXTURE_2D else space
     return site if space == site.site.space else replace(site, site=replace(site.site, space=space))
 
 
@@ -33,14 +52,71 @@ class AddressInstructions(NamedTuple):
     of_threads: float = 0.0
 
 
+def addressing_arch(run: SimulatedLaunch) -> str:
+    """The architecture whose addressing counts: the machine's own where it is so old that the code
+    of a later one stands in for its."""
+    major, minor = run.machine.limits.compute_capability
+    is_old = 10 * major + minor < OLDEST_LISTED
+    return f"sm_{major}{minor}" if is_old else run.kernel.arch
+
+
+def leaving_shared(
+    run: SimulatedLaunch, sites: Iterable[SiteTraffic], target: str
+) -> tuple[tuple[SiteTraffic, ...], AddressInstructions]:
+    """``sites`` with all that the kernel has in shared memory in global or texture memory instead,
+    and the instructions that addresses then take more.
+
+    The paper puts a global thread's number in the place of the index (section III-B): the lanes of
+    a warp access neighbouring elements, and every thread one of its own. So L2 has what it is asked
+    for again, if it holds an element of every resident thread; else DRAM has. The launch keeps its
+    occupancy. Raises UnsupportedError for any other ``target``.
+    """
+    if target not in ("global", "texture"):
+        raise UnsupportedError(f"shared memory is not moved to {target} memory")
+    traffic, moved = run.traffic, []
+    warps = threads = 0.0
+    caches = [m for m in run.machine.memories if m.scope == "die" and not m.software_managed]
+    held = max((m.size_bytes or 0 for m in caches), default=0)
+    resident = run.occupancy.warps * run.machine.processor.sms * _LANES
+    for site in sites:
+        if site.site.space != "shared":
+            moved.append(site)
+            continue
+        size = site.site.lane_bytes
+        each = math.ceil(_LANES * size / traffic.sector_bytes)
+        sectors = site.requests * min(each, max(1.0, site.lanes / max(site.requests, 1.0)))
+        fits = resident * size <= held
+        is_load = site.site.kind == "load"
+        nothing = Estimate(0.0, 0.0)
+        moved.append(
+            replace(
+                site,
+                site=replace(site.site, space=target),
+                sectors=sectors,
+                lines=site.requests * math.ceil(_LANES * size / traffic.line_bytes),
+                wavefronts=0.0,
+                l1_hits=nothing,
+                l2_asked=Estimate(sectors, 0.0),
+                l2_hits=Estimate(sectors, 0.0) if fits and is_load else nothing,
+                dram_sectors=nothing if fits or not is_load else Estimate(sectors, 0.0),
+            )
+        )
+        type_ = _TYPE_OF_SIZE.get(size, "float")
+        more = instruction_difference(addressing_arch(run), type_, "shared", target)
+        warps += more * site.requests
+        threads += more * site.lanes
+    return tuple(moved), AddressInstructions(warps, threads)
+
+
 def address_instructions(run: SimulatedLaunch, moved: Mapping[str, str]) -> AddressInstructions:
     """What the addresses of moved arrays take more."""
     warps = threads = 0.0
+    arch = addressing_arch(run)
     for site in run.traffic.sites:
         target = moved.get(site.array or "")
         if target is not None and site.site.space in MEMORIES:
             type_ = _TYPE_OF_SIZE.get(site.site.lane_bytes, "float")
-            each = instruction_difference(run.kernel.arch, type_, site.site.space, target)
+            each = instruction_difference(arch, type_, site.site.space, target)
             warps += each * site.requests
             threads += each * site.lanes
     return AddressInstructions(warps, threads)

@@ -28,6 +28,8 @@ _BETWEEN = 1.015
 which is 3 % of what a load takes on a current GPU."""
 _CLEAR = 2.0
 """How many times as far apart kinds must be as any neighbours within a kind."""
+_RANGES = 4
+"""Ranges of addresses that the mapping must hold in alike (section III-C2 of the paper)."""
 _MOST_BANK_BITS = 10
 """All combinations of so many bits are tried with each further bit."""
 HIT, MISS, CONFLICT = range(3)
@@ -105,6 +107,10 @@ def infer_mapping(device: PairDevice, *, lowest: int = 3, seed: int = 0) -> Addr
     masks = tuple(hashes.values())
     if not _agrees(kind, masks, row):
         doubts.append("some pairs do not follow the mapping")
+    elsewhere = _other_ranges(device, {d: kind[d] for d in single}, levels, random)
+    if elsewhere:
+        ranges = ", ".join(hex(start) for start in elsewhere)
+        doubts.append(f"bits play other parts in addresses from {ranges} on")
     return AddressMapping(
         tuple(sorted(column)),
         tuple(sorted(row)),
@@ -115,6 +121,24 @@ def infer_mapping(device: PairDevice, *, lowest: int = 3, seed: int = 0) -> Addr
         conflict_ns=float(levels[CONFLICT]),
         doubts=tuple(doubts),
     )
+
+
+def _other_ranges(
+    device: PairDevice,
+    kind: dict[int, int],
+    levels: NDArray[np.float64],
+    random: np.random.Generator,
+) -> list[int]:
+    """Starts of those quarters of the addresses in which differences do not have the ``kind`` that
+    they have over all. Those of the bits that choose the quarter are left out."""
+    size = (1 << device.address_bits) // _RANGES
+    inside = [d for d in kind if d < size]
+    return [
+        start
+        for start in range(0, _RANGES * size, size)
+        if _kinds(_medians(device, inside, random, (start, start + size)), levels)
+        != [kind[d] for d in inside]
+    ]
 
 
 def _dependence(bit: int, own: list[int], kinds_of: Callable[[list[int]], list[int]]) -> int | None:
@@ -144,10 +168,15 @@ def _agrees(kind: dict[int, int], hashes: tuple[int, ...], row: list[int]) -> bo
 
 
 def _medians(
-    device: PairDevice, differences: list[int], random: np.random.Generator
+    device: PairDevice,
+    differences: list[int],
+    random: np.random.Generator,
+    between: tuple[int, int] | None = None,
 ) -> NDArray[np.float64]:
-    """(n,) median time of the second load, over random first addresses."""
-    bases = random.integers(0, 1 << device.address_bits, (len(differences), _BASES))
+    """(n,) median time of the second load, over random first addresses, of all or of those
+    ``between`` two."""
+    low, high = between or (0, 1 << device.address_bits)
+    bases = random.integers(low, high, (len(differences), _BASES))
     others = bases ^ np.array(differences, np.int64)[:, None]
     times = device.second(bases.reshape(-1), others.reshape(-1)).reshape(bases.shape)
     result: NDArray[np.float64] = np.median(times, axis=1)

@@ -21,13 +21,8 @@ from placewise.memory.simulate.caches.policy_window import NO_WINDOW, PolicyWind
 from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.caches.sm_caches import SmCaches, new_workspace
 from placewise.memory.simulate.caches.tlb import new_tlbs, simulated_tlbs
-from placewise.memory.simulate.dram.banks import (
-    BankTraffic,
-    bank_traffic,
-    new_banks,
-    new_log,
-    run_banks,
-)
+from placewise.memory.simulate.dram.arrivals import Arrivals, Part, new_issued
+from placewise.memory.simulate.dram.banks import BankTraffic, new_banks, new_log
 from placewise.memory.simulate.metrics.wave_counts import Counts
 from placewise.memory.simulate.requests.line_requests import (
     MOST_STREAMS,
@@ -105,6 +100,7 @@ class Levels:
         self._rounds = 0
         self._banks = new_banks(machine.dram)
         self._logs = [new_log(0) for _ in range(2)]
+        self._arrivals = Arrivals()
         self._tlbs = new_tlbs(machine, h.line_bytes, count, seed)
         self._slices = new_slices(machine, h if wanted.slices else None, seed)
         self._arrived = new_arrived(wanted.arrived)
@@ -153,8 +149,13 @@ class Levels:
             np.empty(slots + 1, np.int64),
             np.empty((segments, 3), np.int64),
             np.empty(sizes.sms + 1, np.int64),
+            new_issued(),
         )
         wv.sort_segments(buffer, wave, np.empty(slots, np.int64))
+        if self._banks:
+            of_sms = np.diff(wave.sm_requests)
+            most = int(of_sms.argmax())
+            wave = wave._replace(issued=new_issued(most, int(of_sms[most])))
         # One line request can miss in a longer line of constant memory, which is several here.
         wave.sm_requests[:] *= self._most_misses
         self._make_room(requests * self._most_misses)
@@ -174,7 +175,7 @@ class Levels:
             self._count_missed()
         self._arrive()
         if self._banks:
-            run_banks(*self._logs, self._banks, sizes.line_shift, sizes.sector_shift)
+            self._arrivals.keep(self._logs, wave.issued, self._rounds)
         self._rounds += int(self._missed.rounds.max())
 
     def _make_room(self, requests: int) -> None:
@@ -250,10 +251,31 @@ class Levels:
         """Levels of caches of constant memory that are simulated."""
         return len(self._constant.sectors)
 
+    def close_wave(self) -> None:
+        """What was run since the last call is one wave."""
+        self._arrivals.close_wave()
+
     @property
-    def banks(self) -> BankTraffic | None:
-        """What the banks of the DRAM were asked; None where their mapping is not known."""
-        return bank_traffic(self._banks, self._rounds) if self._banks else None
+    def has_banks(self) -> bool:
+        """Whether the machine's file maps addresses to banks of DRAM."""
+        return self._banks is not None
+
+    def banks(
+        self,
+        part: Part,
+        lines: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        distance: NDArray[np.float64] | None,
+    ) -> BankTraffic | None:
+        """What the banks of the DRAM are asked in the whole launch, of which ``part`` was traced
+        last; None where their mapping is not known. To be called once. ``lines``, ``ends`` and
+        ``distance`` are as for :meth:`placewise.memory.simulate.dram.arrivals.Arrivals.traffic`."""
+        if not self._banks:
+            return None
+        shifts = self._sizes.line_shift, self._sizes.sector_shift
+        return self._arrivals.traffic(
+            self._banks, self._rounds, part, lines, ends, distance, shifts
+        )
 
     @property
     def tlb_names(self) -> tuple[str, ...]:

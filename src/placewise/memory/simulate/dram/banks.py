@@ -3,8 +3,8 @@
 The machine's file says which address bits make the channel's and the bank's number, each bit of it
 the parity of some, and which make the row (Huang and Li 2017, Algorithm 1 finds them). A bank
 keeps the row of its last access open: the next one hits it, or conflicts. Requests are served in
-the order in which they leave L2. Addresses are those of the simulated arrays,
-one after another; a real allocation has others.
+the order in which they leave L2. Addresses are those of the simulated arrays, one after another; a
+real allocation has others.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from placewise.machine.machine import Dram
 from placewise.memory.simulate.caches.geometry import Int
-from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, SECTORS
+from placewise.memory.simulate.requests.line_requests import SECTOR_BIT, SECTORS
 from placewise.memory.simulate.simd.jit_helpers import bits, entry, noinline
 
-REQUESTS, HITS, MISSES, CONFLICTS, GAPS, GAP_SQUARES, LAST_ROUND, OPEN_ROW = range(8)
+REQUESTS, HITS, MISSES, CONFLICTS, GAPS, GAP_SQUARES, LAST_TIME, OPEN_ROW = range(8)
 """Columns of a bank's state."""
-CLOSED = -1
+CLOSED = -1.0
 
 
 @dataclass(frozen=True, eq=False)
 class BankTraffic:
-    """Requests to each bank in the part of the launch that was traced; arrays are (banks of all
-    channels,) by channel, then bank."""
+    """Requests to each bank in the whole launch; arrays are (banks of all channels,) by channel,
+    then bank."""
 
     requests: NDArray[np.float64]
     """Fetches and write-backs; sectors of a line in one row of a bank are one request."""
@@ -39,10 +39,32 @@ class BankTraffic:
     conflicts: NDArray[np.float64]
     """Requests while another row was open."""
     gap_sum: NDArray[np.float64]
-    """Rounds between the arrivals of two requests, summed up."""
+    """Time between the arrivals of two requests, summed up."""
     gap_squares: NDArray[np.float64]
-    rounds: float
-    """Rounds of the simulation; in each, every resident warp issues one burst of accesses."""
+    duration: float
+    """Time that the launch takes. The unit is an instruction that an SM issues, where it is known
+    how many lie between two memory accesses (Huang and Li 2017, section III-C3); else a round of
+    the simulation, in each of which every resident warp issues one burst of accesses."""
+    sectors: float
+    """Sectors of all requests."""
+    served: float = 1.0
+    """Share of the launch's requests that went through the banks one by one; the figures are scaled
+    from these."""
+
+    def thinned(self, share: float) -> BankTraffic:
+        """As if ``share`` times as many requests came, each as likely: gaps are longer (shorter
+        above 1) and vary as much in proportion."""
+        return BankTraffic(
+            requests=share * self.requests,
+            hits=share * self.hits,
+            misses=share * self.misses,
+            conflicts=share * self.conflicts,
+            gap_sum=self.gap_sum,
+            gap_squares=self.gap_squares / share,
+            duration=self.duration,
+            sectors=share * self.sectors,
+            served=self.served,
+        )
 
 
 class Banks(NamedTuple):
@@ -52,8 +74,10 @@ class Banks(NamedTuple):
     """(bits,) of the bank's number, the lowest first: those of the bank, then of the channel."""
     row_mask: NDArray[np.int64]
     """(1,) address bits of the row."""
-    state: NDArray[np.int64]
+    state: NDArray[np.float64]
     """(banks, 8)"""
+    sectors: NDArray[np.int64]
+    """(1,) sectors asked for."""
 
 
 class Log(NamedTuple):
@@ -71,10 +95,10 @@ def new_banks(dram: Dram | None) -> Banks | None:
     if dram is None or not dram.row_bits or not (dram.bank_hashes or dram.channel_hashes):
         return None
     hashes = np.array(dram.bank_hashes + dram.channel_hashes, np.int64)
-    state = np.zeros((1 << len(hashes), 8), np.int64)
+    state = np.zeros((1 << len(hashes), 8))
     state[:, OPEN_ROW] = CLOSED
     rows = sum(1 << bit for bit in dram.row_bits)
-    return Banks(hashes, np.array([rows], np.int64), state)
+    return Banks(hashes, np.array([rows], np.int64), state, np.zeros(1, np.int64))
 
 
 def new_log(entries: int) -> Log:
@@ -82,40 +106,36 @@ def new_log(entries: int) -> Log:
     return Log(np.empty(entries, np.int64), np.empty(entries, np.int64), np.zeros(1, np.int64))
 
 
-def bank_traffic(banks: Banks, rounds: int) -> BankTraffic:
-    """The banks' counts, after ``rounds`` rounds."""
-    counts = banks.state.astype(np.float64)
-    return BankTraffic(
-        requests=counts[:, REQUESTS],
-        hits=counts[:, HITS],
-        misses=counts[:, MISSES],
-        conflicts=counts[:, CONFLICTS],
-        gap_sum=counts[:, GAPS],
-        gap_squares=counts[:, GAP_SQUARES],
-        rounds=float(rounds),
-    )
-
-
 @entry
-def run_banks(one: Log, other: Log, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
-    """Let the banks serve what left both L2 shards, round by round, and empty the logs."""
-    i, j = np.int64(0), np.int64(0)
-    while i < one.length[0] or j < other.length[0]:
-        if j == other.length[0] or (i < one.length[0] and one.round[i] <= other.round[j]):
-            _serve(one.request[i], one.round[i], banks, line_shift, sector_shift)
-            i += 1
-        else:
-            _serve(other.request[j], other.round[j], banks, line_shift, sector_shift)
-            j += 1
-    one.length[0] = 0
-    other.length[0] = 0
+def run_banks(
+    request: NDArray[np.int64],
+    time: NDArray[np.float64],
+    moved: NDArray[np.int64],
+    held: NDArray[np.uint16],
+    banks: Banks,
+    line_shift: Int,
+    sector_shift: Int,
+) -> None:
+    """Let the banks serve line requests (n,) in order, which arrive at ``time`` (n,); each comes
+    ``moved.shape[0]`` times at once, as lines ``moved`` (copies, n) in place of its own. ``held``
+    are the sectors of each line that came before and need not come again; empty where all do."""
+    for k in range(request.shape[0]):
+        for copy in range(moved.shape[0]):
+            sectors = (request[k] >> SECTOR_BIT) & SECTORS
+            line = np.uintp(moved[copy, k])
+            if line < np.uintp(held.shape[0]):
+                sectors &= ~np.int64(held[line])
+                held[line] |= np.uint16(sectors)
+            banks.sectors[0] += bits(sectors)
+            _serve(moved[copy, k], sectors, time[k], banks, line_shift, sector_shift)
 
 
 @noinline
-def _serve(request: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: Int) -> None:
-    """Ask the banks for the sectors of a line request in round ``now``."""
-    start = (request >> LINE_BIT) << line_shift
-    sectors = (request >> SECTOR_BIT) & SECTORS
+def _serve(
+    line: Int, sectors: Int, now: float, banks: Banks, line_shift: Int, sector_shift: Int
+) -> None:
+    """Ask the banks for ``sectors`` of a line at time ``now``."""
+    start = line << line_shift
     last_bank, last_row = np.int64(-1), np.int64(-1)
     number = np.int64(0)
     while sectors >> number:
@@ -126,20 +146,20 @@ def _serve(request: Int, now: Int, banks: Banks, line_shift: Int, sector_shift: 
                 bank |= (bits(address & banks.hashes[k]) & 1) << k
             row = address & banks.row_mask[0]
             if bank != last_bank or row != last_row:
-                _ask(banks.state, bank, row, now)
+                _ask(banks.state, bank, float(row), now)
             last_bank, last_row = bank, row
         number += 1
 
 
 @noinline
-def _ask(state: NDArray[np.int64], bank: Int, row: Int, now: Int) -> None:
-    """Count a request for a row of a bank in round ``now``, and open the row."""
+def _ask(state: NDArray[np.float64], bank: Int, row: float, now: float) -> None:
+    """Count a request for a row of a bank at time ``now``, and open the row."""
     if state[bank, REQUESTS]:
-        gap = now - state[bank, LAST_ROUND]
+        gap = now - state[bank, LAST_TIME]
         state[bank, GAPS] += gap
         state[bank, GAP_SQUARES] += gap * gap
     state[bank, REQUESTS] += 1
-    state[bank, LAST_ROUND] = now
+    state[bank, LAST_TIME] = now
     if state[bank, OPEN_ROW] == row:
         state[bank, HITS] += 1
     elif state[bank, OPEN_ROW] == CLOSED:
@@ -147,3 +167,20 @@ def _ask(state: NDArray[np.int64], bank: Int, row: Int, now: Int) -> None:
     else:
         state[bank, CONFLICTS] += 1
     state[bank, OPEN_ROW] = row
+
+
+def bank_traffic(banks: Banks, duration: float, served: float = 1.0) -> BankTraffic:
+    """The banks' counts of the whole launch, of which the share ``served`` came, within
+    ``duration``."""
+    counts = banks.state / served
+    return BankTraffic(
+        requests=counts[:, REQUESTS],
+        hits=counts[:, HITS],
+        misses=counts[:, MISSES],
+        conflicts=counts[:, CONFLICTS],
+        gap_sum=counts[:, GAPS],
+        gap_squares=counts[:, GAP_SQUARES],
+        duration=duration / served,
+        sectors=float(banks.sectors[0]) / served,
+        served=served,
+    )

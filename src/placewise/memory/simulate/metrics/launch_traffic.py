@@ -139,7 +139,6 @@ def launch_traffic(
         traced=traced.traced / traced.blocks,
         sector_bytes=caches.sector_bytes,
         line_bytes=caches.line_bytes,
-        banks=levels.banks,
         slices=levels.slices,
         arrived=levels.arrived,
         constant_fill=ConstantFill(*fill),

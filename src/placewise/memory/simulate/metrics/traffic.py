@@ -147,7 +147,7 @@ class Traffic:
     line_bytes: int
     """Bytes of a line, as line requests count lines; ``sector_bytes`` likewise."""
     banks: BankTraffic | None = None
-    """What the banks of the DRAM were asked in the part traced; None where the machine's file has
+    """What the banks of the DRAM are asked in the whole launch; None where the machine's file has
     no address mapping."""
     constant_fill: ConstantFill = NO_FILL
     slices: SliceTraffic | None = None

@@ -128,8 +128,10 @@ class Routes:
 
     def _route(self, site: Site, array: str) -> int:
         through = self._ways[self._space(site, array)]
-        if self._caches.constant and is_constant_load(site) and through.facts.host_filled:
-            return CONSTANT
+        if self._caches.constant and through.facts.host_filled:
+            moved_in = array in self._placement and site.kind == "load"
+            if moved_in or is_constant_load(site):
+                return CONSTANT
         if site.space == "shared" or self._uncached(site, array):
             return UNCACHED
         space = self._space(site, array)

@@ -24,6 +24,7 @@ from placewise.memory.simulate.caches.sm_caches import (
     route_streams,
     run_requests,
 )
+from placewise.memory.simulate.dram.arrivals import Issued, note_bursts
 from placewise.memory.simulate.requests.line_requests import Buffer
 from placewise.memory.simulate.requests.streams import Streams
 from placewise.memory.simulate.simd.jit_helpers import (
@@ -52,6 +53,8 @@ class Wave(NamedTuple):
     """(segments, 3) phase, first line request, end of its line requests; by slot and time."""
     sm_requests: NDArray[np.int64]
     """(SMs + 1,) line requests of the SMs before each: where its misses start."""
+    issued: Issued
+    """The bursts of one SM, where they are wanted."""
 
 
 @entry
@@ -138,6 +141,8 @@ def _run_sm(sm: Int, wave: Wave, warps: Int, run: SmCaches) -> Int:
             else:
                 # The batch is full; the round goes on in the next one.
                 round_end[np.uintp(rounds)] = n
+                if sm == wave.issued.sm[0]:
+                    note_bursts(work.order, round_end, turn - rounds, rounds + 1, wave.issued)
                 run_requests(sm, turn - rounds, rounds + 1, run)
                 n = rounds = np.int64(0)
         if moved:
@@ -146,6 +151,8 @@ def _run_sm(sm: Int, wave: Wave, warps: Int, run: SmCaches) -> Int:
         rounds += 1
         turn += 1
         if 2 * n >= BATCH_REQUESTS or rounds == BATCH_ROUNDS or not ready:
+            if sm == wave.issued.sm[0]:
+                note_bursts(work.order, round_end, turn - rounds, rounds, wave.issued)
             run_requests(sm, turn - rounds, rounds, run)
             n = rounds = np.int64(0)
     return turn
