@@ -200,6 +200,30 @@ def test_cpp_conversions_there_and_back(text):
         assert found.tobytes() == expected.data.tobytes()
 
 
+NAMED_TWICE = PARTICLE.replace("struct Particle {", "typedef struct {").replace(
+    "};", "} Body;\nusing Particle = Body;"
+)
+
+
+def test_structs_of_two_names_compute_the_same_bits():
+    """``typedef struct {…} Body`` has no name of its own; the kernel and a function use both."""
+    source = (
+        NAMED_TWICE
+        + """
+__device__ void kick(Body *q, float dt) { q->v[0] += dt; atomicAdd(&q->v[1], dt); }
+__global__ void both(Particle *p, const Body *old, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    Body q = old[i];
+    kick(p + i, 0.5f);
+    out[i] = q.x + __ldg(&old[i].y) + *(&p[i].x);
+    p[i].id = atomicExch(&p[i].id, 3) + 1;
+}
+"""
+    )
+    assert_same_bits(*relaid_of(source, "both", "{x id} {y mass} {v}"))
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
@@ -224,6 +248,41 @@ def test_cpp_conversions_there_and_back(text):
             "struct U { float x, y; };\n"
             "__global__ void k(U *p) { float *q = (float *)p; q[0] = 1; }",
             "'(float *)p' (line 2)",
+        ),
+        (
+            "struct U { union { float x; int id; }; float y; };\n"
+            "__global__ void k(U *p) { p[0].x = 1; }",
+            "a union in it (line 1)",
+        ),
+        (
+            "struct U { float x, y; };\n"
+            "__global__ void k(U *p) { float *q = &p[0].x; q[1] = 1; }",
+            "the address of field 'x' is handed on (line 2)",
+        ),
+        (
+            "struct U { float x, y; };\n__device__ void set(float *q) { q[1] = 1; }\n"
+            "__global__ void k(U *p) { set(&(p->x)); }",
+            "the address of field 'x' is handed on (line 3)",
+        ),
+        (
+            "struct U { float x, y; };\n__device__ float *kept;\n"
+            "__global__ void k(U *p) { kept = &p[0].y; }",
+            "the address of field 'y' is handed on (line 3)",
+        ),
+        (
+            "struct U { float x, y; };\n__device__ U &second(U *q) { return q[1]; }\n"
+            "__global__ void k(U *p) { second(p).x = 1; }",
+            "returned by reference (line 2)",
+        ),
+        (
+            "struct U { float x, y; };\nstruct OfHost { float x, y; };\n"
+            "__global__ void k(U *p) { OfHost *q = (OfHost *)p; q->x = 1; }",
+            "'(OfHost *)p' (line 3)",
+        ),
+        (
+            "struct U { float x, y; };\nstruct OfHost { float x, y; };\n"
+            "__global__ void k(U *p) { reinterpret_cast<OfHost &>(p[1]).x = 1; }",
+            "'reinterpret_cast<OfHost &>(p[1])' (line 3)",
         ),
         (
             "struct U { float x, y; };\n__global__ void k(U *p) {\n memcpy(p, p + 1, 8); }",

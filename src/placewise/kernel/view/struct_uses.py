@@ -22,6 +22,9 @@ _QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|__restrict__|__restrict|re
 _POINTER_STEPS = ("++", "--", "p++", "p--")
 _COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
 _WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
+_FUNCTIONS = ("FUNCTION_DECL", "FUNCTION_TEMPLATE", "LAMBDA_EXPR")
+_ATOMIC = "atomic"
+"""Names of the functions that update a number in memory start so."""
 
 
 def find_struct_arrays(case: Case) -> tuple[StructArrays, ...]:
@@ -245,6 +248,8 @@ class _Follower:
             self.use(UseKind.ADDRESS, node, pointer, index)
             assert parameter is not None
             return self.declare(parameter, is_reference=True)
+        if around.kind == "RETURN_STMT":
+            self.check_return(around)
         if around.kind in ("RETURN_STMT", "INIT_LIST_EXPR", "CONDITIONAL_OPERATOR"):
             return self.use(UseKind.LOAD, node, pointer, index)
         raise self.unknown(around)
@@ -253,7 +258,33 @@ class _Follower:
         if around.name not in self.declared[0].record.names:
             what = f"'{around.name}' of {self.declared[0].type_name}"
             raise _ObstacleError(f"function {what} is called on an element (line {around.line})")
+        self.check_address(around)
         self.use(UseKind.MEMBER, around, pointer, index, member=around.name)
+
+    def check_address(self, member: Node) -> None:
+        """Refuse a field's address that is kept: what lies beside the field is another thing in
+        another layout. Atomics and loads that take it at once are fine."""
+        taken = _outside(member)
+        if taken is None or taken.kind != "UNARY_OPERATOR" or taken.operator != "&":
+            return
+        user = _outside(taken)
+        if user is not None and user.kind == "CALL_EXPR":
+            known = user.name in LOAD_FUNCTIONS or user.name.startswith(_ATOMIC)
+            if known and user.children.index(_inside(user, taken)) == 1:
+                return
+        if user is not None and user.kind == "UNARY_OPERATOR" and user.operator == "*":
+            return
+        raise _ObstacleError(
+            f"the address of field '{member.name}' is handed on (line {member.line})"
+        )
+
+    def check_return(self, node: Node) -> None:
+        """Refuse an element that a function returns by reference."""
+        function = node.parent
+        while function is not None and function.kind not in _FUNCTIONS:
+            function = function.parent
+        if function is None or "&" in function.type.partition("(")[0]:
+            raise _ObstacleError(f"an element is returned by reference (line {node.line})")
 
     def stored(self, assignment: Node, pointer: Node, index: Node | None) -> None:
         around = assignment.parent
@@ -348,6 +379,21 @@ class _Follower:
     def unknown(self, node: Node) -> _ObstacleError:
         text = self.text(node).decode(errors="replace").split("\n")[0][:60]
         return _ObstacleError(f"no rewrite is known of '{text}' (line {node.line})")
+
+
+def _outside(node: Node) -> Node | None:
+    """The expression or statement around ``node``, brackets and conversions left out."""
+    around = node.parent
+    while around is not None and around.kind in _WRAPPERS:
+        around = around.parent
+    return around
+
+
+def _inside(around: Node, node: Node) -> Node:
+    """The child of ``around`` that ``node`` is, or is in."""
+    while node.parent is not None and node.parent is not around:
+        node = node.parent
+    return node
 
 
 def _stays_pointer(node: Node) -> bool:
