@@ -1,5 +1,7 @@
 """Advice on layouts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,53 @@ def test_ptx_is_refused():
     case = make_case("k", ptx, [], block=1, grid=1)
     with pytest.raises(UnsupportedError, match="CUDA C"):
         advise_layout(case, "A100")
+
+
+GATHER = """__global__ void gather(const float *x, const float *y, const float *z, const int *near,
+                      float *sum, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int j = near[i];
+    sum[i] = x[j] + y[j] * z[j];
+}"""
+
+
+def gather(n=1 << 16):
+    rng = np.random.default_rng(1)
+    arguments = [*(rng.random(n, np.float32) for _ in "xyz"), rng.integers(0, n, n, np.int32),
+                 np.zeros(n, np.float32), np.int32(n)]  # fmt: skip
+    return make_case("gather", GATHER, arguments, block=256, problem=n)
+
+
+def test_separate_arrays_that_are_looked_up_gain_as_one_array_of_structs():
+    advice = advise_layout(gather(), "A100", join=["z", "x", "y"])
+    (found,) = advice.structs
+    assert found.names == ("x", "y", "z")
+    assert found.now.describe() == "{x} {y} {z}"
+    assert found.best.layout.kind() == "AoS"
+    assert found.best.speedup > 1.1
+    texts = [option.text for option in found.options]
+    assert "{x y z}" in texts
+    assert "{x y z}@16" in texts
+    assert "{x} {y} {z}" not in texts
+    assert all(option.proven for option in found.options)
+    # There and back: three arrays of floats, and the structs; padded ones are a third larger.
+    n = 1 << 16
+    new = {"{x y z}": 12 * n, "{x y z}@16": 16 * n}[found.best.text]
+    assert found.conversion.bytes == 2 * (12 * n + new)
+    document = advice.to_dict()["structs"][0]
+    assert document["arrays"] == ["x", "y", "z"]
+    assert document["present"] == "{x} {y} {z}"
+
+
+def test_separate_arrays_are_proposed_where_data_says_which_element():
+    (note,) = (n for n in advise_layout(gather(1 << 10), "A100").notes if "--join" in n)
+    assert "--join x,y,z tries them" in note
+    straight = GATHER.replace("near[i]", "i")
+    case = replace(gather(1 << 10), source=straight)
+    assert not any("--join" in n for n in advise_layout(case, "A100").notes)
+
+
+def test_what_cannot_be_joined_is_an_error():
+    with pytest.raises(CaseError, match="'w' is no array of numbers"):
+        advise_layout(gather(1 << 10), "A100", join=["x", "w"])

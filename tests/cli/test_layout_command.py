@@ -82,3 +82,36 @@ def test_a_layout_that_does_not_fit_is_one_error(case, tmp_path):
     assert isinstance(found.exception, CaseError)
     assert "leaves out field 'z'" in str(found.exception)
     assert not (tmp_path / "out").exists()
+
+
+def test_separate_arrays_are_joined(tmp_path):
+    (tmp_path / "gather.cu").write_text(
+        "__global__ void gather(const float *x, const float *y, const int *near, float *out) {\n"
+        "    int j = near[threadIdx.x];\n    out[threadIdx.x] = x[j] + y[j];\n}\n"
+    )
+    arrays = "".join(
+        f'[[arguments]]\nname = "{name}"\nshape = [64]\ndtype = "{dtype}"\n{values}\n'
+        for name, dtype, values in (
+            ("x", "float32", "uniform = { seed = 1 }"),
+            ("y", "float32", "uniform = { seed = 2 }"),
+            ("near", "int32", "integers = { high = 63, seed = 3 }"),
+            ("out", "float32", "fill = 0"),
+        )
+    )
+    case = tmp_path / "gather.toml"
+    case.write_text(
+        'schema = 1\nname = "gather"\nkernel = "gather"\nsource = "gather.cu"\n'
+        "[launch]\ngrid = [1]\nblock = [64]\n" + arrays
+    )
+    found = run(case, "-m", "A100", "--join", "x, y", "--json", "--least-gain", "0")
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    TypeAdapter(DOCUMENTS["placewise-layout"]).validate_python(document)
+    (structs,) = document["structs"]
+    assert structs["arrays"] == ["x", "y"]
+    assert structs["present"] == "{x} {y}"
+    assert structs["options"][0]["proven"]
+    with pytest.raises(CaseError, match="one array alone"):
+        CliRunner().invoke(
+            app, ["layout", str(case), "-m", "A100", "--join", "x"], catch_exceptions=False
+        )

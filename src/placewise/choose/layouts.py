@@ -90,6 +90,13 @@ def _tidied(record: Record) -> list[Layout]:
     return found
 
 
+def padded_struct(record: Record) -> Layout | None:
+    """One struct of more than 8 and less than 16 bytes, padded to 16: an element never lies in two
+    sectors, and one instruction loads it. None for structs of other sizes."""
+    size = shape_of(record, Group(record.names)).size_bytes
+    return Layout((Group(record.names, 16),)) if 8 < size < 16 else None
+
+
 def _packed(record: Record, names: list[str] | tuple[str, ...]) -> list[str]:
     """Fields by falling alignment, else in their order, where that saves padding."""
     by_size = sorted(names, key=lambda n: -record.field(n).align_bytes)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from placewise.advisor.finalists import Demand
 from placewise.advisor.forms.timing import time_form
 from placewise.advisor.layouts.advise_matrices import advise_matrices
+from placewise.advisor.layouts.joined_trial import join_remarks, joined_trial
 from placewise.advisor.layouts.layout_advice import (
     Conversion,
     LayoutAdvice,
@@ -21,7 +22,7 @@ from placewise.advisor.layouts.layout_advice import (
 from placewise.advisor.layouts.layout_trial import Trial, fastest_first, recommended
 from placewise.advisor.layouts.verify_layout import verify_layout
 from placewise.cases import CaseLike, load_case
-from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates
+from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates, padded_struct
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution
 from placewise.kernel.cases.case import Language
@@ -36,7 +37,7 @@ from placewise.memory.fields.record import line_uses
 from placewise.memory.occupancy import occupancy
 from placewise.progress import Progress, silent
 from placewise.rewriter.layouts import Relaid, rewrite_layout
-from placewise.space.layout import Layout, parse_layout
+from placewise.space.layout import Layout, parse_layout, structure_of_arrays
 
 _FALLBACK_L1_BYTES = 16 * 1024
 """Where a machine file names no cache in front of L2: the least that GPUs with one have."""
@@ -48,6 +49,7 @@ def advise_layout(
     machine: MachineLike,
     *,
     layouts: Sequence[str] = (),
+    join: Sequence[str] = (),
     demand: Demand = DEFAULT_DEMAND,
     nvrtc: str | None = None,
     progress: Progress = silent,
@@ -58,8 +60,9 @@ def advise_layout(
 
     ``layouts`` names the layouts of structs to try, as
     :func:`placewise.space.layout.parse_layout` reads them; without, all are chosen by what the
-    launch accesses. Raises UnsupportedError where the kernel
-    is not CUDA C++, and CaseError, CompileError, MachineError or ExecutionError for bad input. A
+    launch accesses. ``join`` names separate arrays of one length that are tried as the fields of
+    one array of structs. Raises UnsupportedError where the kernel is not CUDA C++ or arrays cannot
+    be joined, and CaseError, CompileError, MachineError or ExecutionError for bad input. A
     struct that cannot have another layout is no error: its advice says why.
     """
     case, machine = load_case(case), load_machine(machine)
@@ -76,9 +79,14 @@ def advise_layout(
     case, kernel, view = read.case, read.kernel, read.view
     check_case(case, machine.limits, kernel.static_shared_bytes)
     notes = (*machine.warnings, *([stand_in] if stand_in else []), *read.notes)
+    if join:
+        present = time_form(kernel, case, machine)
+        trial = Trial(case, kernel, machine, view, present, demand, progress, instruction_limit)
+        return LayoutAdvice(case, machine, (_joined_advice(trial, join, layouts),), None, notes)
     found, matrices = find_struct_arrays(case), find_matrices(case)
     if not found and not matrices:
-        return LayoutAdvice(case, machine, (), None, notes)
+        remarks = join_remarks(case, view)
+        return LayoutAdvice(case, machine, (), None, (*notes, *remarks))
     wanted = {s.type_name: [parse_layout(t, s.record) for t in layouts]
               for s in found if s.obstacle is None}  # fmt: skip
     progress("timing the present layout", 0, 0)
@@ -91,7 +99,34 @@ def advise_layout(
         chosen = wanted.get(structs.type_name, [])
         advice.append(_struct_advice(trial, structs, recorder.accesses(), truth, chosen))
     orders = advise_matrices(trial, matrices) if matrices and not layouts else None
-    return LayoutAdvice(case, machine, tuple(advice), orders, notes)
+    remarks = () if found else join_remarks(case, view)
+    return LayoutAdvice(case, machine, tuple(advice), orders, (*notes, *remarks))
+
+
+def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) -> StructAdvice:
+    """Try separate arrays as the fields of one array of structs, in other layouts than now."""
+    made = joined_trial(trial, join)
+    structs, trial = made.structs, made.trial
+    record = structs.record
+    recorder = FieldRecorder(record, structs.parameters, trial.case.launch)
+    truth = trial.trace(recorder)
+    now = structure_of_arrays(record)
+    wanted = [parse_layout(text, record) for text in layouts]
+    if not wanted:
+        costs = field_costs(record, recorder.accesses(), _reuse_bytes(trial))
+        padded = padded_struct(record)
+        wanted = [record.declared, *([padded] if padded else [])]
+        wanted += [c for c in layout_candidates(costs) if c not in (now, *wanted)]
+    options = _tried(trial, structs, wanted, truth)
+    best = recommended(options, trial.demand, lambda o: _awkwardness(o.layout))
+    conversion = None
+    if best is not None:
+        fields = sum(f.size_bytes for f in record.fields)
+        elements = sum(n for _, n in best.relaid.elements) if best.relaid else 0
+        conversion = _conversion(trial, best, fields * elements)
+    return StructAdvice(
+        structs, (), trial.present, options, best, conversion, joined=made.joined.arrays
+    )
 
 
 def _struct_advice(
@@ -106,14 +141,21 @@ def _struct_advice(
         trial.progress(f"choosing layouts of {structs.type_name}", 0, 0)
         costs = field_costs(structs.record, accesses, _reuse_bytes(trial))
         wanted = layout_candidates(costs)
+    ranked = _tried(trial, structs, wanted, truth)
+    best = recommended(ranked, trial.demand, lambda o: _awkwardness(o.layout))
+    conversion = None if best is None else _conversion(trial, best)
+    return StructAdvice(structs, lines, trial.present, ranked, best, conversion)
+
+
+def _tried(
+    trial: Trial, structs: StructArrays, wanted: Sequence[Layout], truth: Execution
+) -> tuple[LayoutOption, ...]:
+    """Layouts written out, proven and timed, the fastest first."""
     options = []
     for done, layout in enumerate(wanted):
         trial.progress(f"trying layout {layout.describe()}", done, len(wanted))
         options.append(_option(trial, structs, layout, truth))
-    ranked = fastest_first(options)
-    best = recommended(ranked, trial.demand, lambda o: _awkwardness(o.layout))
-    conversion = None if best is None else _conversion(trial, best)
-    return StructAdvice(structs, lines, trial.present, ranked, best, conversion)
+    return fastest_first(options)
 
 
 def _option(trial: Trial, structs: StructArrays, layout: Layout, truth: Execution) -> LayoutOption:
@@ -152,8 +194,9 @@ def _reuse_bytes(trial: Trial) -> int:
     return max(1024, size // max(1, resident.warps))
 
 
-def _conversion(trial: Trial, option: LayoutOption) -> Conversion:
-    """Cost of converting the arrays to the layout and back, against what a launch gains."""
+def _conversion(trial: Trial, option: LayoutOption, old: int | None = None) -> Conversion:
+    """Cost of converting the arrays to the layout and back, against what a launch gains. ``old`` is
+    how many bytes the arrays have now; None: those of an array of structs."""
     relaid = option.relaid
     assert relaid is not None, "a recommended layout is written"
     sizes = dict(relaid.case.inputs.array_bytes)
@@ -163,5 +206,6 @@ def _conversion(trial: Trial, option: LayoutOption) -> Conversion:
         for array, _ in relaid.elements
         for number in groups
     )
-    old = sum(n * relaid.struct_bytes for _, n in relaid.elements)
+    if old is None:
+        old = sum(n * relaid.struct_bytes for _, n in relaid.elements)
     return trial.conversion(option, old, new)

@@ -15,7 +15,7 @@ from placewise.memory.fields.record import LineUse
 from placewise.model import Ratio
 from placewise.notebook import ShownInNotebooks
 from placewise.rewriter.layouts import Relaid, Reordered
-from placewise.space.layout import Layout
+from placewise.space.layout import Layout, structure_of_arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +111,28 @@ class StructAdvice:
     """The recommended one; None: keep the present layout, or there is no other."""
     conversion: Conversion | None
     """What converting to the recommended layout costs; None: nothing is recommended."""
+    joined: tuple[str, ...] = ()
+    """Separate arrays of the source that are the struct's fields in what was tried; empty where
+    the source has the struct."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arrays as the source has them."""
+        return self.joined or self.arrays.parameters
+
+    @property
+    def now(self) -> Layout:
+        """The layout that the source has."""
+        record = self.arrays.record
+        return structure_of_arrays(record) if self.joined else record.declared
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON types."""
         return {
             "struct": self.arrays.type_name,
-            "arrays": list(self.arrays.parameters),
+            "arrays": list(self.names),
             "obstacle": self.arrays.obstacle,
-            "present": self.arrays.record.declared.describe(),
+            "present": self.now.describe(),
             "present_milliseconds": None if self.present is None else self.present.ms,
             "lines": [
                 {

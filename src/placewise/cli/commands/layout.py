@@ -39,6 +39,13 @@ def layout(
             "of 32 elements. May be given again. Without it, Placewise chooses what to try.",
         ),
     ] = None,
+    join: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARRAYS",
+            help="Try these separate arrays of one length as one array of structs: x,y,z.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -81,6 +88,7 @@ def layout(
             case,
             machine,
             layouts=layouts or (),
+            join=[name.strip() for name in join.split(",")] if join else (),
             demand=Demand(probability, least_gain),
             nvrtc=nvrtc,
             instruction_limit=limit or DEFAULT_LIMIT,

@@ -53,7 +53,7 @@ def _struct(structs: StructAdvice) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(struct_verdict(structs), style="bold")]
     if structs.conversion is not None:
         parts.append(_conversion(structs.conversion))
-    declared = structs.arrays.record.declared.describe()
+    declared = structs.now.describe()
     parts += [Text(), _options(declared, structs.present, structs.options), Text()]
     wasteful = [use for use in structs.lines if use.moved_bytes > use.used_bytes]
     if wasteful:
@@ -73,7 +73,8 @@ def layout_verdict(advice: LayoutAdvice) -> str:
 def struct_verdict(structs: StructAdvice) -> str:
     """The answer for the arrays of one struct type in a sentence."""
     arrays, best = structs.arrays, structs.best
-    what = f"{', '.join(arrays.parameters)} ({arrays.type_name})"
+    of = "together" if structs.joined else arrays.type_name
+    what = f"{', '.join(structs.names)} ({of})"
     if arrays.obstacle is not None:
         return f"{what}: the layout cannot be changed: {arrays.obstacle}"
     if best is None or best.ratio is None:

@@ -22,16 +22,16 @@ def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
     With several struct types, or structs and matrices, each kernel has one of them laid out anew.
     """
     texts = {"layout.json": json_text(advice.to_dict()) + "\n"}
-    recommended = [s.best for s in advice.structs if s.best is not None]
-    for best in recommended:
+    recommended = [(s.best, s.joined) for s in advice.structs if s.best is not None]
+    for best, joined in recommended:
         if best.relaid is None:
             continue
         stem = Path(advice.case.filename).stem
         if len(recommended) > 1:
             stem += f"-{best.relaid.names.type_name}"
         texts[f"{stem}.cu"] = best.relaid.case.source
-        texts[f"{stem}-convert.cuh"] = cpp_conversion(best.relaid)
-        texts[f"{stem}_convert.py"] = numpy_conversion(best.relaid)
+        texts[f"{stem}-convert.cuh"] = cpp_conversion(best.relaid, joined)
+        texts[f"{stem}_convert.py"] = numpy_conversion(best.relaid, joined)
     orders = None if advice.matrices is None else advice.matrices.best
     if orders is not None and orders.reordered is not None:
         stem = Path(advice.case.filename).stem + ("-matrices" if recommended else "")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from placewise.rewriter.layouts.accessors import element_type
 from placewise.rewriter.layouts.names import is_struct
 from placewise.rewriter.layouts.rewrite_layout import Relaid
 from placewise.space.layout import Group, shape_of
 
 
-def cpp_conversion(relaid: Relaid) -> str:
+def cpp_conversion(relaid: Relaid, joined: Sequence[str] = ()) -> str:
     """Two C++ functions, to the layout and back; they need the structs of the rewritten source.
+    Where the fields were separate arrays, ``joined``, the functions take these.
 
     Groups with lanes need room for a whole number of their structs: elements divided by lanes,
     rounded up.
@@ -23,15 +26,17 @@ def cpp_conversion(relaid: Relaid) -> str:
     for to, const_from, const_to in ((True, "const ", ""), (False, "", "const ")):
         word = "to" if to else "from"
         groups = ", ".join(f"{const_to}{kind} *{name}" for kind, name in parameters)
+        old = f"{const_from}{arrays.type_name} *elements"
+        if joined:
+            old = ", ".join(f"{const_from}{f.type_text} *{f.name}" for f in arrays.fields)
         lines += [
-            f"void {word}_{names.type_name}({const_from}{arrays.type_name} *elements, {groups}, "
-            "size_t count) {",
+            f"void {word}_{names.type_name}({old}, {groups}, size_t count) {{",
             "    for (size_t i = 0; i < count; i++) {",
         ]
         for number, group in enumerate(layout):
             for field in group.fields:
                 place = _place(group, names.groups[number].pointer, field)
-                whole = f"elements[i].{field}"
+                whole = f"{field}[i]" if joined else f"elements[i].{field}"
                 left, right = (place, whole) if to else (whole, place)
                 lines.append(f"        {_assign(relaid, field, left, right)}")
         lines += ["    }", "}"]
@@ -53,9 +58,10 @@ def _assign(relaid: Relaid, field: str, left: str, right: str) -> str:
     return f"{left} = {right};"
 
 
-def numpy_conversion(relaid: Relaid) -> str:
+def numpy_conversion(relaid: Relaid, joined: Sequence[str] = ()) -> str:
     """Two Python functions, to the layout and back, between a structured array of shape
-    (elements,) with the struct's fields and a tuple of one array for each group."""
+    (elements,) with the struct's fields and a tuple of one array for each group. Where the fields
+    were separate arrays, ``joined``, two more functions take and fill these."""
     layout, names = relaid.layout, relaid.names
     shorts = [f"{named.short}_group" for named in names.groups]
     lines = ["import numpy as np", "", "", f"def to_{names.type_name}(elements):"]
@@ -77,7 +83,26 @@ def numpy_conversion(relaid: Relaid) -> str:
                 source = f'{short}["{field}"].reshape((-1, *{inner}))[:count]'
             lines.append(f'    elements["{field}"] = {source}')
     lines.append("    return elements")
+    if joined:
+        lines += _of_separate_arrays(names.type_name, shorts, joined)
     return "\n".join(lines) + "\n"
+
+
+def _of_separate_arrays(name: str, groups: Sequence[str], joined: Sequence[str]) -> list[str]:
+    """Functions between separate arrays and the groups' arrays."""
+    apart = ", ".join(joined)
+    together = f'np.rec.fromarrays([{apart}], names="{",".join(joined)}")'
+    return [
+        "",
+        "",
+        f"def to_{name}_from_arrays({apart}):",
+        f"    return to_{name}({together})",
+        "",
+        "",
+        f"def from_{name}_to_arrays({', '.join(groups)}, {apart}):",
+        f"    elements = from_{name}({', '.join(groups)}, {together})",
+        *(f'    {field}[...] = elements["{field}"]' for field in joined),
+    ]
 
 
 def _to_group(relaid: Relaid, group: Group, short: str) -> list[str]:

@@ -1,0 +1,94 @@
+"""Separate arrays tried as one array of structs: the layout to start from is SoA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from placewise.advisor.forms.verify import UNCONTRACTED
+from placewise.advisor.layouts.layout_trial import Trial
+from placewise.errors import UnsupportedError
+from placewise.executor import execute
+from placewise.kernel.cases.case import Case
+from placewise.kernel.cases.prepare_case import compile_case, read_case
+from placewise.kernel.source import SourceView
+from placewise.kernel.static_accesses import StaticLoop
+from placewise.kernel.struct_uses import StructArrays
+from placewise.kernel.view import find_struct_arrays
+from placewise.kernel.view.separate_arrays import joinable, separate_arrays
+from placewise.kernel.view.static_accesses import static_accesses
+from placewise.rewriter.layouts.join_arrays import JoinedArrays, join_arrays, separated
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedTrial:
+    """A case with some arrays joined, and what its layouts are tried with."""
+
+    trial: Trial
+    """Of the joined case; its present time is that of the arrays apart."""
+    structs: StructArrays
+    joined: JoinedArrays
+
+
+def joined_trial(trial: Trial, arrays: Sequence[str]) -> JoinedTrial:
+    """Join ``arrays`` of the trial's case to one array of structs.
+
+    Raises CaseError or UnsupportedError, with the line, where they cannot be joined, and where the
+    joined kernel does not compute the same bits.
+    """
+    joined = join_arrays(trial.case, trial.view, separate_arrays(trial.case, trial.view, arrays))
+    read = read_case(joined.case)
+    (structs,) = (s for s in find_struct_arrays(read.case) if s.type_name == joined.type_name)
+    if not _same_bits(joined, trial.case, read.case):
+        plain = (_uncontracted(c) for c in (trial.case, read.case))
+        if not _same_bits(joined, *plain):
+            raise UnsupportedError(
+                f"with {', '.join(joined.arrays)} in one array of structs the kernel computes "
+                "other bits",
+                where=trial.case.filename,
+            )
+    made = replace(trial, case=read.case, kernel=read.kernel, view=read.view)
+    return JoinedTrial(made, structs, joined)
+
+
+def join_remarks(case: Case, view: SourceView) -> tuple[str, ...]:
+    """Which separate arrays are looked up by data, several at the same place: they may gain as one
+    array of structs."""
+    try:
+        groups = joinable(case, view)
+        program = static_accesses(case) if groups else None
+    except UnsupportedError:
+        return ()
+    if program is None:
+        return ()
+    scattered: set[str] = set()
+    todo = list(program.body)
+    while todo:
+        item = todo.pop()
+        if isinstance(item, StaticLoop):
+            todo += item.body
+        elif item.index.opaque:
+            scattered.add(item.array)
+    told = []
+    for group in groups:
+        looked_up = [name for name in group if name in scattered]
+        if len(looked_up) > 1:
+            names = ", ".join(looked_up)
+            told.append(
+                f"{names} are looked up at places that depend on data: --join "
+                f"{','.join(looked_up)} tries them as one array of structs"
+            )
+    return tuple(told)
+
+
+def _same_bits(joined: JoinedArrays, apart: Case, together: Case) -> bool:
+    expected, found = (
+        dict(execute(compile_case(c), c.launch, c.inputs).outputs) for c in (apart, together)
+    )
+    back = separated(joined, found)
+    return all(back[name].tobytes() == data.tobytes() for name, data in expected.items())
+
+
+def _uncontracted(case: Case) -> Case:
+    flags = (*case.options.flags, UNCONTRACTED)
+    return replace(case, options=replace(case.options, flags=flags))
