@@ -92,7 +92,7 @@ def test_a_problem_starts_from_a_valid_configuration(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "condition", "message"),
     [
-        ([A, B | {"Default": 8}], "a * b == 12", "no values"),
+        ([A, B | {"Default": 8}], "a * b == 13", "no values"),
         ([A], "a < c", "no parameter 'c'"),
         ([A], "a <", "is no condition"),
         ([{"Name": "a", "Values": "list(range(3, 3))"}], "a < 1", "neither a list nor a range"),

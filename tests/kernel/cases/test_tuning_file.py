@@ -78,6 +78,64 @@ def test_a_problem_runs_with_its_defaults(tmp_path):
     assert (done.output("out")[1000:] == 7).all()
 
 
+def changed(**parts):
+    """The problem with other parts of its kernel or configuration space."""
+    problem = copy.deepcopy(PROBLEM)
+    for where in ("KernelSpecification", "ConfigurationSpace"):
+        problem[where] |= {k: v for k, v in parts.items() if k in problem[where] or k[:4] == "Grid"
+                           or k == "ProblemSize"}  # fmt: skip
+    return problem
+
+
+def test_defaults_that_break_a_condition_give_way_as_few_as_can(tmp_path):
+    parameters = [
+        {"Name": "block_size_x", "Type": "int", "Values": "[2**i for i in range(5, 9)]",
+         "Default": 64},
+        {"Name": "TILE", "Type": "int", "Values": "[1] + [2 * i for i in range(1, 5)]",
+         "Default": 3},
+        {"Name": "SPARE_TOO", "Type": "int", "Values": "list(range(0, 8, 4))", "Default": 0},
+    ]  # fmt: skip
+    conditions = [{"Expression": "TILE % 4 == 0"}, {"Expression": "block_size_x >= SPARE_TOO"}]
+    problem = changed()
+    problem["ConfigurationSpace"] = {"TuningParameters": parameters, "Conditions": conditions}
+    case = load_case(written(tmp_path, problem))
+    defines = dict(case.options.defines)
+    assert (defines["TILE"], defines["block_size_x"], defines["SPARE_TOO"]) == ("4", "64", "0")
+    assert case.description == "blend two; defaults break the conditions: TILE = 4 in place of 3"
+
+
+def test_sizes_ask_for_the_problem_and_for_extremes_of_parameters(tmp_path):
+    problem = changed(ProblemSize=[50, 20])
+    kernel = problem["KernelSpecification"]
+    kernel["Arguments"][0]["Size"] = "ProblemSize[0]*ProblemSize[1] + max(TILE) - min(TILE)"
+    case = load_case(written(tmp_path, problem))
+    assert case.inputs.arguments[0].data.shape == (50 * 20 + 8 - 1, 2)
+    for wrong, words in (("ProblemSize[2]", "2 extents"), ("max(tile)", "'tile'")):
+        kernel["Arguments"][0]["Size"] = wrong
+        with pytest.raises(PlacewiseError, match=words):
+            load_case(written(tmp_path, problem))
+
+
+def test_generators_that_are_straight_lines_are_made(tmp_path):
+    problem = changed()
+    first = problem["KernelSpecification"]["Arguments"][1]
+    first |= {"FillType": "Generator", "DataSource": "2 * i + 3"}
+    case = load_case(written(tmp_path, problem))
+    np.testing.assert_array_equal(case.inputs.arguments[1].data, 2.0 * np.arange(1024) + 3)
+    first["DataSource"] = "i % 4"
+    with pytest.raises(PlacewiseError, match="i % 4"):
+        load_case(written(tmp_path, problem))
+
+
+def test_kernel_tuners_constant_arguments_are_arguments_and_symbols(tmp_path):
+    problem = changed()
+    arguments = problem["KernelSpecification"]["Arguments"]
+    arguments[4] |= {"MemoryType": "Vector", "MemType": "Constant"}
+    case = load_case(written(tmp_path, problem))
+    assert len(case.inputs.arguments) == 5
+    assert [name for name, _ in case.inputs.constants] == ["weights"]
+
+
 def test_chosen_parameters_change_launch_and_defines(tmp_path):
     case = read_case_family(written(tmp_path)).case({"TILE": 4, "block_size_x": 32})
     assert (case.launch.grid, case.launch.block) == ((8, 1, 1), (32, 1, 1))

@@ -9,6 +9,7 @@ and of comparisons.
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -107,6 +108,38 @@ def _bounded(number: Any) -> Any:
     if isinstance(number, int) and abs(number) > _LARGEST:
         raise OverflowError("a number of more than 64 bits")
     return number
+
+
+_FREED = 2
+"""Most defaults that are given up one by one and in pairs before all of them are."""
+
+
+def nearest_valid(
+    choices: Mapping[str, Sequence[Any]],
+    defaults: Mapping[str, Any],
+    conditions: Sequence[Condition],
+) -> dict[str, Any] | None:
+    """Values of which all conditions hold with as many ``defaults`` as can be: all of them, all but
+    one, all but two, else the first of all ``choices`` with the defaults tried first. A parameter
+    without a default is always free. None where nothing is valid; raises ValueError as
+    :func:`first_valid` does."""
+    free = {name for name in choices if name not in defaults}
+    for number in range(_FREED + 1):
+        for freed in itertools.combinations(defaults, number):
+            tried = {
+                name: values if name in free or name in freed else [defaults[name]]
+                for name, values in choices.items()
+            }
+            found = first_valid(tried, conditions)
+            if found is not None:
+                return found
+    ordered = {
+        name: [defaults[name], *(v for v in values if v != defaults[name])]
+        if name in defaults
+        else values
+        for name, values in choices.items()
+    }
+    return first_valid(ordered, conditions)
 
 
 def first_valid(

@@ -6,7 +6,6 @@ evaluated as code: generators and scripts are refused.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Sequence
@@ -15,7 +14,12 @@ from typing import Any
 
 from placewise.errors import CaseError, UnsupportedError, reading
 from placewise.kernel.cases.case_model import SCHEMA
-from placewise.kernel.cases.tuning.tuning_conditions import Condition, first_valid
+from placewise.kernel.cases.tuning.tuning_conditions import Condition, nearest_valid
+from placewise.kernel.cases.tuning.tuning_values import (
+    line_of_generator,
+    listed_values,
+    resolved_size,
+)
 from placewise.kernel.frontends.nvrtc_options import parse_options
 
 _TYPES = {
@@ -23,14 +27,14 @@ _TYPES = {
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
 _VECTOR = re.compile(r"(half|float|double)(2|4|8|16)$")
-_RANGE = re.compile(r"\s*list\(range\(\s*(-?\d+)\s*(?:,\s*(-?\d+)\s*){0,2}\)\)\s*$")
 _AXES = ("X", "Y", "Z")
 
 
 def tuning_document(path: Path) -> dict[str, Any]:
     """The document of a case file that says what the T1 file ``path`` says.
 
-    Parameters have their default, or the first of their values with which the conditions hold.
+    Parameters have their defaults as far as the conditions hold with them, else the first of their
+    values with which they do; ``description`` says which defaults are not kept.
     Arguments go by their order, as the tuners pass them. Raises CaseError located at the file and
     the key, UnsupportedError for what a case cannot be (OpenCL, data that a script makes).
     """
@@ -45,6 +49,8 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._problem: list[Any] = []
+        self._choices: dict[str, list[Any]] = {}
 
     def document(self, read: Any) -> dict[str, Any]:
         kernel = self._part(read, "KernelSpecification")
@@ -55,6 +61,9 @@ class _File:
                 where=f"{self._path}: KernelSpecification.Language",
             )
         space = self._part(read, "ConfigurationSpace")
+        parameters, changed = self._parameters(space)
+        problem = kernel.get("ProblemSize") or ()
+        self._problem = problem if isinstance(problem, list) else [problem] if problem else []
         options = parse_options(
             kernel.get("CompilerOptions") or (),
             arch="sm_80",
@@ -69,19 +78,24 @@ class _File:
                 dtype, width = self._dtype(entry, key)
                 shared.append(f"{_bytes(dtype) * width} * ({self._size(entry, key)})")
                 continue
-            constant = entry.get("MemoryType") == "Symbol" or entry.get("MemType") == "Constant"
-            where = given["constants" if constant else "arguments"]
-            where.append(self._argument(entry, number, key))
+            made = self._argument(entry, number, key)
+            if entry.get("MemoryType") == "Symbol":
+                given["constants"].append(made)
+                continue
+            # Kernel Tuner passes what it copies into constant memory as an argument, too.
+            given["arguments"].append(made)
+            if entry.get("MemType") == "Constant":
+                given["constants"].append(made)
         return {
             "schema": SCHEMA,
-            "description": str((read.get("General") or {}).get("BenchmarkName") or ""),
+            "description": "; ".join(filter(None, (self._title(read), changed))),
             "kernel": self._text(kernel, "KernelName", "KernelSpecification"),
             "source": self._text(kernel, "KernelFile", "KernelSpecification"),
             "std": options.std,
             "defines": dict(options.defines),
             "include": [str(p) for p in options.include_paths],
             "flags": list(options.flags),
-            "parameters": self._parameters(space),
+            "parameters": parameters,
             "launch": {**launch, "shared_bytes": " + ".join(f"({s})" for s in shared)},
             "in_order": True,
             **given,
@@ -91,16 +105,14 @@ class _File:
         """Kernel Tuner's problem size and divisors where they are there, else the global size."""
         key = "KernelSpecification"
         block = self._extent(self._part(kernel, "LocalSize", key), f"{key}.LocalSize")
-        if kernel.get("ProblemSize"):
-            problem = kernel["ProblemSize"]
-            problem = problem if isinstance(problem, list) else [problem]
+        if self._problem:
             per_block = [
                 _product(kernel.get(f"GridDiv{axis}"), size)
                 for axis, size in zip(_AXES, block, strict=False)
             ]
             return {
-                "problem": [_whole(size) for size in problem],
-                "per_block": per_block[: len(problem)],
+                "problem": [_whole(size) for size in self._problem],
+                "per_block": per_block[: len(self._problem)],
                 "block": block,
             }
         size = self._extent(self._part(kernel, "GlobalSize", key), f"{key}.GlobalSize")
@@ -126,10 +138,14 @@ class _File:
             if dtype.startswith("float"):
                 return {**made, "uniform": {"high": float(value), "seed": seed}}
             return {**made, "integers": {"high": int(value), "seed": seed}}
+        if fill == "Generator" and (line := line_of_generator(str(entry.get("DataSource")))):
+            whole = not dtype.startswith("float")
+            start, step = (int(v) if whole else v for v in line)
+            return {**made, "arange": {"start": start, "step": step}}
         if fill is None and entry.get("AccessType") == "WriteOnly":
             return {**made, "uninitialised": True}
         raise UnsupportedError(
-            f"data of FillType {fill!r} cannot be read here",
+            f"data of FillType {fill!r} ({entry.get('DataSource')}) cannot be made here",
             where=f"{self._path}: {key}",
             hint="save it with numpy.save and write a case file (docs/reference/cases.md)",
         )
@@ -158,51 +174,57 @@ class _File:
     def _size(self, entry: dict[str, Any], key: str) -> Any:
         if "Size" not in entry:
             raise CaseError("is missing", where=f"{self._path}: {key}.Size")
-        return _whole(entry["Size"])
+        try:
+            return _whole(resolved_size(entry["Size"], self._problem, self._choices))
+        except ValueError as error:
+            raise CaseError(str(error), where=f"{self._path}: {key}.Size") from None
 
-    def _parameters(self, space: dict[str, Any]) -> dict[str, Any]:
-        """The first valid configuration."""
+    def _parameters(self, space: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """The valid configuration nearest to the defaults, and which of these are not kept."""
         above = "ConfigurationSpace.TuningParameters"
-        choices = {
-            self._text(p, "Name", above): self._values(p)
-            for p in self._entries(space, "TuningParameters")
-        }
+        defaults: dict[str, Any] = {}
+        for parameter in self._entries(space, "TuningParameters"):
+            name = self._text(parameter, "Name", above)
+            if "Default" in parameter:
+                defaults[name] = parameter["Default"]
+            self._choices[name] = self._values(parameter)
         where = f"{self._path}: ConfigurationSpace.Conditions"
         try:
             conditions = [
                 Condition(self._text(c, "Expression", "ConfigurationSpace.Conditions"))
                 for c in self._entries(space, "Conditions")
             ]
-            found = first_valid(choices, conditions)
+            found = nearest_valid(self._choices, defaults, conditions)
         except ValueError as error:
             raise CaseError(str(error), where=where) from None
         if found is None:
-            raise CaseError(
-                "no values of the parameters satisfy them all",
-                where=where,
-                hint="a Default is the only value that is tried",
-            )
-        return found
+            raise CaseError("no values of the parameters satisfy them all", where=where)
+        changed = [
+            f"{name} = {found[name]} in place of {value}"
+            for name, value in defaults.items()
+            if found[name] != value
+        ]
+        return found, f"defaults break the conditions: {', '.join(changed)}" if changed else ""
 
-    def _values(self, parameter: dict[str, Any]) -> Sequence[Any]:
-        """Values to try: the default alone, where there is one."""
-        if "Default" in parameter:
-            return [parameter["Default"]]
-        text = str(parameter.get("Values"))
-        span = _RANGE.match(text)
-        if span and (numbers := range(*map(int, re.findall(r"-?\d+", text)))):
-            return numbers
+    def _title(self, read: dict[str, Any]) -> str:
+        general = read.get("General")
+        return str(general.get("BenchmarkName") or "") if isinstance(general, dict) else ""
+
+    def _values(self, parameter: dict[str, Any]) -> list[Any]:
+        """Values to try; the default alone, where the list cannot be read."""
+        values = parameter.get("Values")
         try:
-            values = ast.literal_eval(text)
-            if isinstance(values, list | tuple) and values:
+            if isinstance(values, list) and values:
                 return values
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            pass
-        raise CaseError(
-            f"the values {text!r} are neither a list nor a range",
-            where=f"{self._path}: ConfigurationSpace.TuningParameters.{parameter.get('Name')}",
-            hint="give the parameter a Default",
-        )
+            return listed_values(str(values))
+        except ValueError:
+            if "Default" in parameter:
+                return [parameter["Default"]]
+            raise CaseError(
+                f"the values {str(values)!r} are neither a list nor a range",
+                where=f"{self._path}: ConfigurationSpace.TuningParameters.{parameter.get('Name')}",
+                hint="give the parameter a Default",
+            ) from None
 
     def _extent(self, sizes: dict[str, Any], key: str) -> list[int | str]:
         if "X" not in sizes:

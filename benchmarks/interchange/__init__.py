@@ -1,0 +1,1 @@
+"""Published tuning problems, read as cases."""
