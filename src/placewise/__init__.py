@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         predict_time,
         predict_times,
     )
+    from placewise.advisor.programs.advise_program import advise_program
+    from placewise.advisor.programs.program_advice import ProgramAdvice
     from placewise.api import (
         Calibration,
         LintReport,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from placewise.kernel.frontends.kernel_from import kernel_from
     from placewise.kernel.frontends.nvrtc import compile_module
     from placewise.kernel.launch import Launch
+    from placewise.kernel.programs.program import KernelLaunch, Program, make_program
+    from placewise.kernel.programs.program_file import load_program
     from placewise.machine import Machine, load_machine, machine_names
     from placewise.rewriter.rewritten import Rewritten
     from placewise.runtime.report import TuneReport
@@ -59,6 +63,7 @@ _HOMES = {
     "CompileOptions": "kernel.cases.case",
     "CounterReport": "advisor.predictions.predicted_counters",
     "DeviceMemory": "executor.device_memory.device_memory",
+    "KernelLaunch": "kernel.programs.program",
     "Launch": "kernel.launch",
     "JointAdvice": "advisor.layouts.joint_advice",
     "LayoutAdvice": "advisor.layouts.layout_advice",
@@ -68,6 +73,8 @@ _HOMES = {
     "Option": "advisor.advice",
     "Placement": "space",
     "PlacewiseError": "errors",
+    "Program": "kernel.programs.program",
+    "ProgramAdvice": "advisor.programs.program_advice",
     "PointerTo": "kernel.cases.values",
     "Remark": "advisor.lint",
     "Rewritten": "rewriter.rewritten",
@@ -81,6 +88,7 @@ _HOMES = {
     "advise": "api",
     "advise_jointly": "advisor.layouts.advise_jointly",
     "advise_layout": "advisor.layouts.advise_layout",
+    "advise_program": "advisor.programs.advise_program",
     "calibrate": "advisor.predictions.calibrate",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
@@ -91,7 +99,9 @@ _HOMES = {
     "lint": "api",
     "load_case": "cases",
     "load_machine": "machine",
+    "load_program": "kernel.programs.program_file",
     "machine_names": "machine",
+    "make_program": "kernel.programs.program",
     "make_case": "kernel.cases.make_case",
     "predict_counters": "api",
     "predict_moved_counters": "advisor.predictions.moved_counters",
@@ -113,6 +123,7 @@ __all__ = [
     "CounterReport",
     "DeviceMemory",
     "JointAdvice",
+    "KernelLaunch",
     "Launch",
     "LayoutAdvice",
     "LintReport",
@@ -122,6 +133,8 @@ __all__ = [
     "Placement",
     "PlacewiseError",
     "PointerTo",
+    "Program",
+    "ProgramAdvice",
     "Remark",
     "Rewritten",
     "Struct",
@@ -134,6 +147,7 @@ __all__ = [
     "advise",
     "advise_jointly",
     "advise_layout",
+    "advise_program",
     "calibrate",
     "case_names",
     "compile_module",
@@ -144,8 +158,10 @@ __all__ = [
     "lint",
     "load_case",
     "load_machine",
+    "load_program",
     "machine_names",
     "make_case",
+    "make_program",
     "predict_counters",
     "predict_moved_counters",
     "predict_time",

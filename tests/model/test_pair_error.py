@@ -19,6 +19,7 @@ from placewise.model.pair_error import (
     fit_pair_error,
     stored_error,
 )
+from placewise.model.uncertainty import ratio_of_sums
 from placewise.space import Placement
 
 K20C = load_machine("K20c")
@@ -140,3 +141,28 @@ def test_a_model_of_unknown_error_is_not_widened():
     found = relative(latency_model(), _counters("shared", 100), _counters("global", 100), K20C)
     assert (found.low, found.high) == (found.parameter_low, found.parameter_high)
     assert found.faster is None
+
+
+def test_a_sum_of_equal_parts_is_as_sure_as_one_of_them():
+    one = relative_times(prediction(90, dram=10), prediction(100, dram=99))
+    both = ratio_of_sums([(0.25, one), (0.75, one)])
+    assert (both.ratio, both.low, both.high) == pytest.approx((one.ratio, one.low, one.high))
+    assert both.faster == pytest.approx(one.faster)
+
+
+def test_a_sum_weighs_its_parts_and_what_is_added():
+    one = relative_times(prediction(50, dram=10), prediction(100, dram=99))
+    found = ratio_of_sums([(0.4, one), (0.6, SAME)], 0.1)
+    assert found.ratio == pytest.approx(0.4 * 0.5 + 0.6 + 0.1)
+    assert found.low == pytest.approx(0.4 * one.low + 0.7)
+    assert found.faster is not None
+    assert found.faster < ratio_of_sums([(0.4, one), (0.6, SAME)]).faster
+    assert ratio_of_sums([(1.0, SAME)]) is SAME
+    assert ratio_of_sums([(1.0, SAME)], 0.1).faster == 0.0
+
+
+def test_a_sum_with_a_part_of_unknown_error_has_no_probability():
+    unknown = relative(latency_model(), _counters("shared", 100), _counters("global", 100), K20C)
+    assert ratio_of_sums([(0.5, unknown), (0.5, SAME)]).faster is None
+    with pytest.raises(ValueError, match="no times"):
+        ratio_of_sums([])

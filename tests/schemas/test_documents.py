@@ -18,6 +18,7 @@ COMMANDS = {
     "advise spmv -m K20c": "placewise-advice",
     "advise my-kernel.toml -m A100 --finalists 1": "placewise-advice",
     "advise my-kernel.toml -m A100 --finalists 1 --layouts": "placewise-joint",
+    "advise blur.toml -m RTX3060 --finalists 1": "placewise-program",
     "layout transpose.toml -m A100": "placewise-layout",
     "rewrite my-kernel.toml -m A100 --place table=constant": "placewise-written",
     "rewrite my-kernel.toml -m A100 --agnostic --versions 1": "placewise-agnostic",

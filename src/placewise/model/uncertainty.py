@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placewise.errors import UnsupportedError
@@ -29,6 +31,8 @@ class Ratio:
     error: PairError | None
     """What the model's ratios have been worth where times were measured. None: not known for this
     model, or not needed, the two forms being the same."""
+    change: float = 0.0
+    """How much the two forms differ, as the error is a function of it."""
 
 
 SAME = Ratio(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, None)
@@ -99,5 +103,40 @@ def relative_times(candidate: Prediction, present: Prediction) -> Ratio:
     if error is None:
         return Ratio(ratio, ratio, ratio, ratio, ratio, None, None)
     return Ratio(
-        ratio, *error.interval(ratio, change), ratio, ratio, error.faster(ratio, change), error
+        ratio, *error.interval(ratio, change), ratio, ratio, error.faster(ratio, change), error,
+        change,
+    )  # fmt: skip
+
+
+def ratio_of_sums(parts: Sequence[tuple[float, Ratio]], added: float = 0.0) -> Ratio:
+    """Ratio of the sums of several forms' times. Each part is the share that a form's present time
+    has of the sum (shares add up to 1) and the form's own ratio; ``added`` is a time that the new
+    forms take besides, as a share of the present sum.
+
+    The errors of the parts are taken to go together, as they do where a machine's figure is off,
+    so that they do not average out. Raises ValueError without parts.
+    """
+    if not parts:
+        raise ValueError("a sum of no times has no ratio")
+    total, low, high = (
+        added + sum(share * value(r) for share, r in parts)
+        for value in (lambda r: r.ratio, lambda r: r.low, lambda r: r.high)
     )
+    if all(r is SAME for _, r in parts) and not added:
+        return SAME
+    errors = [r.error for _, r in parts if r is not SAME and r.error is not None]
+    if len(errors) < sum(r is not SAME for _, r in parts):
+        return Ratio(total, low, high, total, total, None, None)
+    if not errors:
+        return Ratio(total, total, total, total, total, 0.0 if total >= 1.0 else None, None)
+    scores = errors[0].scores
+    below = sum(added + sum(share * _at(r, score) for share, r in parts) < 1.0 for score in scores)
+    faster = (below + 0.5) / (len(scores) + 1.0)
+    return Ratio(total, low, high, total, total, faster, errors[0])
+
+
+def _at(ratio: Ratio, score: float) -> float:
+    """The ratio where its error has this score."""
+    if ratio.error is None:
+        return ratio.ratio
+    return ratio.ratio * math.exp(score * ratio.error.size(ratio.ratio, ratio.change))

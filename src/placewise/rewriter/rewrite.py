@@ -6,7 +6,7 @@ and 6, in today's CUDA C++ (texture objects instead of texture references).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -26,7 +26,7 @@ from placewise.rewriter.signature import edit_signature, insert_notes
 from placewise.rewriter.tiles import tile_names
 from placewise.rewriter.ways.binding import place_binding
 from placewise.rewriter.ways.direct import place_direct
-from placewise.rewriter.ways.host_buffer import place_host_buffers
+from placewise.rewriter.ways.host_buffer import FilledBuffer, place_host_buffers, use_filled
 from placewise.rewriter.ways.intrinsic import place_intrinsic
 from placewise.rewriter.ways.kernel_buffer import place_kernel_buffers
 from placewise.rewriter.ways.window import place_window
@@ -37,13 +37,20 @@ HostBuffers = Callable[[Draft, list[ArrayUse], MemorySpace, int | None], None]
 that it holds (None: not known)."""
 
 
-def rewrite(case: Case, placement: Placement, machine: Machine, view: SourceView) -> Rewritten:
+def rewrite(
+    case: Case,
+    placement: Placement,
+    machine: Machine,
+    view: SourceView,
+    known: Mapping[str, FilledBuffer] | None = None,
+) -> Rewritten:
     """The case with its arrays where ``placement`` says.
 
     Arrays that the placement does not name, or that are reached that way already, stay as they
-    are. Raises UnsupportedError naming array and reason where the source cannot be rewritten.
+    are. ``known`` are buffers of the source that hold arrays of the case already, by the arrays'
+    names. Raises UnsupportedError naming array and reason where the source cannot be rewritten.
     """
-    draft = draft_placement(case, placement, machine, view)
+    draft = draft_placement(case, placement, machine, view, known=known)
     insert_notes(draft, "Placed by Placewise:")
     return Rewritten(
         placement=placement,
@@ -61,12 +68,14 @@ def draft_placement(
     machine: Machine,
     view: SourceView,
     place_in_host_buffers: HostBuffers = place_host_buffers,
+    known: Mapping[str, FilledBuffer] | None = None,
 ) -> Draft:
     """All edits inside the kernel's definition that ``placement`` asks for.
 
     What must stand in front of the kernel is in the draft's lists, and not inserted yet.
-    ``place_in_host_buffers`` writes the arrays of one space that the host fills. Raises
-    UnsupportedError naming array and reason where the source cannot be rewritten.
+    ``place_in_host_buffers`` writes the arrays of one space that the host fills; ``known`` are
+    arrays that the source has in such a buffer already. Raises UnsupportedError naming array and
+    reason where the source cannot be rewritten.
     """
     if case.language is not Language.CUDA:
         raise UnsupportedError(
@@ -100,6 +109,8 @@ def draft_placement(
                 place_intrinsic(draft, use, space)
             case Way.BINDING:
                 place_binding(draft, use, space)
+            case Way.HOST_BUFFER if (held := _held(known, use)) is not None:
+                use_filled(draft, use, space, held)
             case Way.HOST_BUFFER:
                 filled.setdefault(space.name, []).append(use)
             case Way.KERNEL_BUFFER:
@@ -173,6 +184,16 @@ def _use(view: SourceView, array: str, case: Case) -> ArrayUse:
             where=case.filename,
             hint=f"its arrays: {known}",
         ) from None
+
+
+def _held(known: Mapping[str, FilledBuffer] | None, use: ArrayUse) -> FilledBuffer | None:
+    """The buffer that holds the array already, as elements of the same type."""
+    held = (known or {}).get(use.name)
+    same = held is not None and (held.element_type, held.elements) == (
+        use.parameter.element_type,
+        use.elements,
+    )
+    return held if same else None
 
 
 def _is_there(use: ArrayUse, space: MemorySpace) -> bool:

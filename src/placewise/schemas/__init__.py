@@ -14,6 +14,7 @@ from placewise.errors import PlacewiseError
 from placewise.schemas.advice import (
     AdviceDocument,
     AgnosticDocument,
+    ProgramDocument,
     RewrittenDocument,
     WrittenDocument,
 )
@@ -39,6 +40,7 @@ from placewise.schemas.validation import ReproductionDocument, ValidationDocumen
 
 DOCUMENTS: dict[str, type] = {
     "placewise-advice": AdviceDocument,
+    "placewise-program": ProgramDocument,
     "placewise-layout": LayoutDocument,
     "placewise-joint": JointDocument,
     "placewise-rewritten": RewrittenDocument,

@@ -105,8 +105,10 @@ def advise(
     from placewise.advisor.layouts.advise_jointly import advise_jointly
     from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.advisor.prepare import Profiling
+    from placewise.advisor.programs.advise_program import advise_program
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
+    from placewise.kernel.programs.program_file import holds_program
     from placewise.machine import load_machine
     from placewise.machine.clocks import machine_at
     from placewise.report.advice.files import check_file, check_folder, write_files
@@ -115,6 +117,7 @@ def advise(
     from placewise.report.html.advice_page import advice_page, joint_page
     from placewise.report.html.page import write_html
     from placewise.report.layouts.joint import render_joint, write_joint_files
+    from placewise.report.program import render_program, write_program_files
     from placewise.report.sarif.findings import write_lint_sarif
 
     recorded = Path(measured) if measured is not None and Path(measured).is_file() else None
@@ -125,6 +128,31 @@ def advise(
     for file in (sarif, html):
         if file is not None:
             check_file(file)
+    if holds_program(case):
+        plain = chooser is ChooserName.timeline and profile is ProfileKind.full
+        if any(given is not None for given in (measured, sarif, html)) or layouts or not plain:
+            raise CaseError(
+                "several launches go with none of --measured, --sarif, --html, --layouts, "
+                "--chooser, --profile",
+                where=case,
+            )
+        with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+            program = advise_program(
+                case,
+                machine_at(load_machine(machine), clock),
+                finalists=FINALISTS if finalists is None else finalists,
+                demand=Demand(probability, least_gain),
+                nvrtc=nvrtc,
+                instruction_limit=limit or DEFAULT_LIMIT,
+                progress=progress.step,
+            )
+        files = write_program_files(program, out) if out is not None else ()
+        kept = program.recommended is None
+        what = "report" if kept else "report, verified source and its host code"
+        show(
+            Report(partial(render_program, program), program.to_dict, files, what), format_, as_json
+        )
+        return
     if layouts:
         if measured is not None or sarif is not None:
             raise CaseError("--layouts goes with neither --measured nor --sarif")

@@ -383,14 +383,14 @@ class LaunchModel(Strict):
         return self
 
 
-class CaseModel(Strict):
-    """A whole case file."""
+class SourceModel(Strict):
+    """What the files of a case and of a program have in common: a source, how it is compiled, and
+    values that kernels get."""
 
     schema_version: Annotated[Literal[1], Field(alias="schema")]
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")] | None = None
-    """Left out: the case file's name without its suffix."""
+    """Left out: the file's name without its suffix."""
     description: str = ""
-    kernel: str
     source: str | None = None
     code: str | None = None
     std: str = "c++17"
@@ -401,30 +401,40 @@ class CaseModel(Strict):
     sizes: dict[Name, Annotated[int, Field(ge=0, lt=2**63)]] = Field(default_factory=dict)
     parameters: dict[Name, Parameter] = Field(default_factory=dict)
     """What a tuner varies: each is a define of its name, and a size where it is a whole number."""
-    placement_parameters: list[Name] = Field(default_factory=list)
-    """Tuning parameters that only say where data lives."""
     matrices: dict[Name, AnyMatrix] = Field(default_factory=dict)
     images: dict[Name, ImageFile] = Field(default_factory=dict)
     datasets: dict[Name, AnyDataset] = Field(default_factory=dict)
-    launch: LaunchModel
     arguments: list[AnyArgument]
-    in_order: bool = False
-    """Whether arguments go to the parameters in their order, and not by name."""
     constants: list[AnyArgument] = Field(default_factory=list)
     buffers: list[AnyArgument] = Field(default_factory=list)
 
     @model_validator(mode="after")
-    def _one_source(self) -> CaseModel:
+    def _one_source(self) -> SourceModel:
         if (self.source is None) == (self.code is None):
             raise ValueError("needs either source (a file) or code (the text)")
         return self
 
     @model_validator(mode="after")
-    def _parameters(self) -> CaseModel:
+    def _parameters(self) -> SourceModel:
         for other in ("sizes", "defines"):
             for name in self.parameters:
                 if name in getattr(self, other):
                     raise ValueError(f"'{name}' is both in parameters and in {other}")
+        return self
+
+
+class CaseModel(SourceModel):
+    """A whole case file."""
+
+    kernel: str
+    placement_parameters: list[Name] = Field(default_factory=list)
+    """Tuning parameters that only say where data lives."""
+    launch: LaunchModel
+    in_order: bool = False
+    """Whether arguments go to the parameters in their order, and not by name."""
+
+    @model_validator(mode="after")
+    def _placement_parameters(self) -> CaseModel:
         unknown = [name for name in self.placement_parameters if name not in self.parameters]
         if unknown:
             raise ValueError(f"placement_parameters names '{unknown[0]}', which is no parameter")

@@ -6,17 +6,19 @@ import functools
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from placewise.errors import CaseError, reading
 from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import case_model as casemodel
-from placewise.kernel.cases.case_model import CaseModel
+from placewise.kernel.cases.case_model import CaseModel, SourceModel
 from placewise.kernel.cases.strict_model import Strict
 from placewise.kernel.cases.tuning.tuning_file import tuning_document
 from placewise.machine.msl.located import nearest
+
+Model = TypeVar("Model", bound=SourceModel)
 
 
 def read_model(path: Path) -> CaseModel:
@@ -24,16 +26,33 @@ def read_model(path: Path) -> CaseModel:
 
     Raises CaseError located at the file and the key.
     """
+    return validated(read_document(path), path)
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The tables of a file, as :func:`validated` takes them; raises CaseError where it cannot be
+    read."""
     arrays.require_file(path)
     if path.suffix == ".json":
-        return validated(tuning_document(path), path)
+        return tuning_document(path)
     with reading("TOML file", path, CaseError):
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    return validated(document, path)
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
 
 
 def validated(document: dict[str, Any], path: Path) -> CaseModel:
     """Model of a parsed document; raises CaseError located at ``path`` and the key."""
+    if "launches" in document:
+        raise CaseError(
+            "the file has several launches, and one is asked for",
+            where=f"{path}: launches",
+            hint="`placewise advise` and `placewise.advise_program` take all of them; write the "
+            "kernel's own case for anything else",
+        )
+    return validated_as(CaseModel, document, path)
+
+
+def validated_as(model: type[Model], document: dict[str, Any], path: Path) -> Model:
+    """A parsed document as ``model``; raises CaseError located at ``path`` and the key."""
     version = document.get("schema")
     if version != casemodel.SCHEMA:
         found = "is missing" if version is None else f"is {version!r}"
@@ -43,7 +62,7 @@ def validated(document: dict[str, Any], path: Path) -> CaseModel:
             hint=f"this program reads schema = {casemodel.SCHEMA}",
         )
     try:
-        return CaseModel.model_validate(document)
+        return model.model_validate(document)
     except ValidationError as error:
         mistakes = error.errors(include_url=False, include_context=False)
         # A misspelt key is why the right one is missing.
@@ -56,7 +75,7 @@ def validated(document: dict[str, Any], path: Path) -> CaseModel:
         raise CaseError(message, where=where, hint=_meant(first)) from None
 
 
-_TYPES = ("constrained", "literal[", "list[")
+_TYPES = ("constrained", "literal[", "list[", "dict[")
 
 
 def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
@@ -73,8 +92,10 @@ def _key(location: tuple[int | str, ...], document: dict[str, Any]) -> str:
         del parts[2:3]  # The tag that says which kind of argument this is.
     elif len(parts) > 1 and parts[0] in ("matrices", "datasets"):
         del parts[2:3]
+    elif len(parts) > 1 and parts[0] == "launches" and isinstance(parts[1], int):
+        parts[1] += 1
     # Where a value may be of several types, pydantic appends the type that it tried.
-    tried = {"int", "str", "float", "bool"}
+    tried = {"int", "str", "float", "bool", "SharedValue"}
     return ".".join(str(p) for p in parts if p not in tried and not str(p).startswith(_TYPES))
 
 

@@ -28,7 +28,7 @@ IDENTICAL = "identical"
 def render(advice: Advice) -> RenderableType:
     """The whole report of an advice, for a rich console."""
     parts: list[RenderableType] = [_heading(advice), Text(), _answer(advice), Text()]
-    parts += [_ranking(advice), Text(), _arrays(advice), Text()]
+    parts += [ranking(advice), Text(), _arrays(advice), Text()]
     if advice.patterns:
         lines = [Text(pattern) for pattern in advice.patterns]
         parts += [Text("Access patterns", style="bold"), _indented(*lines), Text()]
@@ -116,7 +116,8 @@ def _table() -> Table:
     return Table(box=None, pad_edge=False, header_style="bold")
 
 
-def _ranking(advice: Advice) -> Table:
+def ranking(advice: Advice) -> Table:
+    """The best options and the present placement, a row each."""
     table = _table()
     table.add_column("#", justify="right")
     table.add_column("what moves", overflow="fold")

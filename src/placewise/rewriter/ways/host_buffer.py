@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,6 +18,37 @@ from placewise.space import MemorySpace
 _DECLARATION = "__constant__"
 ALIGNMENT = 16
 """Bytes; every array of a shared buffer begins at a multiple, so that any element is aligned."""
+
+
+@dataclass(frozen=True)
+class FilledBuffer:
+    """A buffer at file scope that holds an array already: another kernel of the source has it
+    there."""
+
+    name: str
+    """What stands for the array: the symbol, or a member of it."""
+    symbol: str
+    at: int
+    """First byte of the array in the symbol."""
+    symbol_bytes: int
+    element_type: str
+    elements: int
+    """Length of the array."""
+
+
+def use_filled(draft: Draft, use: ArrayUse, space: MemorySpace, known: FilledBuffer) -> None:
+    """Let a buffer that the source has stand for the array, which is the same array there."""
+    held = np.ascontiguousarray(data_of(draft, use)).reshape(-1).view(np.uint8)
+    data = next((d for name, d in draft.constants if name == known.symbol), None)
+    if data is None:
+        data = np.zeros(known.symbol_bytes, np.uint8)
+        draft.constants.append((known.symbol, data))
+    data[known.at : known.at + held.nbytes] = held
+    draft.renamed.append((use.name, known.name))
+    draft.filled.append((known.symbol, known.at, use.name))
+    stand_for(draft, use, known.name)
+    draft.notes.append(f"{use.name}: {space.name} ({known.name}, filled by the host)")
+    draft.edits.append(f"{use.name}: parameter becomes {known.name}, which is there already")
 
 
 def place_host_buffers(

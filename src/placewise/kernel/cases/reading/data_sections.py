@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placewise.errors import CaseError
 from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import data_model as models
-from placewise.kernel.cases.case_model import CaseModel
+from placewise.kernel.cases.case_model import SourceModel
 from placewise.kernel.cases.generators.finite_element import hexahedra
 from placewise.kernel.cases.generators.kept_matrix import kept_matrix
 from placewise.kernel.cases.generators.mesh import hexahedral_mesh, tetrahedra
@@ -48,7 +48,7 @@ class DataSections:
     All methods raise CaseError located at the file and the key.
     """
 
-    def __init__(self, path: Path, model: CaseModel, resolve: Resolve) -> None:
+    def __init__(self, path: Path, model: SourceModel, resolve: Resolve) -> None:
         self._path = path
         self._model = model
         self._resolve = resolve

@@ -1,0 +1,1 @@
+"""Advice for programs: several launches that share arrays, searched together."""

@@ -1,0 +1,164 @@
+"""Where should each array of a program live in each of its kernels? ``placewise advise`` of a file
+with several launches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from placewise.advisor.advice import Verification
+from placewise.advisor.advise import DEMAND, FINALISTS, UNCHANGED, advise
+from placewise.advisor.explain.gain import chance, speedup
+from placewise.advisor.finalists import Demand
+from placewise.advisor.programs.chain import Step, run_chain
+from placewise.advisor.programs.joint_search import (
+    AdvisedStep,
+    Combination,
+    combinations_of,
+    wanted,
+)
+from placewise.advisor.programs.program_advice import ProgramAdvice
+from placewise.advisor.programs.written_program import WrittenProgram, prove, write_program
+from placewise.errors import PlacewiseError, UnsupportedError
+from placewise.executor import DEFAULT_LIMIT
+from placewise.kernel.cases.case import Language
+from placewise.kernel.programs.program_file import ProgramLike, load_program
+from placewise.machine import Machine, MachineLike, load_machine
+from placewise.model import Ratio
+from placewise.progress import Progress, silent
+
+TRIED = 4
+"""Combinations that are written and run in sequence at most, until one is proven."""
+
+
+def advise_program(
+    program: ProgramLike,
+    machine: MachineLike,
+    *,
+    finalists: int = FINALISTS,
+    demand: Demand = DEMAND,
+    nvrtc: str | None = None,
+    instruction_limit: int = DEFAULT_LIMIT,
+    progress: Progress = silent,
+) -> ProgramAdvice:
+    """Advise where the arrays of ``program`` should live in each of its kernels on ``machine``.
+
+    Each launch is advised on alone, with the inputs that the launches before it leave. Then one
+    form is chosen for each kernel, so that the whole program, copies between launches included, is
+    predicted to be fastest. The chosen forms are written into one source and run in sequence, and
+    all that they write is compared bit for bit.
+
+    Raises UnsupportedError where the source is not CUDA C++ or the machine's times are not
+    predicted, and CaseError, CompileError, MachineError or ExecutionError for bad input.
+    """
+    start = time.perf_counter()
+    program, machine = load_program(program), load_machine(machine)
+    if program.launches[0].case.language is not Language.CUDA:
+        raise UnsupportedError(
+            "the launches of a program are those of kernels in CUDA C++", where=program.filename
+        )
+    steps = run_chain(program, machine, nvrtc, instruction_limit, progress)
+    advised = []
+    for step in steps:
+
+        def tell(what: str, done: int, total: int, step: Step = step) -> None:
+            progress(f"launch {step.title}: {what}", done, total)
+
+        advice = advise(
+            step.case, machine, finalists=finalists, demand=demand, nvrtc=nvrtc,
+            instruction_limit=instruction_limit, progress=tell,
+        )  # fmt: skip
+        timed = advice.present.timed
+        if timed is None or timed.ms is None:
+            why = "no forms are timed (finalists is 0)" if timed is None else timed.why_not
+            raise UnsupportedError(
+                f"kernels are weighed by their predicted times: {why}",
+                where=f"launch {step.title} on {machine.name}",
+                hint="advise on each kernel's own case",
+            )
+        advised.append(AdvisedStep(step, advice))
+    progress("searching placements of all kernels together", 0, 0)
+    found = combinations_of(advised, program.rounds, machine)
+    best, written, proof, notes = _first_proven(
+        wanted(found, demand, machine), steps, program.rounds, machine, instruction_limit, progress
+    )
+    return ProgramAdvice(
+        program=program,
+        machine=machine,
+        launches=tuple(advised),
+        combinations=tuple(found),
+        recommended=best,
+        written=written,
+        verification=proof,
+        verdict=_verdict(best, found, demand, proof),
+        notes=(*_notes(advised, program.rounds), *notes),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _first_proven(
+    good: Sequence[Combination], steps: Sequence[Step], rounds: int, machine: Machine,
+    instruction_limit: int, progress: Progress,
+) -> tuple[Combination | None, WrittenProgram | None, Verification | None, list[str]]:  # fmt: skip
+    """The first combination that computes the same in sequence, with its source; and what to say of
+    those before it."""
+    notes: list[str] = []
+    proof: Verification | None = None
+    for done, one in enumerate(good[:TRIED]):
+        progress("writing the program and running it", done, min(TRIED, len(good)))
+        try:
+            written = write_program(steps, one, rounds, machine)
+        except PlacewiseError as error:
+            proof = Verification(False, f"cannot be written: {error.message}", ())
+        else:
+            proof = prove(steps, written, rounds, instruction_limit)
+            if proof.identical:
+                return one, written, proof, notes
+        notes.append(f"not proven: {one.moves} ({proof.detail})")
+    return None, None, proof, notes
+
+
+def _verdict(
+    best: Combination | None,
+    found: Sequence[Combination],
+    demand: Demand,
+    proof: Verification | None,
+) -> str:
+    if best is not None:
+        return (
+            f"Move {best.moves}: predicted {_gain(best.ratio)}, copies between launches counted. "
+            "The kernels were written into one source, compiled and run one after another on "
+            "these inputs; all outputs are bit-identical."
+        )
+    moved = [c for c in found if c.moves]
+    if not moved or moved[0].ratio.ratio >= UNCHANGED:
+        return "Keep it as it is: no other placement is predicted to gain anything."
+    first = moved[0]
+    if proof is not None:
+        return (
+            "Keep it as it is: the best-ranked placements could not be proven to compute the same "
+            f"({proof.detail})."
+        )
+    return (
+        f"Keep it as it is: the best alternative, {first.moves}, is predicted "
+        f"{_gain(first.ratio)}; a recommendation asks for {demand.probability:.0%} and a gain of "
+        f"{demand.gain:.0%}."
+    )
+
+
+def _gain(ratio: Ratio) -> str:
+    words = f"{speedup(ratio.ratio)} times as fast"
+    if ratio.faster is None:
+        return f"{words}, with what probability is not known"
+    between = f"{speedup(ratio.high)}–{speedup(ratio.low)}"
+    return f"{words} ({between}), faster with {chance(ratio.faster)}"
+
+
+def _notes(advised: Sequence[AdvisedStep], rounds: int) -> list[str]:
+    """What the times of a program rest on, and the notes of its launches."""
+    notes = ["each launch is timed on what the launches before it left in the first round"]
+    if rounds > 1:
+        notes.append(f"all {rounds} rounds are taken to be as long as the first one")
+    for one in advised:
+        notes += [n for n in one.advice.notes if n not in notes]
+    return notes

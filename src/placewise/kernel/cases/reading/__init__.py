@@ -1,0 +1,1 @@
+"""Values that a case file declares, made: arrays, matrices, sizes."""

@@ -1,0 +1,1 @@
+"""Programs: several launches that share arrays, in their order."""
