@@ -21,6 +21,8 @@ from placewise.space import Placement
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from placewise.advisor.explain.benign_races import BenignRace
+
 
 @dataclass(frozen=True)
 class Service:
@@ -213,6 +215,9 @@ class Advice(ShownInNotebooks):
     patterns: tuple[str, ...]
     """One sentence for each array whose accesses scatter in a way that no move of the array
     cures."""
+    races: tuple[BenignRace, ...]
+    """Arrays that threads race on without harm, and what a copy for their readers would gain. It is
+    never part of a recommendation."""
     notes: tuple[str, ...]
     seconds: float
 

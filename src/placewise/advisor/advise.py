@@ -11,6 +11,7 @@ from pathlib import Path
 from placewise.advisor.advice import Advice, Option, RunFacts, Verification
 from placewise.advisor.cache_hints import hinted
 from placewise.advisor.choosers import Chooser, best_by, chosen_placements, verdict_by
+from placewise.advisor.explain.benign_races import benign_races
 from placewise.advisor.explain.costly_patterns import scattered
 from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import fates_of, hint_notes, unmeasured
@@ -141,6 +142,7 @@ def advise(
         placements=combinations(prepared.legality),
         illegal=prepared.legality.illegal,
         patterns=scattered(prepared.profile, facts),
+        races=benign_races(prepared, present.timed, progress) if finalists else (),
         notes=(
             *prepared.notes,
             *time_notes(present, options, machine),

@@ -14,7 +14,6 @@ from placewise.errors import PlacewiseError
 from placewise.schemas.advice import (
     AdviceDocument,
     AgnosticDocument,
-    ProgramDocument,
     RewrittenDocument,
     WrittenDocument,
 )
@@ -34,6 +33,7 @@ from placewise.schemas.measurement import MeasurementsDocument
 from placewise.schemas.page import PageDocument
 from placewise.schemas.prediction import CalibrationDocument, TimeDocument, TimesDocument
 from placewise.schemas.probe import ProbeDocument
+from placewise.schemas.program import ProgramDocument
 from placewise.schemas.sweep import SweepDocument
 from placewise.schemas.tune import TuneDocument
 from placewise.schemas.validation import ReproductionDocument, ValidationDocument

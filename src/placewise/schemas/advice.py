@@ -198,6 +198,43 @@ class IllegalPlacement(TypedDict):
     """Why not."""
 
 
+class ReadersCopy(TypedDict):
+    """A form in which the readers of an array see a copy of it."""
+
+    space: str
+    """Where the copy is."""
+    ratio: float | None
+    """Predicted time over the present form's, the copy in front of each launch counted; null where
+    times are not predicted."""
+    ratio_range: tuple[float, float] | None
+    """The ratio's 80 % interval."""
+    faster: float | None
+    """Probability that it is faster."""
+    source: str
+    """The form's source; the copy is a further parameter behind the array."""
+
+
+class BenignRace(TypedDict):
+    """An array that threads race on, and whose result on these inputs does not depend on it."""
+
+    array: str
+    """Name of the array."""
+    same_value: bool
+    """Threads write the same value to one element."""
+    read_beside: bool
+    """Threads read elements that others write, in no order."""
+    lines: list[int]
+    """Source lines of the accesses."""
+    copy_bytes: int
+    """Bytes that the copy in front of each launch takes."""
+    copy_ms: float
+    """Predicted time of that copy."""
+    copies: list[ReadersCopy]
+    """Forms with a copy for the readers that compute the same bits, the fastest first."""
+    text: str
+    """The race, and what a copy would gain, in sentences."""
+
+
 @document
 class AdviceDocument(TypedDict):
     """Where each array should live: `placewise advise --json`."""
@@ -229,6 +266,8 @@ class AdviceDocument(TypedDict):
     """Spaces that arrays cannot be in."""
     patterns: list[str]
     """Scattered accesses that no move cures, in sentences."""
+    benign_races: list[BenignRace]
+    """Arrays that threads race on without harm; a copy for their readers is never recommended."""
     notes: list[str]
     """Assumptions and what was left out, in sentences."""
     seconds: float
@@ -320,101 +359,3 @@ class AgnosticDocument(TypedDict):
     """All its settings, those that do not fit included."""
     notes: list[str]
     """What was left out, in sentences."""
-
-
-class FormOfKernel(TypedDict):
-    """One kernel of a program and where its arrays move."""
-
-    kernel: str
-    """Name of the kernel in the source."""
-    placement: Placement
-    """Space of every array that moves, by the kernel's parameter; empty: as it is."""
-    chunk_iterations: int | None
-    """Iterations of the loop whose data is in shared memory at a time, if tiles are filled by
-    chunks."""
-
-
-class ArrayCopies(TypedDict):
-    """Copies of one array to memory that the host fills."""
-
-    array: str
-    """Name of the program's array."""
-    bytes: int
-    """Its size."""
-    before_launches: list[int]
-    """Launches of each round that it is copied again in front of; none: once at the start."""
-    times: int
-    """Copies beside those that the program makes at present, in all rounds."""
-    milliseconds: float
-    """Predicted time of all of them."""
-
-
-class ProgramForm(TypedDict):
-    """A form for each kernel of a program."""
-
-    kernels: list[FormOfKernel]
-    """One for each kernel, in the order of their first launches."""
-    milliseconds: float
-    """Predicted time of the whole program, copies included."""
-    ratio: float
-    """That over the time of the program as it is."""
-    ratio_range: tuple[float, float]
-    """The ratio's 80 % interval."""
-    faster: float | None
-    """Probability that it is faster; null where it is not known."""
-    copies: list[ArrayCopies]
-    """Copies that the placements need."""
-
-
-class ProgramStep(TypedDict):
-    """One launch of a program."""
-
-    number: int
-    """Its place among the launches, from 1."""
-    times: int
-    """How often it is launched in a row."""
-    arrays: dict[str, str]
-    """The program's array of each parameter."""
-    written: list[str]
-    """Arrays of the program that it writes."""
-    present_milliseconds: float
-    """Predicted time of one launch as it is."""
-    advice: AdviceDocument
-    """The advice on this launch alone."""
-
-
-@document
-class ProgramDocument(TypedDict):
-    """Where arrays of a program should live in each of its kernels: `placewise advise --json` of a
-    file with several launches."""
-
-    schema: Literal["placewise-program"]
-    schema_version: Literal[1]
-    program: str
-    """Name of the program."""
-    source_file: str
-    """File of the kernels."""
-    machine: str
-    """Name of the machine."""
-    rounds: int
-    """How often all launches run."""
-    present_milliseconds: float
-    """Predicted time of the program as it is."""
-    recommended: ProgramForm | None
-    """The recommended forms; null: keep the program as it is."""
-    combinations: list[ProgramForm]
-    """Forms of all kernels together, the fastest first."""
-    launches: list[ProgramStep]
-    """The launches, in their order."""
-    source: str | None
-    """The source with all kernels in the recommended forms; null where nothing is recommended."""
-    host: str | None
-    """The host's side of it."""
-    verification: Verification | None
-    """What came out when the written program ran in sequence."""
-    verdict: str
-    """The answer in a sentence."""
-    notes: list[str]
-    """Assumptions and what was left out, in sentences."""
-    seconds: float
-    """Time that the advice took."""

@@ -58,6 +58,7 @@ def advice_document(advice: Advice) -> dict[str, Any]:
             {"array": i.array, "space": i.space, "reason": i.reason} for i in advice.illegal
         ],
         "patterns": list(advice.patterns),
+        "benign_races": [race.to_dict() for race in advice.races],
         "notes": list(advice.notes),
         "seconds": advice.seconds,
     }

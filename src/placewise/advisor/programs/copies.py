@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from placewise.advisor.forms.device_copy import device_copy_ns
 from placewise.advisor.programs.chain import Step
 from placewise.machine import Machine
-from placewise.model.timeline.model import LAUNCH_NS
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def fills(
             times = len(first) + (rounds - 1) * len(before)
             before = before or first
         found.append(
-            Fill(array, sizes[array], before, times, times * _copy_ns(sizes[array], machine))
+            Fill(array, sizes[array], before, times, times * device_copy_ns(sizes[array], machine))
         )
     return tuple(found)
 
@@ -68,12 +68,3 @@ def _round(
             stale = False
         stale = stale or step.number in writers
     return tuple(before), stale
-
-
-def _copy_ns(size: int, machine: Machine) -> float:
-    """Time of a copy on the device: as much as a launch takes to begin and end, and reading and
-    writing at the bandwidth of DRAM."""
-    limits = machine.limits
-    bandwidth = limits.dram_bandwidth_achieved_gb_per_s or limits.dram_bandwidth_gb_per_s
-    moving = 2.0 * size / bandwidth if bandwidth else 0.0
-    return (limits.launch_overhead_ns or LAUNCH_NS) + moving

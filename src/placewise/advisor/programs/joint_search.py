@@ -111,27 +111,27 @@ def combinations_of(
     steps = [one.step for one in advised]
     weights = {one.step.number: rounds * one.step.launch.times * one.present_ns for one in advised}
     total = sum(weights.values())
-    found = []
-    for forms in product(*choices):
-        moved = _moved(forms, steps, filled)
+    found: list[tuple[float, int, tuple[KernelForm, ...], tuple[Fill, ...], float]] = []
+    for chosen in product(*choices):
+        moved = _moved(chosen, steps, filled)
         if not _fits(moved, advised, machine):
             continue
         copies = fills(steps, moved, rounds, machine)
         copied = sum(f.nanoseconds for f in copies)
-        time = copied + sum(weights[n] * o.ratio for form in forms for n, o in form.options)
-        found.append((time, len(found), forms, copies, copied))
-    kept = sorted(found)[:KEPT] if len(found) > KEPT else sorted(found)
+        time = copied + sum(weights[n] * o.ratio for form in chosen for n, o in form.options)
+        found.append((time, len(found), chosen, copies, copied))
+    kept = sorted(found)[:KEPT]
     present = [f for f in found if not any(form.placement.spaces for form in f[2])]
     kept += [f for f in present if f not in kept]
     combined = []
-    for time, _, forms, copies, copied in kept:
+    for time, _, chosen, copies, copied in kept:
         parts = [
             (weights[n] / total, o.judged if form.placement.spaces else SAME)
-            for form in forms
+            for form in chosen
             for n, o in form.options
         ]
         ratio = ratio_of_sums(parts, copied / total)
-        combined.append(Combination(forms, copies, time, ratio))
+        combined.append(Combination(chosen, copies, time, ratio))
     return combined
 
 

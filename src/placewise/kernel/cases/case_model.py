@@ -8,10 +8,10 @@ from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 
 from placewise.kernel.cases.data_model import AnyDataset, AnyMatrix, ImageFile
 from placewise.kernel.cases.strict_model import (
-    Dims,
     DtypeName,
     Finite,
     Int64,
+    LaunchModel,
     Name,
     Parameter,
     Seed,
@@ -363,24 +363,6 @@ Member = Annotated[
     ),
 ]
 """A member of each struct of an array, or an array of a stack."""
-
-
-class LaunchModel(Strict):
-    """Grid or problem size, and block, fastest dimension first."""
-
-    grid: Dims | None = None
-    problem: Dims | None = None
-    per_block: Dims | None = None
-    block: Dims
-    shared_bytes: Size = 0
-
-    @model_validator(mode="after")
-    def _one_extent(self) -> LaunchModel:
-        if (self.grid is None) == (self.problem is None):
-            raise ValueError("needs either grid (in blocks) or problem (in threads)")
-        if self.grid is not None and self.per_block is not None:
-            raise ValueError("per_block goes with problem, not with grid")
-        return self
 
 
 class SourceModel(Strict):

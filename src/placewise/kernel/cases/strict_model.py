@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Size = Annotated[int, Field(ge=0, lt=2**63)] | str
 """A number, or the name of one: an entry of ``[sizes]`` or ``[parameters]``, ``MATRIX.rows``,
@@ -27,3 +27,21 @@ class Strict(BaseModel):
     """No coercion, no unknown keys, no change after reading."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class LaunchModel(Strict):
+    """Grid or problem size, and block, fastest dimension first."""
+
+    grid: Dims | None = None
+    problem: Dims | None = None
+    per_block: Dims | None = None
+    block: Dims
+    shared_bytes: Size = 0
+
+    @model_validator(mode="after")
+    def _one_extent(self) -> LaunchModel:
+        if (self.grid is None) == (self.problem is None):
+            raise ValueError("needs either grid (in blocks) or problem (in threads)")
+        if self.grid is not None and self.per_block is not None:
+            raise ValueError("per_block goes with problem, not with grid")
+        return self

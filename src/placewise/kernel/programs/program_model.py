@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from placewise.kernel.cases.case_model import LaunchModel, SourceModel
-from placewise.kernel.cases.strict_model import DtypeName, Name, Shape, Strict
+from placewise.kernel.cases.case_model import SourceModel
+from placewise.kernel.cases.strict_model import DtypeName, LaunchModel, Name, Shape, Strict
 
 
 class SharedValue(Strict):

@@ -32,6 +32,9 @@ def render(advice: Advice) -> RenderableType:
     if advice.patterns:
         lines = [Text(pattern) for pattern in advice.patterns]
         parts += [Text("Access patterns", style="bold"), _indented(*lines), Text()]
+    if advice.races:
+        lines = [Text(race.text) for race in advice.races]
+        parts += [Text("Benign races", style="bold"), _indented(*lines), Text()]
     best = advice.recommended or (advice.options[0] if advice.options else None)
     if best is not None and best.reasons:
         which = "the move" if advice.recommended else "the first in the ranking"

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from placewise.errors import CaseError
 from placewise.kernel.cases import array_sources as arrays
 from placewise.kernel.cases import case_model as casemodel
-from placewise.kernel.cases.case_model import LaunchModel, SourceModel
+from placewise.kernel.cases.case_model import SourceModel
 from placewise.kernel.cases.make_case import Value
 from placewise.kernel.cases.reading.data_sections import DataSections
 from placewise.kernel.cases.size_formula import evaluate_size
-from placewise.kernel.cases.strict_model import Parameter, Size
+from placewise.kernel.cases.strict_model import LaunchModel, Parameter, Size
 from placewise.kernel.cases.values import POINTER, PointerTo, Struct, Uninitialised
 from placewise.kernel.texture import SurfaceArgument, TextureArgument, texels_of
 

@@ -1,0 +1,15 @@
+"""Time of a copy from one array in device memory to another."""
+
+from __future__ import annotations
+
+from placewise.machine import Machine
+from placewise.model.timeline.model import LAUNCH_NS
+
+
+def device_copy_ns(size: int, machine: Machine) -> float:
+    """Nanoseconds of a copy of ``size`` bytes on the device: as much as a launch takes to begin and
+    end, and reading and writing at the bandwidth of DRAM."""
+    limits = machine.limits
+    bandwidth = limits.dram_bandwidth_achieved_gb_per_s or limits.dram_bandwidth_gb_per_s
+    moving = 2.0 * size / bandwidth if bandwidth else 0.0
+    return (limits.launch_overhead_ns or LAUNCH_NS) + moving
