@@ -19,6 +19,7 @@ COMMANDS = {
     "advise my-kernel.toml -m A100 --finalists 1": "placewise-advice",
     "advise my-kernel.toml -m A100 --finalists 1 --layouts": "placewise-joint",
     "advise blur.toml -m RTX3060 --finalists 1": "placewise-program",
+    "advise my-kernel.toml -m A100 --model huang-li --measured 1ms": "placewise-targets",
     "layout transpose.toml -m A100": "placewise-layout",
     "rewrite my-kernel.toml -m A100 --place table=constant": "placewise-written",
     "rewrite my-kernel.toml -m A100 --agnostic --versions 1": "placewise-agnostic",

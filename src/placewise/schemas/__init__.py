@@ -31,7 +31,12 @@ from placewise.schemas.machine import (
 )
 from placewise.schemas.measurement import MeasurementsDocument
 from placewise.schemas.page import PageDocument
-from placewise.schemas.prediction import CalibrationDocument, TimeDocument, TimesDocument
+from placewise.schemas.prediction import (
+    CalibrationDocument,
+    TargetsDocument,
+    TimeDocument,
+    TimesDocument,
+)
 from placewise.schemas.probe import ProbeDocument
 from placewise.schemas.program import ProgramDocument
 from placewise.schemas.sweep import SweepDocument
@@ -48,6 +53,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-agnostic": AgnosticDocument,
     "placewise-times": TimesDocument,
     "placewise-time": TimeDocument,
+    "placewise-targets": TargetsDocument,
     "placewise-calibration": CalibrationDocument,
     "placewise-sweep": SweepDocument,
     "placewise-counters": CountersDocument,

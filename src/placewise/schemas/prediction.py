@@ -128,6 +128,61 @@ class TimesDocument(TypedDict):
     """Machines without a time."""
 
 
+class TargetParts(TypedDict):
+    """What a predicted time is made of, in cycles of the SM's clock: T_comp + T_mem − T_overlap and
+    the staging."""
+
+    t_comp: float
+    """Computation."""
+    t_mem: float
+    """Memory."""
+    t_overlap: float
+    """What the two do at the same time."""
+    staging: float
+    """Filling shared memory."""
+    dram_latency: float
+    """Mean latency of DRAM beyond L2, with the wait at its banks."""
+
+
+class TargetTime(TypedDict):
+    """A target placement's predicted time."""
+
+    placement: dict[str, str]
+    """Space of each array."""
+    milliseconds: float
+    """Predicted time."""
+    ratio: float
+    """Of the sample's measured time."""
+    parts: TargetParts
+    """What it is made of."""
+
+
+@document
+class TargetsDocument(TypedDict):
+    """Placements' times from one measured sample: `placewise advise --model huang-li --json`."""
+
+    schema: Literal["placewise-targets"]
+    schema_version: Literal[1]
+    case: str
+    """Name of the case."""
+    machine: str
+    """Name of the machine."""
+    model: str
+    """Name of the model."""
+    sample: dict[str, str]
+    """Space of each array in the measured sample."""
+    measured_ms: float
+    """The sample's measured time."""
+    sample_parts: TargetParts
+    """What the model makes of the sample."""
+    targets: list[TargetTime]
+    """The target placements, the fastest first."""
+    placements: int
+    """Legal placements in all, the sample among them."""
+    notes: list[str]
+    """What a reader must know to judge the times."""
+
+
 @document
 class CalibrationDocument(TypedDict):
     """A GPU's clock from one measured time: `placewise calibrate --json`."""

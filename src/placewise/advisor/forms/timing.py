@@ -14,7 +14,7 @@ from placewise.model import SAME, Prediction, Ratio, relative_times
 from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
-from placewise.model.registry import DEFAULT, MODELS
+from placewise.model.registry import DEFAULT, known_model
 from placewise.recorded.recorded_launch import MeasuredLaunch
 
 
@@ -76,9 +76,11 @@ def time_form(
     *,
     whole: bool = False,
     corrected: Corrections = NONE,
+    model: str = DEFAULT,
 ) -> Timed:
-    """Time of ``kernel``, one form of the case's, by the default model; with ``whole`` never from a
-    slice of a few blocks. ``corrected`` is what counters of the present form say of its counters.
+    """Time of ``kernel``, one form of the case's, by the ``model`` of this name; with ``whole``
+    never from a slice of a few blocks. ``corrected`` is what counters of the present form say of
+    its counters.
 
     A machine or a kernel that the model does not cover is no failure: the answer says why.
     """
@@ -88,7 +90,7 @@ def time_form(
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine, whole=whole)
         evidence = corrected.apply(evidence)
-        prediction = predict_clocked(MODELS[DEFAULT].make(), evidence, machine)
+        prediction = predict_clocked(known_model(model).make(), evidence, machine)
         return Timed(prediction, whole=evidence.warp_paths is None, loads=_load_hits(evidence.run))
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""

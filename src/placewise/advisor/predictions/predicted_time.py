@@ -20,6 +20,7 @@ from placewise.machine import Machine, MachineLike, load_machine
 from placewise.machine.clocks import machine_at
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.model import Prediction
+from placewise.model.registry import DEFAULT
 from placewise.notebook import ShownInNotebooks
 from placewise.progress import Progress, silent
 
@@ -124,11 +125,12 @@ class TimeReport(ShownInNotebooks):
 
 def predict_time(
     case: CaseLike, machine: MachineLike, *, nvrtc: str | None = None,
-    measured_ms: float | None = None, clock: str | float | None = None,
+    measured_ms: float | None = None, clock: str | float | None = None, model: str = DEFAULT,
 ) -> TimePrediction:  # fmt: skip
     """Predict how long ``case`` takes on ``machine`` (compute capability 7.5 and later).
 
-    The time comes from the kernel's machine code, warp by warp. ``nvrtc`` replaces the case's
+    The time comes from the kernel's machine code, warp by warp, or from another ``model`` that
+    predicts times, by name. ``nvrtc`` replaces the case's
     compiler version; ``measured_ms`` is a measured time to stand beside; ``clock`` is the SMs' in
     MHz, ``"base"`` or ``"boost"`` (None: not known, which widens ``range_ms``). Raises
     UnsupportedError where the machine or an instruction is not covered, and CaseError,
@@ -136,7 +138,7 @@ def predict_time(
     """
     machine = machine_at(load_machine(machine), clock)
     case = targeted(load_case(case), machine, nvrtc)
-    return predict_compiled(compile_case(case), case, machine, measured_ms=measured_ms)
+    return predict_compiled(compile_case(case), case, machine, measured_ms=measured_ms, model=model)
 
 
 def targeted(case: Case, machine: Machine, nvrtc: str | None = None) -> Case:
@@ -149,7 +151,12 @@ def targeted(case: Case, machine: Machine, nvrtc: str | None = None) -> Case:
 
 
 def predict_compiled(
-    kernel: Kernel, case: Case, machine: Machine, *, measured_ms: float | None = None
+    kernel: Kernel,
+    case: Case,
+    machine: Machine,
+    *,
+    measured_ms: float | None = None,
+    model: str = DEFAULT,
 ) -> TimePrediction:
     """Predict how long ``kernel`` takes, to which ``case`` was compiled for ``machine``.
 
@@ -158,7 +165,7 @@ def predict_compiled(
     """
     check_case(case, machine.limits, kernel.static_shared_bytes)
     case = named_case(case)
-    timed = time_form(kernel, case, machine)
+    timed = time_form(kernel, case, machine, model=model)
     if timed.prediction is None or timed.ms is None or timed.range_ms is None:
         reason = timed.why_not or "the machine file has no clock"
         raise UnsupportedError(
@@ -181,7 +188,7 @@ def predict_compiled(
 def predict_times(
     case: CaseLike, machines: Sequence[MachineLike], *, nvrtc: str | None = None,
     measured_ms: Mapping[str, float] | None = None, clock: str | float | None = None,
-    progress: Progress = silent,
+    model: str = DEFAULT, progress: Progress = silent,
 ) -> TimeReport:  # fmt: skip
     """Predict how long ``case`` takes on each of ``machines``.
 
@@ -199,7 +206,9 @@ def predict_times(
         progress(f"predicting the time on {machine.name}", done, len(loaded))
         try:
             measured = known.get(machine.name)
-            one = predict_time(case, machine, nvrtc=nvrtc, measured_ms=measured, clock=clock)
+            one = predict_time(
+                case, machine, nvrtc=nvrtc, measured_ms=measured, clock=clock, model=model
+            )
             found.append(one)
         except UnsupportedError as error:
             if len(loaded) == 1:

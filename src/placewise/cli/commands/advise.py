@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from placewise.cli.moves import parse_moves
 from placewise.cli.options import (
     AsJson,
     CaseName,
@@ -39,6 +40,12 @@ class ChooserName(StrEnum):
     optimum = "optimum"
 
 
+class ModelName(StrEnum):
+    """Models that predict all placements from one sample."""
+
+    huang_li = "huang-li"
+
+
 # A parameter per option of the command.
 # One parameter for each option of the command: Typer reads them from the signature.
 def advise(
@@ -50,6 +57,19 @@ def advise(
             metavar="TIME|FILE",
             help="Measurement of the unchanged kernel: its time, such as 1.3ms, or counters "
             "recorded by Nsight Compute (report or CSV), which correct the predicted ones.",
+        ),
+    ] = None,
+    model: Annotated[
+        ModelName | None,
+        typer.Option(
+            help="huang-li: predict the time of every placement from the --measured sample alone, "
+            "by the model of Huang and Li 2017; nothing is rewritten or run again."
+        ),
+    ] = None,
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ARRAY=SPACE", help="With --model: only this placement. May be given again."
         ),
     ] = None,
     row: Annotated[
@@ -103,6 +123,7 @@ def advise(
     from placewise.advisor import advise as find_advice
     from placewise.advisor.choosers import Chooser
     from placewise.advisor.layouts.advise_jointly import advise_jointly
+    from placewise.advisor.predictions.one_sample import predict_targets
     from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.advisor.prepare import Profiling
     from placewise.advisor.programs.advise_program import advise_program
@@ -117,6 +138,7 @@ def advise(
     from placewise.report.html.advice_page import advice_page, joint_page
     from placewise.report.html.page import write_html
     from placewise.report.layouts.joint import render_joint, write_joint_files
+    from placewise.report.measured.targets import render_targets
     from placewise.report.program import render_program, write_program_files
     from placewise.report.sarif.findings import write_lint_sarif
 
@@ -128,6 +150,25 @@ def advise(
     for file in (sarif, html):
         if file is not None:
             check_file(file)
+    if place and model is None:
+        raise CaseError("--place goes with --model", hint="`placewise rewrite` writes a placement")
+    if model is not None:
+        if layouts or any(given is not None for given in (sarif, html, out)):
+            raise CaseError("--model goes with none of --layouts, --sarif, --html and --out")
+        with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+            targets = predict_targets(
+                case,
+                machine_at(load_machine(machine), clock),
+                measured_ms=measured_ms,
+                profile=recorded,
+                row=row,
+                moves=parse_moves(place or ()),
+                nvrtc=nvrtc,
+                instruction_limit=limit or DEFAULT_LIMIT,
+                progress=progress.step,
+            )
+        show(Report(partial(render_targets, targets), targets.to_dict), format_, as_json)
+        return
     if holds_program(case):
         plain = chooser is ChooserName.timeline and profile is ProfileKind.full
         if any(given is not None for given in (measured, sarif, html)) or layouts or not plain:

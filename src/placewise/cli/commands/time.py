@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,13 @@ from placewise.cli.quantities import parse_share, parse_time_ms
 from placewise.errors import CaseError
 
 
+class TimeModelName(StrEnum):
+    """Models of time that the command offers."""
+
+    timeline = "timeline"
+    huang_li = "huang-li"
+
+
 def predicted_time(
     case: CaseName,
     machine: Annotated[
@@ -47,6 +55,10 @@ def predicted_time(
             "several machines. May be given again.",
         ),
     ] = None,
+    model: Annotated[
+        TimeModelName,
+        typer.Option(help="timeline follows the warps; huang-li is the model of the 2017 paper."),
+    ] = TimeModelName.timeline,
     clock: Clock = None,
     baseline: Annotated[
         Path | None,
@@ -92,7 +104,13 @@ def predicted_time(
     console = Console(stderr=True)
     with StepProgress(console, quiet=quiet) as progress:
         report = predict_times(
-            case, machines, nvrtc=nvrtc, measured_ms=times, clock=clock, progress=progress.step
+            case,
+            machines,
+            nvrtc=nvrtc,
+            measured_ms=times,
+            clock=clock,
+            model=model.value,
+            progress=progress.step,
         )
         if known is not None:
             report = with_baseline(report, known, str(baseline))

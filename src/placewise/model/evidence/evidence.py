@@ -8,6 +8,7 @@ average block does and how the edges of the grid differ
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -52,25 +53,37 @@ _RARE = 0.05
 
 
 def evidence_of(
-    kernel: Kernel, launch: Launch, inputs: Inputs, machine: Machine, *, whole: bool = False
+    kernel: Kernel,
+    launch: Launch,
+    inputs: Inputs,
+    machine: Machine,
+    *,
+    whole: bool = False,
+    placement: Mapping[str, str] | None = None,
 ) -> Evidence:
-    """What ``kernel`` does in ``launch`` on ``machine``.
+    """What ``kernel`` does in ``launch`` on ``machine``, arrays seen in the spaces of ``placement``
+    (by name) whatever the code does.
 
     From a slice of its machine code where that is possible, else, or with ``whole``, from a run of
     the whole launch.
     Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
     what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
     """
+    run_all = partial(
+        simulate_launch, kernel, launch, inputs, machine, placement=placement, records=RECORDS
+    )
     if whole or kernel.cubin is None:
-        return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
+        return Evidence(run=run_all())
     facts = read_cubin(kernel.cubin, kernel.entry)
     if facts.target < OLDEST_DISASSEMBLED:
-        return Evidence(run=simulate_launch(kernel, launch, inputs, machine, records=RECORDS))
+        return Evidence(run=run_all())
     try:
         with collection_held():
-            return _sliced(replace(kernel, machine_code=True), facts, launch, inputs, machine)
+            return _sliced(
+                replace(kernel, machine_code=True), facts, launch, inputs, machine, placement
+            )
     except UnsupportedError as error:
-        run = simulate_launch(kernel, launch, inputs, machine, records=RECORDS)
+        run = run_all()
         note = f"the whole launch was run: {error.message}"
         return Evidence(run=replace(run, notes=(*run.notes, note)))
 
@@ -116,7 +129,12 @@ def _choose(launch: Launch, machine: Machine, resident: Occupancy) -> _Blocks:
 
 
 def _sliced(
-    kernel: Kernel, facts: CubinKernel, launch: Launch, inputs: Inputs, machine: Machine
+    kernel: Kernel,
+    facts: CubinKernel,
+    launch: Launch,
+    inputs: Inputs,
+    machine: Machine,
+    placement: Mapping[str, str] | None = None,
 ) -> Evidence:
     shared = facts.static_shared_bytes + launch.shared_bytes
     resident = occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
@@ -138,7 +156,8 @@ def _sliced(
         bursts=first_of_bursts(instructions_of(kernel)),
         filtered=filtered_axes(inputs),
     )
-    traffic = _traffic(kernel, seen, launch_facts, machine, execution)
+    system = MemorySystem(launch_facts, machine, seed=SEED, placement=placement)
+    traffic = _traffic(kernel, seen, system, execution)
     fetched = code_traffic(
         execution,
         launch,
@@ -182,10 +201,9 @@ def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: _Blocks) -> Sl
 
 
 def _traffic(
-    kernel: Kernel, seen: SlicedTrace, facts: LaunchFacts, machine: Machine, execution: Execution
+    kernel: Kernel, seen: SlicedTrace, system: MemorySystem, execution: Execution
 ) -> Traffic:
     """The resident blocks through the memory system, scaled to the launch."""
-    system = MemorySystem(facts, machine, seed=SEED)
     system.begin(seen.sites, seen.device.arrays)
     system.chunk(chunk_of(seen))
     return system.traffic(execution.site_executions, partial(burst_distances, kernel, execution))

@@ -1,0 +1,243 @@
+"""Every placement's time from one measured sample (Huang and Li 2017): the measured form is looked
+at once, and its accesses are seen in the memories of every target, without writing or running
+any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from placewise.advisor.forms.timing import corrections_of
+from placewise.advisor.prepare import Prepared, prepare
+from placewise.cases import CaseLike, load_case
+from placewise.choose import Legality
+from placewise.errors import CaseError
+from placewise.executor import DEFAULT_LIMIT
+from placewise.kernel.cases.case import Case
+from placewise.machine import Machine, MachineLike, load_machine
+from placewise.machine.msl.located import nearest
+from placewise.model.evidence.calibration import NONE, Corrections
+from placewise.model.evidence.evidence import evidence_of
+from placewise.model.huang_li.model import HuangLiModel, Parts
+from placewise.model.huang_li.observe import Observed, observe
+from placewise.progress import Progress, silent
+from placewise.recorded.recorded_counters import choose_launch, read_measured
+from placewise.recorded.recorded_launch import (
+    DURATION,
+    MeasuredLaunch,
+    differences,
+    executed,
+    notable,
+)
+from placewise.space import Placement
+
+MOST_TARGETS = 64
+"""Placements that are predicted at most; those that move fewest arrays come first."""
+ISSUED, EXECUTED = "smsp__inst_issued.sum", "smsp__inst_executed.sum"
+TARGETS_SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target placement and its predicted time."""
+
+    placement: Placement
+    milliseconds: float
+    ratio: float
+    """Of the sample's time; below 1 is faster."""
+    parts: Parts
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTimes:
+    """Predicted times of a kernel's placements, from a measured time of one."""
+
+    case: Case
+    machine: Machine
+    sample: Placement
+    measured_ms: float
+    sample_parts: Parts
+    targets: tuple[Target, ...]
+    """The fastest first."""
+    placements: int
+    """Legal placements in all, without cache hints."""
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that ``placewise advise --model huang-li --json`` prints."""
+        return {
+            "schema": "placewise-targets",
+            "schema_version": TARGETS_SCHEMA_VERSION,
+            "case": self.case.name,
+            "machine": self.machine.name,
+            "model": "huang-li",
+            "sample": dict(self.sample),
+            "measured_ms": self.measured_ms,
+            "sample_parts": _parts_document(self.sample_parts),
+            "targets": [
+                {
+                    "placement": dict(target.placement),
+                    "milliseconds": target.milliseconds,
+                    "ratio": target.ratio,
+                    "parts": _parts_document(target.parts),
+                }
+                for target in self.targets
+            ],
+            "placements": self.placements,
+            "notes": list(self.notes),
+        }
+
+
+# Public and keyword-only: one parameter for each option; the stages in their order.
+def predict_targets(
+    case: CaseLike,
+    machine: MachineLike,
+    *,
+    measured_ms: float | None = None,
+    profile: Path | None = None,
+    row: int | None = None,
+    moves: Mapping[str, str] | None = None,
+    nvrtc: str | None = None,
+    instruction_limit: int = DEFAULT_LIMIT,
+    progress: Progress = silent,
+) -> TargetTimes:
+    """Predict the time of every legal placement of ``case`` from one measured time of it as it is.
+
+    The sample is ``measured_ms``, or a ``profile`` of recorded counters (launch ``row``, from 0),
+    whose duration is the time and whose counters correct the counted ones of all placements.
+    ``moves`` (space by array) asks for one target alone. The model is that of Huang and Li, with
+    the overlap of Sim et al.; the measured time over its time of the sample scales all targets.
+    Raises CaseError for a sample without a time, of another kernel, or a target that is not legal,
+    and as :func:`placewise.advise` does for bad input.
+    """
+    case, machine = load_case(case), load_machine(machine)
+    if nvrtc is not None:
+        case = replace(case, options=replace(case.options, nvrtc=nvrtc))
+    if measured_ms is None and profile is None:
+        raise CaseError(
+            "the model predicts from a measured sample, and none is given",
+            where="--measured",
+            hint="give its time, such as 1.3ms, or a file of recorded counters",
+        )
+    recorded = read_measured(profile) if profile is not None else ()
+    prepared = prepare(case, machine, progress, instruction_limit=instruction_limit)
+    corrected, replays, notes = NONE, None, prepared.notes
+    if profile is not None:
+        launch, differs = _sample(prepared, recorded, profile, row)
+        if measured_ms is None:
+            measured_ms = _time(launch, profile)
+        corrected = corrections_of(prepared.kernel, prepared.case, machine, launch)
+        replays = measured_replays(launch)
+        notes = (*notes, *(f"{profile.name} was recorded with {what}" for what in differs))
+    assert measured_ms is not None
+    legality = prepared.legality
+    wanted = [_legal(legality, moves)] if moves else _targets(legality)
+    model = HuangLiModel()
+    sample = _observed(prepared, legality.present, corrected)
+    sample_parts = model.parts(sample, machine, sample_replays=replays)
+    found = []
+    for done, placement in enumerate(wanted[:MOST_TARGETS]):
+        progress("seeing arrays elsewhere", done, min(len(wanted), MOST_TARGETS))
+        target = _observed(prepared, placement, corrected)
+        parts = model.parts(target, machine, sample, replays)
+        ratio = parts.total / sample_parts.total
+        found.append(Target(placement, measured_ms * ratio, ratio, parts))
+    if len(wanted) > MOST_TARGETS:
+        notes = (*notes, f"{MOST_TARGETS} of {len(wanted)} placements, those that move least")
+    return TargetTimes(
+        prepared.case,
+        machine,
+        legality.present,
+        measured_ms,
+        sample_parts,
+        tuple(sorted(found, key=lambda target: target.milliseconds)),
+        len(wanted) + 1,
+        (*notes, *dict.fromkeys(sample_parts.notes)),
+    )
+
+
+def measured_replays(launch: MeasuredLaunch) -> float | None:
+    """Replays of a launch as a profiler counted them, instructions issued less those executed; None
+    where it did not count both."""
+    issued, done = launch.values.get(ISSUED), launch.values.get(EXECUTED)
+    return None if issued is None or done is None else max(0.0, issued - done)
+
+
+def _sample(
+    prepared: Prepared, recorded: Sequence[MeasuredLaunch], profile: Path, row: int | None
+) -> tuple[MeasuredLaunch, tuple[str, ...]]:
+    """The recorded launch of the kernel, and in what it differs."""
+    options = prepared.case.options
+    ran = executed(prepared.kernel, prepared.case.launch, options.defines, prepared.machine)
+    launch = choose_launch(tuple(recorded), ran, row, str(profile))
+    return launch, (*differences(launch, ran), *notable(launch, ran))
+
+
+def _time(launch: MeasuredLaunch, profile: Path) -> float:
+    """Milliseconds that the recorded launch took."""
+    if launch.microseconds is None or launch.microseconds <= 0.0:
+        raise CaseError(
+            "the sample has no time",
+            where=str(profile),
+            hint=f"record {DURATION}, too, or give the time with --measured",
+        )
+    return launch.microseconds * 1e-3
+
+
+def _legal(legality: Legality, moves: Mapping[str, str]) -> Placement:
+    """The present placement with ``moves``; raises CaseError where that is not legal."""
+    spaces = [space.name for space in legality.machine.spaces]
+    for array, space in moves.items():
+        where = f"--place {array}={space}"
+        if array not in legality.arrays:
+            hint = nearest(array, list(legality.arrays))
+            raise CaseError(f"the kernel has no array '{array}'", where=where, hint=hint)
+        if space not in spaces:
+            has = f"{legality.machine.name} has no space '{space}'"
+            raise CaseError(has, where=where, hint=nearest(space, spaces))
+        reason = legality.reason(array, space)
+        if reason is not None:
+            raise CaseError(f"{array} cannot be in {space} memory: {reason}", where=where)
+    placement = Placement(tuple((a, moves.get(a, now)) for a, now in legality.present))
+    why = legality.fits(placement)
+    if why is not None:
+        raise CaseError(f"the arrays do not fit together: {why}", where="--place")
+    return placement
+
+
+def _targets(legality: Legality) -> list[Placement]:
+    """All legal placements but the present one, those that move fewest arrays first."""
+    spaces = [legality.searched(array) for array in legality.arrays]
+    placements = (
+        Placement(tuple(zip(legality.arrays, chosen, strict=True))) for chosen in product(*spaces)
+    )
+    legal = [p for p in placements if p != legality.present and legality.fits(p) is None]
+    return sorted(legal, key=lambda p: sum(p[a] != now for a, now in legality.present))
+
+
+def _observed(prepared: Prepared, placement: Placement, corrected: Corrections) -> Observed:
+    """The sample's launch with its arrays seen where ``placement`` has them."""
+    legality, machine = prepared.legality, prepared.machine
+    moves = {a: s for a, s in placement if s != legality.present[a]}
+    case = prepared.case
+    evidence = evidence_of(prepared.kernel, case.launch, case.inputs, machine, placement=moves)
+    run = corrected.apply(evidence).simulated("huang-li")
+    tiles = [
+        legality.choice(array, space).taken_bytes
+        for array, space in moves.items()
+        if machine.space(space).way.facts.per_block
+    ]
+    return observe(run, machine, moves, staged_bytes=float(sum(tiles)) * case.launch.blocks)
+
+
+def _parts_document(parts: Parts) -> dict[str, float]:
+    return {
+        "t_comp": parts.t_comp,
+        "t_mem": parts.t_mem,
+        "t_overlap": parts.t_overlap,
+        "staging": parts.staging,
+        "dram_latency": parts.dram_latency,
+    }
