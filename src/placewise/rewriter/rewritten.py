@@ -25,6 +25,10 @@ class Rewritten:
     filled: tuple[tuple[str, int, str], ...] = ()
     """(symbol, byte in it, array) for arrays that the host copies to a symbol before a launch."""
 
+    carve_out: str = ""
+    """Why the host asks for a carve-out of shared memory, in a sentence; empty where it does
+    not."""
+
     def to_dict(self) -> dict[str, Any]:
         """Source, host code and edits as JSON types."""
         return {

@@ -60,3 +60,10 @@ def atomics_note(candidates: tuple[Candidate, ...], now: Candidate) -> tuple[str
         f"memory times leave out what atomic functions cost: no move of "
         f"{', '.join(dict.fromkeys(found))} is recommended by them",
     )
+
+
+def carve_out_note(best: Option | None) -> tuple[str, ...]:
+    """Why the recommended form's host code asks for a carve-out of shared memory, if it does."""
+    if best is None or best.rewritten is None or not best.rewritten.carve_out:
+        return ()
+    return (best.rewritten.carve_out,)

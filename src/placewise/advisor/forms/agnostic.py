@@ -9,6 +9,7 @@ from typing import Any
 from placewise.advisor.advice import Verification
 from placewise.advisor.advise import advise
 from placewise.advisor.forms.agnostic_settings import covering_settings, settings_count
+from placewise.advisor.forms.carve_out import with_carve_out
 from placewise.advisor.forms.verify import verify
 from placewise.advisor.predictions.moved_counters import check_arrays, check_spaces
 from placewise.advisor.prepare import Prepared, prepare
@@ -128,6 +129,7 @@ def write_placement(
             f"the placement cannot be proven to compute the same: {found.detail}",
             where=prepared.case.filename,
         )
+    rewritten = with_carve_out(rewritten, compile_case(rewritten.case), known)
     return WrittenPlacement(prepared.case, known, rewritten, found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from placewise.advisor.advice import Option
+from placewise.advisor.forms.carve_out import with_carve_out
 from placewise.advisor.prepare import Prepared
 from placewise.errors import CompileError, PlacewiseError, UnsupportedError
 from placewise.kernel.cases.case import Language
@@ -49,9 +50,10 @@ def write_form(prepared: Prepared, placement: Placement) -> Form:
         return _in_ptx(prepared, placement)
     rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
     try:
-        return Form(rewritten, compile_case(rewritten.case))
+        kernel = compile_case(rewritten.case)
     except PlacewiseError as error:
         return Form(rewritten, None, f"failed: {error.message}")
+    return Form(with_carve_out(rewritten, kernel, prepared.machine), kernel)
 
 
 def _in_ptx(prepared: Prepared, placement: Placement) -> Form:

@@ -4,7 +4,7 @@ with several launches."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from placewise.advisor.advice import Verification
 from placewise.advisor.advise import DEMAND, FINALISTS, UNCHANGED, advise
@@ -91,7 +91,7 @@ def advise_program(
         written=written,
         verification=proof,
         verdict=_verdict(best, found, demand, proof),
-        notes=(*_notes(advised, program.rounds), *notes),
+        notes=(*_notes(advised, program.rounds), *notes, *_carve_outs(written)),
         seconds=time.perf_counter() - start,
     )
 
@@ -116,6 +116,14 @@ def _first_proven(
                 return one, written, proof, notes
         notes.append(f"not proven: {one.moves} ({proof.detail})")
     return None, None, proof, notes
+
+
+def _carve_outs(written: WrittenProgram | None) -> Iterator[str]:
+    """Which kernels' host code asks for a carve-out of shared memory, and why."""
+    forms = {} if written is None else written.rewritten
+    texts = {form.case.kernel: form.carve_out for form in forms.values() if form.carve_out}
+    for kernel, text in texts.items():
+        yield f"{kernel}: {text}"
 
 
 def _verdict(

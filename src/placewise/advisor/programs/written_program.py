@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.advisor.advice import Verification
+from placewise.advisor.forms.carve_out import with_carve_out
 from placewise.advisor.programs.chain import State, Step, keep
 from placewise.advisor.programs.copies import Fill
 from placewise.advisor.programs.joint_search import Combination
@@ -68,7 +69,7 @@ def write_program(steps: Sequence[Step], chosen: Combination, rounds: int, machi
                     where=step.case.filename,
                 )
             source = made.case.source
-            written[number] = made
+            written[number] = with_carve_out(made, compile_case(made.case), machine)
             elements = {u.name: (u.parameter.element_type, u.elements) for u in read.view.arrays}
             known.update(_buffers(made, step, elements))
     whole = {n: replace(m, case=replace(m.case, source=source)) for n, m in written.items()}
