@@ -36,6 +36,11 @@ test: develop
 test-all: develop
 	$(BIN)/python -m pytest -n $(CORES) -m "not gpu"
 
+# The tests of reports and studio in a headless Chromium, which must be installed. Needs Node 20.
+test-browser: develop
+	npm ci --prefix web
+	$(BIN)/python -m pytest -n 0 -m browser tests/report/html tests/studio
+
 # The tests under another Python, such as `make test-python-3.13`, in an environment of its own.
 test-python-%:
 	$(MAKE) test PYTHON=python$* VENV=.venv-$*

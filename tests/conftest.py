@@ -1,3 +1,6 @@
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -38,3 +41,68 @@ def gather_case():
 @pytest.fixture(scope="session")
 def gather_advice(gather_case):
     return advise(gather_case, "K20c", measured_ms=2.0)
+
+
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium, driven by Playwright; skips where there is none."""
+    driver = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("there is no Chromium")
+    if not AXE.exists():
+        pytest.skip("axe-core is missing: npm ci --prefix web")
+    with driver.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class BrowserPage:
+    """A page that keeps what went wrong in its console."""
+
+    def __init__(self, chromium, **options):
+        # The policy of the pages allows no script but theirs; axe is another.
+        self.context = chromium.new_context(bypass_csp=True, **options)
+        self.page = self.context.new_page()
+        self.errors = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on(
+            "console",
+            lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None,
+        )
+
+    def serious(self):
+        """What axe-core finds serious or critical."""
+        self.page.evaluate(AXE.read_text())
+        found = self.page.evaluate("axe.run()")["violations"]
+        return [
+            (v["id"], v["nodes"][0]["html"])
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ]
+
+    def overflow(self):
+        """Pixels by which the page is wider than the window."""
+        return self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Makes pages: ``open_page(width=390, scheme="dark")``; at the end no console has an error."""
+    pages = []
+
+    def make(*, width=1280, height=900, scheme="light"):
+        size = {"width": width, "height": height}
+        pages.append(BrowserPage(chromium, viewport=size, color_scheme=scheme))
+        return pages[-1]
+
+    yield make
+    for page in pages:
+        page.context.close()
+    assert [page.errors for page in pages if page.errors] == []

@@ -36,6 +36,7 @@ LINE = [
     "reproduce",
     "doctor",
     "report",
+    "studio",
     "cli",
 ]
 ASIDE = {"gpu": "advisor", "runtime": "advisor"}

@@ -22,6 +22,7 @@ from placewise.cli.commands.reproduce import reproduce
 from placewise.cli.commands.rewrite import rewrite
 from placewise.cli.commands.run import run
 from placewise.cli.commands.sweep import sweep
+from placewise.cli.commands.studio import studio
 from placewise.cli.commands.time import predicted_time
 from placewise.cli.commands.validate import validate
 from placewise.cli.entry import main
@@ -133,6 +134,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "probe --simulate T1000 --quick",
         ),
     ),
+    "studio": (studio, ("studio", "studio --port 8765 --no-open")),
     "doctor": (doctor, ("doctor", "doctor --clear-caches", "doctor --json")),
 }
 """Commands with their examples, in the order in which help lists them."""

@@ -70,6 +70,8 @@ export function Code(props: {
       parent: host.current,
       state: EditorState.create({ doc: props.text, extensions: extensions(props, (line) => onLine.current?.(line)) }),
     });
+    // The keyboard scrolls it.
+    view.current.scrollDOM.tabIndex = 0;
     return () => view.current?.destroy();
   }, [props.text, props.amounts]);
   useEffect(() => {

@@ -16,7 +16,7 @@ export function Block(props: { id: string; title: string; says?: ComponentChildr
 /** A table that scrolls sideways where it does not fit; the keyboard reaches it. */
 export function Wide(props: { label: string; class?: string; children: ComponentChildren }) {
   return (
-    <div class={props.class ?? "wide"} tabIndex={0} role="region" aria-label={props.label}>
+    <div class={props.class ?? "wide"} tabIndex={0} role="region" aria-label={`${props.label}, scrollable`}>
       {props.children}
     </div>
   );
@@ -62,7 +62,7 @@ export function Keys(props: { now: string; then?: string }) {
 
 /** A background that grows with a share, for heat. */
 export function heat(share: number): string {
-  const amount = Math.round(100 * Math.sqrt(Math.max(0, Math.min(1, share))) * 0.6);
+  const amount = Math.round(100 * Math.sqrt(Math.max(0, Math.min(1, share))) * 0.3);
   return `color-mix(in srgb, var(--heat) ${amount}%, transparent)`;
 }
 

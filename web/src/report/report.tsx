@@ -37,7 +37,7 @@ export function ReportView(props: { page: Page; embedded?: boolean }) {
           </header>
         </>
       )}
-      <main id="answer"><Body page={page} /></main>
+      {props.embedded ? <div><Body page={page} /></div> : <main id="answer"><Body page={page} /></main>}
       {props.embedded ? null : <footer>Made by Placewise {page.version}. Times and counters are predicted unless a line says measured.</footer>}
     </div>
   );
