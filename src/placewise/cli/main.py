@@ -21,8 +21,8 @@ from placewise.cli.commands.probe import probe
 from placewise.cli.commands.reproduce import reproduce
 from placewise.cli.commands.rewrite import rewrite
 from placewise.cli.commands.run import run
-from placewise.cli.commands.sweep import sweep
 from placewise.cli.commands.studio import studio
+from placewise.cli.commands.sweep import sweep
 from placewise.cli.commands.time import predicted_time
 from placewise.cli.commands.validate import validate
 from placewise.cli.entry import main
