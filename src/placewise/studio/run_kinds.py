@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from placewise.advisor import advise
 from placewise.advisor.layouts.advise_layout import advise_layout
-from placewise.advisor.layouts.layout_remarks import lint_with_layouts
+from placewise.advisor.lint_rules import lint_launch
 from placewise.advisor.predictions.predicted_counters import predict_counters
 from placewise.advisor.predictions.predicted_time import predict_times
 from placewise.executor.check import Checker
@@ -20,6 +20,7 @@ from placewise.report.html.layout_page import layout_page
 from placewise.report.html.page import Page
 from placewise.report.html.run_page import run_page
 from placewise.report.html.time_page import times_page
+from placewise.report.lint_findings import with_fingerprints
 
 Run = Callable[[Case, Sequence[Machine], Progress], Page]
 
@@ -42,7 +43,7 @@ def _counters(case: Case, machines: Sequence[Machine], progress: Progress) -> Pa
 
 def _lint(case: Case, machines: Sequence[Machine], progress: Progress) -> Page:
     report = predict_counters(case, machines[0], progress=progress)
-    return lint_page(report, lint_with_layouts(report))
+    return lint_page(report, with_fingerprints(report, lint_launch(report)))
 
 
 def _run(case: Case, machines: Sequence[Machine], progress: Progress) -> Page:
