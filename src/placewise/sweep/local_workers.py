@@ -11,13 +11,12 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from placewise.helper_process import serve_parent
-from placewise.sweep.plan import Task
 from placewise.sweep.store import Outcome
 
-Predict = Callable[[Task], Outcome]
+T = TypeVar("T")
 _CONTEXT = multiprocessing.get_context("fork")
 _DIED = (
     "the process that made the prediction was ended\n"
@@ -26,13 +25,16 @@ _DIED = (
 
 
 def outcomes_here(
-    tasks: Sequence[Task],
-    predict: Predict,
+    tasks: Sequence[T],
+    predict: Callable[[T], Outcome],
     *,
     workers: int,
     time_limit: float | None = None,
-) -> Iterator[tuple[Task, Outcome]]:
+) -> Iterator[tuple[T, Outcome]]:
     """Outcomes of ``tasks`` in the order in which they are made, by up to ``workers`` processes.
+
+    ``predict`` may be any function, as processes are forked; tasks and outcomes are sent to and
+    from them.
 
     A process whose task takes more than ``time_limit`` seconds is ended; the outcome says so. All
     processes end when the iterator is closed.
@@ -58,15 +60,15 @@ def outcomes_here(
             worker.end()
 
 
-class Shares:
+class Shares(Generic[T]):
     """Which worker gets which task: each goes through neighbours, which share what is compiled;
     who is done takes over the second half of what most is left of."""
 
-    def __init__(self, tasks: Sequence[Task], workers: int) -> None:
+    def __init__(self, tasks: Sequence[T], workers: int) -> None:
         cuts = [len(tasks) * n // workers for n in range(workers + 1)]
         self._shares = [list(tasks[a:b]) for a, b in itertools.pairwise(cuts)]
 
-    def next_for(self, worker: int) -> Task | None:
+    def next_for(self, worker: int) -> T | None:
         own = self._shares[worker]
         if not own:
             most = max(self._shares, key=len)
@@ -75,13 +77,13 @@ class Shares:
         return own.pop(0) if own else None
 
 
-class _Worker:
+class _Worker(Generic[T]):
     """One process and the task that it works on."""
 
-    def __init__(self, number: int, predict: Predict) -> None:
+    def __init__(self, number: int, predict: Callable[[T], Outcome]) -> None:
         self.number = number
         self._predict = predict
-        self.task: Task | None = None
+        self.task: T | None = None
         self._since = 0.0
         self._start()
 
@@ -93,7 +95,7 @@ class _Worker:
         self._process.start()
         other.close()
 
-    def give(self, task: Task | None) -> None:
+    def give(self, task: T | None) -> None:
         """Have the process work on ``task``; None: on nothing any more."""
         self.task, self._since = task, time.monotonic()
         if task is not None:
@@ -130,7 +132,7 @@ class _Worker:
         self._process.close()
 
 
-def _work(connection: Connection[Any, Any], predict: Predict) -> None:
+def _work(connection: Connection[Any, Any], predict: Callable[[T], Outcome]) -> None:
     serve_parent()
     while True:
         try:

@@ -19,6 +19,7 @@ from placewise.kernel.cases.case_model import CaseModel
 from placewise.kernel.cases.case_text import read_model
 from placewise.kernel.cases.strict_model import Parameter
 from placewise.kernel.cases.tuning.tuning_conditions import Condition
+from placewise.kernel.cases.tuning.tuning_file import tuning_space
 from placewise.kernel.host_code.includes import includes, resolve
 from placewise.machine import load_machine
 from placewise.machine.msl.located import nearest
@@ -64,6 +65,8 @@ def tasks_of(plan: SweepPlan) -> tuple[Task, ...]:
     for kernel in plan.kernels:
         path = _path(kernel.case)
         model = read_model(path)
+        if kernel.all_configurations:
+            kernel = _with_whole_space(kernel, path)
         _check(kernel, model, path)
         digest = case_digest(path, model)
         for name, machine in machines:
@@ -167,6 +170,24 @@ def _check(kernel: SweptKernel, model: CaseModel, path: Path) -> None:
             where=kernel.case,
             hint=f"{MOST_TASKS} at most",
         )
+
+
+def _with_whole_space(kernel: SweptKernel, path: Path) -> SweptKernel:
+    """The kernel with the values and conditions that its tuning problem has, but for what the plan
+    says itself."""
+    if path.suffix != ".json":
+        raise CaseError(
+            "only a tuning problem (T1, .json) says which values its parameters take",
+            where=kernel.case,
+            hint="give the values as parameters",
+        )
+    choices, conditions = tuning_space(path)
+    return kernel.model_copy(
+        update={
+            "parameters": {**choices, **kernel.parameters},
+            "conditions": [*conditions, *kernel.conditions],
+        }
+    )
 
 
 Point = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, Parameter], ...]]

@@ -24,6 +24,8 @@ class SweptKernel(Strict):
     """Values of entries of the case's ``[sizes]``; the others stay as the case has them."""
     parameters: dict[Name, Values] = Field(default_factory=dict)
     """Values of entries of the case's ``[parameters]``; the others stay as the case has them."""
+    all_configurations: bool = False
+    """Of a tuning problem (T1): all values of its parameters that its own conditions allow."""
     conditions: list[str] = Field(default_factory=list)
     """What must hold of sizes and parameters, such as ``"tile_x * tile_y <= 1024"``."""
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from placewise.advisor.predictions.predicted_time import predict_compiled, targeted
+from placewise.advisor.predictions.predicted_time import (
+    TimePrediction,
+    predict_compiled,
+    targeted,
+)
 from placewise.errors import PlacewiseError
 from placewise.kernel.cases.case import CompileOptions, Language
 from placewise.kernel.cases.case_file import CaseFamily
@@ -25,44 +30,43 @@ _KERNELS = 8
 def predict_task(task: Task) -> Outcome:
     """The predicted time of ``task``. Whatever goes wrong becomes the outcome's error: one task
     does not end a sweep."""
+    return outcome_of(lambda: _predicted(task))
+
+
+def outcome_of(predict: Callable[[], TimePrediction]) -> Outcome:
+    """What ``predict`` makes, or the error that it raises, and how long it took."""
     start = time.perf_counter()
+    error: str | None
     try:
-        found = _predicted(task)
-    except PlacewiseError as error:
-        found = Outcome(error=str(error))
+        found = predict()
+    except PlacewiseError as raised:
+        error = str(raised)
     except MemoryError:
-        found = Outcome(error="this computer's memory does not suffice")
-    except Exception as error:
-        what = " ".join(str(error).split())[:300]
-        found = Outcome(error=f"Placewise failed: {type(error).__name__}: {what}")
-    return Outcome(
-        found.milliseconds,
-        found.range_ms,
-        found.limited_by,
-        found.nearly_limited_by,
-        found.registers,
-        found.warps_per_sm,
-        found.error,
-        time.perf_counter() - start,
-    )
+        error = "this computer's memory does not suffice"
+    except Exception as raised:
+        what = " ".join(str(raised).split())[:300]
+        error = f"Placewise failed: {type(raised).__name__}: {what}"
+    else:
+        return Outcome(
+            found.milliseconds,
+            found.range_ms,
+            found.limited_by,
+            found.nearly,
+            found.registers,
+            found.occupancy.warps,
+            seconds=time.perf_counter() - start,
+        )
+    return Outcome(error=error, seconds=time.perf_counter() - start)
 
 
-def _predicted(task: Task) -> Outcome:
+def _predicted(task: Task) -> TimePrediction:
     machine = load_machine(task.machine)
     case = targeted(_family(task.path, task.sizes).case(dict(task.parameters)), machine, task.nvrtc)
     if case.language is Language.CUDA:
         kernel = _compiled(case.source, case.filename, case.kernel, case.options)
     else:
         kernel = compile_case(case)
-    found = predict_compiled(kernel, case, machine)
-    return Outcome(
-        found.milliseconds,
-        found.range_ms,
-        found.limited_by,
-        found.nearly,
-        found.registers,
-        found.occupancy.warps,
-    )
+    return predict_compiled(kernel, case, machine)
 
 
 # One alone: its arrays may be most of what fits the memory.

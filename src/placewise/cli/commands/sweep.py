@@ -73,6 +73,14 @@ def sweep(
             "again.",
         ),
     ] = None,
+    all_configurations: Annotated[
+        bool,
+        typer.Option(
+            "--all-configurations",
+            help="Of tuning problems (T1): all values of their parameters that their own "
+            "conditions allow.",
+        ),
+    ] = False,
     out: Annotated[
         Path,
         typer.Option(
@@ -108,26 +116,43 @@ def sweep(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what failed before.")
     ] = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the predictions as a cache file of Kernel Tuner, for its simulation mode.",
+        ),
+    ] = None,
+    t4: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the predictions as results in the T4 format."),
+    ] = None,
     nvrtc: CompilerVersion = None,
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
     """Predict kernels × machines × sizes × configurations; a run that was ended goes on."""
-    from placewise.report.advice.files import check_folder
+    from placewise.report.advice.files import check_file, check_folder
     from placewise.report.formats import Report
     from placewise.report.sweep.plot import draw_sweep
     from placewise.report.sweep.table_file import table_suffix, write_table
     from placewise.report.sweep.text import render_sweep
+    from placewise.report.sweep.tuner_output import write_tuner_files
     from placewise.sweep import sweep as run_sweep
 
     asked = _plan(plan, case or [], machine or [], size or [], parameter or [], condition or [],
-                  nvrtc)  # fmt: skip
+                  nvrtc, all_configurations)  # fmt: skip
     if dask is not None and (workers is not None or time_limit is not None):
         name = "--workers" if workers is not None else "--time-limit"
         raise CaseError("is not for a Dask cluster, whose workers are its own", where=name)
     part = None if shard is None else _part(shard)
     check_folder(out)
+    for file in (cache, t4):
+        if file is not None:
+            if part is not None:
+                raise CaseError("goes with the whole sweep", where="--shard", hint="leave it out")
+            check_file(file)
     console = Console(stderr=True)
     try:
         with StepProgress(console, quiet=quiet) as progress:
@@ -149,12 +174,13 @@ def sweep(
         files = (out / f"results{table_suffix()}", out / "times.svg")
         write_table(result.records(), files[0])
         draw_sweep(result, files[1])
+        files += write_tuner_files(result.rows, cache, t4)
     show(Report(partial(render_sweep, result), result.to_dict, files), format_, as_json)
 
 
 def _plan(
     file: Path | None, cases: list[str], machines: list[str], sizes: list[str],
-    parameters: list[str], conditions: list[str], nvrtc: str | None,
+    parameters: list[str], conditions: list[str], nvrtc: str | None, all_configurations: bool,
 ) -> SweepPlan:  # fmt: skip
     """The plan in ``file``, or the one that the options make."""
     from placewise.sweep import SweepPlan, SweptKernel, read_plan
@@ -172,7 +198,13 @@ def _plan(
     numbers = {name: list(map(_size, texts)) for name, texts in map(_named, sizes)}
     values = {name: list(map(_value, texts)) for name, texts in map(_named, parameters)}
     kernels = [
-        SweptKernel(case=one, sizes=numbers, parameters=values, conditions=conditions)
+        SweptKernel(
+            case=one,
+            sizes=numbers,
+            parameters=values,
+            conditions=conditions,
+            all_configurations=all_configurations,
+        )
         for one in cases
     ]
     return SweepPlan(machines=names, kernels=kernels, nvrtc=nvrtc)

@@ -44,6 +44,15 @@ def tuning_document(path: Path) -> dict[str, Any]:
         return _File(path).document(read)
 
 
+def tuning_space(path: Path) -> tuple[dict[str, list[Any]], list[str]]:
+    """(values of each parameter, conditions) of the T1 file ``path``. Raises CaseError located at
+    the file and the key."""
+    with reading("JSON file", path, CaseError):
+        read = json.loads(path.read_text(encoding="utf-8-sig"))
+    with reading("tuning problem in the T1 format", path, CaseError):
+        return _File(path).space(read)
+
+
 class _File:
     """One file being read."""
 
@@ -100,6 +109,16 @@ class _File:
             "in_order": True,
             **given,
         }
+
+    def space(self, read: Any) -> tuple[dict[str, list[Any]], list[str]]:
+        space = self._part(read, "ConfigurationSpace")
+        parameters = self._entries(space, "TuningParameters")
+        above = "ConfigurationSpace.TuningParameters"
+        choices = {self._text(p, "Name", above): self._values(p) for p in parameters}
+        where = "ConfigurationSpace.Conditions"
+        return choices, [
+            self._text(c, "Expression", where) for c in self._entries(space, "Conditions")
+        ]
 
     def _launch(self, kernel: dict[str, Any]) -> dict[str, Any]:
         """Kernel Tuner's problem size and divisors where they are there, else the global size."""
