@@ -47,7 +47,6 @@ def of_times(about: str, rows: Sequence[Predicted], *, asked: bool) -> list[Figu
     roofline = scaled_error(rows, lambda r: r.roofline)
     constant = scaled_error(rows, lambda _: 1.0)
     within = float(np.mean(error <= 0.25))
-    ranks = [rank for rank in rank_of_kernels(rows).values() if np.isfinite(rank)]
     figures = [
         Figure(f"{about}: rows", len(rows), "", "", True),
         Figure(f"{about}: median error, one factor a GPU", float(np.median(error)), "share",
@@ -61,11 +60,10 @@ def of_times(about: str, rows: Sequence[Predicted], *, asked: bool) -> list[Figu
         *(Figure(f"{about}: factor of {name}", factor, "", "", True)
           for name, factor in factors(rows, lambda r: r.predicted).items()),
     ]  # fmt: skip
-    if ranks:
-        least = float(np.median(ranks))
+    for case, rank in rank_of_cases(rows).items():
         figures.append(
-            Figure(f"{about}: Spearman of the forms of a case, median of {len(ranks)}", least, "",
-                   "at least 0.9" if asked else "", not asked or least >= 0.9)
+            Figure(f"{about}: Spearman of {case}", rank, "", "at least 0.9" if asked else "",
+                   not asked or rank >= 0.9)
         )  # fmt: skip
     return figures
 
@@ -86,15 +84,21 @@ def scaled_error(rows: Sequence[Predicted], of: Callable[[Predicted], float]) ->
     return np.array([abs(factor[r.machine] * of(r) / r.measured - 1.0) for r in rows])
 
 
-def rank_of_kernels(rows: Sequence[Predicted]) -> dict[tuple[str, str], float]:
-    """Spearman's coefficient of the forms of each case on each GPU with at least three forms."""
-    groups: dict[tuple[str, str], list[Predicted]] = defaultdict(list)
+def rank_of_cases(rows: Sequence[Predicted]) -> dict[str, float]:
+    """Spearman's coefficient over the forms and GPUs of each case with at least four rows, the
+    predicted times with one factor a GPU."""
+    factor = factors(rows, lambda r: r.predicted)
+    groups: dict[str, list[Predicted]] = defaultdict(list)
     for row in rows:
-        groups[row.case, row.machine].append(row)
+        groups[row.case].append(row)
     return {
-        key: float(spearmanr([r.predicted for r in g], [r.measured for r in g]).statistic)
-        for key, g in groups.items()
-        if len(g) >= 3
+        case: float(
+            spearmanr(
+                [factor[r.machine] * r.predicted for r in g], [r.measured for r in g]
+            ).statistic
+        )
+        for case, g in groups.items()
+        if len(g) >= 4
     }
 
 

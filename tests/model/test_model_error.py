@@ -35,6 +35,22 @@ def test_a_band_covers_its_share_of_what_it_was_fitted_on(pairs, share):
     assert slack.coverage(predicted, measured) >= share - 2.0 / len(pairs)
 
 
+def test_weights_stand_for_repeated_rows():
+    factors = np.array([0.5, 0.8, 1.0, 1.3, 2.0])
+    often = np.array([1, 3, 5, 3, 1])
+    predicted = np.ones(5)
+    weighted = fit_band(predicted, factors, share=0.6, fitted_on="x", weights=often)
+    # Where one factor makes up all of the quantile's neighbourhood, both are it.
+    repeated = np.repeat(factors, 100 * often)
+    plain = fit_band(np.ones(len(repeated)), repeated, share=0.6, fitted_on="x")
+    assert plain.low == pytest.approx(0.8)
+    assert plain.high == pytest.approx(1.3)
+    assert 0.5 < weighted.low <= 1.0 <= weighted.high < 2.0
+    equal = fit_band(predicted, factors, share=0.6, fitted_on="x", weights=np.full(5, 7.0))
+    unweighted = fit_band(predicted, factors, share=0.6, fitted_on="x")
+    assert (equal.low, equal.high) == pytest.approx((unweighted.low, unweighted.high))
+
+
 def test_the_stored_band_is_consistent():
     assert 0.0 < TIME_ERROR.low < 1.0 < TIME_ERROR.high
     assert TIME_ERROR.checked_within <= TIME_ERROR.checked

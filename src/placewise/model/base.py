@@ -104,6 +104,9 @@ class Prediction:
     model_error: tuple[float, float] | None = None
     """Measured over predicted time at a known clock, lowest and highest; part of ``uncertainty``.
     None where it is not told apart."""
+    unlike: tuple[str, ...] | None = None
+    """What the launch has that no launch had whose time was measured, in words; empty where it is
+    like them, None where that was not looked at."""
     at_clocks: tuple[ClockTime, ...] = ()
     """Times at the highest and at the lowest clock that the machine may run at, without the model's
     error; empty where its clock is known."""

@@ -12,7 +12,10 @@ from placewise.machine.at_clock import at_clock
 from placewise.machine.clocks import clock_range
 from placewise.machine.machine import Machine
 from placewise.model.base import ClockTime, Evidence, Prediction, TimeModel
+from placewise.model.domain import features_of, measured_domain
 
+_OF_DOMAIN = "timeline"
+"""The model whose times the domain of measured launches is about."""
 STEPS = 200
 """Equally probable clocks, and errors, that an interval is reckoned from."""
 TAIL = 0.1
@@ -33,9 +36,13 @@ def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> P
     if not found.absolute or found.nanoseconds is None or min(found.uncertainty) <= 0.0:
         return found
     found = _scaled(found, machine.limits.time_factor or 1.0)
-    band = tuple(bound / found.total for bound in found.uncertainty)
+    found, band = _judged(found, evidence)
     if clocks.is_known:
-        return replace(found, model_error=(band[0], band[1]))
+        return replace(
+            found,
+            uncertainty=(found.total * band[0], found.total * band[1]),
+            model_error=band,
+        )
     times = []
     for clock in (clocks.high, clocks.low):
         there = found
@@ -46,14 +53,30 @@ def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> P
             )
         times.append(ClockTime(clock, there.nanoseconds or 0.0))
     fast, slow = (one.nanoseconds for one in times)
-    low, high = interval(found.nanoseconds or 0.0, (fast, slow), (band[0], band[1]))
+    low, high = interval(found.nanoseconds or 0.0, (fast, slow), band)
     cycles = clocks.assumed * 1e-3
     return replace(
         found,
         uncertainty=(low * cycles, high * cycles),
-        model_error=(band[0], band[1]),
+        model_error=band,
         at_clocks=tuple(times),
     )
+
+
+def _judged(found: Prediction, evidence: Evidence) -> tuple[Prediction, tuple[float, float]]:
+    """``found`` with what its launch has that no measured one had, and the bounds of measured over
+    predicted time, which are wider for such a launch."""
+    low, high = (bound / found.total for bound in found.uncertainty)
+    if found.model != _OF_DOMAIN or evidence.run is None:
+        return found, (low, high)
+    domain = measured_domain()
+    news = domain.news(features_of(evidence.run))
+    if not news:
+        return replace(found, unlike=()), (low, high)
+    note = f"unlike the launches whose times were measured, so that its range is wider: {news[0]}"
+    more = f" and {len(news) - 1} more" if len(news) > 1 else ""
+    found = replace(found, unlike=news, notes=(*found.notes, note + more))
+    return found, (low**domain.wider, high**domain.wider)
 
 
 def interval(

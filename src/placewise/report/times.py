@@ -85,7 +85,8 @@ def range_in_words(prediction: Prediction) -> str:
     """What a time's interval is made of: the clock, and the model's error at a known clock."""
     low, high = prediction.model_error or (1.0, 1.0)
     clock = prediction.clock_mhz or 0.0
-    error = f"at a known clock the measured time is {low:.2f} to {high:.2f} of the predicted"
+    like = "like what was measured: " if prediction.unlike == () else ""
+    error = f"{like}at a known clock the measured time is {low:.2f} to {high:.2f} of the predicted"
     if not prediction.at_clocks:
         return f"time and range at {clock:.0f} MHz: {error}"
     fast, slow = prediction.at_clocks

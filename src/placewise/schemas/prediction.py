@@ -91,6 +91,9 @@ class TimeDocument(TypedDict):
     known."""
     model_error: tuple[float, float] | None
     """Measured over predicted time at a known clock, lowest and highest."""
+    unlike_measured: list[str] | None
+    """What the launch has that no launch had whose time was measured, which widens its range; empty
+    where it is like them, null where that was not looked at."""
     measured_ms: float | None
     """The measured time that was given, or null."""
     baseline_ms: float | None

@@ -17,6 +17,8 @@ def time_notes(present: Option, options: list[Option], machine: Machine) -> tupl
     if found is None:
         return (f"no times, memory traffic only: {present.timed.why_not}",)
     notes = [*found.notes]
+    if found.unlike == ():
+        notes.append("the launch is like those whose times were measured")
     error = next((o.rerun.error for o in options if o.rerun and o.rerun.error), None)
     if error is not None:
         notes.append(

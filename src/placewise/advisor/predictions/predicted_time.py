@@ -74,6 +74,7 @@ class TimePrediction(ShownInNotebooks):
                 for one in self.prediction.at_clocks
             ],
             "model_error": self.prediction.model_error,
+            "unlike_measured": self.prediction.unlike,
             "measured_ms": self.measured_ms,
             "baseline_ms": self.baseline_ms,
             "limited_by": self.limited_by,

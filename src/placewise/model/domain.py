@@ -1,0 +1,137 @@
+"""Whether a launch is like those whose times were measured and compared with predictions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+
+from placewise.kernel.binary.machine_code import machine_code
+from placewise.kernel.binary.sass.classes import group
+from placewise.memory.simulate.launch import SimulatedLaunch
+
+_FILE = "domain.json"
+_WARP = 32
+SHARES = {
+    "fp32": "single-precision arithmetic",
+    "fp64": "double-precision arithmetic",
+    "fp16": "half-precision arithmetic",
+    "tensor": "tensor cores' instructions",
+    "special function": "special functions",
+    "integer": "integer arithmetic",
+    "conversion": "conversions",
+    "warp exchange": "exchanges within a warp",
+    "global": "accesses to global memory",
+    "global atomic": "atomics in global memory",
+    "shared": "accesses to shared memory",
+    "shared atomic": "atomics in shared memory",
+    "local": "accesses to local memory",
+    "texture": "texture fetches",
+    "surface": "surface accesses",
+    "synchronisation": "barriers and fences",
+}
+"""Groups of instructions whose share may be higher than measured, in words."""
+OTHERS = {
+    "code": "bytes of code",
+    "lanes": "of a warp's lanes active",
+    "occupancy": "of an SM's warps resident",
+    "blocks": "blocks for each SM",
+}
+LEAST = ("lanes", "occupancy", "blocks")
+"""Features that may be lower than measured; the others may be higher."""
+SLACK = 1.1
+"""A feature is new beyond so many times its bound,"""
+SMALL = 0.02
+"""and a share of instructions also only by as much more."""
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What the launches span whose times were measured."""
+
+    bounds: tuple[tuple[str, float], ...]
+    """(feature, greatest value, or the least of :data:`LEAST`)."""
+    launches: int
+    made_from: str
+    """Which measurements, and the command that looked at them."""
+    wider: float
+    """How much wider (in its logarithm) an interval is that is to hold as many measured times where
+    a launch is beyond the bounds."""
+
+    def news(self, features: Mapping[str, float]) -> tuple[str, ...]:
+        """What of a launch lies beyond the bounds, in words; nothing where it is like them."""
+        bounds = dict(self.bounds)
+        found = []
+        for name, value in features.items():
+            bound = bounds.get(name)
+            if bound is None:
+                continue
+            if name in LEAST:
+                if value * SLACK < bound:
+                    found.append(_least(name, value, bound))
+            elif name in SHARES:
+                if value > max(SLACK * bound, bound + SMALL):
+                    found.append(
+                        f"{value:.0%} of instructions are {SHARES[name]} (measured: at most "
+                        f"{bound:.0%})"
+                    )
+            elif value > SLACK * bound:
+                found.append(f"{value:,.0f} {OTHERS[name]} (measured: at most {bound:,.0f})")
+        return tuple(found)
+
+
+def features_of(run: SimulatedLaunch) -> dict[str, float]:
+    """Features of a launch from its machine code: the share of each group of instructions among
+    those that warps execute, bytes of code, active lanes and resident warps as shares, blocks for
+    each SM. Empty for a launch known from its PTX alone."""
+    if not run.from_machine_code or not run.execution.warp_instructions:
+        return {}
+    code = machine_code(run.kernel).instructions
+    groups = {i.offset: group(i.opcode) for i in code}
+    counts = run.execution.instruction_counts()
+    total = sum(count.warps for count in counts)
+    shares = dict.fromkeys(SHARES, 0.0)
+    for count in counts:
+        name = groups.get(count.place)
+        if name in shares:
+            shares[name] += count.warps / total
+    return {
+        **shares,
+        "code": float(max((i.offset for i in code), default=0)),
+        "lanes": sum(count.threads for count in counts) / (_WARP * total),
+        "occupancy": run.occupancy.fraction,
+        "blocks": run.launch.blocks / run.machine.processor.sms,
+    }
+
+
+def span(
+    launches: Iterable[Mapping[str, float]], *, made_from: str, wider: float
+) -> Domain:  # fmt: skip
+    """The domain of measured launches, given by their features."""
+    found = [dict(features) for features in launches if features]
+    names = list(found[0]) if found else []
+    bounds = tuple(
+        (name, (min if name in LEAST else max)(features[name] for features in found))
+        for name in names
+    )
+    return Domain(bounds, len(found), made_from, wider)
+
+
+@cache
+def measured_domain() -> Domain:
+    """The stored domain of the timeline model."""
+    stored = json.loads(resources.files("placewise.model").joinpath(_FILE).read_text())
+    return Domain(**{**stored, "bounds": tuple(stored["bounds"].items())})
+
+
+def as_stored(domain: Domain) -> dict[str, object]:
+    """The domain as the package's data file keeps it."""
+    return {**asdict(domain), "bounds": dict(domain.bounds)}
+
+
+def _least(name: str, value: float, bound: float) -> str:
+    if name == "blocks":
+        return f"{value:.2g} {OTHERS[name]} (measured: at least {bound:.2g})"
+    return f"{value:.0%} {OTHERS[name]} (measured: at least {bound:.0%})"
