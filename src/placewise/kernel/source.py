@@ -249,6 +249,10 @@ class SourceView:
     shared_bytes: int = 0
     """Static ``__shared__`` memory that the kernel and the file's device functions declare."""
     in_namespace: bool = False
+    prototypes: tuple[tuple[tuple[int, int], ...], ...] = ()
+    """Byte ranges of the parameters of each prototype of the kernel in its file."""
+    declared_in: tuple[str, ...] = ()
+    """Places of its prototypes in included files, ``header.h:12``."""
     chunk_plans: tuple[ChunkPlan, ...] = ()
     """Ways to run loops in chunks, with shared tiles of arrays that are only read."""
     inlined: InlinedView | None = None

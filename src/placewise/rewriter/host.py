@@ -29,6 +29,11 @@ def host_text(draft: Draft) -> str:
         shape += f", {draft.shared_bytes}"
     if draft.window is not None:
         shape += ", stream"
+    if draft.parameters:
+        lines += [
+            f"// {where} declares {case.kernel} with the parameters that it had: change it there."
+            for where in draft.view.declared_in
+        ]
     lines.append(f"{case.kernel}<<<{shape}>>>({arguments});")
     if draft.window is not None:
         lines.append("// After the last launch that uses it: cudaCtxResetPersistingL2Cache();")

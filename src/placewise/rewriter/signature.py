@@ -8,13 +8,20 @@ from placewise.rewriter.draft import Draft
 
 
 def edit_signature(draft: Draft) -> None:
-    """Replace and remove parameters as the draft says."""
-    parameters = draft.view.parameters
-    for parameter in parameters:
-        new = draft.parameters.get(parameter.name)
+    """Replace and remove parameters as the draft says, of prototypes in the file, too."""
+    definition = tuple((p.start, p.end) for p in draft.view.parameters)
+    for ranges in (definition, *draft.view.prototypes):
+        _edit_parameters(draft, ranges)
+
+
+def _edit_parameters(draft: Draft, parameters: tuple[tuple[int, int], ...]) -> None:
+    """Edit one list of parameters, by the byte range of each."""
+    names = [p.name for p in draft.view.parameters]
+    for name, (start, end) in zip(names, parameters, strict=True):
+        new = draft.parameters.get(name)
         if new is not None:
-            draft.text.replace(parameter.start, parameter.end, new)
-    removed = [draft.parameters.get(p.name, "") is None for p in parameters]
+            draft.text.replace(start, end, new)
+    removed = [draft.parameters.get(name, "") is None for name in names]
     at = 0
     while at < len(parameters):
         if not removed[at]:
@@ -25,10 +32,10 @@ def edit_signature(draft: Draft) -> None:
             behind += 1
         # A run of removed parameters takes one comma along: the one behind it, else the one before.
         if behind < len(parameters):
-            start, end = parameters[at].start, parameters[behind].start
+            start, end = parameters[at][0], parameters[behind][0]
         else:
-            start = parameters[at - 1].end if at else parameters[at].start
-            end = parameters[behind - 1].end
+            start = parameters[at - 1][1] if at else parameters[at][0]
+            end = parameters[behind - 1][1]
         draft.text.replace(start, end, "")
         at = behind
 

@@ -127,3 +127,19 @@ def test_a_kernel_that_the_name_alone_does_not_mean(source):
         compile_kernel(source, "f.cu", "f", CompileOptions())
     hint = caught.value.hint or ""
     assert all(word in hint for word in ("'f<float>'", "'space::f'", "more than once", "condition"))
+
+
+@pytest.mark.parametrize("name", ["exp", "pow", "max", "abs"])
+def test_a_kernel_may_be_called_like_a_function_of_the_library(name):
+    source = f"__global__ void {name}(float *x) {{ x[0] = sqrtf(x[0]); }}"
+    options = CompileOptions(arch="sm_80")
+    assert compile_kernel(source, "f.cu", name, options).entry == f"_Z{len(name)}{name}Pf"
+
+
+def test_a_kernel_in_a_namespace_is_found_beside_a_declaration_with_other_parameters():
+    source = """namespace space {
+        __global__ void f(float *x); __global__ void f(int *x) { *x = 1; }
+        __global__ void fI(int *x) { *x = 1; }
+    }"""
+    options = CompileOptions(arch="sm_80")
+    assert compile_kernel(source, "f.cu", "space::f", options).entry == "_ZN5space1fEPi"

@@ -51,13 +51,3 @@ def test_a_kernel_that_no_included_file_defines_is_refused(case):
 
     with pytest.raises(UnsupportedError, match="not found"):
         inline_kernel_file(replace(case, kernel="missing"))
-
-
-def test_a_prototype_in_an_included_file_is_an_obstacle(tmp_path):
-    (tmp_path / "k.h").write_text("__global__ void k(const float *a, float *b);\n")
-    source = '#include "k.h"\n__global__ void k(const float *a, float *b) { b[0] = a[0]; }\n'
-    (tmp_path / "k.cu").write_text(source)
-    arrays = [np.ones(64, np.float32), np.zeros(64, np.float32)]
-    read = read_case(make_case("k", tmp_path / "k.cu", arrays, block=1, grid=1))
-    reasons = dict(read.view.array("a").obstacles)
-    assert "the kernel is declared again (k.h:1)" in reasons.values()

@@ -28,6 +28,7 @@ _LOCATED_ERROR = re.compile(
 """One error of NVRTC's log, with the line of code that it shows and the mark under the column."""
 _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?P<name>[^']+)'")
 _NAME_FILE = "__nv_name_map"
+_ENTRY = re.compile(r"\.entry (\w+)\(")
 _REMEMBERED = 64
 """Sources of which it is remembered what was left out."""
 
@@ -212,11 +213,26 @@ def _compile(
         # NVRTC looks names up in a file of its own, behind the source.
         if not refused.errors or any(e.file != _NAME_FILE for e in refused.errors):
             raise refused
-        # It does not find extern "C" kernels called like one of its own functions.
+        # It cannot tell a kernel from a function of its own that is called so, such as exp, nor
+        # from a declaration of the kernel with other parameters.
         compiled = library.compile(source.text, filename, headers=headers, flags=flags)
-        found = kernels
+        found = tuple(_entry_called(name, compiled.ptx) for name in kernels)
     entries = tuple(name for name in found if name and f".entry {name}(" in compiled.ptx)
     return (compiled, entries) if len(entries) == len(kernels) else None
+
+
+def _entry_called(kernel: str, ptx: str) -> str | None:
+    """The entry of a kernel that is no template's instance; None where there is none, or more than
+    one, of its name. Names are mangled as the Itanium C++ ABI says: ``exp`` to ``_Z3exp…``, and
+    ``space::exp`` to ``_ZN5space3expE…``."""
+    parts = kernel.split("::")
+    mangled = "".join(f"{len(part)}{part}" for part in parts)
+    start = f"_ZN{mangled}E" if len(parts) > 1 else f"_Z{mangled}"
+    entries = [
+        name for name in _ENTRY.findall(ptx)
+        if name == kernel or (name.startswith(start) and not name.startswith(f"{start}I"))
+    ]  # fmt: skip
+    return entries[0] if len(entries) == 1 else None
 
 
 def _flags(filename: str, options: CompileOptions, source: DeviceSource) -> list[str]:

@@ -139,6 +139,8 @@ def _view(
         constant_bytes=kernel.constant_bytes,
         shared_bytes=kernel.shared_bytes,
         in_namespace=kernel.in_namespace,
+        prototypes=tuple(p.parameters for p in kernel.prototypes if p.parameters),
+        declared_in=tuple(p.where for p in kernel.prototypes if not p.parameters),
     )
 
 
@@ -265,8 +267,9 @@ def _obstacles(
             "a tile cannot be copied back",
         )
     _obstruct_by_text(kernel, parameter, obstruct)
-    if kernel.redeclared is not None:
-        obstruct(_REPLACING, f"the kernel is declared again ({kernel.redeclared})")
+    binding = next((p.where for p in kernel.prototypes if p.binds), None)
+    if binding is not None:
+        obstruct(_REPLACING, f"the kernel is declared again ({binding})")
     if not parameter.name or parameter.start < 0:
         obstruct(_REPLACING, "its declaration comes from a macro")
     return obstacles

@@ -21,8 +21,9 @@ from placewise.kernel.frontends.nvrtc import device_source, header_paths
 from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_bytes
 from placewise.kernel.view.tree.deep_stack import with_deep_stack
-from placewise.kernel.view.tree.included_kernel import IncludedKernelError, redeclaration
+from placewise.kernel.view.tree.included_kernel import IncludedKernelError
 from placewise.kernel.view.tree.node import Node
+from placewise.kernel.view.tree.prototypes import Prototype, prototypes
 from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
 from placewise.kernel.view.tree.template import Substitution, base_name, substitute
 
@@ -79,8 +80,7 @@ class ParsedKernel:
     skipped: tuple[tuple[int, int], ...]
     """Ranges that the preprocessor left out."""
     signature_start: int
-    redeclared: str | None
-    """Where the kernel is declared again: ``line 12``, or ``header.h:12`` of an included file."""
+    prototypes: tuple[Prototype, ...]
     in_namespace: bool
     constant_bytes: int
     shared_bytes: int
@@ -89,6 +89,12 @@ class ParsedKernel:
     """(identifier, offset, line) for every identifier token of the body."""
     records: tuple[DeclaredRecord, ...] = ()
     """The structs that parameters point to."""
+
+    @property
+    def redeclared(self) -> str | None:
+        """Where the kernel is declared again: ``line 12``, or ``header.h:12`` of an included file;
+        None where it is not."""
+        return next((p.where for p in self.prototypes), None)
 
 
 def parse_kernel(case: Case, lines: tuple[int, ...] = ()) -> ParsedKernel:
@@ -247,7 +253,6 @@ class _Reader:
         function = self.node(cursor, None)
         body = next(c for c in function.children if c.kind == "COMPOUND_STMT")
         others = [d for d in _declarations(self.unit.cursor) if d != cursor]
-        redeclared = [redeclaration(cursor, other, self.case.filename) for other in others]
         own = [other for other in others if _in_file(other, self.case.filename)]
         functions = [o for o in own if o.kind.name in _FUNCTIONS and o.is_definition()]
         return ParsedKernel(
@@ -261,7 +266,7 @@ class _Reader:
             errors=self.errors(),
             skipped=self.skipped(),
             signature_start=self.signature_start(cursor),
-            redeclared=next((where for where in redeclared if where), None),
+            prototypes=prototypes(cursor, others, self.case.filename, self.offset),
             in_namespace="::" in _qualified(cursor),
             constant_bytes=constant_bytes(own),
             shared_bytes=static_shared_bytes(cursor, functions),

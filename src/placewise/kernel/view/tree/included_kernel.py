@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case
@@ -22,22 +21,6 @@ _DEEPEST = 8
 
 class IncludedKernelError(UnsupportedError):
     """The kernel's definition is not in the source itself, but in a file that it includes."""
-
-
-def redeclaration(kernel: Any, other: Any, filename: str) -> str | None:
-    """Where libclang's cursor ``other`` declares ``kernel`` without defining it: ``line 12`` of
-    ``filename``, or ``header.h:12``. Such a prototype keeps the old parameters. None where it does
-    not."""
-    if not other.kind.name.startswith("FUNCTION") or other.spelling != kernel.spelling:
-        return None
-    file = other.location.file
-    if other.is_definition() or file is None:
-        return None
-    if file.name == filename:
-        return f"line {other.location.line}"
-    # Canonical types, since a prototype may leave out the ``const`` of a parameter's own value.
-    same = other.type.get_canonical().spelling == kernel.type.get_canonical().spelling
-    return f"{Path(file.name).name}:{other.location.line}" if same else None
 
 
 def inline_kernel_file(case: Case) -> tuple[Case, str]:
