@@ -102,26 +102,25 @@ def test_a_whole_struct_has_no_load_function():
     [
         ("float x = f(A, n);", "passed to function 'f' (line 3)"),
         ("float x = ((const int *)A)[n];", "reinterpreted as 'const int *' (line 3)"),
-        ("const float *p = n ? A : B; float x = p[0];", "used as a pointer (line 3)"),
+        ("const float *p = n ? A : B; float x = p[0];", "a condition chooses (line 3)"),
         ("const char *p = (const char *)A;", "reinterpreted as 'const char *' (line 3)"),
-        ("const float *p = B; p = A; float x = *p;", "used as a pointer (line 3)"),
+        ("const float *p = B; p = A; float x = *p;", "assigned to 'p', which is more"),
         ("if (A) return;", "used as a truth value (line 3)"),
-        ("float x = LOAD(n);", "used inside a macro (line 3)"),
-        ("float x = WRAP(A, n);", "used inside a macro (line 3)"),
+        ("float x = PASTE(n);", "used inside a macro (line 3)"),
         ("auto g = [A](int i) { return A[i]; };", "could not follow the use of 'A' (line 3)"),
         ('asm volatile("" :: "l"(A));', "used as a pointer (line 3)"),
     ],
 )
 def test_what_cannot_be_followed_is_an_obstacle_for_every_move(statement, reason):
-    before = """#define LOAD(i) A[i]
-__device__ float f(const float *p, int i) { return i ? f(p, i - 1) : p[0]; }
-#define WRAP(a, i) a[i]"""
+    before = """#define PASTE(i) A[i] + sizeof(#i)
+__device__ float f(const float *p, int i) { return i ? f(p, i - 1) : p[0]; }"""
     lines = before.count("\n")
     view, _ = view_of(statement, before=before)
     for way in (Way.INTRINSIC, Way.BINDING, Way.HOST_BUFFER, Way.KERNEL_BUFFER):
         found = source_obstacle(view, "A", way)
         assert found is not None
         assert reason.replace("line 3", f"line {3 + lines}") in found
+        assert f"(line {3 + lines})" in found
 
 
 def test_written_through_a_reference():

@@ -21,7 +21,6 @@ from placewise.kernel.source import (
 )
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.inlined_calls import inline_calls
 from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
 from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
@@ -29,6 +28,7 @@ from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.template import template_parameters
+from placewise.kernel.view.written_out import expand_macros, inline_calls, write_indices
 from placewise.space import Way
 
 _BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)
@@ -40,6 +40,8 @@ MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
 PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
 _CALL_LEVELS = 8
 """Functions that call one another."""
+_WIDE = 1 << 31
+"""Elements whose indices need 64 bits."""
 _TEXELS = 1 << 27
 """Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
 Specifications: 2^27 or 2^28)."""
@@ -80,12 +82,13 @@ def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
 
 
 def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
-    """The source with calls written out that take arrays, one level of calls at a time; None where
-    there are none."""
+    """The source with what hides arrays written out, one level at a time: macros and calls
+    that take them, and pointers into them; None where there is nothing of it."""
     lines: tuple[int, ...] = ()
     source, parsed = None, kernel
+    wide = any(a.data.size >= _WIDE for a in case.inputs.arrays)
     for _ in range(_CALL_LEVELS):
-        found = inline_calls(parsed)
+        found = expand_macros(parsed) or inline_calls(parsed) or write_indices(parsed, wide=wide)
         if found is None:
             break
         inner = replace(case, source=found.source)

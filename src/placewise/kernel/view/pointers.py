@@ -176,6 +176,8 @@ class _Follower:
             elif parent.kind == "BINARY_OPERATOR" and parent.operator in ("+", "-"):
                 left, right = parent.children
                 other = right if node is left else left
+                if left.end > right.start:
+                    self.obstruct("a macro holds a part of its index", parent, BY_INDEX)
                 if other.type_kind == "POINTER":
                     return self.obstruct("subtracted from another pointer", parent, BY_INDEX)
                 reach.terms.append(IndexTerm(-1 if parent.operator == "-" else 1, other))
@@ -198,6 +200,13 @@ class _Follower:
                 return self.call(parent, node, reach)
             elif parent.kind in _STATEMENTS or parent.operator == ",":
                 return None  # a statement of its own, such as ``p += n;``
+            elif parent.kind == "CONDITIONAL_OPERATOR":
+                return self.obstruct("one of several pointers that a condition chooses", parent)
+            elif parent.operator == "=" and node is parent.children[1]:
+                name = parent.children[0].name
+                return self.obstruct(f"assigned to '{name}', which is more than an index", parent)
+            elif parent.operator == "=":
+                return self.obstruct("assigned another pointer", parent)
             else:
                 return self.obstruct("used as a pointer", parent)
             node = parent

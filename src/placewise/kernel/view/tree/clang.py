@@ -22,6 +22,7 @@ from placewise.kernel.host_code.host_code import DeviceSource
 from placewise.kernel.view.declared_bytes import constant_bytes, static_shared_bytes
 from placewise.kernel.view.tree.deep_stack import with_deep_stack
 from placewise.kernel.view.tree.included_kernel import IncludedKernelError
+from placewise.kernel.view.tree.macros import MacroUse, macro_uses
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.prototypes import Prototype, prototypes
 from placewise.kernel.view.tree.records import DeclaredRecord, declared_records
@@ -87,6 +88,8 @@ class ParsedKernel:
     """Static shared memory of the kernel and the device functions of its file."""
     identifiers: tuple[tuple[str, int, int], ...]
     """(identifier, offset, line) for every identifier token of the body."""
+    macros: tuple[MacroUse, ...]
+    """Macros that the body uses."""
     records: tuple[DeclaredRecord, ...] = ()
     """The structs that parameters point to."""
 
@@ -271,6 +274,7 @@ class _Reader:
             constant_bytes=constant_bytes(own),
             shared_bytes=static_shared_bytes(cursor, functions),
             identifiers=self.identifiers(cursor),
+            macros=macro_uses(others, self.case.filename, body.start, body.end, self.offset),
             records=tuple(declared_records(cursor)),
         )
 

@@ -10,7 +10,7 @@ from placewise.kernel.view.tree.node import Node
 
 _COMMENT = re.compile(rb"/\*.*?\*/|//[^\n]*|\\\n", re.S)
 _COMMENT_LINES = re.compile(
-    rb"(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
+    rb"(?m:^)(?:(?:[ \t]*//[^\n]*\n)+|[ \t]*/\*(?:[^*]|\*(?!/))*\*/[ \t]*\r?\n)\Z"
 )
 _LITERAL = re.compile(rb"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
 

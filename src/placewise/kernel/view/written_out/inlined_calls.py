@@ -9,14 +9,12 @@ own, and names that would clash get new ones.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced
+from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, write_out
 
-_MOST_BYTES = 1 << 18
-"""Largest size of the text once its calls are written out."""
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _BLOCKED = frozenset(
     {"GOTO_STMT", "INDIRECT_GOTO_STMT", "LABEL_STMT", "LAMBDA_EXPR", "CXX_TRY_STMT"}
@@ -33,64 +31,12 @@ _SEQUENCED = frozenset({"&&", "||", ",", "<<", ">>"})
 _BODIES = frozenset({"IF_STMT", "FOR_STMT", "WHILE_STMT", "DO_STMT"})
 
 
-@dataclass(frozen=True)
-class Inlined:
-    """A source with calls written out."""
-
-    source: str
-    lines: tuple[int, ...]
-    """Line of the kernel's file that each line of ``source`` comes from, both from 1."""
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Lines in place of bytes ``start:end``; each with the line that it comes from."""
-
-    start: int
-    end: int
-    lines: tuple[tuple[bytes, int], ...]
-
-
-def inline_calls(kernel: ParsedKernel) -> Inlined | None:
+def inline_calls(kernel: ParsedKernel) -> WrittenOut | None:
     """The kernel's file with the calls written out that take its arrays; None where there are
     none, or none that can be."""
     inliner = _Inliner(kernel)
     inliner.run()
-    if not inliner.pieces:
-        return None
-    text = _Joined(kernel.text)
-    at = 0
-    for piece in sorted(inliner.pieces, key=lambda p: p.start):
-        text.keep(at, piece.start)
-        text.add(piece.lines)
-        at = piece.end
-    text.keep(at, len(kernel.text))
-    joined = b"\n".join(text.texts)
-    return Inlined(joined.decode(), tuple(text.lines)) if len(joined) < _MOST_BYTES else None
-
-
-@dataclass(eq=False)
-class _Joined:
-    """A text put together from ranges of another and new lines."""
-
-    original: bytes
-    texts: list[bytes] = field(default_factory=lambda: [b""])
-    lines: list[int] = field(default_factory=lambda: [1])
-
-    def keep(self, start: int, end: int) -> None:
-        first = self.original.count(b"\n", 0, start) + 1
-        kept = self.original[start:end].split(b"\n")
-        self.add([(text, first + n) for n, text in enumerate(kept)])
-
-    def add(self, lines: list[tuple[bytes, int]] | tuple[tuple[bytes, int], ...]) -> None:
-        if not lines:
-            return
-        text, line = lines[0]
-        if text.strip() and not self.texts[-1].strip():
-            self.lines[-1] = line
-        self.texts[-1] += text
-        self.texts += [text for text, _ in lines[1:]]
-        self.lines += [line for _, line in lines[1:]]
+    return write_out(kernel.text, inliner.pieces)
 
 
 class _Inliner:
@@ -102,7 +48,7 @@ class _Inliner:
         self.own_names = {n.name for n in (*kernel.parameters, *declared)}
         self.pointers = {n.id for n in (*kernel.parameters, *declared) if n.type_kind == "POINTER"}
         self.taken = {word.decode() for word in _WORD.findall(self.text)}
-        self.pieces: list[_Piece] = []
+        self.pieces: list[Piece] = []
         self.wrapped: set[int] = set()
 
     def run(self) -> None:
@@ -197,9 +143,7 @@ class _Inliner:
         at, indent = self.line(call.start), self.indent(call.start)
         head = f"[&]() -> {_result_type(function)} {{".encode()
         lines = self.body_lines(function, call, indent + b"    ", None)
-        self.pieces.append(
-            _Piece(call.start, call.end, ((head, at), *lines, (indent + b"}()", at)))
-        )
+        self.pieces.append(Piece(call.start, call.end, ((head, at), *lines, (indent + b"}()", at))))
 
     def as_block(self, function: Node, call: Node) -> None:
         """A block in place of a call that is a statement of its own, semicolon included."""
@@ -208,7 +152,7 @@ class _Inliner:
         semicolon = re.compile(rb"\s*;").match(self.text, call.end)
         end = semicolon.end() if semicolon else call.end
         head = b"{ // " + self.comment(call)
-        self.pieces.append(_Piece(call.start, end, ((head, at), *lines, (indent + b"}", at))))
+        self.pieces.append(Piece(call.start, end, ((head, at), *lines, (indent + b"}", at))))
 
     def ahead(self, function: Node, call: Node, statement: Node) -> None:
         """A block ahead of the statement that leaves its result in a variable."""
@@ -222,7 +166,7 @@ class _Inliner:
             end = self.end_of(statement)
             close = self.indent(statement.start)
             self.pieces.append(
-                _Piece(end, end, ((b"", self.line(end)), (close + b"}", self.line(end))))
+                Piece(end, end, ((b"", self.line(end)), (close + b"}", self.line(end))))
             )
             lines.append((indent, at))
         declared = f"{_result_type(function)} {result}; // ".encode() + self.comment(call)
@@ -231,8 +175,8 @@ class _Inliner:
         lines.append((indent + b"{", at))
         lines += self.body_lines(function, call, indent + b"    ", result)
         lines += [(indent + b"}", at), (indent, at)]
-        self.pieces.append(_Piece(statement.start, statement.start, tuple(lines)))
-        self.pieces.append(_Piece(call.start, call.end, ((result.encode(), at),)))
+        self.pieces.append(Piece(statement.start, statement.start, tuple(lines)))
+        self.pieces.append(Piece(call.start, call.end, ((result.encode(), at),)))
 
     def end_of(self, statement: Node) -> int:
         """End of a statement, its semicolon included."""
