@@ -13,7 +13,7 @@ import re
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import balanced
-from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, write_out
+from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, unique_name, write_out
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _BLOCKED = frozenset(
@@ -244,11 +244,7 @@ class _Inliner:
         return line[: len(line) - len(line.lstrip())]
 
     def unique(self, name: str) -> str:
-        candidate, number = name, 2
-        while candidate in self.taken:
-            candidate, number = f"{name}{number}", number + 1
-        self.taken.add(candidate)
-        return candidate
+        return unique_name(name, self.taken)
 
 
 def _parameters(function: Node) -> list[Node]:

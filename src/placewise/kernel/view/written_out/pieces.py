@@ -53,6 +53,15 @@ def write_out(text: bytes, pieces: Sequence[Piece]) -> WrittenOut | None:
     return WrittenOut(new.decode(), tuple(joined.lines)) if len(new) < _MOST_BYTES else None
 
 
+def unique_name(name: str, taken: set[str]) -> str:
+    """``name``, with a number behind it where it is taken, and taken from now on."""
+    candidate, number = name, 2
+    while candidate in taken:
+        candidate, number = f"{name}{number}", number + 1
+    taken.add(candidate)
+    return candidate
+
+
 @dataclass(eq=False)
 class _Joined:
     """A text put together from ranges of another and new lines."""

@@ -14,7 +14,13 @@ from placewise.kernel.view.pointers import element_type, follow
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
-from placewise.kernel.view.written_out.pieces import Piece, WrittenOut, piece, write_out
+from placewise.kernel.view.written_out.pieces import (
+    Piece,
+    WrittenOut,
+    piece,
+    unique_name,
+    write_out,
+)
 from placewise.kernel.view.written_out.pointer_roots import (
     CASTS,
     COMPARISONS,
@@ -59,12 +65,10 @@ class _Indexer:
         """Name of an index by array and by the name of the pointer."""
         self.locals: dict[int, Node] = {}
         """Local pointers by identity, of all arrays."""
-        self.local_names: dict[int, str] = {}
 
     def pieces(self) -> list[Piece]:
         """What to write in which places."""
         declared = [n for n in self.kernel.body.walk() if n.kind in ("VAR_DECL", "PARM_DECL")]
-        self.local_names = {n.id: n.name for n in declared}
         own = {n.name for n in declared}
         wanted = [p for p in self.kernel.parameters if p.type_kind == "POINTER"]
         for array in wanted:
@@ -304,11 +308,7 @@ class _Indexer:
     def name(self, array: Node, pointer: str) -> bytes:
         key = array.id, pointer
         if key not in self.names:
-            candidate, number = f"{pointer}_at", 2
-            while candidate in self.taken:
-                candidate, number = f"{pointer}_at{number}", number + 1
-            self.taken.add(candidate)
-            self.names[key] = candidate.encode()
+            self.names[key] = unique_name(f"{pointer}_at", self.taken).encode()
         return self.names[key]
 
     def declared(self, statement: Node) -> bytes | None:
