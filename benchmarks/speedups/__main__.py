@@ -1,7 +1,7 @@
 """Figs. 7 to 14 and Table 5 of Chen et al. 2017 recomputed on the bundled cases.
 
-``python -m benchmarks.speedups [--forms N]``. Some 20 minutes the first time; what was worked out
-by this version's code is kept on disk.
+``python -m benchmarks.speedups [--forms N] [--machine NAME …]``. Some 20 minutes the first time;
+what was worked out by this version's code is kept on disk.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from placewise.reproduce.speedups.porple_speedups import MOST_FORMS
 
 def main(
     forms: Annotated[int, typer.Option(min=3, help="Most forms of a kernel.")] = MOST_FORMS,
+    machine: Annotated[list[str] | None, typer.Option(help="A GPU; by default five.")] = None,
 ) -> None:
     """Recompute, print, write results/speedups.json."""
 
     def step(what: str, done: int, total: int) -> None:
         print(f"{done} of {total}: {what}", file=sys.stderr, flush=True)
 
-    found = porple_speedups(most=forms, progress=step)
+    found = porple_speedups(machines=machine or (), most=forms, progress=step)
     Console(width=160).print(render_reproduction(found))
     figures = [
         Figure(name, value, "times as fast" if "mean gain" in name else "", "reported", True)

@@ -17,7 +17,13 @@ from placewise.advisor.explain.gain import gain_in_words
 from placewise.advisor.explain.hint_notes import fates_of, hint_notes, unmeasured
 from placewise.advisor.explain.limits_in_words import why_in_words
 from placewise.advisor.explain.load_service import with_simulated_hits, with_simulated_reasons
-from placewise.advisor.explain.notes import atomics_note, carve_out_note, range_note, time_notes
+from placewise.advisor.explain.notes import (
+    atomics_note,
+    by_hand_note,
+    carve_out_note,
+    range_note,
+    time_notes,
+)
 from placewise.advisor.explain.why import array_facts, costs, reasons
 from placewise.advisor.finalists import (
     Demand,
@@ -150,6 +156,7 @@ def advise(
             *atomics_note(candidates, now),
             *hint_notes(options, present, machine),
             *carve_out_note(best),
+            *by_hand_note(prepared, candidates),
         ),
         seconds=time.perf_counter() - start,
     )

@@ -63,6 +63,8 @@ class Legality:
     """Placements in shared tiles of a loop's chunks, which are no choice of one array alone."""
     inputs: Inputs | None = None
     """What the kernel is launched with."""
+    by_hand: bool = False
+    """Whether spaces are searched, too, that the programmer must move an array to."""
     _by_key: dict[tuple[str, str], Choice] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -89,12 +91,16 @@ class Legality:
         return tuple(sorted(legal, key=lambda space: space != self.present[array]))
 
     def searched(self, array: str) -> tuple[str, ...]:
-        """Legal spaces of ``array`` without cache hints: the path model ranks these, and hints are
-        no space of their own."""
+        """Legal spaces of ``array`` without cache hints, since the path model ranks these and hints
+        are no space of their own; without those that no code is written for unless ``by_hand``."""
         present = self.present[array]
-        return tuple(
-            s for s in self.spaces(array) if s == present or not self.machine.space(s).is_cache_hint
-        )
+        found = []
+        for name in self.spaces(array):
+            space = self.machine.space(name)
+            left_out = space.is_cache_hint or (space.way.facts.by_hand and not self.by_hand)
+            if name == present or not left_out:
+                found.append(name)
+        return tuple(found)
 
     def reason(self, array: str, space: str) -> str | None:
         """Why ``array`` cannot live in ``space``, or None."""
@@ -308,7 +314,7 @@ def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
 def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[str | None, int]:
     """The memory whose room a choice shares with others (None: no such memory), and the bytes that
     it takes of it, for each block where each block has its own buffer."""
-    if space.way.facts.host_filled:
+    if space.way.facts.host_filled or space.way.facts.by_hand:
         return space.levels[-1], argument.data.nbytes
     if space.way.facts.per_block and use.tile is not None:
         return space.levels[-1], use.tile.bytes(use.parameter.element_bytes)

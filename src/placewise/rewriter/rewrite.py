@@ -117,6 +117,13 @@ def draft_placement(
                 tiled.append((use, space))
             case Way.WINDOW:
                 place_window(draft, use, space, machine)
+            case Way.OTHER:
+                raise UnsupportedError(
+                    f"array '{array}' cannot be placed in {space_name}: its way of access is none "
+                    "that Placewise writes",
+                    where=case.filename,
+                    hint="move the array by hand",
+                )
             case way:
                 assert_never(way)
     for space_name, uses in filled.items():

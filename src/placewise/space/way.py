@@ -49,6 +49,9 @@ class WayFacts:
     host_window: bool = False
     """The kernel stays as it is; the host sets an access policy window of L2 over the array. A
     launch has one."""
+    by_hand: bool = False
+    """No code is written for it: an array's place there is recommended, and the programmer moves
+    it."""
     declaration: str | None = None
     """How it is declared, where a machine file does not say."""
     load_function: str | None = None
@@ -59,8 +62,8 @@ class WayFacts:
 
 
 class Way(StrEnum):
-    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5), and the access
-    policy window of L2, which changes no access."""
+    """The five ways of access of PORPLE-C (Chen et al. 2017, section 4, item 5), the access policy
+    window of L2, which changes no access, and any other way."""
 
     DIRECT = "direct"
     """Plain indexing of a pointer parameter (global memory)."""
@@ -74,6 +77,8 @@ class Way(StrEnum):
     """A per-block buffer declared and filled in the kernel (shared)."""
     WINDOW = "window"
     """An access policy window of L2 that the host sets (persisting)."""
+    OTHER = "other"
+    """Unlike all of these: the programmer moves the array (section 4 of the paper, last item)."""
 
     @property
     def facts(self) -> WayFacts:
@@ -87,13 +92,13 @@ class Way(StrEnum):
 
     @property
     def has_own_memory(self) -> bool:
-        """Loads go past the caches of data, to constant or shared memory."""
-        return self.facts.host_filled or self.facts.per_block
+        """Loads go past the caches of data, to constant or shared memory or to one of its own."""
+        return self.facts.host_filled or self.facts.per_block or self.facts.by_hand
 
     @property
     def can_be_written(self) -> bool:
         """The kernel can store to an array there, where the memory allows it."""
-        return self.is_plain or self.facts.per_block
+        return self.is_plain or self.facts.per_block or self.facts.by_hand
 
 
 def _facts(way: Way) -> WayFacts:
@@ -148,6 +153,12 @@ def _facts(way: Way) -> WayFacts:
                 host_window=True,
                 edit_size=2,
             )
+        case Way.OTHER:
+            return WayFacts(
+                # No memory's name has a blank: a file must say which memory is reached so.
+                "global", ImpliedSpace("any other", "other", "O", "other"), by_hand=True,
+                edit_size=5,
+            )  # fmt: skip
         case _:
             assert_never(way)
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from placewise.advisor.advice import Option
 from placewise.advisor.finalists import untimed_misses
-from placewise.choose import Candidate
+from placewise.advisor.prepare import Prepared
+from placewise.choose import Candidate, search
 from placewise.machine import Machine
-from placewise.model import moved_atomics
+from placewise.model import moved_atomics, path_model
+
+WORTH_MOVING = 0.97
+"""Ratio to the best placement that is written from which on a move by hand is worth a word: the
+3 % that a recommendation asks for."""
 
 
 def time_notes(present: Option, options: list[Option], machine: Machine) -> tuple[str, ...]:
@@ -69,3 +76,26 @@ def carve_out_note(best: Option | None) -> tuple[str, ...]:
     if best is None or best.rewritten is None or not best.rewritten.carve_out:
         return ()
     return (best.rewritten.carve_out,)
+
+
+def by_hand_note(prepared: Prepared, ranked: tuple[Candidate, ...]) -> tuple[str, ...]:
+    """What memories that no code is written for would gain, for a programmer who moves the arrays:
+    the best placement with such memories, where it is faster than the best of the ``ranked`` ones
+    (Chen et al. 2017, section 4: "PORPLE provides recommended placement to the programmer")."""
+    machine, legality = prepared.machine, prepared.legality
+    if not any(s.way.facts.by_hand for s in machine.spaces):
+        return ()
+    wider = replace(legality, by_hand=True)
+    best = search(prepared.profile, wider, machine, path_model(joint=True), limit=1)[0]
+    written = min(c.ratio.ratio for c in ranked)
+    by_hand = [(array, to) for array, _, to in best.moves if machine.space(to).way.facts.by_hand]
+    if not by_hand or best.ratio.ratio >= WORTH_MOVING * written:
+        return ()
+    to = dict.fromkeys(space for _, space in by_hand)
+    declared = [f"{s} ({machine.space(s).declaration})" for s in to if machine.space(s).declaration]
+    return (
+        f"{best.placement.describe(legality.present)} would take {best.ratio.ratio:.0%} of the "
+        f"present memory time, the best placement that Placewise writes {written:.0%}: "
+        f"{', '.join(declared or to)} is reached in no way that it writes, so the move is the "
+        "programmer's",
+    )
