@@ -2,8 +2,10 @@
 
 from placewise.reproduce.ablations import ablations
 from placewise.reproduce.addressing_table import addressing_reproduction
+from placewise.reproduce.coverage import coverage
 from placewise.reproduce.event_selection import event_selection
 from placewise.reproduce.hu_liu_tables import hu_liu_tables
+from placewise.reproduce.mei_tables import mei_tables
 from placewise.reproduce.peng_tables import peng_tables
 from placewise.reproduce.porple_table4 import porple_table4
 from placewise.reproduce.result import Reproduction, Table
@@ -14,8 +16,10 @@ __all__ = [
     "Table",
     "ablations",
     "addressing_reproduction",
+    "coverage",
     "event_selection",
     "hu_liu_tables",
+    "mei_tables",
     "peng_tables",
     "porple_speedups",
     "porple_table4",

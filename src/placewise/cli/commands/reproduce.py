@@ -30,6 +30,8 @@ class What(StrEnum):
     events = "huang-li-events"
     ablations = "huang-li-ablations"
     peng = "peng-layouts"
+    mei = "mei"
+    coverage = "coverage"
 
 
 # One parameter for each option of the command: Typer reads them from the signature.
@@ -39,8 +41,9 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="porple-table4, porple-speedups, hu-liu, huang-li-addressing, huang-li-events, "
-            "huang-li-ablations, peng-layouts. Default: all that the given files allow, but for "
-            "porple-speedups, which takes minutes.",
+            "huang-li-ablations, peng-layouts, mei, coverage (every table and figure, and why some "
+            "cannot be recomputed). Default: all that the given files allow, but for "
+            "porple-speedups and mei, which take minutes.",
         ),
     ] = None,
     counters: Annotated[
@@ -95,14 +98,21 @@ def reproduce(
         Reproduction,
         ablations,
         addressing_reproduction,
+        coverage,
         event_selection,
         hu_liu_tables,
+        mei_tables,
         peng_tables,
         porple_speedups,
         porple_table4,
     )
 
-    given = {What.ablations: data, What.events: counters, What.porple_speedups: None}
+    given = {
+        What.ablations: data,
+        What.events: counters,
+        What.porple_speedups: None,
+        What.mei: None,
+    }
     chosen = what or [w for w in What if given.get(w, True)]
     if What.events in chosen and not counters:
         raise CaseError(
@@ -124,6 +134,8 @@ def reproduce(
             ),
             What.hu_liu: hu_liu_tables,
             What.peng: peng_tables,
+            What.mei: lambda: mei_tables(progress.step),
+            What.coverage: coverage,
             What.addressing: lambda: addressing_reproduction(progress.step),
             What.events: lambda: event_selection(counters or ()),
             What.ablations: lambda: ablations(
