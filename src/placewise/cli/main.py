@@ -134,7 +134,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "probe --simulate T1000 --quick",
         ),
     ),
-    "studio": (studio, ("studio", "studio --port 8765 --no-open")),
+    "studio": (studio, ("studio", "studio --port 8765")),
     "doctor": (doctor, ("doctor", "doctor --clear-caches", "doctor --json")),
 }
 """Commands with their examples, in the order in which help lists them."""

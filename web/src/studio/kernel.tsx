@@ -38,11 +38,12 @@ export function KernelView(props: { start: api.Start; mine: string | null; hidde
 
   const tell = (error: unknown) => setFailed(error instanceof api.Told ? { message: error.message, where: error.where, hint: error.hint } : { message: String(error), where: null, hint: null });
   const open = async (name: string) => {
-    setExample(name);
     setFailed(null);
-    if (!name) { setSource(PASTED); setInputs(NOTHING); return; }
+    if (!name) { setExample(""); setSource(PASTED); setInputs(NOTHING); return; }
     try {
       const found = await api.example(name);
+      // Name and source change together, so that no run has one without the other.
+      setExample(name);
       setSource(found.source);
       setOriginal(found.source);
     } catch (error) { tell(error); }
