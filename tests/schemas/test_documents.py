@@ -30,6 +30,7 @@ COMMANDS = {
     "counters my-kernel.toml -m A4000 --place table=constant": "placewise-counters",
     "lint transpose.toml -m A4000": "placewise-lint",
     "run my-kernel.toml": "placewise-run",
+    "trace my-kernel.toml -m A100 --accel-sim traces --blocks 2 -q": "placewise-trace",
     "machine-code my-kernel.toml -m A100 --run": "placewise-machine-code",
     "machine list": "placewise-machines",
     "machine show T4": "placewise-machine",

@@ -24,6 +24,7 @@ from placewise.cli.commands.run import run
 from placewise.cli.commands.studio import studio
 from placewise.cli.commands.sweep import sweep
 from placewise.cli.commands.time import predicted_time
+from placewise.cli.commands.trace import trace
 from placewise.cli.commands.validate import validate
 from placewise.cli.entry import main
 from placewise.cli.options import STATUSES
@@ -92,6 +93,13 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
             "run spmv",
             "run mine.toml --check",
             "run mine.toml --arch sm_90 --out results.npz --json",
+        ),
+    ),
+    "trace": (
+        trace,
+        (
+            "trace spmv -m A100 --accel-sim traces/ --blocks 64",
+            "trace mine.toml -m RTX3060 --parquet accesses.parquet",
         ),
     ),
     "machine-code": (

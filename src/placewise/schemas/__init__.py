@@ -40,6 +40,7 @@ from placewise.schemas.prediction import (
 from placewise.schemas.probe import ProbeDocument
 from placewise.schemas.program import ProgramDocument
 from placewise.schemas.sweep import SweepDocument
+from placewise.schemas.trace import TraceDocument
 from placewise.schemas.tune import TuneDocument
 from placewise.schemas.validation import ReproductionDocument, ValidationDocument
 
@@ -59,6 +60,7 @@ DOCUMENTS: dict[str, type] = {
     "placewise-counters": CountersDocument,
     "placewise-lint": LintDocument,
     "placewise-run": RunDocument,
+    "placewise-trace": TraceDocument,
     "placewise-machine-code": MachineCodeDocument,
     "placewise-machines": MachinesDocument,
     "placewise-machine": MachineDocument,

@@ -96,7 +96,10 @@ class SlicedTrace:
     site_executions: NDArray[np.int64]
     """(b, sites) number of warps that executed each memory instruction."""
     accesses: tuple[Accesses, ...]
-    """Accesses of the traced blocks: the first ``RECORDED`` executions of each instruction."""
+    """Accesses of the traced blocks: the first ``RECORDED`` executions of each instruction, or all
+    of a whole trace."""
+    step_lanes: NDArray[np.uint32] | None = None
+    """(s, w) lanes that took part, a bit for each; None but for a whole trace."""
 
     def path(self, warp: int) -> NDArray[np.int64]:
         """Basic blocks that a warp executed, in order."""
@@ -112,12 +115,14 @@ def slice_launch(
     trace: NDArray[np.bool_] | None = None,
     guards: bool = True,
     work: int = WORK,
+    whole: bool = False,
 ) -> SlicedTrace:
     """Trace the paths and addresses of ``blocks`` (linear numbers, ascending) of a launch.
 
     ``trace`` (b,) selects the blocks whose accesses are kept, all if None. The blocks see device
     memory as it is before the launch, and what they write themselves. ``guards`` counts the threads
-    in which guards of arithmetic hold, which may need all of a kernel's arithmetic.
+    in which guards of arithmetic hold, which may need all of a kernel's arithmetic. A ``whole``
+    trace keeps the lanes of every step and the addresses of every execution.
 
     Raises UnsupportedError for kernels whose warps wait for each other outside of barriers, for
     surfaces, for textures other than linear memory of 32-bit words, and for nodes of the slice that
@@ -138,7 +143,7 @@ def slice_launch(
         raise UnsupportedError("accesses of surfaces, or of textures other than linear memory")
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
-    run = _Run(program, words, device, launch, blocks, traced, guards, work)
+    run = _Run(program, words, device, launch, blocks, traced, guards, work, whole=whole)
     run.go()
     return run.result(sites_of(program, parsed(kernel), reads))
 
@@ -167,7 +172,10 @@ class _Run:
         traced: NDArray[np.bool_],
         guards: bool,
         work: int,
+        *,
+        whole: bool,
     ) -> None:
+        self.lanes: list[NDArray[np.uint32]] | None = [] if whole else None
         self.program, self.device, self.blocks = program, device, blocks
         self.counted, self.left = guards, work
         self.words = words
@@ -248,6 +256,9 @@ class _Run:
             raise PathTooLongError("a path too long for the slice interpreter")
         took_part = mask.any(axis=1)
         self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
+        if self.lanes is not None:
+            packed = np.packbits(mask, axis=1, bitorder="little")
+            self.lanes.append(packed.view("<u4").reshape(-1))
         count = self.executions[:, block.number]
         blocks = len(count)
         count[:, 0] += np.bincount(self.block_of_warp, took_part, blocks).astype(np.int64)
@@ -342,7 +353,8 @@ class _Run:
     def _record(self, access: Access, address: Lanes, mask: NDArray[np.bool_]) -> None:
         counted, warps, lanes, first = self._participants(mask)
         self.site_executions[:, access.site] += counted
-        if not len(warps) or self.recorded[access.site] >= RECORDED:
+        enough = self.lanes is None and self.recorded[access.site] >= RECORDED
+        if not len(warps) or enough:
             return
         self.recorded[access.site] += 1
         window, offset = self.storage.seen(access.space, address, warps, first)
@@ -398,4 +410,5 @@ class _Run:
             self.guards[:, : len(self.program.guards) * self.counted],
             self.site_executions,
             tuple(self.accesses),
+            np.array(self.lanes, np.uint32) if self.lanes is not None else None,
         )
