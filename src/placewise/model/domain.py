@@ -42,9 +42,9 @@ OTHERS = {
 LEAST = ("lanes", "occupancy", "blocks")
 """Features that may be lower than measured; the others may be higher."""
 SLACK = 1.1
-"""A feature is new beyond so many times its bound,"""
+"""A feature is new where it exceeds its bound by more than this factor."""
 SMALL = 0.02
-"""and a share of instructions also only by as much more."""
+"""A share of instructions is new only where it also exceeds its bound by more than this."""
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class TargetTime(TypedDict):
     milliseconds: float
     """Predicted time."""
     ratio: float
-    """Of the sample's measured time."""
+    """Predicted time over the sample's measured time."""
     parts: TargetParts
     """What it is made of."""
 

@@ -45,7 +45,7 @@ class ProgramForm(TypedDict):
     milliseconds: float
     """Predicted time of the whole program, copies included."""
     ratio: float
-    """That over the time of the program as it is."""
+    """Predicted time over that of the program as it is."""
     ratio_range: tuple[float, float]
     """The ratio's 80 % interval."""
     faster: float | None

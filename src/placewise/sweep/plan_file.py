@@ -25,7 +25,7 @@ class SweptKernel(Strict):
     parameters: dict[Name, Values] = Field(default_factory=dict)
     """Values of entries of the case's ``[parameters]``; the others stay as the case has them."""
     all_configurations: bool = False
-    """Of a tuning problem (T1): all values of its parameters that its own conditions allow."""
+    """Whether to take all parameter values that a tuning problem's (T1) own conditions allow."""
     conditions: list[str] = Field(default_factory=list)
     """What must hold of sizes and parameters, such as ``"tile_x * tile_y <= 1024"``."""
 

@@ -19,7 +19,7 @@ from placewise.errors import PlacewiseError
 from placewise.sweep.plan import Task
 
 SCHEMA = 1
-"""Of the tables; a store with another is refused."""
+"""Version of the tables; a store with another is refused."""
 _SUFFIX = ".sqlite"
 _WAIT_S = 60.0
 """How long a read waits for a writer of the same file."""

@@ -59,7 +59,7 @@ class Answers:
     by_model: tuple[tuple[str, Answer | str], ...]
     """(model, its answer, or why there is none)."""
     seconds: float = 0.0
-    """That all of it took."""
+    """Seconds that all answers took."""
 
 
 @dataclass(frozen=True)

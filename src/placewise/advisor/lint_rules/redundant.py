@@ -21,7 +21,8 @@ BLOCKS = 4
 WORTH = 4.0
 """Least times that a block asks for each of an array's sectors."""
 CONSTANT_BYTES = 65536
-"""Of a module's __constant__ variables (CUDA C++ Programming Guide, "Technical Specifications")."""
+"""Most bytes of a module's __constant__ variables (CUDA C++ Programming Guide, "Technical
+Specifications")."""
 
 
 @dataclass(frozen=True)

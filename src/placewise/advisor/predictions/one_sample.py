@@ -47,7 +47,7 @@ class Target:
     placement: Placement
     milliseconds: float
     ratio: float
-    """Of the sample's time; below 1 is faster."""
+    """Predicted time over the sample's measured time; below 1 is faster."""
     parts: Parts
 
 

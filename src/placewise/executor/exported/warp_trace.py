@@ -54,7 +54,7 @@ class Executed:
     """One warp instruction."""
 
     offset: int
-    """Of the instruction, in bytes from the start of the kernel's machine code."""
+    """Offset of the instruction in bytes from the start of the kernel's machine code."""
     lanes: int
     """Lanes that take part, a bit for each: of a memory instruction those that access, of EXIT
     those that end there, of any other those that reach it, whatever its predicate."""

@@ -29,8 +29,8 @@ KEPLER_FLOAT: Mapping[str, int] = {"global": 2, "texture": 0, "constant": 1, "sh
 """As printed for one-dimensional arrays of float on a K80 (section III-B). Of other types the paper
 prints nothing; the address is an index times a size whatever the size, so they count alike here."""
 KEPLER_2D = 2
-"""Of a texture in two dimensions the paper prints no count: on Kepler, too, both coordinates are
-converted to float."""
+"""Instructions that address a texture in two dimensions on Kepler. The paper prints no count: both
+coordinates are converted to float."""
 OLDEST_LISTED = 70
 """Architectures before it take the paper's counts."""
 

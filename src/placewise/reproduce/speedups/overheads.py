@@ -46,7 +46,7 @@ class Overhead:
 
 @dataclass(frozen=True)
 class Overheads:
-    """Of one kernel: as PORPLE did before active profiling and hybrid search, and with both."""
+    """Overheads for one kernel: without active profiling and hybrid search, and with both."""
 
     without: Overhead
     with_both: Overhead

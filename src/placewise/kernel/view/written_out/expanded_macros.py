@@ -20,7 +20,7 @@ _TOKEN = re.compile(
     rb"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[(),\[\]{}]|[^\"'/(),\[\]{}]+|/",
     re.S,
 )
-"""Of a macro's arguments: comments, literals, and what delimits them."""
+"""One token of a macro's arguments: a comment, a literal, a delimiter, or text between them."""
 
 
 def expand_macros(kernel: ParsedKernel) -> WrittenOut | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _MOST_BYTES = 1 << 18
-"""Of a written-out text."""
+"""Largest size of a written-out text."""
 
 
 @dataclass(frozen=True)
