@@ -25,7 +25,7 @@ class JoinedTrial:
     """A case with some arrays joined, and what its layouts are tried with."""
 
     trial: Trial
-    """What layouts of the joined case are tried with; its present time is that of the arrays apart."""
+    """What layouts of the joined case are tried with; its present time is with the arrays apart."""
     structs: StructArrays
     joined: JoinedArrays
 
