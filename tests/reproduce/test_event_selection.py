@@ -9,6 +9,7 @@ import pytest
 from placewise.errors import CaseError
 from placewise.recorded.recorded_launch import MeasuredLaunch
 from placewise.reproduce.event_selection import (
+    across_kernels,
     cosine_similarity,
     event_selection,
     similarities,
@@ -79,7 +80,32 @@ def test_kernels_of_one_profile_are_told_apart(tmp_path):
     found = event_selection([path])
     assert found.figures["profile.csv, f: selected"] == 1
     assert found.figures["profile.csv, g: events"] == 1
-    assert [t.title for t in found.tables[1:]] == [
+    assert [t.title for t in found.tables[1:3]] == [
         "profile.csv, f: 2 recorded forms",
         "profile.csv, g: 2 recorded forms",
     ]
+
+
+def test_events_across_kernels_are_dropped_and_merged():
+    """The time's vector is at 45 degrees, ``same`` and its double at 30, ``apart`` at 60: within 20
+    of the time (a cosine of 0.94), but 30 from each other. ``rare`` follows the time in two
+    of three kernels, ``noise`` in none."""
+    low, high = math.sin(math.radians(30)), math.cos(math.radians(30))
+
+    def kernel(rare):
+        return [
+            launch(1.0, same=high, twice=2 * high, apart=low, noise=1.0, rare=rare[0]),
+            launch(1.0, same=low, twice=2 * low, apart=high, noise=0.0, rare=rare[1]),
+        ]
+
+    kernels = {"a": kernel((1, 1)), "b": kernel((1, 1)), "c": kernel((0, 1))}
+    groups = across_kernels(kernels)
+    assert [g.events for g in groups] == [
+        ("a__apart.sum",),
+        ("a__same.sum", "a__twice.sum"),
+    ]
+    assert all(g.kernels == ("a", "b", "c") for g in groups)
+    assert groups[0].cosine == pytest.approx(math.cos(math.radians(15)))
+    # Of two kernels both must select an event.
+    two = across_kernels({name: kernels[name] for name in ("a", "b")})
+    assert any("a__rare.sum" in g.events for g in two)

@@ -8,7 +8,7 @@ that hardly vary have a high similarity, too, so it is no correlation: that stan
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from placewise.reproduce.result import Cell, Reproduction, Table
 
 THRESHOLD = 0.94
 """Least cosine similarity of a selected event (section II-B)."""
+LEAST_KERNELS = 3
+"""Kernels that an event must appear in: those of two alone are removed (section II-B)."""
 SHOWN = 30
 PRINTED: Mapping[str, tuple[str | float, ...]] = {
     "cfd": (0.993, 0.992, 0.961, 0.946, 0.941),
@@ -54,6 +56,65 @@ class Similarity:
     @property
     def selected(self) -> bool:
         return self.cosine > THRESHOLD
+
+
+@dataclass(frozen=True)
+class EventGroup:
+    """Events that are selected across kernels and say much the same."""
+
+    events: tuple[str, ...]
+    """The one that follows the time best, first."""
+    kernels: tuple[str, ...]
+    """Kernels in which that one is selected."""
+    cosine: float
+    """Its mean similarity with the time over these kernels."""
+
+
+def across_kernels(
+    kernels: Mapping[str, Sequence[MeasuredLaunch]], threshold: float = THRESHOLD
+) -> tuple[EventGroup, ...]:
+    """Events selected across ``kernels`` (launches by name), those of most kernels first.
+
+    Section II-B drops events that appear in two kernels or fewer, and aggregates those with similar
+    indications: here events whose vectors are as similar to each other as ``threshold``, in every
+    kernel that selects the first of them. Of three kernels or fewer an event must appear in all.
+    Raises CaseError as :func:`similarities` does.
+    """
+    selected: dict[str, dict[str, float]] = {}
+    for kernel, launches in kernels.items():
+        for one in similarities(launches, kernel):
+            if one.cosine > threshold:
+                selected.setdefault(one.event, {})[kernel] = one.cosine
+    least = min(LEAST_KERNELS, len(kernels))
+    kept = {event: found for event, found in selected.items() if len(found) >= least}
+    order = sorted(kept, key=lambda e: (-len(kept[e]), -float(np.mean(list(kept[e].values())))))
+    groups: list[EventGroup] = []
+    left = list(order)
+    while left:
+        first = left.pop(0)
+        alike = [other for other in left if _alike(first, other, kept[first], kernels, threshold)]
+        left = [event for event in left if event not in alike]
+        cosines = list(kept[first].values())
+        groups.append(EventGroup((first, *alike), tuple(kept[first]), float(np.mean(cosines))))
+    return tuple(groups)
+
+
+def _alike(
+    one: str,
+    other: str,
+    where: Iterable[str],
+    kernels: Mapping[str, Sequence[MeasuredLaunch]],
+    threshold: float,
+) -> bool:
+    """Whether two events' vectors are similar in every kernel of ``where``."""
+    for kernel in where:
+        launches = kernels[kernel]
+        if any(other not in launch.values for launch in launches):
+            return False
+        vectors = [np.array([launch.values[e] for launch in launches]) for e in (one, other)]
+        if cosine_similarity(*vectors) <= threshold:
+            return False
+    return True
 
 
 def cosine_similarity(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
@@ -98,8 +159,10 @@ def event_selection(files: Sequence[Path]) -> Reproduction:
     ]
     figures: dict[str, float] = {}
     counts = []
+    kernels: dict[str, list[MeasuredLaunch]] = {}
     for path in files:
         for name, launches in _kernels(path).items():
+            kernels[name] = launches
             found = similarities(launches, str(path))
             selected = [s for s in found if s.selected]
             tables.append(_table(name, len(launches), found))
@@ -110,6 +173,11 @@ def event_selection(files: Sequence[Path]) -> Reproduction:
                 similar = next((s for s in found if s.event == ours), None)
                 if similar is not None:
                     figures[f"{name}: {event}"] = similar.cosine
+    if len(kernels) > 1:
+        groups = across_kernels(kernels)
+        tables.append(_across_table(groups, len(kernels)))
+        figures["across kernels: events"] = sum(len(group.events) for group in groups)
+        figures["across kernels: after merging"] = len(groups)
     verdict = (
         f"Selected at {THRESHOLD}: {'; '.join(counts)}."
         if files
@@ -137,6 +205,22 @@ def _kernels(path: Path) -> dict[str, list[MeasuredLaunch]]:
         name = f"{path.name}, {one.kernel}" if several else path.name
         found.setdefault(name, []).append(one)
     return found
+
+
+def _across_table(groups: Sequence[EventGroup], kernels: int) -> Table:
+    return Table(
+        f"Across {kernels} kernels: events selected in enough of them, similar ones merged",
+        ("event", "merged with it", "kernels", "mean cosine"),
+        tuple(
+            (g.events[0], ", ".join(g.events[1:]), len(g.kernels), round(g.cosine, 3))
+            for g in groups
+        ),
+        (
+            f"in at least {min(LEAST_KERNELS, kernels)} kernels above {THRESHOLD}; merged where "
+            f"two events' vectors are as similar in all of these. The paper comes to five events, "
+            "of seven kernels",
+        ),
+    )
 
 
 def _table(name: str, forms: int, found: Sequence[Similarity]) -> Table:

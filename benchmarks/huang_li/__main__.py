@@ -1,0 +1,152 @@
+"""Placements' times from one measured sample, beside measured times.
+
+``python -m benchmarks.huang_li --data FOLDER [--rows N]``. The folder holds the measured tables
+``kernel_tuner/convolution_a100.csv.gz``, ``kernel_tuner/convolution_a4000.csv.gz`` and
+``ktt_counters/convolution_rtx2080ti.csv.gz``. Without it only the samples of blocks and c_a are
+looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from benchmarks.huang_li.pairs import (
+    Form,
+    Pair,
+    Seen,
+    Table,
+    observe_table,
+    rerun_ratio,
+    retarget_ratio,
+)
+from benchmarks.huang_li.samples import burst_figures, sample_figures
+from benchmarks.results import Figure, report
+from placewise.machine import Machine
+from placewise.model.huang_li.model import ABLATIONS, WHOLE, HuangLiModel
+from placewise.model.huang_li.overlap import OverlapRegression, fit_overlap, observed_ratio
+
+CASES = Path(__file__).parent.parent / "models"
+BAR = 9.9
+"""Mean error of the paper, in percent."""
+TABLES = (
+    Table("kernel_tuner/convolution_a4000.csv.gz", "convolution.toml", "A4000"),
+    Table("kernel_tuner/convolution_a100.csv.gz", "convolution.toml", "A100"),
+    Table("ktt_counters/convolution_rtx2080ti.csv.gz", "convolution_ktt.toml", "RTX2080Ti"),
+)
+TRAINED_ON = "A4000"
+
+
+def errors(pairs: Sequence[Pair], ratio: Callable[[Pair], float | None]) -> list[float]:
+    """|predicted − measured| / measured of the targets' times."""
+    found = []
+    for pair in pairs:
+        predicted = ratio(pair)
+        if predicted is not None:
+            time = pair.sample.nanoseconds * predicted
+            found.append(abs(time - pair.target.nanoseconds) / pair.target.nanoseconds)
+    return found
+
+
+def timeline_ratio(pair: Pair) -> float | None:
+    """The timeline's, from the code of both forms."""
+    if pair.sample.timeline is None or pair.target.timeline is None:
+        return None
+    return pair.target.timeline / pair.sample.timeline
+
+
+def trained(forms: Sequence[Form], machine: Machine, what: str) -> OverlapRegression:
+    """Eqs. 11 and 12 fitted to measured times of ``forms``."""
+    clock = machine.limits.clock_mhz or 0.0
+    parts = [WHOLE.parts(form.observed, machine) for form in forms]
+    ratios = [
+        observed_ratio(p.t_comp, p.t_mem, form.nanoseconds * clock / 1e3)
+        for p, form in zip(parts, forms, strict=True)
+    ]
+    return fit_overlap([p.events for p in parts], ratios, [what] * len(forms))
+
+
+def table_figures(seen: Seen, regression: OverlapRegression, held: Sequence[Pair]) -> list[Figure]:
+    """Errors of every way of predicting; ``held`` are the pairs that trained nothing."""
+    machine = seen.machine
+    figures: list[Figure] = []
+
+    def add(
+        what: str, found: Sequence[float], asked: str = "reported", most: float | None = None
+    ) -> None:
+        if found:
+            mean = 100 * float(np.mean(found))
+            name = f"{machine.name}: {what}, mean error of {len(found)} targets"
+            figures.append(Figure(name, mean, "%", asked, most is None or mean <= most))
+
+    def by(model: HuangLiModel, way: Callable[[HuangLiModel, Pair, Machine], float]) -> list[float]:
+        return errors(held, lambda pair: way(model, pair, machine))
+
+    add("'no change'", errors(held, lambda _: 1.0))
+    add("timeline, rerun", errors(held, timeline_ratio))
+    for model in ABLATIONS:
+        add(f"{model.name}, retarget", by(model, retarget_ratio))
+    for switch in dict.fromkeys(pair.switch for pair in held):
+        of_switch = [pair for pair in held if pair.switch == switch]
+        measured = [p.target.nanoseconds / p.sample.nanoseconds for p in of_switch]
+        found = errors(of_switch, lambda pair: retarget_ratio(WHOLE, pair, machine))
+        add(f"whole model, retarget, {switch} (measured ratio {np.mean(measured):.2f})", found)
+    add("whole model, rerun", by(WHOLE, rerun_ratio))
+    fitted = replace(WHOLE, regression=regression)
+    where = "held-out configurations" if machine.name == TRAINED_ON else "a held-out GPU"
+    words = f"overlap trained on {TRAINED_ON}, {where}"
+    bar = f"≤ {BAR} (the paper's mean)"
+    add(f"whole model, retarget, {words}", by(fitted, retarget_ratio), bar, BAR)
+    add(f"whole model, rerun, {words}", by(fitted, rerun_ratio), bar, BAR)
+    return figures
+
+
+def main(
+    data: Annotated[Path | None, typer.Option(help="Folder with measured tables.")] = None,
+    rows: Annotated[int, typer.Option(min=2, help="Configurations of each table.")] = 24,
+    seed: Annotated[int, typer.Option(help="Of their choice.")] = 3,
+) -> None:
+    """Predict, print a table, write results/huang_li.json."""
+    figures = burst_figures() + sample_figures()
+    if data is not None:
+        seen = [observe_table(table, data, CASES, rows, seed) for table in TABLES]
+        first = next(s for s in seen if s.machine.name == TRAINED_ON)
+        groups = list(dict.fromkeys(pair.group for pair in first.pairs))
+        training = set(groups[::2])
+        forms = [f for f in first.forms if _group_of(f, training)]
+        regression = trained(forms, first.machine, f"convolution on {TRAINED_ON}")
+        figures.append(
+            Figure(f"overlap trained on {len(forms)} forms: mean error of the ratio there",
+                   regression.training_error, "", "reported", holds=True)
+        )  # fmt: skip
+        tried = []
+        for one in seen:
+            held = [p for p in one.pairs if one is not first or p.group not in training]
+            figures += table_figures(one, regression, held)
+            fitted = replace(WHOLE, regression=regression)
+            found = errors(held, lambda p, m=one.machine, f=fitted: retarget_ratio(f, p, m))
+            where = "other configurations" if one is first else "a GPU that it had not seen"
+            tried.append(
+                f"{one.machine.name} ({where}), {len(found)} targets by retarget: "
+                f"mean error {100 * float(np.mean(found)):.1f} %"
+            )
+        tried.append("another kernel than the convolution: not tested")
+        regression = replace(regression, held_out="; ".join(tried))
+        typer.echo(f"overlap trained on {len(forms)} forms, held out: {regression.held_out}")
+    if not report("huang_li", figures):
+        sys.exit(1)
+
+
+def _group_of(form: Form, groups: set[tuple[tuple[str, object], ...]]) -> bool:
+    configuration = set(form.measured.configuration)
+    return any(set(group) <= configuration for group in groups)
+
+
+if __name__ == "__main__":
+    typer.run(main)
