@@ -49,3 +49,11 @@ def test_bad_input_is_one_error(arguments, error, message):
     found = run(*arguments)
     assert isinstance(found.exception, error)
     assert message in str(found.exception)
+
+
+def test_the_launch_s_overhead_is_added_as_given():
+    short, long = (
+        json.loads(run("spmv", "-m", "A100", "--launch-overhead", us, "--json").stdout)["times"][0]
+        for us in ("1us", "6us")
+    )
+    assert long["milliseconds"] - short["milliseconds"] == pytest.approx(0.005, rel=0.01)

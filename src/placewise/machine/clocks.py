@@ -1,4 +1,4 @@
-"""The clock that SMs run at during a launch, and what is not known of it."""
+"""The clock that SMs run at during a launch, what is not known of it, and the launch's overhead."""
 
 from __future__ import annotations
 
@@ -81,3 +81,8 @@ def machine_at(machine: Machine, clock: str | float | None) -> Machine:
     if not isfinite(mhz):
         raise MachineError(f"a clock of {clock} MHz", where=machine.name)
     return known_clock(machine, mhz)
+
+
+def with_launch_overhead(machine: Machine, nanoseconds: float) -> Machine:
+    """``machine`` with ``nanoseconds`` for a kernel that does nothing."""
+    return replace(machine, limits=replace(machine.limits, launch_overhead_ns=nanoseconds))

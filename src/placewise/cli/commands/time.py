@@ -60,6 +60,15 @@ def predicted_time(
         typer.Option(help="timeline follows the warps; huang-li is the model of the 2017 paper."),
     ] = TimeModelName.timeline,
     clock: Clock = None,
+    overhead: Annotated[
+        str | None,
+        typer.Option(
+            "--launch-overhead",
+            metavar="TIME",
+            help="Time of an empty kernel, such as 1.7us, where short launches matter. Default: "
+            "the machine's, or 2us.",
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(
@@ -89,6 +98,7 @@ def predicted_time(
         with_baseline,
     )
     from placewise.machine import load_machine
+    from placewise.machine.clocks import with_launch_overhead
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
     from placewise.report.html.page import write_html
@@ -96,6 +106,8 @@ def predicted_time(
     from placewise.report.times import render_times
 
     machines = [load_machine(name) for name in separate_names(machine)]
+    if overhead is not None:
+        machines = [with_launch_overhead(m, parse_time_ms(overhead) * 1e6) for m in machines]
     if html is not None:
         check_file(html)
     times = _measured(measured or [], [m.name for m in machines])
