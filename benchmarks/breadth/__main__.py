@@ -30,7 +30,9 @@ def read_rows(path: Path) -> list[Predicted]:
     if not path.exists():
         return []
     return [
-        Predicted(**{**row, "model_error": tuple(row["model_error"])})
+        Predicted(
+            **{**row, "model_error": tuple(row["model_error"]), "by_clock": tuple(row["by_clock"])}
+        )
         for row in json.loads(path.read_text())
     ]
 

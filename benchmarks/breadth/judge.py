@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,6 +11,8 @@ from scipy.stats import spearmanr
 
 from benchmarks.breadth.measured import Predicted
 from benchmarks.results import Figure
+from placewise.model.clocked import interval
+from placewise.model.error import fit_band
 
 Times = NDArray[np.float64]
 MISS = 0.30
@@ -28,11 +30,15 @@ def all_figures(
                len({r.kernel for r in rows}) >= 8),
         Figure("predicted", len(rows), "", str(measurements), len(rows) == measurements),
     ]  # fmt: skip
-    if first:
-        figures += of_times("first judgement, all", first, asked=False)
+    for half in ("first", "kept"):
+        judged = [r for r in first if r.half == half]
+        figures += of_times(f"first judgement, {half} half", judged, asked=False)
+        figures += as_stored(f"first judgement, {half} half", judged)
     for half in ("first", "kept"):
         figures += of_times(f"{half} half", [r for r in rows if r.half == half], asked=True)
-    figures += of_intervals([r for r in rows if r.half == "kept"])
+    figures += of_intervals(rows)
+    for half in ("first", "kept"):
+        figures += as_stored(f"{half} half", [r for r in rows if r.half == half])
     seconds = [r.seconds for r in rows]
     if seconds:
         figures.append(Figure("seconds a prediction, greatest", max(seconds), "s", "", True))
@@ -103,30 +109,44 @@ def rank_of_cases(rows: Sequence[Predicted]) -> dict[str, float]:
 
 
 def of_intervals(rows: Sequence[Predicted]) -> list[Figure]:
-    """Shares of the kept rows that their intervals hold: as predicted, clock unknown; and with one
-    factor a GPU from the row in the middle, as a calibration gives it."""
-    unknown = [r for r in rows if not r.clock_known]
-    figures = []
-    if unknown:
-        held = float(np.mean([r.low <= r.measured <= r.high for r in unknown]))
-        figures.append(_share(f"kept half: intervals hold, clock unknown ({len(unknown)})", held))
-    factor = factors(rows, lambda r: r.predicted)
-    counts = defaultdict(int)
-    for row in rows:
-        counts[row.machine] += 1
-    known = [r for r in rows if counts[r.machine] >= 3]
-    if known:
-        held = float(
-            np.mean(
-                [
-                    r.model_error[0] <= r.measured / (factor[r.machine] * r.predicted)
-                    <= r.model_error[1]
-                    for r in known
-                ]
-            )
-        )  # fmt: skip
-        figures.append(_share(f"kept half: intervals hold, clock known ({len(known)})", held))
-    return figures
+    """Shares of measured times that intervals of 80 % hold, each case judged by what the others
+    say: their rows give the error band and, where the clock is known, the factor of each GPU, as a
+    calibration does. With the clock unknown there is no factor."""
+    known, unknown = [], []
+    for case in dict.fromkeys(row.case for row in rows):
+        others = [row for row in rows if row.case != case]
+        factor = factors(others, lambda r: r.predicted) if others else {}
+        if len({row.case for row in others}) < 2:
+            continue
+        counts = Counter(row.case for row in others)
+        band = fit_band(
+            [factor[r.machine] * r.predicted for r in others],
+            [r.measured for r in others],
+            share=0.8,
+            fitted_on="",
+            weights=[1.0 / counts[r.case] for r in others],
+        )
+        for row in (row for row in rows if row.case == case):
+            if row.machine in factor:
+                ratio = row.measured / (factor[row.machine] * row.predicted)
+                known.append(band.low <= ratio <= band.high)
+            if len(row.by_clock) == 2:
+                fast, slow = row.by_clock
+                low, high = interval(row.predicted, (fast, slow), (band.low, band.high))
+                unknown.append(low <= row.measured <= high)
+    return [
+        _share(f"intervals hold, case by case, clock {what} ({len(held)})", float(np.mean(held)))
+        for what, held in (("known", known), ("unknown", unknown))
+        if held
+    ]
+
+
+def as_stored(about: str, rows: Sequence[Predicted]) -> list[Figure]:
+    """Share of measured times within the intervals that the program gave them, clock unknown."""
+    held = [r.low <= r.measured <= r.high for r in rows if not r.clock_known]
+    share = float(np.mean(held)) if held else 0.0
+    return [Figure(f"{about}: within the program's intervals ({len(held)})", share, "share", "",
+                   True)] if held else []  # fmt: skip
 
 
 def _share(name: str, held: float) -> Figure:

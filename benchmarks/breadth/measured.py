@@ -74,6 +74,8 @@ class Predicted:
     notes: tuple[str, ...]
     seconds: float
     """That the prediction took."""
+    by_clock: tuple[float, ...] = ()
+    """Predicted at the highest and at the lowest clock; empty where the clock is known."""
 
 
 def read_measurements(path: Path = MEASUREMENTS) -> tuple[Measurement, ...]:
@@ -138,6 +140,7 @@ def _beside(
         time.parts,
         time.notes,
         seconds,
+        tuple(nanoseconds * 1e-3 for nanoseconds in time.by_clock),
     )
 
 

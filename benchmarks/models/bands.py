@@ -3,13 +3,14 @@
 ``python -m benchmarks.models.bands [--data DIR --predict]``: fitted on all forms of twenty shapes
 of the convolution on A100 and A4000 (``results/bands_rows.json``, which ``--predict`` makes anew,
 some two hundred predictions), on the other tables' rows in ``results/models_rows.json``, which
-``benchmarks.models`` writes, and on the first half of the published measurements as first judged
+``benchmarks.models`` writes, and on the published measurements as first judged
 (``results/breadth_first.json``). Every table and GPU is scaled with one factor first, since nobody
 recorded the clocks, and every kernel counts as much: what varies between kernels is not in the rows
 of one. Rows of the A100 that were measured at another clock than most, or perhaps so, are left out:
 they are told from the recorded times alone (``benchmarks.models.clocks``).
 
-The half of the published measurements that was kept judges it (``benchmarks.breadth``).
+A band of their first half alone (0.877 to 1.108) held half of the other one, whose kernels it had
+not seen. ``benchmarks.breadth`` judges such bands case by case, each by the other cases.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def fit(tables: Sequence[Times]) -> ErrorBand:
 
 
 def published() -> list[Times]:
-    """The first half of the published measurements as first judged, by GPU and kernel; the factor
+    """The published measurements as first judged, by GPU and kernel; the factor
     is that of the GPU."""
     by_machine: dict[str, list[Row]] = defaultdict(list)
     for row in json.loads((RESULTS / "breadth_first.json").read_text()):

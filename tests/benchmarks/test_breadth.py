@@ -53,12 +53,20 @@ def test_figures_say_what_holds():
     assert by_name["all: misses beyond 30 %"].value == 1
 
 
-def test_intervals_are_judged_with_and_without_the_clock():
-    found = rows(*[(100, 100)] * 8, (120, 100), (85, 100))
-    unknown, known = of_intervals([replace(r, low=0.95 * 100, high=1.3 * 100) for r in found])
-    assert unknown.value == pytest.approx(0.9)
-    assert known.value == pytest.approx(0.8)
-    assert known.holds
+def test_intervals_are_judged_by_the_other_cases():
+    # The others are right to 20 %: a row without error lies in their band, one twice as long does
+    # not, with the clock known or not.
+    others = [
+        replace(row, case=case)
+        for case in ("one", "two")
+        for row in rows(*[(90 + at, 100) for at in range(21)])
+    ]
+    good = rows((100, 100), case="three", by_clock=(100.0, 110.0))
+    bad = rows((200, 100), case="three", by_clock=(100.0, 110.0))
+    with_good, with_bad = (of_intervals([*others, *third]) for third in (good, bad))
+    assert [f.value for f in (with_good[1], with_bad[1])] == [1.0, 0.0]
+    assert with_good[0].value > with_bad[0].value
+    assert of_intervals(others) == of_intervals(others[:21]) == []
 
 
 def test_the_table_names_cases_machines_and_parameters_that_exist():

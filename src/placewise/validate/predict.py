@@ -49,6 +49,8 @@ class Answer:
     model_error: tuple[float, float] | None = None
     """Measured over predicted time at a known clock, lowest and highest; None where the model does
     not tell it apart."""
+    by_clock: tuple[float, ...] = ()
+    """Nanoseconds at the highest and at the lowest clock; empty where the clock is known."""
 
 
 @dataclass(frozen=True)
@@ -209,4 +211,5 @@ def _answer(name: str, evidence: Evidence, machine: Machine) -> Answer:
                       notes=prediction.notes)  # fmt: skip
     low, high = prediction.interval_nanoseconds or (nanoseconds, nanoseconds)
     return Answer(nanoseconds, low, high, absolute=True, parts=parts, notes=prediction.notes,
-                  model_error=prediction.model_error)  # fmt: skip
+                  model_error=prediction.model_error,
+                  by_clock=tuple(one.nanoseconds for one in prediction.at_clocks))  # fmt: skip
