@@ -54,8 +54,8 @@ def test_figures_say_what_holds():
 
 
 def test_intervals_are_judged_by_the_other_cases():
-    # The others are right to 20 %: a row without error lies in their band, one twice as long does
-    # not, with the clock known or not.
+    # The others are right to 10 %: a row without error lies in their band and its clocks, one twice
+    # as long does not.
     others = [
         replace(row, case=case)
         for case in ("one", "two")
@@ -65,7 +65,6 @@ def test_intervals_are_judged_by_the_other_cases():
     bad = rows((200, 100), case="three", by_clock=(100.0, 110.0))
     with_good, with_bad = (of_intervals([*others, *third]) for third in (good, bad))
     assert [f.value for f in (with_good[1], with_bad[1])] == [1.0, 0.0]
-    assert with_good[0].value > with_bad[0].value
     assert of_intervals(others) == of_intervals(others[:21]) == []
 
 
