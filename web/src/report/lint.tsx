@@ -3,7 +3,7 @@ import { Block } from "../parts/common";
 import { base, digits, percent } from "../format";
 import type { Page } from "../types";
 
-interface Remark { rule: string; level: string; message: string; file: string | null; line: number | null; array: string | null; times_what_would_do: number | null; share: number }
+interface Remark { rule: string; level: string; message: string; file: string | null; line: number | null; array: string | null; times_what_would_do: number | null; share: number; share_of_time_saved: number | null; known: boolean }
 
 /** The page of `placewise lint`. */
 export function Lint({ page }: { page: Page }) {
@@ -26,7 +26,7 @@ export function Lint({ page }: { page: Page }) {
             <div><span class={`badge ${r.level === "warning" ? "bad" : "quiet"}`}>{r.level}</span> <b>{r.rule}</b>{r.line === null ? "" : `, ${r.file ? base(r.file) : ""}:${r.line}`}</div>
             {text(r) ? <div class="mono">{text(r)}</div> : null}
             <p>{r.message}</p>
-            <p class="quiet">{r.times_what_would_do === null ? "" : `${digits(r.times_what_would_do)} times what would do; `}{percent(r.share)} of the launch's total.</p>
+            <p class="quiet">{r.times_what_would_do === null ? "" : `${digits(r.times_what_would_do)} times what would do; `}{percent(r.share)} of the launch's total.{r.share_of_time_saved === null ? "" : ` Mending it saves at most ${percent(r.share_of_time_saved)} of the predicted time.`}{r.known ? " Known: the baseline has it." : ""}</p>
           </div>
         )) : <p>Nothing wastes bandwidth here.</p>}
       </Block>
