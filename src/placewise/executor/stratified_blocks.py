@@ -48,6 +48,11 @@ class SampledBlocks:
     """(strata,) blocks of the launch in each."""
 
     @property
+    def first_of_stratum(self) -> NDArray[np.int64]:
+        """(strata,) the first block drawn of each."""
+        return self.chosen[np.unique(self.stratum, return_index=True)[1]]
+
+    @property
     def flags(self) -> NDArray[np.bool_]:
         """(blocks,) True where a block was drawn: ``trace_blocks`` of a run."""
         flags = np.zeros(int(self.stratum_sizes.sum()), np.bool_)
@@ -99,12 +104,22 @@ def sample_blocks(launch: Launch, count: int, *, seed: int = 0) -> SampledBlocks
     return SampledBlocks(joined[order].astype(np.int64), stratum[order].astype(np.int64), sizes)
 
 
-def _strata(launch: Launch, count: int) -> list[NDArray[np.int64]]:
+def edges_of(launch: Launch, blocks: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """(n,) on which edges of the grid each of ``blocks`` (linear numbers) lies: 1 for the last
+    column, 2 for the last row, 4 for the last layer, added up. A dimension of one block has no
+    edge."""
     gx, gy, gz = launch.grid
-    block = np.arange(launch.blocks)
-    x, y, z = block % gx, block // gx % gy, block // (gx * gy)
+    x, y, z = blocks % gx, blocks // gx % gy, blocks // (gx * gy)
     last = ((gx > 1) & (x == gx - 1), (gy > 1) & (y == gy - 1), (gz > 1) & (z == gz - 1))
-    edge = sum(flag.astype(np.int64) << n for n, flag in enumerate(last))
+    edges = np.zeros(len(blocks), np.uint8)
+    for n, flag in enumerate(last):
+        edges |= flag.astype(np.uint8) << n
+    return edges
+
+
+def _strata(launch: Launch, count: int) -> list[NDArray[np.int64]]:
+    block = np.arange(launch.blocks)
+    edge = edges_of(launch, block)
     strata = []
     for kind in np.unique(edge).tolist():
         members = block[edge == kind]

@@ -70,6 +70,8 @@ class MemoryDetail:
     merged_stores: float | None = None
     """L1 only: share of the stores that merge with the store directly before, of the same warp to
     the same sector, and reach the next level with it."""
+    most_dirty: float | None = None
+    """L2 only: share of its sectors that may be dirty."""
     near_bytes: int | None = None
     """Shared memory only: stores beyond the first so many bytes of an SM's are slower."""
     far_stores: float | None = None

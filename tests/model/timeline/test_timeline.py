@@ -21,7 +21,7 @@ from placewise.model.evidence.evidence import evidence_of
 from placewise.model.evidence.warp_paths import WarpPaths, data_passes, lines
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.pace import dram_bytes_per_cycle
-from placewise.model.timeline.schedule import Row, tag_cycles
+from placewise.model.timeline.schedule import COLUMNS, FETCHED, Row, tag_cycles
 from placewise.model.timeline.warps import Pace, run
 
 A100 = load_machine("A100")
@@ -33,13 +33,15 @@ USE = MATH._replace(waits=1)
 SYNC = MATH._replace(pipe=2, busy=1.0, barrier=1)
 
 
-def cycles(rows, path, *, warps=1, resident=1, blocks=1, pace=PACE):
+def cycles(rows, path, *, warps=1, resident=1, blocks=1, pace=PACE, sms=1):
     table = np.array(rows, np.float64)
+    table[:, COLUMNS.index("line")] = np.arange(len(rows)) // FETCHED
     path = np.array(path, np.int64)
     one = np.zeros(1, np.int64)
+    order = np.zeros(blocks, np.int64)
     return run(
-        table, path, one, np.array([len(path)]), np.zeros((1, warps), np.int64), resident, blocks,
-        pace,
+        table, path, one, np.array([len(path)]), np.zeros((1, warps), np.int64), resident, order,
+        pace, sms,
     )  # fmt: skip
 
 
@@ -132,13 +134,13 @@ def paths_of_math(warps):
     zero = np.zeros(1, np.int64)
     return WarpPaths(
         np.zeros(64, np.int64), zero, np.array([64]), np.zeros((1, warps), np.int64), frozenset(),
-        {}, 1.0,
+        1.0,
     )  # fmt: skip
 
 
 def test_a_long_launch_goes_on_as_it_began():
     table, offsets = np.array([MATH], np.float64), np.zeros(1, np.int64)
-    found = course(table, paths_of_math(4), offsets, 2, 1000.0, PACE)
+    found = course(table, paths_of_math(4), offsets, 2, 10_000, 10, PACE)
     # 4 warps · 64 instructions · 2 cycles of the pipe for each block.
     assert found.per_block == pytest.approx(512, rel=0.02)
     assert found.total == pytest.approx(1000 * 512, rel=0.02)
@@ -146,7 +148,7 @@ def test_a_long_launch_goes_on_as_it_began():
 
 def test_a_short_launch_is_as_long_as_its_busiest_sm():
     table, offsets = np.array([MATH], np.float64), np.zeros(1, np.int64)
-    one = course(table, paths_of_math(4), offsets, 2, 0.3, PACE)
+    one = course(table, paths_of_math(4), offsets, 2, 3, 3, PACE)
     assert one.total == pytest.approx(512, rel=0.02)
 
 

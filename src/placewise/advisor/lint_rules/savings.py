@@ -60,12 +60,15 @@ def _mended(remark: Remark, evidence: Evidence) -> Evidence | None:
     sites = tuple(_mend(t, remark, run) if _concerns(remark, t) else t for t in run.traffic.sites)
     paths = evidence.warp_paths
     if paths is not None:
-        passes = dict(paths.passes)
-        for before, after in zip(run.traffic.sites, sites, strict=True):
-            at = before.site.ptx_line
-            if before is not after and at in passes:
-                passes[at] = _passes(passes[at], before, after, remark.rule)
-        paths = replace(paths, passes=passes)
+        kinds = []
+        for kind in paths.kinds:
+            passes = dict(kind.passes)
+            for before, after in zip(run.traffic.sites, sites, strict=True):
+                at = before.site.ptx_line
+                if before is not after and at in passes:
+                    passes[at] = _passes(passes[at], before, after, remark.rule)
+            kinds.append(replace(kind, passes=passes))
+        paths = replace(paths, kinds=tuple(kinds))
     run = replace(run, traffic=replace(run.traffic, sites=sites))
     return replace(evidence, run=run, warp_paths=paths)
 

@@ -34,6 +34,30 @@ def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic
     )
 
 
+def missed_as_often(traffic: Traffic, usual: Traffic) -> Traffic:
+    """``traffic`` of some blocks with the share of L2's misses that each instruction has in
+    ``usual`` blocks: simulated alone, blocks of a rare kind meet an L2 without the data that their
+    neighbours share with them."""
+    shares = {
+        t.site: t.dram_sectors.value / t.l2_sectors.value
+        for t in usual.sites
+        if t.site.kind == "load" and t.l2_sectors.value > 0.0
+    }
+    return replace(
+        traffic,
+        sites=tuple(_missing(t, shares[t.site]) if t.site in shares else t for t in traffic.sites),
+    )
+
+
+def _missing(t: SiteTraffic, share: float) -> SiteTraffic:
+    asked = max(0.0, t.l2_sectors.value)
+    return replace(
+        t,
+        dram_sectors=Estimate(asked * share, t.dram_sectors.error),
+        l2_hits=Estimate(asked * (1.0 - share), t.l2_hits.error),
+    )
+
+
 def stored_in_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> float:
     """Sectors of arrays that are stored to, each once."""
     most = _sectors(traffic, sizes)

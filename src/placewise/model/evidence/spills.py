@@ -133,6 +133,12 @@ def _moved(chunk: TraceChunk, by: NDArray[np.int64]) -> TraceChunk:
     return replace(chunk, base=chunk.base + by, upper=chunk.upper + by, offsets=offsets)
 
 
+def of_blocks(chunk: TraceChunk, numbers: NDArray[np.int64]) -> TraceChunk:
+    """The accesses of some of a chunk's blocks."""
+    kept = np.isin(chunk.block, numbers)
+    return chunk if kept.all() else _rows(chunk, np.flatnonzero(kept))
+
+
 def _rows(chunk: TraceChunk, rows: NDArray[np.int64]) -> TraceChunk:
     """Some accesses of a chunk."""
     columns = ("site", "block", "warp", "phase", "mask", "array", "base", "upper", "stride", "row")

@@ -6,8 +6,9 @@ on no machine, only on the target that the code was compiled for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,9 @@ from placewise.executor.ir.nodes import Barrier
 from placewise.executor.slice_interpreter import Accesses, SlicedTrace
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.model.evidence.shorten import shortened
+from placewise.memory.simulate.metrics.traffic import Traffic, total_traffic
+from placewise.model.evidence.block_kinds import BlockKinds
+from placewise.model.evidence.shorten import LONGEST, shortened
 
 LINE_BYTES = 128
 """Bytes of an L1 line (one tag) on every architecture whose machine code holds a schedule."""
@@ -39,6 +42,26 @@ class Passes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class KindOfBlocks:
+    """Blocks of a launch that do the same, such as those at the last column of the grid."""
+
+    passes: Mapping[int, Passes]
+    """By offset, of the instructions that go through L1."""
+    l2: Mapping[int, float]
+    """By offset: sectors that one execution asks of L2, over those of the launch's average."""
+    scale: float
+    """Instructions of the launch's average block of this kind over those of the blocks at hand, as
+    they are here, and over ``WarpPaths.scale``."""
+    executions: Mapping[int, float]
+    """By offset: warps of all blocks of this kind that execute the instruction; empty where nothing
+    but the launch's executions is known."""
+
+
+ONE_KIND = KindOfBlocks({}, {}, 1.0, {})
+"""Where nothing tells the blocks of a launch apart."""
+
+
+@dataclass(frozen=True, eq=False)
 class WarpPaths:
     """Paths of the warps of some blocks."""
 
@@ -52,23 +75,40 @@ class WarpPaths:
     """(blocks, warps of a block) path of each warp."""
     barriers: frozenset[int]
     """Offsets of instructions at which the block's warps wait for each other."""
-    passes: Mapping[int, Passes]
-    """By offset, of the instructions that go through L1."""
     scale: float
-    """Instructions of the launch's average block over those of these blocks' average, as they are
-    here: long paths are shortened."""
+    """Instructions of the launch's average block over those of blocks of its kind that are here, as
+    they are here: long paths are shortened."""
     hottest: Mapping[int, float] = field(default_factory=dict)
     """By offset, of global atomics: share of their lanes that meet at one address."""
+    kinds: tuple[KindOfBlocks, ...] = (ONE_KIND,)
+    kind: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(blocks,) kind of each; empty: 0."""
+    launch: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """(blocks of the launch,) kind of each; empty: 0."""
+
+    def rows_of(self, kind: int) -> NDArray[np.int64]:
+        """Rows of ``warps`` of the blocks of one kind."""
+        return np.flatnonzero(self.kind == kind) if len(self.kind) else np.arange(len(self.warps))
+
+    def blocks_of_kinds(self, blocks: int) -> list[int]:
+        """Blocks of each kind in the launch, which has ``blocks``."""
+        if not len(self.launch):
+            return [blocks]
+        found: list[int] = np.bincount(self.launch, minlength=len(self.kinds)).tolist()
+        return found
 
 
-def warp_paths_of(sliced: SlicedTrace, rows: NDArray[np.int64], scale: float) -> WarpPaths:
-    """Paths of the warps of the blocks in rows ``rows`` of a sliced trace."""
+def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Traffic]) -> WarpPaths:
+    """Paths of the warps of the blocks of a sliced trace that stand for those of each kind.
+
+    ``traffic`` is that of all blocks of the launch of each kind.
+    """
+    rows = np.sort(np.concatenate([blocks.timed(k) for k in range(blocks.kinds)]))
     program = sliced.program
     places = [np.array(block.places, np.int64) for block in program.blocks]
     sizes = np.array([len(own) for own in places], np.int64)
     paths: dict[bytes, int] = {}
     found: list[NDArray[np.int64]] = []
-    whole: list[int] = []
     warps = np.zeros((len(rows), int(np.count_nonzero(sliced.block_of_warp == 0))), np.int64)
     for n, row in enumerate(rows.tolist()):
         for w, warp in enumerate(np.flatnonzero(sliced.block_of_warp == row).tolist()):
@@ -76,22 +116,72 @@ def warp_paths_of(sliced: SlicedTrace, rows: NDArray[np.int64], scale: float) ->
             key = path.tobytes()
             if key not in paths:
                 paths[key] = len(found)
-                whole.append(int(sizes[path].sum()))
-                short = shortened(path, sizes)
-                found.append(np.concatenate([places[b] for b in short]) if len(path) else path)
+                found.append(path)
             warps[n, w] = paths[key]
-    length = np.array([len(p) for p in found], np.int64)
-    scale *= float(np.array(whole)[warps].sum() / max(1, length[warps].sum()))
+    whole = np.array([int(sizes[path].sum()) for path in found])
+    # All are shortened alike, so that what differs in length still does.
+    least = min(1.0, LONGEST / max(1, int(whole.max())))
+    short = [shortened(p, sizes, math.ceil(n * least)) for p, n in zip(found, whole, strict=True)]
+    joined = [np.concatenate([places[b] for b in p]) if len(p) else p for p in short]
+    length = np.array([len(p) for p in joined], np.int64)
+    of_block = length[warps].sum(axis=1)
+    kind = blocks.kind[rows]
+    own = _instructions_of_kinds(sliced, blocks)
+    scales = [
+        float(total / max(1, size) / max(1.0, float(of_block[kind == k].mean())))
+        for k, (total, size) in enumerate(zip(own, np.bincount(blocks.launch), strict=True))
+    ]
+    sizes_here = np.bincount(blocks.launch) * [of_block[kind == k].mean() for k in range(len(own))]
+    scale = float(np.average(scales, weights=np.maximum(sizes_here, 1e-9)))
+    average = total_traffic(traffic)
     return WarpPaths(
-        np.concatenate(found),
+        np.concatenate(joined),
         np.cumsum(length) - length,
         length,
         warps,
         frozenset(b.places[-1] for b in program.blocks if _waits(b.terminator) and b.places),
-        _passes(sliced),
         scale,
         _hottest(sliced),
+        tuple(
+            KindOfBlocks(
+                _passes(sliced, blocks.traced(k)),
+                _over_average(t, average),
+                scales[k] / scale,
+                _executions(sliced, blocks, k),
+            )
+            for k, t in enumerate(traffic)
+        ),
+        kind,
+        blocks.launch,
     )
+
+
+def _instructions_of_kinds(sliced: SlicedTrace, blocks: BlockKinds) -> list[float]:
+    """Warp instructions of all blocks of each kind in the launch."""
+    of_block = np.array([b.instructions for b in sliced.program.blocks], np.int64)
+    counted = sliced.executions[:, :, 0] @ of_block
+    return [float(blocks.totals(counted, k)) for k in range(blocks.kinds)]
+
+
+def _executions(sliced: SlicedTrace, blocks: BlockKinds, kind: int) -> dict[int, float]:
+    """By offset: warps of all blocks of a kind that execute each instruction."""
+    counted = blocks.totals(sliced.executions[:, :, 0], kind)
+    found: dict[int, float] = {}
+    for block, count in zip(sliced.program.blocks, counted.tolist(), strict=True):
+        if count:
+            for place in block.places:
+                found[place] = found.get(place, 0.0) + count
+    return found
+
+
+def _over_average(own: Traffic, average: Traffic) -> dict[int, float]:
+    """By offset: sectors that one execution asks of L2, over those of the launch's average."""
+    of_all = {t.site.ptx_line: t.l2_sectors.value / t.requests for t in average.sites if t.requests}
+    return {
+        t.site.ptx_line: t.l2_sectors.value / t.requests / of_all[t.site.ptx_line]
+        for t in own.sites
+        if t.requests and of_all.get(t.site.ptx_line, 0.0) > 0.0
+    }
 
 
 def warp_paths_from_counts(run: SimulatedLaunch) -> WarpPaths:
@@ -122,7 +212,6 @@ def warp_paths_from_counts(run: SimulatedLaunch) -> WarpPaths:
         np.array([len(path)]),
         np.zeros((1, run.launch.warps_per_block), np.int64),
         frozenset(barriers),
-        {},
         scale,
     )
 
@@ -151,8 +240,10 @@ def _hottest(sliced: SlicedTrace) -> dict[int, float]:
     return shares
 
 
-def _passes(sliced: SlicedTrace) -> dict[int, Passes]:
-    """Passes of each instruction's accesses, by its offset."""
+def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]:
+    """Passes of each instruction's accesses, by its offset; ``traced`` (blocks,) are those whose
+    accesses count."""
+    counts = traced[sliced.block_of_warp]
     counted: dict[int, list[NDArray[np.float64]]] = {}
     seen: dict[int, int] = {}
     kept: dict[int, list[Accesses]] = {}
@@ -161,6 +252,11 @@ def _passes(sliced: SlicedTrace) -> dict[int, Passes]:
         place = site.ptx_line
         if site.space not in _THROUGH_L1 or seen.get(place, 0) >= _MOST_COUNTED:
             continue
+        own_warps = counts[access.warps]
+        if not own_warps.any():
+            continue
+        if not own_warps.all():
+            access = _of_warps(access, own_warps)
         seen[place] = seen.get(place, 0) + len(access.mask)
         if site.space == "local":
             # The threads of a warp have their words side by side.
@@ -184,6 +280,17 @@ def _passes(sliced: SlicedTrace) -> dict[int, Passes]:
     for place, pieces in counted.items():
         found[place] = Passes(*np.concatenate(pieces).mean(axis=0).tolist())
     return found
+
+
+def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
+    """One execution by some of its warps."""
+    return replace(
+        access,
+        warps=access.warps[kept],
+        mask=access.mask[kept],
+        window=access.window[kept],
+        offset=access.offset[kept],
+    )
 
 
 def _passes_of(

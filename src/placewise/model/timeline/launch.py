@@ -1,4 +1,4 @@
-"""From the timeline of one SM's blocks to the whole launch."""
+"""From the timeline of a few SMs' blocks to the whole launch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from placewise.model.timeline.warps import Pace, run
 
 INSTRUCTIONS = 250_000
 """Issued in one timeline, about: tens of milliseconds."""
+MOST_SMS = 8
+"""SMs in one timeline at most, of a launch that is too large to run all of it."""
+WHOLE = 8
+"""Times as many instructions that are issued to run all of a launch of several kinds of blocks."""
+KINDS_SMS = 4
+"""SMs in one timeline at most where blocks of several kinds take a few waves."""
 
 
 class Course(NamedTuple):
@@ -29,36 +35,200 @@ def course(
     paths: WarpPaths,
     offsets: NDArray[np.int64],
     resident: int,
-    blocks_per_sm: float,
+    blocks: int,
+    busy: int,
     pace: Pace,
+    instructions: int = INSTRUCTIONS,
 ) -> Course:
-    """Cycles of the average SM of a launch.
+    """Cycles of a launch of ``blocks`` blocks on ``busy`` SMs, which hold ``resident`` each.
 
-    ``offsets`` (rows of ``table``,) are the instructions' offsets, ascending; ``resident`` blocks
-    an SM holds, ``blocks_per_sm`` it runs on the average. The SM is run with its resident blocks
-    and with some times as many; further ones take as long as those between the two. Where an SM
-    gets no more than it holds, the busiest SM counts.
+    ``table`` has the rows of all instructions for each kind of block, one kind after another;
+    ``offsets`` (instructions,) are their offsets, ascending. About ``instructions`` are issued in
+    one timeline:
+
+    - A launch of no more is run as it is, block by block in the order of their numbers on all SMs.
+    - Where blocks are of several kinds, an SM or, of a launch of few waves, a few together are run
+      with as many blocks of each kind in proportion, in the order of the launch.
+    - Where no SM gets more than it holds, a few SMs are run together that have as many blocks on
+      the average as all of them: those with fewer blocks leave bandwidth to the others.
+    - Else one SM is run.
+
+    Of a launch of many waves some SMs are run with their resident blocks and with some times as
+    many; further ones take as long as those between the two.
     """
-    path = np.searchsorted(offsets, paths.instructions)
+    own = _ready_to_run(table, paths, offsets, pace, instructions)
+    kinds = paths.launch if len(paths.launch) == blocks else np.zeros(blocks, np.uint8)
+    most = -(-blocks // busy)
+    sizes = np.bincount(kinds, minlength=len(own.rows))
+    several = np.count_nonzero(sizes) > 1
+    # Which SMs get the longer blocks matters: more is run before a part stands for all.
+    if float(sizes @ own.instructions) <= instructions * (WHOLE if several else 1):
+        total = _cycles(own, kinds, min(most, resident), busy) * own.scale_of(kinds, kinds)
+        return Course(total, total / most, total)
+    if several:
+        return _of_several_kinds(own, kinds, resident, busy)
+    found = _of_one_kind(own, resident, blocks, busy)
+    return found._replace(total=found.total * float(own.scale[0]))
 
-    def cycles(blocks: int, held: int) -> float:
-        o = paths
-        return float(run(table, path, o.start, o.length, o.warps, held, blocks, pace))
 
-    most = int(np.ceil(blocks_per_sm))
+class _Blocks(NamedTuple):
+    """The blocks at hand, ready to run."""
+
+    table: NDArray[np.float64]
+    path: NDArray[np.int64]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    warps: NDArray[np.int64]
+    """As :func:`placewise.model.timeline.warps.run` takes them."""
+    rows: tuple[NDArray[np.int64], ...]
+    """Rows of ``warps`` of each kind."""
+    instructions: NDArray[np.float64]
+    """(kinds,) instructions of the average block at hand of each kind."""
+    scale: NDArray[np.float64]
+    """(kinds,) of the launch's average block over these."""
+    pace: Pace
+    budget: int
+    """Instructions issued in one timeline, about."""
+
+    def scale_of(self, kinds: NDArray[np.uint8], ran: NDArray[np.uint8]) -> float:
+        """Instructions of the launch's average block, of ``kinds``, over those of ``ran``, the
+        blocks that were run."""
+        work = (self.instructions * self.scale)[kinds].mean()
+        return float(work / self.instructions[ran].mean())
+
+
+def _ready_to_run(
+    table: NDArray[np.float64],
+    paths: WarpPaths,
+    offsets: NDArray[np.int64],
+    pace: Pace,
+    budget: int,
+) -> _Blocks:
+    """The blocks of ``paths``, which are repeated for each kind as instructions have rows of their
+    own there."""
+    kinds = len(paths.kinds)
+    place = np.searchsorted(offsets, paths.instructions)
+    each = np.arange(kinds)[:, None]
+    rows = tuple(paths.rows_of(k) for k in range(kinds))
+    warps = paths.warps.copy()
+    for k, own in enumerate(rows):
+        warps[own] += k * len(paths.start)
+    length = np.tile(paths.length, kinds)
+    return _Blocks(
+        table,
+        (place + each * len(offsets)).ravel(),
+        (paths.start + each * len(place)).ravel(),
+        length,
+        warps,
+        rows,
+        np.array([length[warps[own]].sum() / len(own) for own in rows]),
+        np.array([paths.scale * kind.scale for kind in paths.kinds]),
+        pace,
+        budget,
+    )
+
+
+def _cycles(
+    own: _Blocks, kinds: NDArray[np.uint8], resident: int, sms: int = 1, pace: Pace | None = None
+) -> float:
+    """Cycles of blocks of ``kinds`` (blocks,), in this order, on ``sms`` SMs."""
+    order = np.empty(len(kinds), np.int64)
+    for k, rows in enumerate(own.rows):
+        at = np.flatnonzero(kinds == k)
+        order[at] = rows[np.arange(len(at)) % len(rows)]
+    return float(
+        run(
+            own.table, own.path, own.start, own.length, own.warps, resident, order,
+            pace or own.pace, sms,
+        )
+    )  # fmt: skip
+
+
+def _of_several_kinds(own: _Blocks, kinds: NDArray[np.uint8], resident: int, busy: int) -> Course:
+    """Cycles of a launch whose blocks are of ``kinds`` (blocks,)."""
+    per_sm = len(kinds) / busy
+    most = -(-len(kinds) // busy)
+    held = min(most, resident)
+
+    def cycles(blocks_per_sm: float, sms: int = 1) -> float:
+        count = max(1, round(sms * blocks_per_sm))
+        ran = in_order(kinds, count)
+        pace = _sharing(own.pace, sms * blocks_per_sm / count)
+        return _cycles(own, ran, held, sms, pace) * own.scale_of(kinds, ran)
+
+    more = _more(own, resident)
+    if most <= resident + more:
+        on_sm = float(own.instructions[kinds].mean()) * per_sm
+        total = cycles(per_sm, int(np.clip(own.budget / on_sm, 1, min(busy, KINDS_SMS))))
+        return Course(total, total / per_sm, total)
+    first = cycles(resident)
+    rate = (cycles(resident + more) - first) / more
+    return Course(first, rate, first + (per_sm - resident) * rate)
+
+
+def _of_one_kind(own: _Blocks, resident: int, blocks: int, busy: int) -> Course:
+    """Cycles of a launch whose blocks are all of the most frequent kind."""
+
+    def cycles(count: int, held: int, sms: int = 1, pace: Pace | None = None) -> float:
+        return _cycles(own, np.zeros(count, np.uint8), held, sms, pace)
+
+    per_block = float(own.instructions[0])
+    blocks_per_sm = blocks / busy
+    most = -(-blocks // busy)
     if most <= resident:
-        first = cycles(most, most)
-        return Course(first, first / most, first * paths.scale)
-    per_block = float(paths.length[paths.warps].sum()) / len(paths.warps)
-    more = int(np.clip(INSTRUCTIONS / (per_block * resident), 1, 4)) * resident
+        sms = sms_alike(blocks, busy, own.budget / (per_block * most))
+        count = max(most, round(sms * blocks_per_sm))
+        first = cycles(count, most, sms, _sharing(own.pace, sms * blocks_per_sm / count))
+        return Course(first, first / most, first)
+    more = _more(own, resident)
     first = cycles(resident, resident)
     if most <= resident + more:
         total = cycles(most, resident)
         rate = (total - first) / (most - resident)
         total -= rate * (most - blocks_per_sm) * _evenness(blocks_per_sm, resident)
-        return Course(first, rate, total * paths.scale)
+        return Course(first, rate, total)
     rate = (cycles(resident + more, resident) - first) / more
-    return Course(first, rate, (first + (blocks_per_sm - resident) * rate) * paths.scale)
+    return Course(first, rate, first + (blocks_per_sm - resident) * rate)
+
+
+def _more(own: _Blocks, resident: int) -> int:
+    """Blocks to run on an SM after its first ``resident`` ones: as many, up to four times."""
+    return int(np.clip(own.budget / (own.instructions[0] * resident), 1, 4)) * resident
+
+
+def _sharing(pace: Pace, share: float) -> Pace:
+    """``pace`` where the blocks that are run move ``1 / share`` times the data that their SMs would
+    of the launch, so that they get the share of the bandwidth that they would have of all."""
+    return pace._replace(
+        l2_cycles_per_byte=pace.l2_cycles_per_byte * share,
+        dram_cycles_per_byte=pace.dram_cycles_per_byte * share,
+    )
+
+
+def in_order(kinds: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
+    """``count`` blocks that stand for those of ``kinds`` (blocks,): after any part of them, as many
+    of each kind have come, in proportion, as in the launch, but for one."""
+    if count == len(kinds):
+        return kinds
+    which = np.unique(kinds)
+    ends = np.arange(1, count + 1) * len(kinds) // count
+    due = np.stack([np.cumsum(kinds == k)[ends - 1] for k in which], axis=1) * count / len(kinds)
+    found = np.empty(count, np.uint8)
+    come = np.zeros(len(which))
+    for n in range(count):
+        k = int(np.argmax(due[n] - come))
+        come[k] += 1.0
+        found[n] = which[k]
+    return found
+
+
+def sms_alike(blocks: int, busy: int, most: float = MOST_SMS) -> int:
+    """How many SMs, up to ``most``, to run in place of ``busy`` that share ``blocks`` evenly: the
+    fewest of those for which the number of blocks on an SM comes nearest to that of all. Where that
+    is a whole number, one; no SM then differs from the others."""
+    numbers = np.arange(1, max(1, int(min(most, MOST_SMS, busy))) + 1)
+    off = np.abs(np.rint(numbers * blocks / busy) / numbers - blocks / busy)
+    return int(numbers[np.argmin(off.round(6))])
 
 
 def _evenness(blocks_per_sm: float, resident: int) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.machine.machine import Machine
@@ -22,31 +23,48 @@ CONTENTION = "atomics on one address"
 NAMES = {LOAD_STORE: "load/store unit", TEXTURE: "texture unit"}
 
 
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What all blocks of one kind do."""
+
+    blocks: int
+    executions: Mapping[int, float]
+    """Warps that execute each instruction, by offset."""
+    rows: Mapping[int, Row]
+    """Each instruction in a block of this kind, by offset."""
+
+
+def busiest(kinds: Sequence[Work], busy_sms: int) -> float:
+    """Of how many equal parts of a launch the busiest of ``busy_sms`` SMs has one, however blocks
+    are handed out: one SM at least has so many blocks of a kind (of 79 blocks on 68 SMs two, one of
+    39.5 parts), and one has the average."""
+    work = [sum(k.executions.values()) for k in kinds]
+    most = max(-(-k.blocks // busy_sms) * w / k.blocks for k, w in zip(kinds, work, strict=True))
+    return min(float(busy_sms), sum(work) / most) if most else float(busy_sms)
+
+
 def issue_limits(
     code: tuple[Instruction, ...],
-    rows: Mapping[int, Row],
-    executions: Mapping[int, int],
+    kinds: Sequence[Work],
     run: SimulatedLaunch,
-    busy_sms: int,
+    sms: float,
 ) -> list[PathTime]:
-    """Issue, the partitions' pipes, and the pipes that they share. ``rows`` and ``executions``
-    (warps, whole launch) are by offset."""
+    """Issue, the partitions' pipes, and the pipes that they share, on the busiest SM, which has one
+    of ``sms`` equal parts of the launch (:func:`busiest`)."""
     machine = run.machine
     issue: dict[int, float] = {}
     pipes: dict[str, dict[int, float]] = {}
-    per_sm = busy_sms * partitions(machine)
-    for i in code:
-        times = executions.get(i.offset, 0)
-        if not times:
-            continue
-        row = rows[i.offset]
-        issue[i.offset] = times / per_sm
-        name = machine.pipes[row.pipe].name
-        if row.server:
-            cycles = times * row.passes / busy_sms
-        else:
-            cycles = times * row.busy / per_sm
-        pipes.setdefault(name, {})[i.offset] = cycles
+    per_sm = sms * partitions(machine)
+    for kind in kinds:
+        for i in code:
+            times = kind.executions.get(i.offset, 0.0)
+            if not times:
+                continue
+            row = kind.rows[i.offset]
+            issue[i.offset] = issue.get(i.offset, 0.0) + times / per_sm
+            own = pipes.setdefault(machine.pipes[row.pipe].name, {})
+            cycles = times * (row.passes / sms if row.server else row.busy / per_sm)
+            own[i.offset] = own.get(i.offset, 0.0) + cycles
     arrays = {t.site.ptx_line: t for t in reversed(run.traffic.sites)}
     parts = [_part("issue", issue, code, {})]
     for name, cycles_of in pipes.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +12,17 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.base import Evidence, PathTime, Prediction
 from placewise.model.error import TIME_ERROR
-from placewise.model.evidence.warp_paths import Passes, WarpPaths, warp_paths_from_counts
-from placewise.model.timeline.launch import course
+from placewise.model.evidence.warp_paths import (
+    ONE_KIND,
+    KindOfBlocks,
+    WarpPaths,
+    warp_paths_from_counts,
+)
+from placewise.model.timeline.launch import INSTRUCTIONS, course
 from placewise.model.timeline.limits import (
-    CONTENTION,
+    Work,
     bandwidth_limits,
+    busiest,
     contention_limit,
     issue_limits,
     written_share,
@@ -34,9 +39,11 @@ file does not say; of the order that empty kernels take between two events."""
 
 @dataclass(frozen=True)
 class TimelineModel:
-    """The model; it has no parameters of its own."""
+    """The model."""
 
     name: str = NAME
+    instructions: int = INSTRUCTIONS
+    """Issued in one timeline, about: a launch of more is timed from a part of its blocks."""
 
     def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
         """Time of the launch on ``machine``.
@@ -57,27 +64,39 @@ class TimelineModel:
         paths = evidence.warp_paths or warp_paths_from_counts(run)
         code = instructions(run.kernel)
         executions = {c.place: c.warps for c in run.execution.instruction_counts()}
-        reach = reach_of(run, paths.passes)
         executed = frozenset({*executions, *paths.instructions.tolist()})
         offsets = np.array([i.offset for i in code], np.int64)
-        matrix = table(code, machine, reach, paths.barriers, executed)
-        busy = min(machine.processor.sms, run.launch.blocks)
+        tables = [
+            table(code, machine, reach_of(run, kind), paths.barriers, executed)
+            for kind in paths.kinds
+        ]
+        blocks = run.launch.blocks
+        busy = min(machine.processor.sms, blocks)
         resident = max(1, run.occupancy.blocks)
         pace = pace_of(machine, busy, written_share(run))
-        on_sm = course(matrix, paths, offsets, resident, run.launch.blocks / busy, pace)
-        rows = {i.offset: row_of(values) for i, values in zip(code, matrix, strict=True)}
+        matrix = np.concatenate(tables)
+        on_sm = course(matrix, paths, offsets, resident, blocks, busy, pace, self.instructions)
+        work = [
+            Work(
+                count,
+                kind.executions or executions,
+                {i.offset: row_of(row) for i, row in zip(code, own, strict=True)},
+            )
+            for count, kind, own in zip(
+                paths.blocks_of_kinds(blocks), paths.kinds, tables, strict=True
+            )
+        ]
         overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * machine.limits.clock_mhz / 1e3
         parts = [
-            *issue_limits(code, rows, executions, run, busy),
+            *issue_limits(code, work, run, busiest(work, busy)),
             *bandwidth_limits(run, machine),
             *contention_limit(run, paths.hottest),
             _latency(matrix, paths, offsets, run, busy, pace),
-            PathTime("launch", overhead),
         ]
+        # No part can be done sooner than it would be alone.
+        total = float(max(on_sm.total, *(part.cycles for part in parts)) + overhead)
+        parts.append(PathTime("launch", overhead))
         parts.sort(key=lambda part: -part.cycles)
-        whole_die = ("L2 bandwidth", "DRAM bandwidth", CONTENTION)
-        bounds = [p.cycles for p in parts if p.path in whole_die]
-        total = float(max(on_sm.total, *bounds, 0.0) + overhead)
         interval = (total * TIME_ERROR.low, total * TIME_ERROR.high)
         return Prediction(
             self.name,
@@ -105,14 +124,15 @@ def _latency(
 ) -> PathTime:
     """What the blocks would need if each had an SM's place for itself: nothing waits for a pipe
     that another block uses, and nothing hides its latencies."""
-    alone = course(matrix, paths, offsets, 1, 1.0, pace)
+    alone = course(matrix, paths, offsets, 1, 1, 1, pace)
     resident = max(1, run.occupancy.blocks)
     per_sm = run.launch.blocks / busy
     return PathTime("latency", alone.total * max(1.0, per_sm / resident))
 
 
-def reach_of(run: SimulatedLaunch, passes: Mapping[int, Passes]) -> dict[int, Reach]:
-    """What one execution of each memory instruction asks of each level, by offset."""
+def reach_of(run: SimulatedLaunch, kind: KindOfBlocks = ONE_KIND) -> dict[int, Reach]:
+    """What one execution of each memory instruction asks of each level in blocks of a kind, by
+    offset."""
     traffic = run.traffic
     stores = sum(t.sectors for t in traffic.sites if t.site.kind != "load")
     written = traffic.dram_sectors_written().value * traffic.sector_bytes
@@ -123,13 +143,14 @@ def reach_of(run: SimulatedLaunch, passes: Mapping[int, Passes]) -> dict[int, Re
         if t.site.space in ("shared", "constant"):
             found[t.site.ptx_line] = Reach(t.wavefronts / t.requests, 0.0)
             continue
-        own = passes.get(t.site.ptx_line)
+        own = kind.passes.get(t.site.ptx_line)
         data, lines = (own.data, own.lines) if own else (1.0, t.lines / t.requests)
-        past = max(0.0, t.l2_sectors.value) / t.requests
-        dram = max(0.0, t.dram_sectors.value) / t.requests
+        place = t.site.ptx_line
+        past = max(0.0, t.l2_sectors.value) / t.requests * kind.l2.get(place, 1.0)
+        dram = max(0.0, t.dram_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram_bytes = dram * traffic.sector_bytes
         if t.site.kind != "load" and stores:
-            dram_bytes += written * t.sectors / stores / t.requests
+            dram_bytes += written * t.sectors / stores / t.requests * kind.l2.get(place, 1.0)
         waits = t.site.kind != "store"
         found[t.site.ptx_line] = Reach(
             data,

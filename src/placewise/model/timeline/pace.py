@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from placewise.kernel.binary.sass.instruction import INSTRUCTION_BYTES
 from placewise.machine.machine import Machine
-from placewise.model.timeline.schedule import partitions
-from placewise.model.timeline.warps import FETCHED, Pace
+from placewise.model.timeline.schedule import FETCHED, partitions
+from placewise.model.timeline.warps import Pace
 
 QUEUE_CYCLES = 16.0
 HAND_OVER_CYCLES = 2.0
@@ -34,9 +34,9 @@ Ampere's L2; 64 per SM is what the request path of each is described with)."""
 
 
 def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
-    """Figures for an SM when ``busy_sms`` share L2 and DRAM, and ``written`` is the share of stores
-    in DRAM's traffic. Raises MachineError where the machine
-    file lacks its schedulers, clock or DRAM bandwidth."""
+    """Figures for an SM and its share of L2 and DRAM when ``busy_sms`` SMs share them; ``written``
+    is the share of stores in DRAM's traffic. Raises MachineError where the machine file lacks its
+    schedulers, clock or DRAM bandwidth."""
     l2 = l2_bytes_per_cycle(machine)
     dram = dram_bytes_per_cycle(machine, written)
     levels = machine.levels(machine.spaces[0].name)
@@ -46,7 +46,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
     buffer, supply = limits.instruction_buffer_bytes, limits.instruction_bytes_per_cycle
     return Pace(
         partitions=partitions(machine),
-        l2_cycles_per_byte=1.0 / min(L2_PORT_BYTES, l2 / busy_sms),
+        l2_cycles_per_byte=busy_sms / l2,
         dram_cycles_per_byte=busy_sms / dram,
         l2_latency=last.latency_cycles,
         dram_latency=levels[-1].latency_cycles,
@@ -57,6 +57,7 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
         drain=DRAIN_SHARE * last.latency_cycles,
         code_lines=buffer // line_bytes if buffer and supply else 0,
         fetch=line_bytes / supply if buffer and supply else 0.0,
+        port_cycles_per_byte=1.0 / L2_PORT_BYTES,
     )
 
 

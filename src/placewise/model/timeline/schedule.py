@@ -23,6 +23,8 @@ from placewise.machine.machine import Machine, Pipe
 from placewise.machine.opcode_pipes import pipes_of, timing_of
 
 WARP = 32
+FETCHED = 8
+"""Instructions of a line of code: 128 bytes, 16 each."""
 LOAD_STORE, TEXTURE = "lsu", "tex"
 """Pipes that all partitions of an SM share; the others belong to a partition each."""
 READ_CYCLES = 10.0
@@ -65,6 +67,8 @@ class Row(NamedTuple):
     """Share of its executions that wait for L2."""
     far: float
     """Share of those that wait for DRAM."""
+    line: int = 0
+    """Line of code that it lies in."""
 
 
 COLUMNS = Row._fields
@@ -121,13 +125,15 @@ def table(
         if i.offset in executed:
             unit = known[i.opcode] = known.get(i.opcode) or _unit(i, machine)
         rows.append(_row(i, unit, machine, reach.get(i.offset), i.offset in barriers))
-    return np.array(rows, np.float64).reshape(len(rows), len(COLUMNS))
+    found = np.array(rows, np.float64).reshape(len(rows), len(COLUMNS))
+    found[:, COLUMNS.index("line")] = np.arange(len(rows)) // FETCHED
+    return found
 
 
 def row_of(values: NDArray[np.float64]) -> Row:
     """A row of :func:`table` by names."""
     row = Row(*values.tolist())
-    return row._replace(pipe=int(row.pipe), server=int(row.server))
+    return row._replace(pipe=int(row.pipe), server=int(row.server), line=int(row.line))
 
 
 def _pipe(i: Instruction, machine: Machine) -> Pipe:

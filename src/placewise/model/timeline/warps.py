@@ -1,4 +1,4 @@
-"""The timeline: resident warps of one SM, cycle by cycle, from issue to issue.
+"""The timeline: resident warps of a few SMs, cycle by cycle, from issue to issue.
 
 Each partition issues at most one instruction a cycle, from the warp that it issued from last or,
 where that one has to wait, from the oldest that is ready (Huerta et al. 2025, section 5, find
@@ -7,9 +7,10 @@ and greedy then youngest, the second fits measured kernels best, see docs/explan
 warp is ready when the stall count of its last instruction has passed and the scoreboards that the
 next one waits for are released. A pipe takes an instruction when it is done with the one before.
 Loads and stores of all partitions queue up for one load/store pipe; what misses L1 queues up for
-the SM's share of L2 and DRAM bandwidth, and a block ends when its stores have reached L2. A warp
-that comes to another line of code waits until its partition's cache of instructions has it; fetches
-of all partitions queue up.
+the SM's port and for the share of L2's and DRAM's bandwidth that the SMs have together, and a block
+ends when its stores have reached L2. A warp that comes to another line of code waits until its
+partition's cache of instructions has it; fetches of all partitions queue up. The next block goes to
+whichever SM has room first.
 """
 
 from __future__ import annotations
@@ -25,14 +26,12 @@ from placewise.model.timeline.schedule import COLUMNS
 
 _FAR = 1e18
 _PIPE, _BUSY, _SERVER, _PASSES, _LATENCY, _READ, _STALL, _WRITE_BARRIER, _READ_BARRIER = range(9)
-_WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES = range(9, 15)
-assert len(COLUMNS) == 15
+_WAITS, _BARRIER, _L2_BYTES, _DRAM_BYTES, _MISSES, _FAR_MISSES, _LINE = range(9, 16)
+assert len(COLUMNS) == 16
 
 PIPES = 32
 """Most pipes of an SM partition."""
 SERVERS = 2
-FETCHED = 8
-"""Instructions of a line of code: 128 bytes, 16 each."""
 
 
 class Pace(NamedTuple):
@@ -40,8 +39,9 @@ class Pace(NamedTuple):
 
     partitions: int
     l2_cycles_per_byte: float
-    """Cycles that the SM's share of L2's bandwidth needs for a byte."""
+    """Cycles that one SM's share of L2's bandwidth needs for a byte."""
     dram_cycles_per_byte: float
+    """Likewise of DRAM's."""
     l2_latency: float
     dram_latency: float
     queue: float
@@ -58,9 +58,11 @@ class Pace(NamedTuple):
     """Lines that a partition's instruction cache holds (direct-mapped); 0: every fetch hits."""
     fetch: float = 0.0
     """Cycles between two lines of code that partitions receive."""
+    port_cycles_per_byte: float = 0.0
+    """Cycles that an SM needs to receive a byte from L2, or to send one there."""
 
 
-# One loop over the cycles of an SM; its state is plain numbers, as calls would slow it down.
+# One loop over the cycles; the state of the SMs is plain numbers, as calls would slow it down.
 @compiled(nogil=True, error_model="numpy")
 def run(
     table: NDArray[np.float64],
@@ -69,16 +71,20 @@ def run(
     length: NDArray[np.int64],
     warps: NDArray[np.int64],
     resident: int,
-    blocks: int,
+    order: NDArray[np.int64],
     pace: Pace,
+    sms: int,
 ) -> float:
-    """Cycles until ``blocks`` blocks have run, ``resident`` at a time.
+    """Cycles until all blocks have run on ``sms`` SMs, ``resident`` at a time on each.
 
-    ``table`` as of :func:`.schedule.table`; ``path`` are numbers of its rows; warp ``w`` of the
-    ``b``-th block takes path ``warps[b mod len(warps), w]``.
+    ``table`` as of :func:`.schedule.table`; ``path`` are numbers of its rows; ``order`` (blocks,)
+    are rows of ``warps`` (rows, warps of a block), in the order in which blocks start: warp ``w``
+    of a block takes path ``warps[row, w]``.
     """
     per_block = warps.shape[1]
-    slots = resident * per_block
+    blocks = order.shape[0]
+    per_sm = resident * per_block
+    slots = sms * per_sm
     at = np.zeros(slots, np.int64)
     end = np.zeros(slots, np.int64)
     ready = np.full(slots, _FAR)
@@ -86,28 +92,33 @@ def run(
     resumes = np.zeros(slots)
     waiting = np.zeros(slots, np.int64)
     age = np.zeros(slots, np.int64)
-    alive = np.zeros(resident, np.int64)
-    arrived = np.zeros(resident, np.int64)
-    partitions = pace.partitions
+    alive = np.zeros(sms * resident, np.int64)
+    arrived = np.zeros(sms * resident, np.int64)
+    partitions = sms * pace.partitions
     last = np.full(partitions, -1, np.int64)
     free = np.zeros((partitions, PIPES))
     handed = np.zeros((partitions, SERVERS + 1))
-    server = np.zeros(SERVERS + 1)
+    server = np.zeros((sms, SERVERS + 1))
     held = np.full((partitions, max(1, pace.code_lines)), -1, np.int64)
     in_line = np.full(slots, -1, np.int64)
-    drained = np.zeros(resident)
-    fetched = 0.0
+    drained = np.zeros(sms * resident)
+    fetched = np.zeros(sms)
+    port_free = np.zeros(sms)
+    l2_cost = pace.l2_cycles_per_byte / sms
+    dram_cost = pace.dram_cycles_per_byte / sms
     debt = np.zeros((table.shape[0], 2))
     l2_free = 0.0
     dram_free = 0.0
     now = 0.0
     begun = 0
     done = 0
-    for place in range(resident):
+    for turn in range(sms * resident):
         if begun < blocks:
+            # The SMs in turn get a block each.
+            place = turn % sms * resident + turn // sms
             _begin(
-                place, begun, pace.launch, start, length, warps, at, end, ready, released, age,
-                alive,
+                place, begun, order[begun], pace.launch, start, length, warps, at, end, ready,
+                released, age, alive,
             )  # fmt: skip
             begun += 1
     while done < blocks:
@@ -116,7 +127,9 @@ def run(
         for p in range(partitions):
             best = -1
             oldest = np.int64(1) << 60
-            for s in range(p, slots, partitions):
+            sm = p // pace.partitions
+            first = sm * per_sm + p % pace.partitions
+            for s in range(first, (sm + 1) * per_sm, pace.partitions):
                 if ready[s] > now:
                     soonest = min(soonest, ready[s])
                     continue
@@ -125,7 +138,7 @@ def run(
                 open_at = free[p, pipe]
                 shared = np.int64(table[row, _SERVER])
                 if shared:
-                    open_at = max(open_at, server[shared] - pace.queue, handed[p, shared])
+                    open_at = max(open_at, server[sm, shared] - pace.queue, handed[p, shared])
                 if open_at > now:
                     soonest = min(soonest, open_at)
                     continue
@@ -147,22 +160,25 @@ def run(
             shared = np.int64(table[row, _SERVER])
             if shared:
                 handed[p, shared] = now + pace.hand_over
-                taken = max(now, server[shared])
-                server[shared] = taken + table[row, _PASSES]
+                taken = max(now, server[sm, shared])
+                server[sm, shared] = taken + table[row, _PASSES]
                 read = taken + table[row, _READ]
-                result = server[shared] + table[row, _LATENCY]
+                result = server[sm, shared] + table[row, _LATENCY]
                 if table[row, _L2_BYTES] > 0.0:
-                    l2_free = max(server[shared], l2_free)
-                    l2_free += table[row, _L2_BYTES] * pace.l2_cycles_per_byte
+                    amount = table[row, _L2_BYTES]
+                    l2_free = max(server[sm, shared], l2_free) + amount * l2_cost
+                    port_free[sm] = max(server[sm, shared], port_free[sm])
+                    port_free[sm] += amount * pace.port_cycles_per_byte
+                    moved = max(l2_free, port_free[sm])
                     debt[row, 0] += table[row, _MISSES]
                     if table[row, _MISSES] == 0.0:
-                        drained[s // per_block] = l2_free + pace.drain
+                        drained[s // per_block] = moved + pace.drain
                     if table[row, _DRAM_BYTES] > 0.0:
-                        dram_free = max(server[shared], dram_free)
-                        dram_free += table[row, _DRAM_BYTES] * pace.dram_cycles_per_byte
+                        dram_free = max(server[sm, shared], dram_free)
+                        dram_free += table[row, _DRAM_BYTES] * dram_cost
                     if debt[row, 0] >= 1.0:
                         debt[row, 0] -= 1.0
-                        result = max(result, l2_free + pace.l2_latency)
+                        result = max(result, moved + pace.l2_latency)
                         debt[row, 1] += table[row, _FAR_MISSES]
                         if debt[row, 1] >= 1.0:
                             debt[row, 1] -= 1.0
@@ -183,8 +199,8 @@ def run(
                     if begun < blocks:
                         ended = max(now, drained[place])
                         _begin(
-                            place, begun, ended + pace.launch, start, length, warps, at, end, ready,
-                            released, age, alive,
+                            place, begun, order[begun], ended + pace.launch, start, length, warps,
+                            at, end, ready, released, age, alive,
                         )  # fmt: skip
                         begun += 1
                     continue
@@ -194,13 +210,13 @@ def run(
                 for n in range(SCOREBOARDS):
                     if wanted >> n & 1:
                         then = max(then, released[s, n])
-                line = path[at[s]] // FETCHED
+                line = np.int64(table[path[at[s]], _LINE])
                 if pace.code_lines > 0 and in_line[s] != line:
                     in_line[s] = line
                     if held[p, line % pace.code_lines] != line:
                         held[p, line % pace.code_lines] = line
-                        fetched = max(now, fetched) + pace.fetch
-                        then = max(then, fetched)
+                        fetched[sm] = max(now, fetched[sm]) + pace.fetch
+                        then = max(then, fetched[sm])
                 ready[s] = then
                 if table[row, _BARRIER] > 0.0:
                     waiting[s] = 1
@@ -227,6 +243,7 @@ def run(
 def _begin(
     place: int,
     block: int,
+    row: int,
     time: float,
     start: NDArray[np.int64],
     length: NDArray[np.int64],
@@ -238,9 +255,8 @@ def _begin(
     age: NDArray[np.int64],
     alive: NDArray[np.int64],
 ) -> None:
-    """Put the warps of a block in their places."""
+    """Put the warps of a block, of row ``row`` of ``warps``, in their places."""
     per_block = warps.shape[1]
-    row = block % warps.shape[0]
     for w in range(per_block):
         s = place * per_block + w
         path = warps[row, w]

@@ -136,6 +136,7 @@ def launch_traffic(
         dirtied=dirtied,
         instructions=CodeTraffic(),
         held=levels.held,
+        most_dirty=_most_dirty(caches),
         traced=traced.traced / traced.blocks,
         sector_bytes=caches.sector_bytes,
         line_bytes=caches.line_bytes,
@@ -143,6 +144,14 @@ def launch_traffic(
         arrived=levels.arrived,
         constant_fill=ConstantFill(*fill),
     )
+
+
+def _most_dirty(caches: Hierarchy) -> float | None:
+    """Sectors of L2 that may be dirty; None where that is not known."""
+    last = caches.last
+    if last is None or last.memory.detail.most_dirty is None:
+        return None
+    return last.memory.detail.most_dirty * (last.size_bytes // caches.sector_bytes)
 
 
 def _estimates(

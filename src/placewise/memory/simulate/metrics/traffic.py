@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,9 @@ class Estimate(NamedTuple):
         if not isinstance(other, Estimate):
             return NotImplemented
         return Estimate(self.value + other.value, math.hypot(self.error, other.error))
+
+
+_NOTHING = Estimate(0.0, 0.0)
 
 
 class ConstantTraffic(NamedTuple):
@@ -91,13 +94,17 @@ class SiteTraffic:
 
 def constant_caches(sites: Iterable[SiteTraffic]) -> tuple[ConstantTraffic, ...]:
     """What some instructions together asked of each cache of constant memory."""
-    of_loads = [site.constant for site in sites if site.constant]
-    nothing = Estimate(0.0, 0.0)
+    return _constant_added_up([site.constant for site in sites if site.constant])
+
+
+def _constant_added_up(
+    of_loads: Iterable[tuple[ConstantTraffic, ...]],
+) -> tuple[ConstantTraffic, ...]:
     return tuple(
         ConstantTraffic(
             same[0].name,
-            sum((c.asked for c in same), nothing),
-            sum((c.missed for c in same), nothing),
+            sum((c.asked for c in same), _NOTHING),
+            sum((c.missed for c in same), _NOTHING),
         )
         for same in zip(*of_loads, strict=True)
     )
@@ -141,6 +148,8 @@ class Traffic:
     instructions: CodeTraffic
     held: float
     """Sectors that L2 holds when full, by how many its lines held at the end."""
+    most_dirty: float | None
+    """Sectors of L2 that may be dirty; None where the machine's file does not say."""
     traced: float
     """Share of the blocks that was traced."""
     sector_bytes: int
@@ -174,10 +183,14 @@ class Traffic:
     def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
         """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.
 
-        Where not every block was traced, L2 had no time to fill, and a balance gives the figure:
-        all dirty sectors are written back except those still in L2 at the end. L2 then holds the
-        sectors that came in last, of which the dirty ones have the same proportion as of all.
+        Where it is known how many sectors L2 keeps dirty, it keeps the last ones that became so,
+        and all others are written back. Else, where not every block was traced, L2 had no time to
+        fill, and a balance gives the figure: L2 holds the sectors that came in last, of which the
+        dirty ones have the same proportion as of all.
         """
+        if self.most_dirty is not None:
+            written = max(0.0, self.dirtied.value * launches - self.most_dirty)
+            return Estimate(written, self.dirtied.error * launches)
         if self.traced == 1.0 and launches == 1.0:
             return self.written_back
         dirtied = self.dirtied.value * launches
@@ -185,6 +198,48 @@ class Traffic:
         came_in = dirtied + fetched
         left = dirtied * min(1.0, self.held / came_in) if came_in else 0.0
         return Estimate(dirtied - left, self.dirtied.error * launches)
+
+
+def total_traffic(parts: Sequence[Traffic]) -> Traffic:
+    """Traffic of a launch from that of parts of it that have the same instructions, such as blocks
+    of different kinds; what is counted in traces alone (banks, slices) is the first part's."""
+    if len(parts) == 1:
+        return parts[0]
+    same: dict[Site, list[SiteTraffic]] = {}
+    for part in parts:
+        for t in part.sites:
+            same.setdefault(t.site, []).append(t)
+    return replace(
+        parts[0],
+        sites=tuple(_sites_added_up(found) for found in same.values()),
+        written_back=sum((p.written_back for p in parts), _NOTHING),
+        dirtied=sum((p.dirtied for p in parts), _NOTHING),
+        traced=round(sum(p.traced for p in parts), 9),
+    )
+
+
+def _sites_added_up(parts: Sequence[SiteTraffic]) -> SiteTraffic:
+    """Traffic of one instruction in several parts of a launch."""
+    if len(parts) == 1:
+        return parts[0]
+    asked = [p.l2_asked for p in parts if p.l2_asked is not None]
+    of_loads = [p.constant for p in parts if p.constant]
+    return replace(
+        parts[0],
+        array=next((p.array for p in parts if p.array is not None), None),
+        requests=sum(p.requests for p in parts),
+        lanes=sum(p.lanes for p in parts),
+        sectors=sum(p.sectors for p in parts),
+        lines=sum(p.lines for p in parts),
+        wavefronts=sum(p.wavefronts for p in parts),
+        l1_hits=sum((p.l1_hits for p in parts), _NOTHING),
+        l2_hits=sum((p.l2_hits for p in parts), _NOTHING),
+        dram_sectors=sum((p.dram_sectors for p in parts), _NOTHING),
+        l2_asked=sum(asked, _NOTHING) if asked else None,
+        merged=sum(p.merged for p in parts),
+        constant=_constant_added_up(of_loads),
+        tlbs=added_up(p.tlbs for p in parts),
+    )
 
 
 class Banked(NamedTuple):

@@ -1,0 +1,141 @@
+"""Which blocks of a launch are looked at, and what kind each is of.
+
+Guards make blocks at the last column, row or layer of the grid differ from those in the interior:
+they may have most of their threads idle. Blocks are of one kind if the same of these edges hold for
+them; kinds that are rare in the launch count as interior ones. Looked at are the blocks that one SM
+holds at a time in the middle of the launch, whose accesses go through the SM's caches together, and
+a stratified sample of all (:mod:`placewise.executor.stratified_blocks`), with at least two blocks
+of each kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placewise.executor.stratified_blocks import SampledBlocks, edges_of, sample_blocks
+from placewise.kernel.launch import Launch
+from placewise.machine.machine import Machine
+from placewise.memory.occupancy import Occupancy
+from placewise.memory.simulate.schedule.block_to_sm import block_slots
+from placewise.model.evidence.spills import SEED
+
+WARPS = 64
+"""Warps in each of the two block samples, about."""
+ALL_WARPS = 640
+"""Warps of a launch the paths of whose blocks are all looked at."""
+LEAST_BLOCKS = 2
+_RARE = 0.02
+"""Kinds of blocks that are fewer than this share of the launch count as interior ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockKinds:
+    """Blocks to look at (n of them), and what they stand for."""
+
+    numbers: NDArray[np.int64]
+    """(n,) linear numbers, ascending."""
+    resident: NDArray[np.bool_]
+    """(n,) whether the block is one of those that one SM holds together."""
+    sample: SampledBlocks
+    rows: NDArray[np.int64]
+    """Rows of ``numbers`` of the sample's blocks."""
+    kind: NDArray[np.int64]
+    """(n,) kind of each block; 0 is the most frequent one."""
+    stratum_kind: NDArray[np.int64]
+    """(strata,) kind of the blocks of each stratum of the sample."""
+    launch: NDArray[np.uint8]
+    """(blocks of the launch,) kind of each."""
+    rare: NDArray[np.bool_]
+    """(n,) whether the block is of a kind that is rare, and so counts as one of kind 0."""
+    most_traced: int
+    """Blocks of a kind whose accesses are looked at, at most."""
+
+    @property
+    def kinds(self) -> int:
+        """How many kinds there are."""
+        return int(self.stratum_kind.max()) + 1
+
+    def traced(self, kind: int) -> NDArray[np.bool_]:
+        """(n,) blocks whose accesses go through the caches for those of ``kind``: those of one SM,
+        or, of another kind than the most frequent one, any."""
+        own: NDArray[np.bool_] = (self.kind == kind) & ~self.rare
+        together = own & self.resident
+        if not kind and together.any():
+            own = together
+        return own & (np.cumsum(own) <= self.most_traced)
+
+    def timed(self, kind: int) -> NDArray[np.int64]:
+        """Rows of the blocks whose paths are those of ``kind``."""
+        return np.flatnonzero((self.kind == kind) & ~self.rare)
+
+    def totals(self, values: NDArray[np.int64], kind: int) -> NDArray[np.float64]:
+        """Totals over all blocks of one kind in the launch, from ``values`` (n, …) of each block
+        that is looked at."""
+        own = np.asarray(values[self.rows], np.float64)
+        total = np.zeros(own.shape[1:])
+        for stratum in np.flatnonzero(self.stratum_kind == kind).tolist():
+            drawn = own[self.sample.stratum == stratum]
+            total += self.sample.stratum_sizes[stratum] * drawn.mean(axis=0)
+        return total
+
+
+def blocks_by_kind(launch: Launch, machine: Machine, resident: Occupancy) -> BlockKinds:
+    """The blocks of ``launch`` to look at, of which an SM of ``machine`` holds
+    ``resident.blocks``."""
+    count = max(LEAST_BLOCKS, min(8, WARPS // launch.warps_per_block))
+    together = _together(launch, machine, resident)
+    if launch.blocks <= count or launch.blocks * launch.warps_per_block <= ALL_WARPS:
+        every = every_block(launch)
+        return replace(every, resident=np.isin(every.numbers, together), most_traced=count)
+    sample = sample_blocks(launch, count)
+    numbers = np.union1d(sample.chosen, together)
+    edges = edges_of(launch, np.arange(launch.blocks))
+    sizes = np.bincount(edges, minlength=8)
+    common = np.argsort(-sizes, kind="stable")
+    common = common[sizes[common] >= max(1.0, _RARE * launch.blocks)]
+    kind_of = np.zeros(8, np.uint8)
+    kind_of[common] = np.arange(len(common))
+    rare = np.ones(8, np.bool_)
+    rare[common] = False
+    own = edges[numbers]
+    return BlockKinds(
+        numbers,
+        np.isin(numbers, together),
+        sample,
+        np.searchsorted(numbers, sample.chosen),
+        kind_of[own].astype(np.int64),
+        kind_of[edges[sample.first_of_stratum]].astype(np.int64),
+        kind_of[edges],
+        rare[own],
+        len(numbers),
+    )
+
+
+def every_block(launch: Launch) -> BlockKinds:
+    """All blocks of ``launch``, each standing for itself, edges of any number as kinds of their
+    own; for launches small enough to look at all."""
+    numbers = np.arange(launch.blocks)
+    edges = edges_of(launch, numbers)
+    kind = np.argsort(np.argsort(-np.bincount(edges, minlength=8), kind="stable"))[edges]
+    sample = SampledBlocks(numbers, kind, np.bincount(kind))
+    everywhere = np.ones(launch.blocks, np.bool_)
+    return BlockKinds(
+        numbers, everywhere, sample, numbers, kind, np.arange(int(kind.max()) + 1),
+        kind.astype(np.uint8), ~everywhere, launch.blocks,
+    )  # fmt: skip
+
+
+def _together(launch: Launch, machine: Machine, resident: Occupancy) -> NDArray[np.int64]:
+    """Blocks that one SM holds at a time in the middle of the launch, as the memory system seats
+    them: they share its L1."""
+    sms = machine.processor.sms
+    wave = sms * resident.blocks
+    middle = -(-launch.blocks // wave) // 2
+    held = max(1, min(resident.blocks, WARPS // launch.warps_per_block))
+    on_first = block_slots(middle, sms, resident.blocks, SEED) < resident.blocks
+    together = middle * wave + np.flatnonzero(on_first)[:held]
+    together = together[together < launch.blocks]
+    return together if len(together) else np.arange(0, launch.blocks, sms)[:held]
