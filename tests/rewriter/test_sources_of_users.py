@@ -8,7 +8,8 @@ import pytest
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import execute
 from placewise.kernel.cases.make_case import make_case
-from placewise.kernel.cases.prepare_case import compile_case, named_case
+from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
+from placewise.kernel.cases.values import PointerTo
 from placewise.kernel.view import analyse_source
 from placewise.rewriter import rewrite
 from placewise.space import Placement
@@ -125,3 +126,39 @@ def test_tiles_beside_shared_arrays_of_the_kernel_fit_static_memory_together(mac
     written = moved(one, machine, "a", "shared")
     assert "extern __shared__" in written.source
     assert np.array_equal(outputs(written), outputs(one))
+
+
+SECOND = """__global__ void k(float *a, const float *before, float *o, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) a[i] = i;
+    __syncthreads();
+    if (i < n) o[i] = before[i];
+}"""
+
+
+@pytest.mark.parametrize(("first", "shared"), [(0, True), (40, True), (240, False)])
+def test_arrays_that_share_memory_are_not_copied_apart_without_a_word(first, shared):
+    memory = np.zeros(400, np.float32)
+    arrays = [memory[:200], memory[first : first + 160], np.zeros(200, np.float32)]
+    one = make_case("k", SECOND, [*arrays, np.int32(160)], block=64, problem=160)
+    found = [note for note in read_case(one).notes if "share memory" in note]
+    assert bool(found) == shared
+    assert all("PointerTo('a', element) for 'before'" in note for note in found)
+
+
+def test_an_array_that_is_only_read_may_be_passed_twice():
+    x, o = np.ones(200, np.float32), np.zeros(200, np.float32)
+    source = SECOND.replace("a[i] = i", "o[i] = a[i]").replace("o[i] = before", "o[i] += before")
+    one = make_case("k", source, [x, x, o, np.int32(160)], block=64, problem=160)
+    assert not any("share memory" in note for note in read_case(one).notes)
+
+
+@pytest.mark.parametrize("space", ["readonly", "texture", "constant", "shared"])
+def test_a_second_pointer_into_an_array_keeps_it_in_place(space, machine):
+    a, o = np.zeros(200, np.float32), np.zeros(200, np.float32)
+    given = [a, PointerTo("a", 3), o, np.int32(160)]
+    one = make_case("k", SECOND, given, block=64, problem=160)
+    assert outputs(one)[0] == 3
+    with pytest.raises(UnsupportedError, match=r"'before' points into it, too|written"):
+        moved(one, machine, "a", space)
+    assert np.array_equal(outputs(moved(one, machine, "o", "shared")), outputs(one))

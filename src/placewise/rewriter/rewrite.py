@@ -95,6 +95,7 @@ def draft_placement(
         use = _use(view, array, case)
         if _is_there(use, space):
             continue
+        _check_pointers(case, array, space_name)
         in_chunks = chunked is not None and array in chunked.arrays
         obstacle = source_obstacle(view, array, space.way, writable=space.writable)
         if obstacle is not None and not in_chunks:
@@ -201,6 +202,17 @@ def _held(known: Mapping[str, FilledBuffer] | None, use: ArrayUse) -> FilledBuff
         use.elements,
     )
     return held if same else None
+
+
+def _check_pointers(case: Case, array: str, space: str) -> None:
+    """Raise UnsupportedError where a stored pointer, such as a second argument into the same array,
+    reaches the array: it would keep to the old place."""
+    holder = next((h for h, pointer in case.inputs.pointers if pointer.array == array), None)
+    if holder is not None:
+        raise UnsupportedError(
+            f"array '{array}' cannot be placed in {space}: '{holder}' points into it, too",
+            where=case.filename,
+        )
 
 
 def _is_there(use: ArrayUse, space: MemorySpace) -> bool:

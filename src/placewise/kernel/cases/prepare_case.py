@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.bind_names import bind_names
@@ -15,7 +17,7 @@ from placewise.kernel.frontends.numba_kernel import numba_kernel
 from placewise.kernel.frontends.nvrtc import compile_kernel, left_out
 from placewise.kernel.frontends.ptx_kernel import null_scratch, ptx_kernel
 from placewise.kernel.kernel import Kernel
-from placewise.kernel.launch import Argument, ArrayArgument, ScalarArgument
+from placewise.kernel.launch import Argument, ArrayArgument, Inputs, ScalarArgument
 from placewise.kernel.source import ArrayUse, Parameter, SourceView
 from placewise.kernel.view import (
     IncludedKernelError,
@@ -36,7 +38,8 @@ class ReadCase:
     kernel: Kernel
     view: SourceView
     notes: tuple[str, ...]
-    """Which host code was left out of the source, and what cannot be told without a source."""
+    """Which host code was left out of the source, which arrays share memory, and what cannot be
+    told without a source."""
 
 
 def compile_case(case: Case) -> Kernel:
@@ -76,7 +79,8 @@ def read_case(case: Case) -> ReadCase:
             notes = (f"{file}, which defines the kernel, stands in place of its #include",)
         host = left_out(case.source, case.filename, case.kernel, case.options)
         notes += (f"left out as host code: {', '.join(host)}",) if host else ()
-        return ReadCase(bind_names(case, view), kernel, view, notes)
+        bound = bind_names(case, view)
+        return ReadCase(bound, kernel, view, (*notes, *shared_memory(bound.inputs, view)))
     named = named_case(case)
     note = (
         f"the kernel is {case.language}: placements are predicted; those that change how global "
@@ -84,6 +88,26 @@ def read_case(case: Case) -> ReadCase:
         "considered"
     )
     return ReadCase(named, kernel, _opaque_view(named), (note,))
+
+
+def shared_memory(inputs: Inputs, view: SourceView) -> tuple[str, ...]:
+    """What to know of arrays that share memory on the host, and one of which the kernel writes: on
+    the device each gets memory of its own. ``inputs`` have the parameters' names."""
+    written = {use.name for use in view.arrays if use.written}
+    ranges = [(a, *_bytes(a.data)) for a in inputs.arrays if a.data.nbytes and not a.uninitialised]
+    return tuple(
+        f"'{one.name}' and '{two.name}' share memory, and the kernel writes there: each is copied "
+        f"to an array of its own; pass PointerTo('{one.name}', element) for '{two.name}' to keep "
+        "them one"
+        for (one, start, end), (two, first, last) in combinations(ranges, 2)
+        if start < last and first < end and {one.name, two.name} & written
+    )
+
+
+def _bytes(data: NDArray[np.generic]) -> tuple[int, int]:
+    """First and last address of a contiguous array's memory, the last one behind it."""
+    start = int(data.__array_interface__["data"][0])
+    return start, start + data.nbytes
 
 
 def named_case(case: Case) -> Case:
