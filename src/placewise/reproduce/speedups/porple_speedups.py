@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 
@@ -67,32 +67,13 @@ def porple_speedups(
             gains[name, machine.name] = gains_of(make(), machine, most)
         except PlacewiseError as error:
             gains[name, machine.name] = error.message
-    tables, figures = [], {}
-    groups = _groups(names)
-    for machine in where:
-        for title, members in groups.items():
-            rows = [(m, gains[m, machine.name]) for m in members]
-            tables.append(_gain_table(f"{title} on {machine.name}", rows))
-            figures.update(_means(machine.name, title, rows))
-    inputs = [name for name, _ in varied_inputs() if name.split(",")[0] in names]
-    for machine in where:
-        for kernel in ("particlefilter", "spmv"):
-            rows = [(n, gains[n, machine.name]) for n in inputs if n.startswith(kernel + ",")]
-            if rows:
-                tables.append(_gain_table(f"{kernel}, six inputs, on {machine.name}", rows))
-                figures.update(_means(machine.name, f"{kernel}, six inputs", rows))
-    overheads: dict[str, Overheads] = {}
-    for name in (n for n in SCALED if n in names):
-        progress(f"overhead on {name}", len(overheads), len(SCALED))
-        overheads[name] = measured_overheads(load_case(name), load_machine(ENGINE))
-    if overheads:
-        tables.append(overhead_table(overheads, ENGINE))
-    for machine in where:
-        timed = {
-            n: g for n in overheads if isinstance(g := gains[n, machine.name], Gains) and g.porple
-        }
-        if is_timed(machine) and timed:
-            tables.append(launches_table(machine.name, timed, overheads))
+    tables: list[Table] = []
+    figures: dict[str, float] = {}
+    for machine, title, members in _shown(names, where):
+        rows = [(m, gains[m, machine.name]) for m in members]
+        tables.append(_gain_table(f"{title} on {machine.name}", rows))
+        figures.update(_means(machine.name, title, rows))
+    tables += _overheads(names, where, gains, progress)
     return Reproduction(
         "porple-speedups",
         "Chen et al. 2017, Figs. 7 to 14, Table 5",
@@ -106,6 +87,41 @@ def porple_speedups(
         ),
         figures=figures,
     )
+
+
+def _shown(
+    names: Sequence[str], machines: Sequence[Machine]
+) -> Iterator[tuple[Machine, str, list[str]]]:
+    """Tables of gains: machine, title, and names of the rows."""
+    inputs = [name for name, _ in varied_inputs() if name.split(",")[0] in names]
+    for machine in machines:
+        for title, members in _groups(names).items():
+            yield machine, title, members
+        for kernel in dict.fromkeys(name.split(",")[0] for name in inputs):
+            mine = [name for name in inputs if name.startswith(f"{kernel},")]
+            yield machine, f"{kernel}, six inputs", mine
+
+
+def _overheads(
+    names: Sequence[str],
+    machines: Sequence[Machine],
+    gains: Mapping[tuple[str, str], Gains | str],
+    progress: Progress,
+) -> list[Table]:
+    """Table 5, and Fig. 14 for each machine with predicted times."""
+    overheads: dict[str, Overheads] = {}
+    for name in (n for n in SCALED if n in names):
+        progress(f"overhead on {name}", len(overheads), len(SCALED))
+        overheads[name] = measured_overheads(load_case(name), load_machine(ENGINE))
+    if not overheads:
+        return []
+    tables = [overhead_table(overheads, ENGINE)]
+    for machine in machines:
+        found = {n: gains[n, machine.name] for n in overheads}
+        timed = {n: g for n, g in found.items() if isinstance(g, Gains) and g.porple}
+        if is_timed(machine) and timed:
+            tables.append(launches_table(machine.name, timed, overheads))
+    return tables
 
 
 def _jobs(
