@@ -2,7 +2,8 @@
 
 The folders are clones of Kernel Tuner's benchmark hub and of KTT. Every JSON file in them that
 describes a kernel is read as a case, and where it is CUDA its time is predicted. A file is loaded,
-or refused with a reason; anything else is a failure.
+or refused with a reason; anything else is a failure. With ``--accel-sim FOLDER``, the folder of
+Accel-Sim's trace parser in a clone of it, that parser reads traces of bundled cases.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.interchange.accel_sim import CASES, disagreements
 from benchmarks.results import Figure, report
 from placewise.cases import load_case
 from placewise.errors import PlacewiseError
@@ -84,7 +86,8 @@ def main() -> None:
     """Run the benchmark; exit status 1 where a figure does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds for each prediction")
+    parser.add_argument("--limit", type=float, default=600.0, help="seconds for each prediction")
+    parser.add_argument("--accel-sim", type=Path, metavar="FOLDER", help="with trace_parser.cc")
     chosen = parser.parse_args()
     found = [read(file, language) for file, language in problems(chosen.folders)]
     cuda = [one for one in found if one.language == "CUDA"]
@@ -108,6 +111,16 @@ def main() -> None:
         Figure("CUDA: time predicted", timed, "files", "", True),
         Figure("neither loaded nor refused", len(neither), "files", "0", not neither),
     ]
+    if chosen.accel_sim is not None:
+        wrong = {case: why for case, why in disagreements(chosen.accel_sim).items() if why}
+        for case, why in wrong.items():
+            print(f"{case}: {why}")
+        figures.append(
+            Figure(
+                "traces that Accel-Sim's parser reads otherwise", len(wrong),
+                f"of {len(CASES)}", "0", not wrong,
+            )
+        )  # fmt: skip
     raise SystemExit(not report("interchange", figures))
 
 
