@@ -39,6 +39,7 @@ def test_the_optimum_of_the_path_model_is_the_best_of_all(on_kepler):
     assert judge.gain(on_kepler.legality.present) == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_optimum_of_written_forms_is_the_best_of_all(on_ampere):
     judge = judge_of(on_ampere, 400)
     assert isinstance(judge, FormTimes)
