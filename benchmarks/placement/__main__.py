@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.placement``: for each of ten kernels and each of three GPUs the verdict, its
 predicted gain, and whether the written source compiles, computes the same bits on the inputs of the
-case and on two others, is clean under the checker, and moves what its counters say. ``--legal``
-also writes every legal placement of every bundled case for seven architectures (of kernels with
-millions, those that move one array). About half an hour of two cores each.
+case and on two others, is clean under the checker, and moves what its counters say. About half an
+hour of two cores. ``--legal`` does something else: it writes the legal placements of the bundled
+cases (:mod:`benchmarks.placement.legal`) for ``--seconds``, goes on where it stopped before, and
+writes ``results/placement_legal.json``.
 """
 
 from __future__ import annotations
@@ -14,29 +15,25 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
 from benchmarks.placement.beginners import BEGINNERS, Beginner
-from benchmarks.results import Figure, report
-from placewise import advise, load_case, predict_counters
-from placewise.advisor import Advice, legal_placements, prepare
+from benchmarks.placement.legal import judge_legal
+from benchmarks.results import RESULTS, Figure, report
+from placewise import advise, predict_counters
+from placewise.advisor import Advice
 from placewise.cases.library import case_names
-from placewise.choose.legality import Legality
-from placewise.errors import ExecutionError, PlacewiseError
+from placewise.errors import ExecutionError
 from placewise.executor import execute
 from placewise.executor.check import Checker
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.prepare_case import compile_case, named_case
-from placewise.machine import load_machine
-from placewise.rewriter import rewrite
-from placewise.space import Placement
 
 MACHINES = ("A100", "H100", "RTX3060")
-ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 COUNTERS = {
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "L1 sectors loaded",
     "lts__t_sectors_op_read.sum": "L2 sectors read",
@@ -45,10 +42,6 @@ COUNTERS = {
 }
 """Counters of each form, and what reports call them."""
 GAIN, KERNELS, MULTIPLY, SECONDS = 1.2, 6, 1.35, 15.0
-LARGEST = 3000
-"""Legal placements of a case that are all written; kernels of 16 arrays have millions."""
-RACY = ("bfs",)
-"""Cases that race by design: threads that reach the same node write the same level."""
 
 
 @dataclass(frozen=True)
@@ -185,64 +178,21 @@ def bundled_seconds() -> float:
     return longest
 
 
-def legal(at: tuple[str, str]) -> tuple[int, list[str]]:
-    """(forms, what is wrong with some) of a bundled case's legal placements, for one machine's
-    architecture; all architectures compile each form, one runs it."""
-    name, machine_name = at
-    machine = load_machine(machine_name)
-    prepared = prepare(load_case(name), machine)
-    wanted = {n: d.tobytes() for n, d in prepared.execution.outputs}
-    wrong, forms = [], 0
-    for placement in placements_of(prepared.legality):
-        moves = placement.moved(prepared.legality.present)
-        part = Placement(tuple((a, to) for a, _, to in moves), placement.chunk)
-        if not moves:
-            continue
-        what = f"{name}: {placement.describe(prepared.legality.present)}"
-        forms += 1
-        try:
-            written = rewrite(prepared.case, part, machine, prepared.view)
-            for arch in ARCHS:
-                options = replace(written.case.options, arch=arch)
-                compile_case(replace(written.case, options=options))
-            named = named_case(written.case)
-            checker = Checker()
-            run = execute(compile_case(written.case), named.launch, named.inputs, check=checker)
-        except PlacewiseError as error:
-            wrong.append(f"{what}: {error.message}")
-            continue
-        renamed = {new: old for old, new in written.renamed}
-        found = {renamed.get(n, n): d.tobytes() for n, d in run.outputs}
-        if any(found.get(n, b) != b for n, b in wanted.items()):
-            wrong.append(f"{what}: other bits")
-        if checker.findings and name not in RACY:
-            wrong.append(f"{what}: {checker.findings[0]}")
-    return forms, wrong
-
-
-def placements_of(legality: Legality) -> list[Placement]:
-    """All legal placements, or those that move one array where there are more than
-    :data:`LARGEST`."""
-    found = list(islice(legal_placements(legality), LARGEST + 1))
-    if len(found) <= LARGEST:
-        return found
-    present = legality.present
-    alone = [
-        Placement(tuple((a, to if a == array else now) for a, now in present))
-        for array, now in present
-        for to in legality.spaces(array)
-        if to != now
-    ]
-    return [present, *alone]
-
-
 def main(
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
     every: Annotated[
-        bool, typer.Option("--legal", help="Also write every legal placement.")
+        bool, typer.Option("--legal", help="Write legal placements of the bundled cases instead.")
     ] = False,
+    seconds: Annotated[float, typer.Option(help="How long --legal works.", min=0)] = 1800.0,
+    kept: Annotated[
+        Path, typer.Option(help="What --legal has done: a line for each form.")
+    ] = RESULTS / "placement_legal_forms.jsonl",
 ) -> None:
     """Advise, write, run, count; print a table, write results/placement.json."""
+    if every:
+        if not report("placement_legal", judge_legal(kept, seconds)):
+            sys.exit(1)
+        return
     tasks = [(n, machine) for machine in MACHINES for n in range(len(BEGINNERS))]
     with ProcessPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(judge, tasks))
@@ -253,9 +203,6 @@ def main(
             Figure("longest advice on a bundled case", seconds, "s", f"<= {SECONDS:g}",
                    seconds <= SECONDS)
         )  # fmt: skip
-        if every:
-            cases = [(name, MACHINES[0]) for name in case_names()]
-            figures += legal_figures(list(pool.map(legal, cases)))
     if not report("placement", figures):
         sys.exit(1)
 
@@ -291,17 +238,6 @@ def figures_of(outcomes: list[Outcome], right: bool) -> list[Figure]:
                not any(o.unclean for o in outcomes)),
     ]  # fmt: skip
     return figures
-
-
-def legal_figures(found: list[tuple[int, list[str]]]) -> list[Figure]:
-    wrong = [line for _, lines in found for line in lines]
-    for line in wrong:
-        print(line)
-    return [
-        Figure("bundled cases, legal placements written for seven architectures",
-               sum(forms for forms, _ in found), "forms", "", True),
-        Figure("of them not compiled, other bits or unclean", len(wrong), "forms", "0", not wrong),
-    ]  # fmt: skip
 
 
 if __name__ == "__main__":
