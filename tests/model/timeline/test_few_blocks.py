@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placewise import make_case, predict_time
 from placewise.kernel.cases.case import CompileOptions
 from placewise.kernel.frontends.nvrtc import compile_kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch, ScalarArgument
@@ -163,3 +164,36 @@ def test_no_prediction_is_below_its_bounds(code, grid, threads, rounds, step):
     issued = evidence.run.execution.warp_instructions / grid * busiest / 4
     assert found.total - overhead >= issued * (1 - 1e-9)
     assert parts["issue"] == pytest.approx(issued, rel=0.01)
+
+
+HALVING = """
+__global__ void halving(const float *x, float *sums) {
+    extern __shared__ float tile[];
+    int t = threadIdx.x;
+    tile[t] = x[blockIdx.x * blockDim.x + t];
+    __syncthreads();
+    for (int s = blockDim.x / 2; s > 0; s /= 2) {
+        if (t < s) tile[t] += tile[t + s];
+        __syncthreads();
+    }
+    if (t == 0) sums[blockIdx.x] = tile[0];
+}
+"""
+
+
+def test_a_warp_without_an_active_lane_asks_nothing_of_the_load_store_unit():
+    threads, blocks = 512, 4096
+    x, sums = np.ones(threads * blocks, np.float32), np.zeros(blocks, np.float32)
+    case = make_case(
+        "halving", HALVING, [x, sums], block=threads, grid=blocks, shared_bytes=4 * threads
+    )
+    (part,) = (
+        p for p in predict_time(case, "RTX3060").prediction.parts if p.path == "load/store unit"
+    )
+    # Of 16 warps 8, 4, 2 and 1, and 1 for each of 5 further rounds, load two words and store one;
+    # all store once, warp 0 loads the sum. Memory is read once and written once a block.
+    shared = (8 + 4 + 2 + 1 + 5) * 3 + 16 + 1
+    requests = (shared + 16 + 1) * blocks
+    turns = 2  # 32 lanes on a unit 16 lanes wide
+    busiest = -(-blocks // load_machine("RTX3060").processor.sms) / blocks
+    assert part.cycles == pytest.approx(requests * turns * busiest, rel=0.1)

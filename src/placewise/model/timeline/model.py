@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +68,7 @@ class TimelineModel:
         executed = frozenset({*executions, *paths.instructions.tolist()})
         offsets = np.array([i.offset for i in code], np.int64)
         tables = [
-            table(code, machine, reach_of(run, kind), paths.barriers, executed)
+            table(code, machine, reach_of(run, executions, kind), paths.barriers, executed)
             for kind in paths.kinds
         ]
         blocks = run.launch.blocks
@@ -130,34 +131,40 @@ def _latency(
     return PathTime("latency", alone.total * max(1.0, per_sm / resident))
 
 
-def reach_of(run: SimulatedLaunch, kind: KindOfBlocks = ONE_KIND) -> dict[int, Reach]:
+def reach_of(
+    run: SimulatedLaunch, executions: Mapping[int, float], kind: KindOfBlocks = ONE_KIND
+) -> dict[int, Reach]:
     """What one execution of each memory instruction asks of each level in blocks of a kind, by
-    offset."""
+    offset; ``executions`` are the warps that execute it in the whole launch."""
     traffic = run.traffic
     stores = sum(t.sectors for t in traffic.sites if t.site.kind != "load")
     written = traffic.dram_sectors_written().value * traffic.sector_bytes
     found = {}
     for t in traffic.sites:
+        place = t.site.ptx_line
+        # An execution whose predicate holds for no lane makes no request.
+        active = min(1.0, t.requests / (executions.get(place) or t.requests or 1.0))
         if t.requests <= 0:
+            found[place] = Reach(0.0, 0.0, active=active)
             continue
         if t.site.space in ("shared", "constant"):
-            found[t.site.ptx_line] = Reach(t.wavefronts / t.requests, 0.0)
+            found[place] = Reach(t.wavefronts / t.requests, 0.0, active=active)
             continue
-        own = kind.passes.get(t.site.ptx_line)
+        own = kind.passes.get(place)
         data, lines = (own.data, own.lines) if own else (1.0, t.lines / t.requests)
-        place = t.site.ptx_line
         past = max(0.0, t.l2_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram = max(0.0, t.dram_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram_bytes = dram * traffic.sector_bytes
         if t.site.kind != "load" and stores:
             dram_bytes += written * t.sectors / stores / t.requests * kind.l2.get(place, 1.0)
         waits = t.site.kind != "store"
-        found[t.site.ptx_line] = Reach(
+        found[place] = Reach(
             data,
             lines,
-            past * traffic.sector_bytes,
-            dram_bytes,
-            min(1.0, past) if waits else 0.0,
+            past * traffic.sector_bytes * active,
+            dram_bytes * active,
+            min(1.0, past) * active if waits else 0.0,
             min(1.0, dram / past) if waits and past else 0.0,
+            active,
         )
     return found

@@ -79,13 +79,16 @@ class Reach:
     """What one execution of a memory instruction asks of each level."""
 
     passes: float
-    """Turns in shared memory, constant memory or L1's data array."""
+    """Turns in shared memory, constant memory or L1's data array, where a lane accesses."""
     lines: float
-    """Lines whose tags are looked up; 0 for shared memory."""
+    """Lines whose tags are looked up, where a lane accesses; 0 for shared memory."""
     l2_bytes: float = 0.0
     dram_bytes: float = 0.0
     misses: float = 0.0
     far: float = 0.0
+    active: float = 1.0
+    """Share of executions in which some lane accesses. The others, whose predicate holds for no
+    lane, take an issue slot and nothing else."""
 
 
 def partitions(machine: Machine) -> int:
@@ -192,7 +195,8 @@ def _row(
     passes = max(least, reach.passes * _pass_cycles(machine), tag_cycles(reach.lines, machine))
     result = _latency(kind, machine) if i.parts[0][:2] not in _STORES else 0.0
     return Row(
-        number, 1, server, passes, result or latency, READ_CYCLES, c.stall, write, read, waits,
+        number, 1, server, passes * reach.active, (result or latency) * reach.active,
+        READ_CYCLES * reach.active, c.stall, write, read, waits,
         barrier, reach.l2_bytes, reach.dram_bytes, reach.misses, reach.far,
     )  # fmt: skip
 
