@@ -4,8 +4,9 @@
 data.
 
 - *Edge blocks*: launches of a few waves whose last column and row of blocks are partly filled. The
-  truth is the same timeline with nothing sampled: every block is traced, all accesses go through
-  one simulated memory system, and all blocks run on all SMs, one by one.
+  reference is the same timeline with nothing sampled: every block is traced, each kind of block
+  goes through the simulated memory system by itself, and all blocks run on all SMs. It tells what
+  sampling and putting together cost, not how far a GPU is from the timeline.
 - *Bounds*: no time may be below what one of its parts needs alone, nor below the instructions that
   the busiest SM issues, counted here from the launch's own.
 """

@@ -38,7 +38,7 @@ from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, named_case, read_case
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
-from placewise.report.lint_findings import lint_document, with_fingerprints
+from placewise.report.findings.lint_findings import lint_document, with_fingerprints
 from placewise.rewriter import Rewritten
 from placewise.rewriter import rewrite as write_placement
 from placewise.space import Placement

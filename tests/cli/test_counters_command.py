@@ -16,8 +16,8 @@ from placewise.errors import CaseError
 from placewise.memory.simulate.caches.tlb import TlbTraffic
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.ncu_metrics import WARPS_ACTIVE
-from placewise.report.counters import render_counters
 from placewise.report.formats import report_console
+from placewise.report.predictions.counters import render_counters
 
 LOADS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
 STORES = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"

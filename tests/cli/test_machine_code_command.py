@@ -10,7 +10,7 @@ from placewise.cli.main import main
 from placewise.errors import CaseError
 from placewise.kernel.toolchain import toolkit
 from placewise.report.formats import report_console
-from placewise.report.machine_code import render_machine_code
+from placewise.report.predictions.machine_code import render_machine_code
 
 
 def text_of(report, **options):

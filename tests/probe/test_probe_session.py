@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from small_machine import TEXT
 
 from placewise.advisor import advise
-from placewise.cli.commands.probe import Part
+from placewise.cli.commands.machines.probe import Part
 from placewise.errors import MachineError
 from placewise.machine import load_machine, machine_names, parse_machine
 from placewise.probe.infer.banks import infer_banks

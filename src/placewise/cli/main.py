@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from placewise.cli.commands.advise import advise
-from placewise.cli.commands.calibrate import calibrate
 from placewise.cli.commands.cases import list_cases
 from placewise.cli.commands.counters import counters
-from placewise.cli.commands.doctor import doctor
 from placewise.cli.commands.layout import layout
 from placewise.cli.commands.lint import lint
-from placewise.cli.commands.machine import machine_app
 from placewise.cli.commands.machine_code import machine_code
-from placewise.cli.commands.measure import measure
-from placewise.cli.commands.probe import probe
+from placewise.cli.commands.machines.calibrate import calibrate
+from placewise.cli.commands.machines.doctor import doctor
+from placewise.cli.commands.machines.machine import machine_app
+from placewise.cli.commands.machines.measure import measure
+from placewise.cli.commands.machines.probe import probe
 from placewise.cli.commands.reproduce import reproduce
 from placewise.cli.commands.rewrite import rewrite
 from placewise.cli.commands.run import run

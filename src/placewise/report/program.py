@@ -18,7 +18,7 @@ from placewise.model import SAME
 from placewise.output_file import write_together
 from placewise.report.advice.text import ranking
 from placewise.report.formats import json_text
-from placewise.report.times import duration
+from placewise.report.predictions.times import duration
 
 SHOWN = 6
 """Most combinations that are shown. The JSON document has more of them."""

@@ -17,8 +17,6 @@ from placewise.schemas.advice import (
     RewrittenDocument,
     WrittenDocument,
 )
-from placewise.schemas.counters import CountersDocument
-from placewise.schemas.execution import MachineCodeDocument, RunDocument
 from placewise.schemas.installation import CasesDocument, DoctorDocument
 from placewise.schemas.layout import JointDocument, LayoutDocument
 from placewise.schemas.lint import LintDocument
@@ -31,14 +29,16 @@ from placewise.schemas.machine import (
 )
 from placewise.schemas.measurement import MeasurementsDocument
 from placewise.schemas.page import PageDocument
-from placewise.schemas.prediction import (
+from placewise.schemas.predictions.counters import CountersDocument
+from placewise.schemas.predictions.execution import MachineCodeDocument, RunDocument
+from placewise.schemas.predictions.prediction import (
     CalibrationDocument,
     TargetsDocument,
     TimeDocument,
     TimesDocument,
 )
+from placewise.schemas.predictions.program import ProgramDocument
 from placewise.schemas.probe import ProbeDocument
-from placewise.schemas.program import ProgramDocument
 from placewise.schemas.sweep import SweepDocument
 from placewise.schemas.trace import TraceDocument
 from placewise.schemas.tune import TuneDocument

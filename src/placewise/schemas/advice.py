@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from placewise.schemas.common import CaseLaunch, HintFate, MachineNames, document
-from placewise.schemas.prediction import Prediction
+from placewise.schemas.predictions.prediction import Prediction
 
 Placement = dict[str, str]
 """Space of every array, by its name."""

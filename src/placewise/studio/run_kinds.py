@@ -14,13 +14,13 @@ from placewise.executor.run_case import run_case
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
 from placewise.progress import Progress
+from placewise.report.findings.lint_findings import with_fingerprints
 from placewise.report.html.advice_page import advice_page
 from placewise.report.html.counter_pages import counters_page, lint_page
 from placewise.report.html.layout_page import layout_page
 from placewise.report.html.page import Page
 from placewise.report.html.run_page import run_page
 from placewise.report.html.time_page import times_page
-from placewise.report.lint_findings import with_fingerprints
 
 Run = Callable[[Case, Sequence[Machine], Progress], Page]
 

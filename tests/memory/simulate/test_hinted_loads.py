@@ -11,7 +11,11 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.launch import AccessWindow
 from placewise.machine import load_machine
 from placewise.memory.simulate.caches.cache import EVICT_FIRST, KEEP
-from placewise.memory.simulate.caches.policy_window import NO_WINDOW, policy_window, priority_in
+from placewise.memory.simulate.caches.last_level.policy_window import (
+    NO_WINDOW,
+    policy_window,
+    priority_in,
+)
 from placewise.memory.simulate.launch import simulate_launch
 
 ONE_BY_ONE = """

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from placewise.memory.simulate.caches.slices import SliceTraffic
+from placewise.memory.simulate.caches.last_level.slices import SliceTraffic
 from placewise.memory.simulate.caches.tlb import added_up
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.simulate.metrics.ncu_metrics import (

@@ -18,7 +18,7 @@ from placewise.kernel.cases.prepare_case import compile_case, named_case
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, load_machine
-from placewise.memory.simulate.caches.other_l2_sizes import LINES, OtherSize, other_sizes
+from placewise.memory.simulate.caches.last_level.other_l2_sizes import LINES, OtherSize, other_sizes
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
 from placewise.memory.simulate.metrics.ncu_metrics import Metric, launch_metrics, with_zeros
 from placewise.memory.simulate.system import RECORDS

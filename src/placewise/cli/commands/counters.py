@@ -93,10 +93,10 @@ def counters(
     from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
-    from placewise.report.counters import render_counters
     from placewise.report.formats import Report
     from placewise.report.html.counter_pages import counters_page
     from placewise.report.html.page import write_html
+    from placewise.report.predictions.counters import render_counters
     from placewise.report.sarif.findings import write_lint_sarif
 
     for file in (sarif, html):

@@ -78,17 +78,17 @@ def lint(
     from placewise.executor import DEFAULT_LIMIT
     from placewise.output_file import write_whole
     from placewise.report.advice.files import check_file
-    from placewise.report.formats import Report, json_text
-    from placewise.report.github import github_annotations
-    from placewise.report.html.counter_pages import lint_page
-    from placewise.report.html.page import write_html
-    from placewise.report.lint import render_lint
-    from placewise.report.lint_findings import (
+    from placewise.report.findings.github import github_annotations
+    from placewise.report.findings.lint import render_lint
+    from placewise.report.findings.lint_findings import (
         compared,
         lint_document,
         read_baseline,
         with_fingerprints,
     )
+    from placewise.report.formats import Report, json_text
+    from placewise.report.html.counter_pages import lint_page
+    from placewise.report.html.page import write_html
     from placewise.report.sarif.findings import write_lint_sarif
 
     for file in (sarif, html, write_baseline):

@@ -36,7 +36,7 @@ def machine_code(
     """Show registers, occupancy, spills, instructions and schedule of a kernel's machine code."""
     from placewise.advisor.predictions.machine_code import inspect_machine_code
     from placewise.report.formats import Report
-    from placewise.report.machine_code import render_machine_code
+    from placewise.report.predictions.machine_code import render_machine_code
 
     report = inspect_machine_code(case, machine, arch=arch, nvrtc=nvrtc, run=run)
     text = partial(render_machine_code, report, listing=listing)

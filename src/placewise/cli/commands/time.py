@@ -103,7 +103,7 @@ def predicted_time(
     from placewise.report.formats import Report
     from placewise.report.html.page import write_html
     from placewise.report.html.time_page import times_page
-    from placewise.report.times import render_times
+    from placewise.report.predictions.times import render_times
 
     machines = [load_machine(name) for name in separate_names(machine)]
     if overhead is not None:

@@ -20,8 +20,8 @@ from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import Hierarchy, hierarchy
+from placewise.memory.simulate.caches.last_level.policy_window import NO_WINDOW, policy_window
 from placewise.memory.simulate.caches.levels import Levels, Wanted
-from placewise.memory.simulate.caches.policy_window import NO_WINDOW, policy_window
 from placewise.memory.simulate.caches.store_merging import count_neighbours
 from placewise.memory.simulate.dram.arrivals import Part
 from placewise.memory.simulate.dram.banks import BankTraffic

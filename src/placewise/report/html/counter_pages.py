@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from placewise.advisor.documents.counters import counters_document
 from placewise.advisor.lint import Remark, lint
 from placewise.advisor.predictions.predicted_counters import CounterReport
+from placewise.report.findings.lint_findings import Found, lint_document
 from placewise.report.html.advice_page import PRESENT
 from placewise.report.html.forms import form_document
 from placewise.report.html.page import Page
-from placewise.report.lint_findings import Found, lint_document
 
 
 def counters_page(report: CounterReport, *, present: CounterReport | None = None) -> Page:

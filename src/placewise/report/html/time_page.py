@@ -7,7 +7,7 @@ from placewise.progress import Progress, silent
 from placewise.report.html.advice_page import DRAWING
 from placewise.report.html.forms import simulated_form
 from placewise.report.html.page import Page
-from placewise.report.times import duration
+from placewise.report.predictions.times import duration
 
 FORMS = 2
 """Machines whose memories are simulated for the page, the first ones asked for."""

@@ -14,7 +14,7 @@ from placewise.advisor.layouts.joint_advice import JointAdvice, JointForm
 from placewise.advisor.layouts.layout_advice import LayoutOption, MatrixOption
 from placewise.output_file import write_together
 from placewise.report.formats import json_text
-from placewise.report.times import duration
+from placewise.report.predictions.times import duration
 from placewise.rewriter.layouts import (
     cpp_conversion,
     cpp_matrix_conversion,

@@ -19,7 +19,7 @@ from placewise.advisor.layouts.layout_advice import (
     TriedLayout,
 )
 from placewise.choose.matrix_orders import MatrixUse
-from placewise.report.times import duration
+from placewise.report.predictions.times import duration
 
 LINES_SHOWN = 6
 NOTHING = (

@@ -15,7 +15,7 @@ from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.executor.check.finding import RULES as MISTAKES
 from placewise.executor.check.finding import Finding, Kind
 from placewise.kernel.cases.case import Case
-from placewise.report.lint_findings import Found, with_fingerprints
+from placewise.report.findings.lint_findings import Found, with_fingerprints
 from placewise.report.sarif.log import SarifResult, SarifRule, sarif_log, write_sarif
 
 BETTER = "better-placement"

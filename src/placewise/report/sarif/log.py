@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from placewise.kernel.cases.case import Case
 from placewise.output_file import write_whole
-from placewise.report.fingerprint import fingerprint
+from placewise.report.findings.fingerprint import fingerprint
 from placewise.report.source_lines import SourceLines
 
 SCHEMA = (

@@ -17,7 +17,12 @@ from placewise.machine import load_machine, parse_machine
 from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import hierarchy
-from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic, spread
+from placewise.memory.simulate.caches.last_level.slices import (
+    SliceTraffic,
+    new_slices,
+    slice_traffic,
+    spread,
+)
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, SECTOR_BIT, STREAM_BIT
 from placewise.memory.simulate.requests.streams import Streams, new_streams
 

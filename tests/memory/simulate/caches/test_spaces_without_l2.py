@@ -16,7 +16,7 @@ from placewise.errors import CaseError
 from placewise.machine import load_machine
 from placewise.memory.occupancy import Occupancy
 from placewise.memory.simulate.caches.hierarchy import hierarchy
-from placewise.memory.simulate.caches.other_l2_sizes import other_sizes
+from placewise.memory.simulate.caches.last_level.other_l2_sizes import other_sizes
 
 SOURCE = """
 extern "C" __global__ void sums(const float *in, float *out) {

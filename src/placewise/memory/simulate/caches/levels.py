@@ -14,11 +14,15 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.caches.cache import held_sectors, new_caches
 from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.hierarchy import Hierarchy
-from placewise.memory.simulate.caches.l2 import L2Counts, L2Shard, run_l2
-from placewise.memory.simulate.caches.l2_arrivals import new_arrived, run_arrivals
+from placewise.memory.simulate.caches.last_level.l2 import L2Counts, L2Shard, run_l2
+from placewise.memory.simulate.caches.last_level.l2_arrivals import new_arrived, run_arrivals
+from placewise.memory.simulate.caches.last_level.policy_window import NO_WINDOW, PolicyWindow
+from placewise.memory.simulate.caches.last_level.slices import (
+    SliceTraffic,
+    new_slices,
+    slice_traffic,
+)
 from placewise.memory.simulate.caches.miss_queue import Missed
-from placewise.memory.simulate.caches.policy_window import NO_WINDOW, PolicyWindow
-from placewise.memory.simulate.caches.slices import SliceTraffic, new_slices, slice_traffic
 from placewise.memory.simulate.caches.sm_caches import SmCaches, new_workspace
 from placewise.memory.simulate.caches.tlb import new_tlbs, simulated_tlbs
 from placewise.memory.simulate.dram.arrivals import Arrivals, Part, new_issued

@@ -14,7 +14,7 @@ import numpy as np
 
 from placewise.kernel.binary.machine_code import machine_code
 from placewise.machine.machine import Machine
-from placewise.memory.simulate.caches.slices import SliceTraffic
+from placewise.memory.simulate.caches.last_level.slices import SliceTraffic
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.thread_classes import CLASSES, thread_class
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from placewise.executor.trace import Site
 from placewise.machine.machine import Memory
-from placewise.memory.simulate.caches.slices import SliceTraffic
+from placewise.memory.simulate.caches.last_level.slices import SliceTraffic
 from placewise.memory.simulate.caches.tlb import TlbTraffic, added_up
 from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.transactions import evaluate

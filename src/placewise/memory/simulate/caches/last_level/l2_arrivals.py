@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.memory.simulate.caches.last_level.slices import Slices, spread
 from placewise.memory.simulate.caches.miss_queue import Missed
-from placewise.memory.simulate.caches.slices import Slices, spread
 from placewise.memory.simulate.caches.tlb import Tlbs, translate
 from placewise.memory.simulate.requests.line_requests import LINE_BIT, MOST_STREAMS, STREAM_BIT
 from placewise.memory.simulate.requests.streams import PAST_L2, Streams

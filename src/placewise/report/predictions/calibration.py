@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from placewise.advisor.predictions.calibrate import Calibration
-from placewise.report.times import duration
+from placewise.report.predictions.times import duration
 
 
 def render_calibration(found: Calibration) -> RenderableType:

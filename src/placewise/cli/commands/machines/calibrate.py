@@ -47,8 +47,8 @@ def calibrate(
     from placewise.advisor.predictions.calibrate import base_for
     from placewise.advisor.predictions.calibrate import calibrate as find
     from placewise.machine import load_machine
-    from placewise.report.calibration import render_calibration
     from placewise.report.formats import Report
+    from placewise.report.predictions.calibration import render_calibration
 
     time_ms = parse_time_ms(measured)
     if out is not None:

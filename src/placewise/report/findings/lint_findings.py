@@ -13,7 +13,7 @@ from typing import Any
 from placewise.advisor.lint import Remark
 from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.errors import CaseError, reading
-from placewise.report.fingerprint import fingerprint
+from placewise.report.findings.fingerprint import fingerprint
 from placewise.report.source_lines import SourceLines
 
 

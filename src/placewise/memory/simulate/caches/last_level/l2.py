@@ -24,8 +24,8 @@ from placewise.memory.simulate.caches.cache import (
 )
 from placewise.memory.simulate.caches.fast_cache import first_ways, is_fast, last_way, use_lru
 from placewise.memory.simulate.caches.geometry import LRU, Int, Shape, shape_of
+from placewise.memory.simulate.caches.last_level.policy_window import PolicyWindow, priority_in
 from placewise.memory.simulate.caches.miss_queue import Missed
-from placewise.memory.simulate.caches.policy_window import PolicyWindow, priority_in
 from placewise.memory.simulate.caches.sm_caches import BATCH_REQUESTS, COUNT_COPIES, Workspace
 from placewise.memory.simulate.dram.banks import Log
 from placewise.memory.simulate.requests.line_requests import (

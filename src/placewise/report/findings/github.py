@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placewise.advisor.predictions.predicted_counters import CounterReport
-from placewise.report.lint import saving_in_words
-from placewise.report.lint_findings import Found
+from placewise.report.findings.lint import saving_in_words
+from placewise.report.findings.lint_findings import Found
 from placewise.report.source_lines import short
 
 

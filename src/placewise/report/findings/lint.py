@@ -14,7 +14,7 @@ from placewise.advisor.predictions.predicted_counters import CounterReport
 from placewise.report.source_lines import SourceLines, short
 
 if TYPE_CHECKING:
-    from placewise.report.lint_findings import Found
+    from placewise.report.findings.lint_findings import Found
 
 _WORTH_SAYING = 0.005
 """Savings below round to nothing."""

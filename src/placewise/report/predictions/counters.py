@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placewise.advisor.predictions.predicted_counters import CounterReport
-from placewise.memory.simulate.caches.other_l2_sizes import OtherSize
+from placewise.memory.simulate.caches.last_level.other_l2_sizes import OtherSize
 from placewise.memory.simulate.caches.tlb import added_up
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.ncu_metrics import (

@@ -1,0 +1,1 @@
+"""Commands about GPUs: their figures, probes, clocks, and this machine's state."""

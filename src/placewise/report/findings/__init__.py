@@ -1,0 +1,1 @@
+"""What lint finds, for people, for baselines and for GitHub."""

@@ -1,0 +1,1 @@
+"""Predicted times and counters as a person reads them."""
