@@ -62,6 +62,7 @@ def rewrite(
     )
 
 
+# One branch for each way of access: the type checker finds a way that is forgotten.
 def draft_placement(
     case: Case,
     placement: Placement,
@@ -128,9 +129,9 @@ def draft_placement(
             case way:
                 assert_never(way)
     for space_name, uses in filled.items():
-        check_host_buffers(draft, machine.space(space_name), machine, uses)
-        home = machine.levels(space_name)[-1]
-        place_in_host_buffers(draft, uses, machine.space(space_name), home.size_bytes)
+        space, home = machine.space(space_name), machine.levels(space_name)[-1]
+        check_host_buffers(draft, space, machine, uses)
+        place_in_host_buffers(draft, uses, space, home.size_bytes)
     _place_tiles(draft, tiled, chunked, placement.chunk)
     check_kernel_buffers(draft, machine, [space for _, space in tiled])
     edit_signature(draft)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -123,16 +123,22 @@ def combinations_of(
     kept = sorted(found)[:KEPT]
     present = [f for f in found if not any(form.placement.spaces for form in f[2])]
     kept += [f for f in present if f not in kept]
-    combined = []
-    for time, _, chosen, copies, copied in kept:
-        parts = [
-            (weights[n] / total, o.judged if form.placement.spaces else SAME)
-            for form in chosen
-            for n, o in form.options
-        ]
-        ratio = ratio_of_sums(parts, copied / total)
-        combined.append(Combination(chosen, copies, time, ratio))
-    return combined
+    shares = {n: weight / total for n, weight in weights.items()}
+    return [
+        Combination(chosen, copies, time, _ratio(chosen, shares, copied / total))
+        for time, _, chosen, copies, copied in kept
+    ]
+
+
+def _ratio(chosen: Sequence[KernelForm], shares: Mapping[int, float], copied: float) -> Ratio:
+    """Time of a program in the ``chosen`` forms over its time as it is. ``shares`` are the steps'
+    shares of that time, ``copied`` is what copies take of it."""
+    parts = [
+        (shares[n], o.judged if form.placement.spaces else SAME)
+        for form in chosen
+        for n, o in form.options
+    ]
+    return ratio_of_sums(parts, copied)
 
 
 def wanted(found: Sequence[Combination], demand: Demand, machine: Machine) -> list[Combination]:

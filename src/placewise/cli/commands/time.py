@@ -35,6 +35,7 @@ class TimeModelName(StrEnum):
     huang_li = "huang-li"
 
 
+# One parameter for each option of the command: Typer reads them from the signature.
 def predicted_time(
     case: CaseName,
     machine: Annotated[

@@ -162,6 +162,7 @@ class _Participants(NamedTuple):
 
 
 class _Run:
+    # One parameter for each part of a launch.
     def __init__(
         self,
         program: Program,

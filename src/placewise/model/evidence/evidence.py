@@ -24,7 +24,7 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 from placewise.machine.machine import Machine
-from placewise.memory.occupancy import occupancy
+from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.caches.instruction_cache import code_traffic
 from placewise.memory.simulate.dram.distances import burst_distances
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
@@ -92,12 +92,7 @@ def _sliced(
     every: bool = False,
 ) -> Evidence:
     shared = facts.static_shared_bytes + launch.shared_bytes
-    resident = occupancy(launch, machine, registers=kernel.registers, shared_bytes=shared)
-    if not resident.blocks:
-        raise CaseError(
-            f"not even one block fits an SM of {machine.name}: {', '.join(resident.binding)}",
-            where="block",
-        )
+    resident = _resident(launch, machine, kernel.registers, shared)
     blocks = every_block(launch) if every else blocks_by_kind(launch, machine, resident)
     seen = _seen(kernel, launch, inputs, blocks)
     execution = _execution(seen, blocks)
@@ -145,6 +140,19 @@ def _sliced(
         notes = (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
     return Evidence(run=run, warp_paths=warp_paths_of(seen, blocks, of_kinds))
+
+
+def _resident(
+    launch: Launch, machine: Machine, registers: int | None, shared_bytes: int
+) -> Occupancy:
+    """Blocks that an SM holds. Raises CaseError where it holds none."""
+    found = occupancy(launch, machine, registers=registers, shared_bytes=shared_bytes)
+    if not found.blocks:
+        raise CaseError(
+            f"not even one block fits an SM of {machine.name}: {', '.join(found.binding)}",
+            where="block",
+        )
+    return found
 
 
 def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds) -> SlicedTrace:

@@ -35,9 +35,10 @@ class Work:
 
 
 def busiest(kinds: Sequence[Work], busy_sms: int) -> float:
-    """Of how many equal parts of a launch the busiest of ``busy_sms`` SMs has one, however blocks
-    are handed out: one SM at least has so many blocks of a kind (of 79 blocks on 68 SMs two, one of
-    39.5 parts), and one has the average."""
+    """Into how many equal parts a launch falls if the busiest of ``busy_sms`` SMs has one of them.
+
+    However blocks are handed out, one SM at least has so many blocks of a kind (of 79 blocks on 68
+    SMs two, one of 39.5 parts), and one has the average."""
     work = [sum(k.executions.values()) for k in kinds]
     most = max(-(-k.blocks // busy_sms) * w / k.blocks for k, w in zip(kinds, work, strict=True))
     return min(float(busy_sms), sum(work) / most) if most else float(busy_sms)

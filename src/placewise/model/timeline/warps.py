@@ -41,7 +41,7 @@ class Pace(NamedTuple):
     l2_cycles_per_byte: float
     """Cycles that one SM's share of L2's bandwidth needs for a byte."""
     dram_cycles_per_byte: float
-    """Likewise of DRAM's."""
+    """Cycles that one SM's share of DRAM's bandwidth needs for a byte."""
     l2_latency: float
     dram_latency: float
     queue: float

@@ -93,6 +93,15 @@ def _levels(run: SimulatedLaunch, groups: Mapping[str, list[SiteTraffic]]) -> li
             taken = sum(s.wavefronts for s in groups[name])
             hits = 1.0 - missed / taken if taken and any(s.constant for s in groups[name]) else None
             units.append(_unit(box, taken, "wavefronts", hits))
+    return [*units, *_below_sms(run, groups, cached)]
+
+
+def _below_sms(
+    run: SimulatedLaunch, groups: Mapping[str, list[SiteTraffic]], cached: list[SiteTraffic]
+) -> list[dict[str, Any]]:
+    """The boxes of L2 and DRAM; none where nothing leaves the SMs."""
+    units = []
+    machine = run.machine
     below = [*cached, *(s for s in groups.get("constant", ()) if s.constant)]
     asked = sum(max(0.0, s.l2_sectors.value) for s in below if s.site.kind != "store")
     stored = sum(max(0.0, s.l2_sectors.value) for s in below if s.site.kind == "store")

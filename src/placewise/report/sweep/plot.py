@@ -45,6 +45,7 @@ def draw_sweep(result: SweepResult, path: Path) -> None:
 
 
 def _panel(axes: Axes, case: str, rows: Sequence[Row]) -> None:
+    """One case: predicted time over the value that varies, a line for each machine."""
     name = _varied(rows)
     positions = {
         value: at for at, value in enumerate(dict.fromkeys(_value(row, name) for row in rows))
@@ -52,17 +53,11 @@ def _panel(axes: Axes, case: str, rows: Sequence[Row]) -> None:
     is_number = all(isinstance(v, int | float) and not isinstance(v, bool) for v in positions)
     machines = dict.fromkeys(row.task.machine_name for row in rows)
     for machine in machines:
-        points: dict[Any, list[Row]] = {}
-        for row in rows:
-            if row.task.machine_name == machine:
-                points.setdefault(_value(row, name), []).append(row)
-        line: list[tuple[float, float, float, float]] = []
-        for value, there in points.items():
-            best = fastest(there)
-            if best is None or best.outcome.range_ms is None:
-                continue
-            x = float(value if is_number else positions[value])
-            line.append((x, best.outcome.milliseconds or math.nan, *best.outcome.range_ms))
+        own = [row for row in rows if row.task.machine_name == machine]
+        line = [
+            (float(value if is_number else positions[value]), *times)
+            for value, times in _fastest_times(own, name)
+        ]
         if not line:
             continue
         places, times, low, high = zip(*sorted(line), strict=True)
@@ -76,6 +71,20 @@ def _panel(axes: Axes, case: str, rows: Sequence[Row]) -> None:
         axes.set_yscale("log")
         axes.legend(fontsize=8, frameon=False)
     axes.set(xlabel=name or "", ylabel="predicted, ms", title=Path(case).stem)
+
+
+def _fastest_times(rows: Sequence[Row], name: str) -> list[tuple[Any, tuple[float, float, float]]]:
+    """For each value of ``name`` the fastest row's milliseconds, with their least and most."""
+    points: dict[Any, list[Row]] = {}
+    for row in rows:
+        points.setdefault(_value(row, name), []).append(row)
+    found = []
+    for value, there in points.items():
+        best = fastest(there)
+        if best is not None and best.outcome.range_ms is not None:
+            times = (best.outcome.milliseconds or math.nan, *best.outcome.range_ms)
+            found.append((value, times))
+    return found
 
 
 def _varied(rows: Sequence[Row]) -> str:

@@ -90,6 +90,10 @@ class _Inliner:
         called = function.name.encode()
         if not self.text[call.start : call.end].startswith(called):
             return False  # in a namespace, or from a macro
+        return self.can_stand_elsewhere(function, body)
+
+    def can_stand_elsewhere(self, function: Node, body: Node) -> bool:
+        """Whether the function's body means the same in the place of a call."""
         inside = {n.id for n in function.walk() if n.kind in ("VAR_DECL", "PARM_DECL")}
         for node in body.walk():
             if node.kind in _BLOCKED or node.target == function.id:

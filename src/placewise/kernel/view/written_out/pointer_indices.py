@@ -8,7 +8,7 @@ them compares, subtracts and chooses indices, so that a rewrite can follow the a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from placewise.kernel.view.pointers import element_type, follow
 from placewise.kernel.view.tree.clang import ParsedKernel
@@ -335,6 +335,13 @@ class _Indexer:
                 made.append((True, self.declaration(variable, array)))
             comma = self.text.find(b",", variable.end, statement.end)
             at = comma + 1 if comma >= 0 else statement.end
+        return self.joined(statement, variables, made)
+
+    def joined(
+        self, statement: Node, variables: Sequence[Node], made: Sequence[tuple[bool, bytes]]
+    ) -> bytes:
+        """Declarations of ``variables`` in place of the ``statement`` that declared all of them:
+        ``made`` has for each whether it is an index now, and its text."""
         if len(made) > 1 and all(is_index for is_index, _ in made):
             return self.kind + b" " + b", ".join(text for _, text in made) + b";"
         line_start = self.text.rfind(b"\n", 0, statement.start) + 1
