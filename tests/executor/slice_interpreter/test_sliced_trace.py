@@ -243,3 +243,19 @@ def test_textures_that_are_sampled_are_refused_rather_than_left_out():
         slice_launch(
             replace(kernel, machine_code=True), Launch((1, 1, 1), (32, 1, 1)), inputs, np.arange(1)
         )
+
+
+def test_accesses_without_lane_0_start_at_their_first_active_lane():
+    source = """extern "C" __global__ void f(int *x) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        x[i] = i ? x[i - 1] + 1 : 0;
+    }"""
+    kernel = compile_kernel(source, "f.cu", "f", CompileOptions(arch="sm_80"))
+    inputs = Inputs((ArrayArgument("x", np.zeros(512, np.int32)),))
+    kernel = replace(kernel, machine_code=True)
+    chunk = chunk_of(slice_launch(kernel, Launch((4, 1, 1), (128, 1, 1)), inputs, np.arange(4)))
+    partial = np.flatnonzero(chunk.row >= 0)
+    assert len(partial)
+    assert (chunk.mask[partial] == 0xFFFFFFFE).all()
+    assert (chunk.base[partial] == 0).all()  # lane 1 reads the first element
+    assert (chunk.stride[partial] == 0).all()

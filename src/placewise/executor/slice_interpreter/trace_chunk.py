@@ -69,9 +69,11 @@ def _array_of_window(sliced: SlicedTrace) -> NDArray[np.int32]:
 def _affine(
     offset: NDArray[np.int64], mask: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """(first, second, stride, affine) of n accesses: offsets of both half warps' first lanes.
+    """(first, second, stride, affine) of n accesses.
 
-    ``affine`` (n,) holds for full warps whose two halves have this one stride.
+    ``affine`` (n,) holds for full warps whose two halves have this one stride; then ``first`` and
+    ``second`` are the offsets of the half warps' first lanes. Else both are that of the first
+    active lane, and the stride is 0: what other lanes hold may be no address at all.
     """
     if not len(offset):
         none = np.zeros(0, np.int64)
@@ -80,4 +82,6 @@ def _affine(
     steps = np.diff(offset.reshape(-1, 2, 16), axis=2)
     affine = (steps == stride[:, None, None]).all(axis=(1, 2)) & mask.all(axis=1)
     affine &= np.abs(stride) < 1 << 31
-    return offset[:, 0], offset[:, 16], stride, affine
+    place = np.take_along_axis(offset, mask.argmax(axis=1)[:, None], axis=1)[:, 0]
+    first, second = (np.where(affine, offset[:, lane], place) for lane in (0, 16))
+    return first, second, np.where(affine, stride, 0), affine
