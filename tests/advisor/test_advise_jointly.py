@@ -26,6 +26,7 @@ def case(n=1 << 14, m=64):
     return make_case("k", SOURCE, [*arrays, np.int32(n), np.int32(m)], block=256, problem=n)
 
 
+@pytest.mark.slow
 def test_the_best_form_may_change_both():
     advice = advise_jointly(case(), "A100", finalists=3)
     layouts = {f.layout is None for f in advice.forms}

@@ -115,7 +115,7 @@ def gather(n=1 << 16):
 
 
 def test_separate_arrays_that_are_looked_up_gain_as_one_array_of_structs():
-    advice = advise_layout(gather(), "A100", join=["z", "x", "y"])
+    advice = advise_layout(gather(1 << 17), "A100", join=["z", "x", "y"])
     (found,) = advice.structs
     assert found.names == ("x", "y", "z")
     assert found.now.describe() == "{x} {y} {z}"
@@ -127,7 +127,7 @@ def test_separate_arrays_that_are_looked_up_gain_as_one_array_of_structs():
     assert "{x} {y} {z}" not in texts
     assert all(option.proven for option in found.options)
     # There and back: three arrays of floats, and the structs; padded ones are a third larger.
-    n = 1 << 16
+    n = 1 << 17
     new = {"{x y z}": 12 * n, "{x y z}@16": 16 * n}[found.best.text]
     assert found.conversion.bytes == 2 * (12 * n + new)
     document = advice.to_dict()["structs"][0]

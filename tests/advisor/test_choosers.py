@@ -50,6 +50,7 @@ def test_the_rules_choose_by_the_kernel_alone(gather_case, prepared):
     assert "the choice of the rules: predicted" in advice.verdict
 
 
+@pytest.mark.slow
 def test_the_optimum_is_the_fastest_of_all_forms(gather_case, prepared):
     advice = advise(gather_case, "A100", chooser=Chooser.OPTIMUM)
     written = [o for o in advice.options if o.verification is not None]

@@ -116,10 +116,10 @@ def test_a_form_timed_in_another_way_is_reported_as_its_ratio(gather_case, monke
     """A form that cannot be sliced is timed from the whole launch, the present too."""
     sliced = evidence._sliced
 
-    def refusing(kernel, *rest):
+    def refusing(kernel, *rest, **options):
         if "tex." in kernel.ptx:
             raise UnsupportedError("no slice")
-        return sliced(kernel, *rest)
+        return sliced(kernel, *rest, **options)
 
     monkeypatch.setattr(evidence, "_sliced", refusing)
     found = advise(gather_case, "A100", finalists=12)

@@ -56,11 +56,11 @@ def test_counts_add_up(executed):
 
 
 def test_what_is_not_known_of_a_target_is_told():
-    report = inspect_machine_code("matmul", arch="sm_120", run=True)
+    report = inspect_machine_code("matmul", arch="sm_121", run=True)
     assert report.run is not None
     assert all(check.identical for check in report.run.outputs)
     assert any("no publication" in note for note in report.notes)
-    assert any("no machine of sm_120" in note for note in report.notes)
+    assert any("no machine of sm_121" in note for note in report.notes)
     assert "fp32" in text_of(report)
 
 

@@ -24,6 +24,8 @@ from placewise.cli.main import main
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("[!_]*.md"))]
+LONG = {"layout", "programs"}
+"""Pages whose examples take half a minute and more."""
 NEEDS_GPU = "# needs a GPU"
 ELSEWHERE = {"make", "pip", "git", "python3", "cd"}
 """Programs of set-up commands: ``make`` targets are compared with the Makefile, none is run
@@ -97,7 +99,13 @@ DOCUMENTATION = Sybil(
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(p, id=str(p.relative_to(ROOT)), marks=[pytest.mark.slow] * (p.stem in LONG))
+        for p in PAGES
+    ],
+)
 def test_examples_of_a_page(page, tmp_path, monkeypatch):
     shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
     shutil.copytree(EXAMPLES, tmp_path / "docs" / "examples")

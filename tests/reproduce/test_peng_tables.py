@@ -18,6 +18,7 @@ def test_estimates_are_as_near_to_the_printed_ones_as_is_known_to_be_possible(on
         assert ratio == pytest.approx(one.estimated[gpu], abs=within)
 
 
+@pytest.mark.slow
 def test_the_reproduction_names_its_readings():
     found = peng_tables()
     assert len(found.tables) == 2

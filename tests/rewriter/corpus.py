@@ -391,7 +391,7 @@ SAMPLES = {
     "structs": Sample(
         structs, {"parts": "shared", "field": ALL, "old": "constant shared"}
     ),
-    "macros": Sample(macros, {"x": ALL, "w": "", "last": ALL, "y": "shared"}),
+    "macros": Sample(macros, {"x": ALL, "w": ALL, "last": ALL, "y": "shared"}),
     "pointer_walk": Sample(
         pointer_walk, {"A": ALL, "B": ALL, "C": ""}
     ),

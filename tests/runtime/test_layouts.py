@@ -123,6 +123,7 @@ def test_pieces_that_are_written(relaid):
     assert "ax" in made.case.inputs.arguments[min(written)].name or len(pieces) == 1
 
 
+@pytest.mark.slow
 def test_tune_converts_where_that_is_asked_for(tmp_path, monkeypatch):
     """Each launch reads four million elements and converts 2000."""
     monkeypatch.setattr(choice, "_placed", lambda *_: choice.keep_original("not searched"))

@@ -24,6 +24,7 @@ def counters(**environment: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not get_host_cpu_features().get("avx2"), reason="a processor without vectors of 256 bits"
 )

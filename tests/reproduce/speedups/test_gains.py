@@ -15,6 +15,7 @@ def cache(tmp_path):
     return DiskCache("speedups", files=10, place=tmp_path)
 
 
+@pytest.mark.slow
 def test_all_three_choices_are_judged_by_one_model(gather_case, cache):
     found = gains_of(gather_case, load_machine("K20c"), 4, cache=cache)
     assert found.model == "path"

@@ -163,6 +163,7 @@ def test_few_and_many_lanes_on_every_processor(monkeypatch: pytest.MonkeyPatch) 
     same(best)
 
 
+@pytest.mark.slow
 def test_better_code_comes_while_a_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(translate, "compile_program", module.compile_program)
     monkeypatch.setattr(module, "_LONG", 0.0)

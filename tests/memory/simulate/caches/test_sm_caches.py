@@ -10,6 +10,7 @@ from placewise.memory.simulate.caches.constant_caches import new_constant_caches
 from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import SmCaches, new_workspace
+from placewise.memory.simulate.dram.arrivals import new_issued
 from placewise.memory.simulate.requests.line_requests import (
     LAST,
     LINE_BIT,
@@ -89,7 +90,7 @@ def found(of_warps, geometry, shards, line_sectors=16):
     slots, segments = len(of_warps), int(buffer.used[1])
     wave = Wave(
         buffer.request, np.zeros(slots + 1, np.int64), np.zeros((segments, 3), np.int64),
-        np.zeros(2, np.int64),
+        np.zeros(2, np.int64), new_issued(),
     )  # fmt: skip
     sort_segments(buffer, wave, np.zeros(slots, np.int64))
     missed = Missed(
