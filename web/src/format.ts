@@ -46,6 +46,13 @@ export function percent(share: number | null | undefined): string {
   return `${value.toFixed(0)} %`;
 }
 
+/** A probability as a percentage; the ends stay open, as too few pairs were measured to tell them. */
+export function chance(probability: number | null | undefined): string {
+  if (probability == null) return "–";
+  if (probability > 0.99) return "> 99 %";
+  return probability < 0.01 ? "< 1 %" : percent(probability);
+}
+
 /** How many times as fast: the inverse of a ratio of times. */
 export function gain(ratio: number): string {
   return `${speed(1 / ratio)}×`;

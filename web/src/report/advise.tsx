@@ -4,7 +4,7 @@ import { Diff } from "../parts/diff";
 import { Interval, gainScale } from "../parts/interval";
 import { Limits } from "../parts/limits";
 import { Block, Sentences, Wide } from "../parts/common";
-import { base, bytes, count, digits, gain, percent, speed, time } from "../format";
+import { base, bytes, chance, count, digits, gain, percent, speed, time } from "../format";
 import type { AdviceOption, Page, Prediction, Service } from "../types";
 
 /** What moves, as one reads it. */
@@ -43,7 +43,7 @@ function Placements({ page }: { page: Page }) {
   if (best) {
     facts.push(["Best form", time(best.predicted_ms), moves(best)]);
     facts.push(["Gain", gain(best.ratio), `80 % interval ${speed(1 / best.ratio_high)}–${speed(1 / best.ratio_low)}`]);
-    facts.push(["Faster with", percent(best.probability_faster), "probability"]);
+    facts.push(["Faster with", chance(best.probability_faster), "probability"]);
     facts.push(["Proof", "same bits", "on the case's inputs"]);
   }
   facts.push(["Machine", d.machine.name, d.machine.title]);
@@ -118,7 +118,7 @@ function Ranking(props: {
                   <td class="less">{whole ? <Interval ratio={o.ratio} low={o.ratio_low} high={o.ratio_high} scale={scale} /> : null}</td>
                   <td class="n">{whole ? gain(o.ratio) : <span class="quiet" title="by memory traffic alone">{gain(o.ratio)}*</span>}</td>
                   <td class="n">{!whole ? "" : isSame(o) ? <span class="quiet">same code</span> : `${speed(1 / o.ratio_high)}–${speed(1 / o.ratio_low)}`}</td>
-                  <td class="n">{whole && !isSame(o) ? percent(o.probability_faster) : ""}</td>
+                  <td class="n">{whole && !isSame(o) ? chance(o.probability_faster) : ""}</td>
                   {timed ? <td class="n">{o.timed?.prediction ? time(o.predicted_ms) : ""}</td> : null}
                   <td class="less short">{whole ? predicted(o)?.binding : ""}</td>
                   <td class="short">{o.verification ? (o.verification.identical ? <span class="good">same bits</span> : <span class="bad">{o.verification.detail}</span>) : ""}</td>
@@ -206,7 +206,7 @@ function Joint({ page }: { page: Page }) {
             <thead><tr><th scope="col">form</th><th scope="col" class="less">gain</th><th scope="col" class="n">gain</th><th scope="col" class="n">80 % interval</th><th scope="col" class="n">faster with</th><th scope="col" class="n">time</th></tr></thead>
             <tbody>{forms.map((f) => (
               <tr><td>{words(f)}</td><td class="less"><Interval ratio={f.ratio} low={f.ratio_range[0]} high={f.ratio_range[1]} scale={scale} /></td>
-                <td class="n">{gain(f.ratio)}</td><td class="n">{speed(1 / f.ratio_range[1])}–{speed(1 / f.ratio_range[0])}</td><td class="n">{percent(f.faster)}</td><td class="n">{time(f.milliseconds)}</td></tr>))}
+                <td class="n">{gain(f.ratio)}</td><td class="n">{speed(1 / f.ratio_range[1])}–{speed(1 / f.ratio_range[0])}</td><td class="n">{chance(f.faster)}</td><td class="n">{time(f.milliseconds)}</td></tr>))}
             </tbody>
           </table>
         </Wide>

@@ -3,7 +3,7 @@ import { Contents, FormSections, Verdict, formContents } from "./report";
 import { Diff } from "../parts/diff";
 import { Interval, gainScale } from "../parts/interval";
 import { Block, Sentences, Wide } from "../parts/common";
-import { bytes, gain, percent, speed, time } from "../format";
+import { bytes, chance, gain, speed, time } from "../format";
 import type { Page } from "../types";
 
 interface Tried { layout: string; kind: string; proven: boolean; detail: string; milliseconds: number | null; ratio: number | null; ratio_range: [number, number] | null; faster: number | null }
@@ -36,7 +36,7 @@ export function Layouts({ page }: { page: Page }) {
                       <td class={o.layout === g.recommended ? "best" : ""}><code>{o.layout}</code> {o.layout === g.recommended ? <span class="badge good">recommended</span> : null}</td><td>{o.kind}</td>
                       <td class="less">{o.ratio && o.ratio_range ? <Interval ratio={o.ratio} low={o.ratio_range[0]} high={o.ratio_range[1]} scale={scale} /> : null}</td>
                       <td class="n">{o.ratio ? gain(o.ratio) : ""}</td><td class="n">{o.ratio_range ? `${speed(1 / o.ratio_range[1])}–${speed(1 / o.ratio_range[0])}` : ""}</td>
-                      <td class="n">{percent(o.faster)}</td><td class="n">{time(o.milliseconds)}</td><td>{o.proven ? <span class="good">same bits</span> : o.detail}</td></tr>))}
+                      <td class="n">{chance(o.faster)}</td><td class="n">{time(o.milliseconds)}</td><td>{o.proven ? <span class="good">same bits</span> : o.detail}</td></tr>))}
                   </tbody>
                 </table>
               </Wide>
