@@ -15,19 +15,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from placewise.kernel.cases.tuning.tuning_values import ARITHMETIC, LARGEST
+
 _LONGEST = 2000
 """Most characters of an expression."""
 _MOST_TRIED = 200_000
 """Most partial choices of values that are tried. A problem whose first valid configuration lies
 beyond needs a default for each parameter."""
-_LARGEST = 2**64
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
+    **ARITHMETIC,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
 }
@@ -105,7 +101,7 @@ class Condition:
 
 
 def _bounded(number: Any) -> Any:
-    if isinstance(number, int) and abs(number) > _LARGEST:
+    if isinstance(number, int) and abs(number) > LARGEST:
         raise OverflowError("a number of more than 64 bits")
     return number
 

@@ -16,8 +16,9 @@ from typing import Any
 _LONGEST = 4000
 """Most characters of an expression."""
 _MOST_VALUES = 100_000
-_LARGEST = 2**64
-_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+LARGEST = 2**64
+"""Largest number of a formula."""
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -25,6 +26,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+"""What formulas of tuning problems may compute, by node of the syntax tree."""
 _PROBLEM = re.compile(r"\bProblemSize\s*\[\s*(\d)\s*\]")
 _EXTREME = re.compile(r"\b(max|min)\(\s*([A-Za-z_]\w*)\s*\)")
 
@@ -151,10 +153,10 @@ def _number(node: ast.expr, names: Mapping[str, Any]) -> Any:
             if not 0 <= power <= 64 or abs(base) > 2**32:
                 raise ValueError
             found = base**power
-        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _BINARY:
-            found = _BINARY[type(sign)](_number(left, names), _number(right, names))
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in ARITHMETIC:
+            found = ARITHMETIC[type(sign)](_number(left, names), _number(right, names))
         case _:
             raise ValueError
-    if not isinstance(found, int | float) or abs(found) > _LARGEST:
+    if not isinstance(found, int | float) or abs(found) > LARGEST:
         raise ValueError
     return found
