@@ -91,6 +91,16 @@ def test_code_goes_to_the_folder_that_is_asked_for(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_code_that_was_kept_elsewhere_goes_there_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled_code, "USER_CACHE", DiskCache("x", files=9, place=tmp_path / "a"))
+    monkeypatch.setattr(compiled_code._setting, "cache", compiled_code.USER_CACHE)
+    assert compiled(nogil=True)(_add)(1, 2) == 3
+    with written_to(tmp_path / "b"):
+        assert compiled(nogil=True)(_add)(1, 2) == 3
+    names = [sorted(p.name for p in (tmp_path / folder).iterdir()) for folder in "ab"]
+    assert names[0] == names[1] != []
+
+
 def _add(a, b):
     return a + b
 

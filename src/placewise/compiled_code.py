@@ -110,6 +110,8 @@ class CodeCache(_Cache):  # type: ignore[misc]
         for cache in (_INSTALLED, USER_CACHE):
             stored = cache.read(key)
             if stored is not None:
+                if _setting.cache is not USER_CACHE:
+                    _setting.cache.write(key, stored)
                 return CompileResult._rebuild(target_context, *pickle.loads(stored))
         if _setting.listener is not None:
             _setting.listener()
@@ -182,7 +184,11 @@ def told_of_compiling(listener: Callable[[], None]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def written_to(folder: Path) -> Iterator[None]:
-    """Write code that is compiled within the block to ``folder``."""
+    """Write code that the block compiles or loads to ``folder``.
+
+    Loaded code is written, too, so that the folder holds all that the block calls, even where
+    another folder held some of it.
+    """
     _setting.cache = DiskCache(folder.name, files=10_000, place=folder)
     try:
         yield
