@@ -6,7 +6,7 @@ together. It ranks layouts; times come from the code of the few best.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -128,6 +128,25 @@ def field_costs(record: Record, accesses: FieldAccesses, reuse_bytes: int) -> Fi
     table = np.concatenate(kept) if kept else np.zeros((0, 4), np.int64)
     access, array, element, field = table.T
     return FieldCosts(record, _Windows(number, access, array, element, field, weight))
+
+
+def summed_costs(parts: Sequence[tuple[FieldCosts, float]]) -> FieldCosts:
+    """Costs of several launches together; each part is one launch's costs and how often they
+    count. All are of one record."""
+    first = parts[0][0]
+    counts = np.array([len(costs.windows.weight) for costs, _ in parts])
+    begin = np.cumsum(counts) - counts
+    found = [costs.windows for costs, _ in parts]
+    weights = [costs.windows.weight * times for costs, times in parts]
+    windows = _Windows(
+        np.concatenate([w.window + at for w, at in zip(found, begin, strict=True)]),
+        np.concatenate([w.access for w in found]),
+        np.concatenate([w.array for w in found]),
+        np.concatenate([w.element for w in found]),
+        np.concatenate([w.field for w in found]),
+        np.concatenate(weights),
+    )
+    return FieldCosts(first.record, windows)
 
 
 def _windows(

@@ -5,7 +5,13 @@ from placewise.rewriter.layouts.matrix_conversion import (
     cpp_matrix_conversion,
     numpy_matrix_conversion,
 )
-from placewise.rewriter.layouts.rewrite_layout import Relaid, original_arrays, rewrite_layout
+from placewise.rewriter.layouts.rewrite_layout import (
+    KernelArrays,
+    Relaid,
+    original_arrays,
+    rewrite_layout,
+    rewrite_together,
+)
 from placewise.rewriter.layouts.rewrite_matrices import (
     Reordered,
     original_matrices,
@@ -13,6 +19,7 @@ from placewise.rewriter.layouts.rewrite_matrices import (
 )
 
 __all__ = [
+    "KernelArrays",
     "Relaid",
     "Reordered",
     "cpp_conversion",
@@ -23,4 +30,5 @@ __all__ = [
     "original_matrices",
     "rewrite_layout",
     "rewrite_matrices",
+    "rewrite_together",
 ]

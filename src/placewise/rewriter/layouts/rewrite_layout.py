@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from placewise.errors import UnsupportedError
 from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.launch import Argument, ArrayArgument
-from placewise.kernel.source import SourceView
+from placewise.kernel.source import Parameter, SourceView
 from placewise.kernel.struct_uses import StructArrays, StructUse, UseKind
 from placewise.rewriter.layouts.accessors import element_type, layout_declarations
 from placewise.rewriter.layouts.names import LayoutNames, is_struct, layout_names
@@ -52,6 +53,16 @@ class Relaid:
         return ", ".join(a.name for a in self.case.inputs.arguments)
 
 
+@dataclass(frozen=True, eq=False)
+class KernelArrays:
+    """A kernel with its arrays of one struct type."""
+
+    case: Case
+    """Its arguments have their parameters' names."""
+    view: SourceView
+    arrays: StructArrays
+
+
 def rewrite_layout(case: Case, view: SourceView, arrays: StructArrays, layout: Layout) -> Relaid:
     """The case with all its ``arrays`` in ``layout``; its arguments must have their parameters'
     names.
@@ -59,6 +70,48 @@ def rewrite_layout(case: Case, view: SourceView, arrays: StructArrays, layout: L
     Raises UnsupportedError where the source does with them what cannot be written for another
     layout, and CaseError where the layout is none of the struct.
     """
+    return rewrite_together([KernelArrays(case, view, arrays)], layout)[0]
+
+
+def rewrite_together(kernels: Sequence[KernelArrays], layout: Layout) -> tuple[Relaid, ...]:
+    """Kernels of one source, with all their arrays of one struct type in ``layout``: the answers
+    have the same source, in which functions that several of them call are written once. A kernel
+    may be there more than once, with other arguments.
+
+    Raises UnsupportedError where a kernel does with them what cannot be written for another
+    layout, and CaseError where the layout is none of the struct.
+    """
+    for kernel in kernels:
+        _check_kernel(kernel, kernels[0])
+    arrays = _all_uses(kernels)
+    check_layout(arrays.record, layout)
+    source = kernels[0].case.source
+    text = EditedText(source.encode())
+    taken = set(re.findall(r"[A-Za-z_]\w*", source))
+    names = layout_names(arrays.type_name, layout, taken)
+    for use in arrays.uses:
+        text.replace(use.start, use.end, partial(_use_text, use))
+    for variable in arrays.retyped:
+        text.replace(variable.start, variable.end, f"{names.type_name} ")
+    constant = all(
+        p.type_text.startswith("const ") for k in kernels for p in _parameters(k.view, k.arrays)
+    )
+    definitions = {k.view.signature_start: k for k in kernels}
+    for kernel in definitions.values():
+        used = replace(arrays, parameters=kernel.arrays.parameters)
+        _edit_parameters(text, kernel.view, used, layout, names, constant=constant)
+    lines = layout_declarations(arrays, layout, names, constant=constant)
+    text.insert(arrays.above, "\n".join(lines) + "\n\n")
+    finished = text.finish()
+    if "\r\n" in source and "\n" not in source.replace("\r\n", ""):
+        finished = finished.replace("\r\n", "\n").replace("\n", "\r\n")
+    return tuple(_relaid(kernel, finished, layout, names) for kernel in kernels)
+
+
+def _check_kernel(kernel: KernelArrays, first: KernelArrays) -> None:
+    """Raise UnsupportedError unless the kernel can be written for another layout, beside the first
+    one."""
+    case, arrays = kernel.case, kernel.arrays
     if case.language is not Language.CUDA:
         raise UnsupportedError(
             f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
@@ -68,27 +121,38 @@ def rewrite_layout(case: Case, view: SourceView, arrays: StructArrays, layout: L
             f"{arrays.type_name} cannot have another layout: {arrays.obstacle}",
             where=case.filename,
         )
-    check_layout(arrays.record, layout)
-    text = EditedText(case.source.encode())
-    taken = set(re.findall(r"[A-Za-z_]\w*", case.source))
-    names = layout_names(arrays.type_name, layout, taken)
+    if case.source != first.case.source or arrays.record != first.arrays.record:
+        raise UnsupportedError(
+            f"{case.kernel} has another source, or another {arrays.type_name}, than "
+            f"{first.case.kernel}",
+            where=case.filename,
+        )
+
+
+def _all_uses(kernels: Sequence[KernelArrays]) -> StructArrays:
+    """The uses of all kernels, each place in the source once."""
+    first, *others = (k.arrays for k in kernels)
+    if not others:
+        return first
+    uses = {(u.start, u.end, u.kind): u for k in kernels for u in k.arrays.uses}
+    retyped = {v.start: v for k in kernels for v in k.arrays.retyped}
+    return replace(
+        first,
+        uses=tuple(sorted(uses.values(), key=lambda u: (u.start, -u.end))),
+        retyped=tuple(sorted(retyped.values(), key=lambda v: v.start)),
+        above=min(k.arrays.above for k in kernels),
+        makes_pointers=any(k.arrays.makes_pointers for k in kernels),
+    )
+
+
+def _relaid(kernel: KernelArrays, source: str, layout: Layout, names: LayoutNames) -> Relaid:
+    case, arrays = kernel.case, kernel.arrays
     arguments = _new_arguments(case, arrays, layout, names)
-    for use in arrays.uses:
-        text.replace(use.start, use.end, partial(_use_text, use))
-    for variable in arrays.retyped:
-        text.replace(variable.start, variable.end, f"{names.type_name} ")
-    constant = _edit_parameters(text, view, arrays, layout, names)
-    lines = layout_declarations(arrays, layout, names, constant=constant)
-    text.insert(arrays.above, "\n".join(lines) + "\n\n")
-    finished = text.finish()
-    if "\r\n" in case.source and "\n" not in case.source.replace("\r\n", ""):
-        finished = finished.replace("\r\n", "\n").replace("\n", "\r\n")
-    size = arrays.record.declared.groups[0]
-    sizes = shape_of(arrays.record, size).size_bytes
+    sizes = shape_of(arrays.record, arrays.record.declared.groups[0]).size_bytes
     counts = tuple(
         (a.name, a.data.nbytes // sizes) for a in case.inputs.arrays if a.name in arrays.parameters
     )
-    new = replace(case, source=finished, inputs=replace(case.inputs, arguments=arguments))
+    new = replace(case, source=source, inputs=replace(case.inputs, arguments=arguments))
     return Relaid(new, arrays, layout, names, counts)
 
 
@@ -124,16 +188,19 @@ def _use_text(use: StructUse, render: Render) -> str:
             return f"({handle} + ({index}))" if index else pointer
 
 
+def _parameters(view: SourceView, arrays: StructArrays) -> list[Parameter]:
+    return [p for p in view.parameters if p.name in arrays.parameters]
+
+
 def _edit_parameters(
-    text: EditedText, view: SourceView, arrays: StructArrays, layout: Layout, names: LayoutNames
-) -> bool:
+    text: EditedText, view: SourceView, arrays: StructArrays, layout: Layout, names: LayoutNames,
+    *, constant: bool,
+) -> None:  # fmt: skip
     """Give the kernel a parameter for each group, and make the layout's struct of them at its
-    start. Returns whether the layout points to constants."""
-    parameters = [p for p in view.parameters if p.name in arrays.parameters]
-    constants = [p.type_text.startswith("const ") for p in parameters]
-    constant = all(constants)
+    start; ``constant``: the layout's struct points to constants."""
     entry = []
-    for parameter, is_constant in zip(parameters, constants, strict=True):
+    for parameter in _parameters(view, arrays):
+        is_constant = parameter.type_text.startswith("const ")
         declared = text.text[parameter.start : parameter.end].decode()
         restrict = "__restrict__ " if "restrict" in declared else ""
         const = "const " if is_constant else ""
@@ -150,7 +217,6 @@ def _edit_parameters(
         entry.append(f"{names.type_name} {parameter.name} = {{{', '.join(given)}{start}}};")
     indent = _indentation(text.text, view)
     text.insert(view.body_start + 1, "".join(f"\n{indent}{line}" for line in entry))
-    return constant
 
 
 def _indentation(text: bytes, view: SourceView) -> str:
