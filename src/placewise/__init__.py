@@ -22,7 +22,13 @@ if TYPE_CHECKING:
         predict_times,
     )
     from placewise.advisor.programs.advise_program import advise_program
+    from placewise.advisor.programs.advise_program_jointly import advise_program_jointly
+    from placewise.advisor.programs.advise_program_layout import advise_program_layout
     from placewise.advisor.programs.program_advice import ProgramAdvice
+    from placewise.advisor.programs.program_layout_advice import (
+        ProgramJointAdvice,
+        ProgramLayoutAdvice,
+    )
     from placewise.api import (
         Calibration,
         LintReport,
@@ -75,6 +81,8 @@ _HOMES = {
     "PlacewiseError": "errors",
     "Program": "kernel.programs.program",
     "ProgramAdvice": "advisor.programs.program_advice",
+    "ProgramJointAdvice": "advisor.programs.program_layout_advice",
+    "ProgramLayoutAdvice": "advisor.programs.program_layout_advice",
     "PointerTo": "kernel.cases.values",
     "Remark": "advisor.lint",
     "Rewritten": "rewriter.rewritten",
@@ -89,6 +97,8 @@ _HOMES = {
     "advise_jointly": "advisor.layouts.advise_jointly",
     "advise_layout": "advisor.layouts.advise_layout",
     "advise_program": "advisor.programs.advise_program",
+    "advise_program_jointly": "advisor.programs.advise_program_jointly",
+    "advise_program_layout": "advisor.programs.advise_program_layout",
     "calibrate": "advisor.predictions.calibrate",
     "case_names": "cases",
     "compile_module": "kernel.frontends.nvrtc",
@@ -135,6 +145,8 @@ __all__ = [
     "PointerTo",
     "Program",
     "ProgramAdvice",
+    "ProgramJointAdvice",
+    "ProgramLayoutAdvice",
     "Remark",
     "Rewritten",
     "Struct",
@@ -148,6 +160,8 @@ __all__ = [
     "advise_jointly",
     "advise_layout",
     "advise_program",
+    "advise_program_jointly",
+    "advise_program_layout",
     "calibrate",
     "case_names",
     "compile_module",

@@ -18,7 +18,12 @@ from placewise.schemas.advice import (
     WrittenDocument,
 )
 from placewise.schemas.installation import CasesDocument, DoctorDocument
-from placewise.schemas.layout import JointDocument, LayoutDocument
+from placewise.schemas.layout import (
+    JointDocument,
+    LayoutDocument,
+    ProgramJointDocument,
+    ProgramLayoutDocument,
+)
 from placewise.schemas.lint import LintDocument
 from placewise.schemas.machine import (
     LevelsDocument,
@@ -49,6 +54,8 @@ DOCUMENTS: dict[str, type] = {
     "placewise-program": ProgramDocument,
     "placewise-layout": LayoutDocument,
     "placewise-joint": JointDocument,
+    "placewise-program-layout": ProgramLayoutDocument,
+    "placewise-program-joint": ProgramJointDocument,
     "placewise-rewritten": RewrittenDocument,
     "placewise-written": WrittenDocument,
     "placewise-agnostic": AgnosticDocument,

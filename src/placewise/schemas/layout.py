@@ -7,6 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from placewise.schemas.common import document
+from placewise.schemas.predictions.program import ProgramForm
 
 
 class LineUse(TypedDict):
@@ -181,5 +182,139 @@ class JointDocument(TypedDict):
     """All proven forms, the fastest first."""
     layouts: LayoutDocument
     """What `placewise layout` says of the kernel."""
+    notes: list[str]
+    """Assumptions and what was left out, in sentences."""
+
+
+class LaunchLineUse(LineUse):
+    """Bytes that one source line of a launch uses and moves."""
+
+    launch: int
+    """Number of the launch, from 1."""
+
+
+class ProgramConversion(TypedDict):
+    """What it takes to convert the arrays that the host fills once to the layout, and those of them
+    that launches write once back."""
+
+    bytes: int
+    """Bytes read and written."""
+    milliseconds: float | None
+    """Time on the GPU at the bandwidth of DRAM; null where the machine has no figure."""
+    rounds: int | None
+    """Rounds after which it is paid back; null where nothing is gained or known."""
+
+
+class ProgramLayoutOption(LayoutOption):
+    """One layout of one struct type in all kernels. Its ratio counts the conversion, its time does
+    not."""
+
+    kernels_ratio: float | None
+    """Time without conversion over that of the program as it is."""
+    launches_milliseconds: list[float | None]
+    """Predicted time of one launch, for each launch of the program; empty if it is not proven."""
+    conversion: ProgramConversion | None
+    """Cost of the conversion; null where it is not proven."""
+
+
+class ProgramStructAdvice(TypedDict):
+    """Layouts of one struct type in all kernels of a program."""
+
+    struct: str
+    """Name of the struct type."""
+    arrays: list[str]
+    """The program's arrays of that type."""
+    obstacle: str | None
+    """Why the layout cannot change; null where it can."""
+    present: str
+    """The present layout."""
+    lines: list[LaunchLineUse]
+    """Bytes used and moved by source line, in the present layout."""
+    recommended: str | None
+    """The recommended layout; null: keep the present one."""
+    options: list[ProgramLayoutOption]
+    """Other layouts, the fastest first."""
+
+
+class LaunchAsItIs(TypedDict):
+    """One launch of a program as it is."""
+
+    number: int
+    """Its place among the launches, from 1."""
+    kernel: str
+    """Name of the kernel."""
+    launches: int
+    """How often the whole program launches it."""
+    arrays: dict[str, str]
+    """The program's array of each parameter."""
+    present_milliseconds: float
+    """Predicted time of one launch."""
+
+
+@document
+class ProgramLayoutDocument(TypedDict):
+    """How the arrays of a program should be laid out: `placewise layout --json` of a file with
+    several launches."""
+
+    schema: Literal["placewise-program-layout"]
+    schema_version: Literal[1]
+    program: str
+    """Name of the program."""
+    source_file: str
+    """File of the kernels."""
+    machine: str
+    """Name of the machine."""
+    rounds: int
+    """How often all launches run."""
+    present_milliseconds: float
+    """Predicted time of the program as it is."""
+    launches: list[LaunchAsItIs]
+    """The launches, in their order."""
+    structs: list[ProgramStructAdvice]
+    """One for each struct type that the kernels have arrays of."""
+    notes: list[str]
+    """Assumptions and what was left out, in sentences."""
+
+
+class ProgramJointForm(TypedDict):
+    """A layout and placements of a program together."""
+
+    layout: str | None
+    """The layout; null: as it is."""
+    layout_kind: str | None
+    """AoS, SoA, SoAoS or AoSoA; null: as it is."""
+    placements: ProgramForm | None
+    """What moves in each kernel, with times under that layout; null: nothing."""
+    milliseconds: float
+    """Predicted time of the whole program, copies and conversion included."""
+    ratio: float
+    """Time over that of the program as it is."""
+    ratio_range: tuple[float, float]
+    """The ratio's 80 % interval."""
+    faster: float | None
+    """Probability that it is faster."""
+
+
+@document
+class ProgramJointDocument(TypedDict):
+    """Layouts and placements of a program searched together: `placewise advise --layouts --json` of
+    a file with several launches."""
+
+    schema: Literal["placewise-program-joint"]
+    schema_version: Literal[1]
+    program: str
+    """Name of the program."""
+    machine: str
+    """Name of the machine."""
+    rounds: int
+    """How often all launches run."""
+    present_milliseconds: float
+    """Predicted time as it is."""
+    recommended: ProgramJointForm | None
+    """The recommended form; null: keep the program as it is."""
+    forms: list[ProgramJointForm]
+    """All proven forms, the fastest first."""
+    layouts: ProgramLayoutDocument
+    """What `placewise layout` says of the program."""
     notes: list[str]
     """Assumptions and what was left out, in sentences."""

@@ -25,13 +25,14 @@ from placewise.cases import CaseLike, load_case
 from placewise.choose.layouts import SIMPLEST_FIRST, layout_candidates, padded_struct
 from placewise.errors import PlacewiseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT, Execution
-from placewise.kernel.cases.case import Language
+from placewise.kernel.cases.case import Case, Language
 from placewise.kernel.cases.check_launch import check_case
 from placewise.kernel.cases.prepare_case import compile_case, read_case
+from placewise.kernel.kernel import Kernel
 from placewise.kernel.struct_uses import StructArrays
 from placewise.kernel.target import target_for
 from placewise.kernel.view import find_matrices, find_struct_arrays
-from placewise.machine import MachineLike, load_machine
+from placewise.machine import Machine, MachineLike, load_machine
 from placewise.memory.fields import FieldAccesses, FieldRecorder, field_costs
 from placewise.memory.fields.record import line_uses
 from placewise.memory.occupancy import occupancy
@@ -113,12 +114,14 @@ def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) ->
     now = structure_of_arrays(record)
     wanted = [parse_layout(text, record) for text in layouts]
     if not wanted:
-        costs = field_costs(record, recorder.accesses(), _reuse_bytes(trial))
+        costs = field_costs(
+            record, recorder.accesses(), reuse_bytes(trial.case, trial.kernel, trial.machine)
+        )
         padded = padded_struct(record)
         wanted = [record.declared, *([padded] if padded else [])]
         wanted += [c for c in layout_candidates(costs) if c not in (now, *wanted)]
     options = _tried(trial, structs, wanted, truth)
-    best = recommended(options, trial.demand, lambda o: _awkwardness(o.layout))
+    best = recommended(options, trial.demand, lambda o: awkwardness(o.layout))
     conversion = None
     if best is not None:
         fields = sum(f.size_bytes for f in record.fields)
@@ -139,10 +142,12 @@ def _struct_advice(
     lines = line_uses(structs.record, accesses)
     if not wanted:
         trial.progress(f"choosing layouts of {structs.type_name}", 0, 0)
-        costs = field_costs(structs.record, accesses, _reuse_bytes(trial))
+        costs = field_costs(
+            structs.record, accesses, reuse_bytes(trial.case, trial.kernel, trial.machine)
+        )
         wanted = layout_candidates(costs)
     ranked = _tried(trial, structs, wanted, truth)
-    best = recommended(ranked, trial.demand, lambda o: _awkwardness(o.layout))
+    best = recommended(ranked, trial.demand, lambda o: awkwardness(o.layout))
     conversion = None if best is None else _conversion(trial, best)
     return StructAdvice(structs, lines, trial.present, ranked, best, conversion)
 
@@ -174,22 +179,26 @@ def _option(trial: Trial, structs: StructArrays, layout: Layout, truth: Executio
     )
 
 
-def _awkwardness(layout: Layout) -> tuple[int, int]:
+def awkwardness(layout: Layout) -> tuple[int, int]:
     """How much harder to live with a layout is than the declared one, to compare."""
     return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
 
 
 def _reuse_bytes(trial: Trial) -> int:
-    """Bytes of the L1 cache that one resident warp has for itself."""
-    first = trial.machine.levels("global")[0]
+    return reuse_bytes(trial.case, trial.kernel, trial.machine)
+
+
+def reuse_bytes(case: Case, kernel: Kernel, machine: Machine) -> int:
+    """Bytes of the L1 cache that one resident warp of a launch has for itself."""
+    first = machine.levels("global")[0]
     size = first.size_bytes or _FALLBACK_L1_BYTES
-    if len(trial.machine.levels("global")) < 3:
+    if len(machine.levels("global")) < 3:
         size = _FALLBACK_L1_BYTES
     resident = occupancy(
-        trial.case.launch,
-        trial.machine,
-        registers=trial.kernel.registers,
-        shared_bytes=trial.case.launch.shared_bytes + trial.kernel.static_shared_bytes,
+        case.launch,
+        machine,
+        registers=kernel.registers,
+        shared_bytes=case.launch.shared_bytes + kernel.static_shared_bytes,
     )
     return max(1024, size // max(1, resident.warps))
 

@@ -134,18 +134,7 @@ class StructAdvice:
             "obstacle": self.arrays.obstacle,
             "present": self.now.describe(),
             "present_milliseconds": None if self.present is None else self.present.ms,
-            "lines": [
-                {
-                    "array": use.array,
-                    "line": use.line,
-                    "kind": use.kind,
-                    "fields": list(use.fields),
-                    "requests": use.requests,
-                    "used_bytes": use.used_bytes,
-                    "moved_bytes": use.moved_bytes,
-                }
-                for use in self.lines
-            ],
+            "lines": [use.to_dict() for use in self.lines],
             "recommended": None if self.best is None else self.best.layout.describe(),
             "conversion": None if self.conversion is None else self.conversion.to_dict(),
             "options": [option.to_dict() for option in self.options],

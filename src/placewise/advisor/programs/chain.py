@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from placewise.executor import DEFAULT_LIMIT, Execution, execute
 from placewise.kernel.cases.case import Case
 from placewise.kernel.cases.check_launch import check_case
-from placewise.kernel.cases.prepare_case import read_case
+from placewise.kernel.cases.prepare_case import ReadCase, read_case
 from placewise.kernel.programs.program import Program, ProgramLaunch, with_arrays
 from placewise.kernel.target import target_for
 from placewise.machine import Machine
@@ -66,17 +66,24 @@ def run_chain(
     steps = []
     for number, launch in enumerate(program.launches, start=1):
         progress("running the launches", number - 1, len(program.launches))
-        version = nvrtc or launch.case.options.nvrtc
-        arch, _ = target_for(machine.limits.compute_capability, version)
-        options = replace(launch.case.options, arch=arch, nvrtc=version)
         check_case(launch.case, machine.limits)
-        read = read_case(replace(launch.case, options=options))
+        read = read_launch(launch, machine, nvrtc)
         arrays = launch.arrays_of(read.case)
         case = with_arrays(read.case, arrays, state)
         run = execute(read.kernel, case.launch, case.inputs, instruction_limit=instruction_limit)
         written = keep(state, run, arrays)
         steps.append(Step(number, launch, case, arrays, written))
     return tuple(steps)
+
+
+def read_launch(launch: ProgramLaunch, machine: Machine, nvrtc: str | None = None) -> ReadCase:
+    """A launch's case with the values that the program starts with, compiled for ``machine`` and
+    read. Raises CaseError, CompileError and UnsupportedError as the front end does."""
+    version = nvrtc or launch.case.options.nvrtc
+    arch, _ = target_for(machine.limits.compute_capability, version)
+    return read_case(
+        replace(launch.case, options=replace(launch.case.options, arch=arch, nvrtc=version))
+    )
 
 
 def keep(state: State, run: Execution, arrays: Mapping[str, str]) -> frozenset[str]:

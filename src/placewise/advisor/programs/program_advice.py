@@ -52,8 +52,8 @@ class ProgramAdvice:
             "machine": self.machine.name,
             "rounds": self.program.rounds,
             "present_milliseconds": self.present_ns * 1e-6,
-            "recommended": None if self.recommended is None else _combined(self.recommended),
-            "combinations": [_combined(c) for c in self.combinations],
+            "recommended": None if self.recommended is None else combined(self.recommended),
+            "combinations": [combined(c) for c in self.combinations],
             "launches": [
                 {
                     "number": one.step.number,
@@ -92,7 +92,8 @@ class ProgramAdvice:
         return dataframe(rows)
 
 
-def _combined(one: Combination) -> dict[str, Any]:
+def combined(one: Combination) -> dict[str, Any]:
+    """Forms of all kernels together as JSON types."""
     return {
         "kernels": [
             {

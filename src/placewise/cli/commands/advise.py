@@ -127,6 +127,7 @@ def advise(
     from placewise.advisor.predictions.predicted_counters import predict_counters
     from placewise.advisor.prepare import Profiling
     from placewise.advisor.programs.advise_program import advise_program
+    from placewise.advisor.programs.advise_program_jointly import advise_program_jointly
     from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
     from placewise.kernel.programs.program_file import holds_program
@@ -138,6 +139,10 @@ def advise(
     from placewise.report.html.advice_page import advice_page, joint_page
     from placewise.report.html.page import write_html
     from placewise.report.layouts.joint import render_joint, write_joint_files
+    from placewise.report.layouts.program_layout import (
+        render_program_joint,
+        write_program_joint_files,
+    )
     from placewise.report.measured.targets import render_targets
     from placewise.report.program import render_program, write_program_files
     from placewise.report.sarif.findings import write_lint_sarif
@@ -171,12 +176,28 @@ def advise(
         return
     if holds_program(case):
         plain = chooser is ChooserName.timeline and profile is ProfileKind.full
-        if any(given is not None for given in (measured, sarif, html)) or layouts or not plain:
+        if any(given is not None for given in (measured, sarif, html)) or not plain:
             raise CaseError(
-                "several launches go with none of --measured, --sarif, --html, --layouts, "
-                "--chooser, --profile",
+                "several launches go with none of --measured, --sarif, --html, --chooser, "
+                "--profile",
                 where=case,
             )
+        if layouts:
+            with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+                together = advise_program_jointly(
+                    case,
+                    machine_at(load_machine(machine), clock),
+                    finalists=FINALISTS if finalists is None else finalists,
+                    demand=Demand(probability, least_gain),
+                    nvrtc=nvrtc,
+                    instruction_limit=limit or DEFAULT_LIMIT,
+                    progress=progress.step,
+                )
+            files = write_program_joint_files(together, out) if out is not None else ()
+            what = "report, verified source and conversions"
+            shown = partial(render_program_joint, together)
+            show(Report(shown, together.to_dict, files, what), format_, as_json)
+            return
         with StepProgress(Console(stderr=True), quiet=quiet) as progress:
             program = advise_program(
                 case,

@@ -71,18 +71,43 @@ def layout(
     """Say how arrays of structs should be laid out, from AoS to SoA, and write it, verified."""
     from placewise.advisor import Demand
     from placewise.advisor.layouts.advise_layout import advise_layout
+    from placewise.advisor.programs.advise_program_layout import advise_program_layout
+    from placewise.errors import CaseError
     from placewise.executor import DEFAULT_LIMIT
+    from placewise.kernel.programs.program_file import holds_program
     from placewise.report.advice.files import check_file, check_folder
     from placewise.report.formats import Report
     from placewise.report.html.layout_page import layout_page
     from placewise.report.html.page import write_html
     from placewise.report.layouts.layout import render_layouts
     from placewise.report.layouts.layout_files import write_layout_files
+    from placewise.report.layouts.program_layout import (
+        render_program_layout,
+        write_program_layout_files,
+    )
 
     if out is not None:
         check_folder(out)
     if html is not None:
         check_file(html)
+    what = "report, verified source and conversions"
+    if holds_program(case):
+        if join is not None or html is not None:
+            raise CaseError("several launches go with neither --join nor --html", where=case)
+        with StepProgress(Console(stderr=True), quiet=quiet) as progress:
+            program = advise_program_layout(
+                case,
+                machine,
+                layouts=layouts or (),
+                demand=Demand(probability, least_gain),
+                nvrtc=nvrtc,
+                instruction_limit=limit or DEFAULT_LIMIT,
+                progress=progress.step,
+            )
+        files = write_program_layout_files(program, out) if out is not None else ()
+        shown = partial(render_program_layout, program)
+        show(Report(shown, program.to_dict, files, what), format_, as_json)
+        return
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         advice = advise_layout(
             case,
@@ -97,5 +122,4 @@ def layout(
         page = layout_page(advice, progress=progress.step) if html is not None else None
     files = write_layout_files(advice, out) if out is not None else ()
     files += write_html(html, page)
-    what = "report, verified source and conversions"
     show(Report(partial(render_layouts, advice), advice.to_dict, files, what), format_, as_json)

@@ -70,6 +70,18 @@ class LineUse:
     moved_bytes: int
     """Bytes of the 32-byte sectors that these lie in."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The line as JSON types."""
+        return {
+            "array": self.array,
+            "line": self.line,
+            "kind": self.kind,
+            "fields": list(self.fields),
+            "requests": self.requests,
+            "used_bytes": self.used_bytes,
+            "moved_bytes": self.moved_bytes,
+        }
+
 
 class FieldRecorder:
     """A trace consumer that keeps the accesses to the arrays named, of a few blocks."""
