@@ -68,7 +68,7 @@ class LintReport:
     """What a launch does badly with its memories."""
 
     remarks: tuple[Remark, ...]
-    """The one that costs most first."""
+    """In order of cost, the highest first."""
     counters: CounterReport
     """The simulated launch that the remarks are read from."""
 

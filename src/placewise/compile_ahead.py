@@ -18,7 +18,7 @@ from placewise.compiled_code import AHEAD, written_to
 from placewise.kernel.cases.case import Case
 
 MACHINES = ("A100", "K20c")
-"""A GPU whose forms are timed, and one whose placements are judged by the path model alone."""
+"""A GPU for which machine code is compiled and timed, and an older one for which it is not."""
 SOURCE = """
 __global__ void add(const float *a, const int *index, float *sum, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,9 +1,9 @@
 """Machine code of functions that Numba compiles, kept from one process to the next.
 
 Numba's own cache knows only the file that a function stands in. A function of the simulator holds
-the code of some sixty modules, so its machine code is kept here by the text of every module of
-Placewise that its own module imports, directly or not. Code is looked for in two folders: that of
-the installation, which ``python -m placewise.compile_ahead`` fills, then the user's cache.
+the code of some sixty modules, so its machine code is kept here under a hash of the text of every
+module of Placewise that its own module imports, directly or not. Code is looked for in two folders:
+that of the installation, which ``python -m placewise.compile_ahead`` fills, then the user's cache.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AHEAD = ROOT / "compiled" / (sys.implementation.cache_tag or "python")
 _IMPORT = re.compile(r"^\s*from (placewise[\w.]*) import ([^\n(]+|\([^)]*\))", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 USER_CACHE = DiskCache("machine-code", files=400)
-"""At most 400 functions, about 40 MB; the longest unused go first."""
+"""At most 400 functions, about 40 MB; the least recently used are deleted first."""
 _INSTALLED = DiskCache("compiled", files=0, place=AHEAD)
 
 

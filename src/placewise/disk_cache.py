@@ -1,7 +1,7 @@
 """Results kept on disk between runs, by a hash of all that they depend on.
 
-A cache never matters for results: a file that is missing, cut short or altered is made again, and
-a folder that cannot be written is done without.
+A cache never changes results: what a missing, cut short or altered file should hold is computed
+again, and where the folder cannot be written, nothing is kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import platformdirs
 
 
 def key_of(*parts: str | bytes) -> str:
-    """A name for what ``parts`` determine."""
+    """A file name for a result that depends on ``parts`` alone: their SHA-256 in hexadecimal."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode() if isinstance(part, str) else part)
@@ -36,9 +36,9 @@ class DiskCache:
 
     name: str
     files: int
-    """Entries kept; the ones longest unused go first."""
+    """Most entries kept; the least recently used are deleted first."""
     place: Path | None = None
-    """The folder, where it is another."""
+    """The folder, if it is not the one below the user's cache folder."""
 
     def folder(self) -> Path:
         """Where the results are kept."""
@@ -60,7 +60,7 @@ class DiskCache:
         return stored[32:]
 
     def write(self, key: str, result: bytes) -> None:
-        """Keep ``result`` under ``key``; whole or not at all."""
+        """Keep ``result`` under ``key``: all of it, or nothing if the folder cannot be written."""
         place = self.folder()
         with contextlib.suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)

@@ -46,7 +46,7 @@ class MachineError(PlacewiseError):
 
 
 _SHOWN = 200
-"""Characters of another library's message."""
+"""Most characters that are shown of another library's message."""
 
 
 @contextlib.contextmanager
@@ -57,9 +57,10 @@ def reading(
     *,
     hint: str | None = None,
 ) -> Iterator[None]:
-    """Within, whatever a reader raises over a damaged or foreign file becomes one ``kind``.
+    """Turn any exception that is raised within the block over a damaged file into one ``kind``.
 
-    Readers of files raise nearly every exception that Python has. Errors of Placewise pass.
+    Libraries that read files raise nearly every exception that Python has. A PlacewiseError is
+    passed on as it is.
     ``what`` says what the file should be, for instance "NumPy file".
     """
     try:

@@ -1,4 +1,4 @@
-"""What processes need that work for another one: they end with it, and leave Ctrl-C to it."""
+"""For processes that work for a parent: they end when it ends, and leave Ctrl-C to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import signal
 
 _PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl
-"""Looked up here: a new process of a threaded one must do as little as possible."""
+"""Looked up at import, because a process that is forked from one with threads must do as little as
+possible."""
 
 
 def serve_parent() -> None:
@@ -22,8 +23,9 @@ def serve_parent() -> None:
 
 
 def end_with_parent() -> None:
-    """Have the kernel end this process when the thread that started it ends; also as
-    ``preexec_fn`` of a program that is started and waited for in one thread."""
+    """Have the kernel end this process when the thread that started it ends.
+    It can also be the ``preexec_fn`` of a program that one thread starts and waits for.
+    """
     before = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != before:

@@ -1,4 +1,4 @@
-"""Ctrl-C: answered soon whatever runs, and told to who waits for a kernel.
+"""Ctrl-C: answered within seconds whatever runs, and passed on to code that waits for a kernel.
 
 Python raises KeyboardInterrupt between two bytecodes of the main thread. It waits as long as a
 library call takes (a compiler may take minutes), and in a finalizer or a callback from compiled
@@ -18,17 +18,18 @@ from types import FrameType
 STATUS = 130
 """Exit status after Ctrl-C, as shells have it."""
 _NOT_ANSWERED_S = 1.0
-"""After this time a library call is taken to be what keeps Python from answering."""
+"""Seconds after Ctrl-C from which on a library call is taken to keep Python from answering."""
 _NOT_ENDED_S = 6.0
-"""After this time the program ends, whatever it still puts in order."""
+"""Seconds after Python has answered Ctrl-C at which the process ends, even if it still cleans
+up."""
 _answered = threading.Event()
 
 
 def raise_soon() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt; a thread ends the process where that does not
-    happen within a second, or where the process goes on for long.
+    """From here on Ctrl-C raises KeyboardInterrupt, and the process ends soon after.
 
-    Does nothing where Ctrl-C is ignored, or handled by somebody else.
+    A thread ends the process if the exception is not raised within a second, or if the process
+    still runs seconds later. Does nothing if Ctrl-C is ignored or another handler is installed.
     """
     if not _is_main() or signal.getsignal(signal.SIGINT) is not signal.SIG_DFL:
         return
@@ -42,9 +43,10 @@ def raise_soon() -> None:
 
 @contextlib.contextmanager
 def interrupts_told(tell: Callable[[BaseException], None]) -> Iterator[None]:
-    """Within, SIGINT calls ``tell`` with a KeyboardInterrupt, which is raised at the end unless
-    something else is. Nothing changes in other threads than the main one, and where somebody has a
-    handler of their own."""
+    """Within the block, SIGINT calls ``tell`` with a KeyboardInterrupt.
+    It is raised at the end of the block, unless another exception is. Nothing changes in threads
+    other than the main one, or if another handler is installed.
+    """
     before = signal.getsignal(signal.SIGINT)
     if not _is_main() or before not in (signal.default_int_handler, _raise):
         yield

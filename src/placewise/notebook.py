@@ -9,7 +9,7 @@ class ShownInNotebooks:
     """Gives a result the display that Jupyter asks for. A base class without fields."""
 
     def _repr_html_(self) -> str:
-        """The result's HTML report in a frame; charts of memories are simulated for it."""
-        # Loaded by name: results know nothing of the reports that are made of them.
+        """The result's HTML report in a frame; the charts of memories are simulated now."""
+        # Imported by name, because the stages of results must not import the stage of reports.
         shown = import_module("placewise.report.html.notebook")
         return str(shown.framed(shown.page_of(self)))

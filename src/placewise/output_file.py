@@ -1,4 +1,4 @@
-"""Files that the program writes: whole or not at all."""
+"""Files that the program writes: completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from pathlib import Path
 from placewise.errors import PlacewiseError
 
 _DEVICES = ("dev", "proc")
-"""Folders below the root: ``/dev/stdout`` leads to a regular file where it was sent to one."""
+"""Top-level folders whose files are written to in place, even those that are links to regular files
+(``/dev/stdout`` where the output is redirected to a file)."""
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, whose folder is made where it is missing.
+    """Write ``text`` to ``path``, whose folder is made if it is missing.
 
-    What was there before stays where that fails, for instance on a full disk: the text is written
-    beside it and takes its place at the end. Pipes and devices (``/dev/stdout``) are written to as
-    they are. Raises PlacewiseError where it cannot be written.
+    If that fails, for instance on a full disk, the old file stays as it was: the text goes to a
+    temporary file beside it, which replaces it at the end. Pipes and devices (``/dev/stdout``) are
+    written to in place. Raises PlacewiseError if the file cannot be written.
     """
     try:
         if path.exists() and (not path.is_file() or path.absolute().parts[1] in _DEVICES):
             path.write_text(text, encoding="utf-8")
             return
-        target = path.resolve()  # of a link, the file it leads to
+        target = path.resolve()  # of a link, the file that it points to
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".placewise-") as staging:
             made = Path(staging) / target.name

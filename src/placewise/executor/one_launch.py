@@ -41,7 +41,7 @@ def execute(
     whose result could depend on the order of blocks, through floating-point or value-returning
     global atomics, always run on one, in ascending order of blocks. ``check`` is a
     :class:`placewise.executor.check.Checker`, for a run on one core that looks for mistakes and
-    goes on behind an access out of bounds; what it finds is never raised.
+    goes on after an access out of bounds; what it finds is never raised.
 
     Raises CaseError where inputs or launch do not fit the kernel, UnsupportedError for an
     instruction that is not covered (before anything runs), and ExecutionError where the kernel

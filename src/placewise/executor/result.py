@@ -46,12 +46,12 @@ class Execution:
     guard_executions: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """(guards,) threads in which a guard predicate of machine code held, whole launch."""
     guard_places: tuple[tuple[int, ...], ...] = ()
-    """For each of them the offsets of the instructions that it guards."""
+    """For each guard, offsets of the machine instructions that it guards."""
     arrivals: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(places where lanes meet again,) groups of lanes that arrived there while others of their
-    warp waited: each executes that instruction once more than its block is."""
+    """(places where lanes meet again,) groups of lanes that arrived there beside the one that the
+    block's executions count. Each executes the instruction by which lanes meet."""
     meeting_places: tuple[int, ...] = ()
-    """For each of them its instruction's offset of machine code."""
+    """For each place where lanes meet again, the offset of its machine instruction."""
     printed: Printed = field(default_factory=Printed)
     """Output of ``printf``: blocks in ascending order unless they wait for each other, within a
     block warps as they run, lanes in order."""

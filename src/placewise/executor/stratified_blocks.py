@@ -1,11 +1,11 @@
 """A sample of a launch's blocks that stands for all of them, and says how well.
 
-Blocks are alike where their neighbours are, and different at the edges of the grid, where guards
-hold threads back. So the sample is stratified: the last column, the last row and the last layer of
-the grid are strata of their own, the rest is cut into runs of consecutive blocks, and of every
-stratum at least two blocks are drawn at random. Totals are scaled stratum by stratum, and their
-standard error follows from how much the drawn blocks of a stratum differ (Cochran, "Sampling
-Techniques", 3rd edition, 1977, equations 5.1 and 5.13).
+Neighbouring blocks are mostly alike, but blocks at the edges of the grid differ from others,
+because guards hold threads back there. So the sample is stratified: the last column, the last row
+and the last layer of the grid are strata of their own, the rest is cut into runs of consecutive
+blocks, and of every stratum at least two blocks are drawn at random. Totals are scaled stratum by
+stratum, and their standard error follows from how much the drawn blocks of a stratum differ
+(Cochran, "Sampling Techniques", 3rd edition, 1977, equations 5.1 and 5.13).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class SampledBlocks:
 
     @property
     def complete(self) -> bool:
-        """Every block was drawn."""
+        """Whether every block was drawn."""
         return len(self.chosen) == int(self.stratum_sizes.sum())
 
     def estimate(self, values: NDArray[np.generic]) -> Estimate:
@@ -176,9 +176,10 @@ class BlockCounts:
         return self._of(0)
 
     def lanes(self) -> Estimate:
-        """(sites,) lanes active in them."""
+        """(sites,) active lanes in the warp accesses of the whole launch."""
         return self._of(1)
 
     def sectors(self) -> Estimate:
-        """(sites,) sectors that they touch, each access by itself."""
+        """(sites,) sectors that the warp accesses of the whole launch touch, counted for each
+        access by itself."""
         return self._of(2)

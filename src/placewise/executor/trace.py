@@ -45,7 +45,7 @@ class TraceChunk:
     warp: NDArray[np.int32]
     """(n,) warp within its block."""
     phase: NDArray[np.int32]
-    """(n,) barriers of the whole block that lie behind the warp: accesses of one block in different
+    """(n,) barriers of the whole block that the warp has passed: accesses of one block in different
     phases are ordered. Barriers that only some of the block's warps wait at do not count."""
     mask: NDArray[np.uint32]
     """(n,) active lanes."""
@@ -106,7 +106,7 @@ class Taker:
     state: int
     """Its first argument."""
     kept: object = None
-    """What must be kept while the function is in use."""
+    """An object that must stay alive while the function is in use."""
 
 
 @runtime_checkable

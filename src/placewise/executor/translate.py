@@ -22,7 +22,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.ptx import Module, parse_ptx
 
 _ORDERED = frozenset({"exch", "cas", "inc", "dec"})
-"""Atomics whose final memory depends on the order in which blocks come."""
+"""Atomics after which the content of memory depends on the order of blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,11 @@ class Translation:
     """C function ``(context, pointer to int64 block numbers, count) -> blocks finished``."""
     sites: tuple[Site, ...]
     samples: bool
-    """Some texture or surface access is more than a plain load."""
+    """Whether some texture or surface access is more than a plain load."""
     gives_way: bool
-    """Warps or blocks wait for each other outside of barriers."""
+    """Whether warps or blocks wait for each other outside of barriers."""
     calls_host: bool
-    """The kernel prints, or has assertions."""
+    """Whether the kernel prints or has assertions."""
 
     @functools.cached_property
     def block_places(self) -> tuple[tuple[int, ...], ...]:

@@ -2,8 +2,8 @@
 
 A tile of all that a block reads is often too large because a loop runs over it: both operands of a
 matrix multiply, the other bodies of an n-body step. Strip-mined, the loop runs chunk by chunk; for
-each chunk the block fills its tiles together and waits at a barrier. That asks for every thread to
-reach the loop: :class:`Guard` lists the changes to the source that see to it.
+each chunk the block fills its tiles together and waits at a barrier. So every thread has to reach
+the loop; each :class:`Guard` is a change to the source that ensures it.
 
 All offsets are half-open byte ranges of the UTF-8 source text.
 """

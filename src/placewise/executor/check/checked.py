@@ -18,7 +18,7 @@ from placewise.kernel.launch import Launch
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A launch about to run, as the checker is told of it."""
+    """What the checker is told of a launch that is about to run."""
 
     kernel: Kernel
     launch: Launch
@@ -35,7 +35,7 @@ class LaunchCheck(Protocol):
         """Make the worker with this context call the checker before every access."""
 
     def end(self, fault: FaultReport | None, *, finished: bool) -> None:
-        """The launch has ended: with a fault, early, or with all its blocks ``finished``."""
+        """The launch has ended: by a ``fault``, or early, or with all its blocks ``finished``."""
 
 
 class Check(Protocol):

@@ -45,7 +45,7 @@ class Checker:
         return not any(f.counts for f in self.findings)
 
     def note(self, findings: Sequence[Finding]) -> None:
-        """Add the findings of a launch; a mistake that earlier launches had stays one finding."""
+        """Add the findings of a launch; one that earlier launches had too is counted there."""
         repeats = {f.mistake for f in findings}
         launches = {f.mistake: f.launches + (f.mistake in repeats) for f in self.findings}
         self.findings[:] = [
@@ -148,13 +148,13 @@ def _remarks(memory: LaunchState) -> Iterator[str]:
         yield f"not checked for races, because too large: {', '.join(memory.unwatched)}"
     if state[at.S_NODES_FULL]:
         yield (
-            "too many fences with flags to follow; from there on, races between threads that no "
-            "barrier orders were not looked for"
+            "too many flags were written after fences to keep track of; from then on, races "
+            "between threads that no barrier orders were not looked for"
         )
     if state[at.S_FINDINGS_LOST]:
         yield (
-            f"{state[at.S_FINDINGS_LOST]} further findings were dropped; the table holds "
-            f"{at.FINDING_ROWS} places"
+            f"{state[at.S_FINDINGS_LOST]} further findings were dropped: at most "
+            f"{at.FINDING_ROWS} are kept"
         )
     if state[at.S_SURPRISES]:
         yield (

@@ -59,15 +59,16 @@ _FAULT_KIND = {
 def findings_of(scene: Scene, rows: NDArray[np.int64]) -> tuple[Finding, ...]:
     """The findings in a launch's table, the most severe first.
 
-    Findings of one kind, array and set of lines become one: the most severe, of those the first.
+    Findings of one kind, array and set of lines are merged into the most severe of them, or the
+    first of several such.
     """
-    grave = list(Severity)
+    severities = list(Severity)
     order = np.lexsort((rows[:, at.F_THREAD], rows[:, at.F_BLOCK]))
     found = [_finding(scene, [int(x) for x in row]) for row in rows[order]]
     return tuple(
         sorted(
             together(found),
-            key=lambda f: (grave.index(f.severity), f.place.file, f.place.line or 0),
+            key=lambda f: (severities.index(f.severity), f.place.file, f.place.line or 0),
         )
     )
 
@@ -158,7 +159,7 @@ def _finding(scene: Scene, row: list[int]) -> Finding:
     elif code == at.UNDEFINED:
         message = f"reads {size} bytes of {where} that were never written: {memory.position}"
     elif code == at.PARTLY_UNDEFINED:
-        # Compilers join neighbouring loads, and load ahead what a condition may not ask for.
+        # Compilers merge neighbouring loads, and hoist loads above conditions that may skip them.
         severity = Severity.note
         message = (
             f"reads {size} bytes of {where} at once, some of which were never written: "

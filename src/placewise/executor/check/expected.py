@@ -42,6 +42,7 @@ class Reach:
 
 
 def _or_all(windows: frozenset[int] | None, window: int) -> frozenset[int]:
+    """``windows``; None stands for all of them, of which only ``window`` is asked for."""
     return frozenset({window}) if windows is None else windows
 
 

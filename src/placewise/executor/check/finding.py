@@ -15,7 +15,8 @@ class Severity(StrEnum):
     warning = "warning"
     """The kernel relies on behaviour that CUDA does not guarantee."""
     note = "note"
-    """Customary and harmless: threads that store the same value to one address. Not counted."""
+    """Common and mostly harmless, such as threads that store the same value to one address. A
+    kernel that has only notes counts as clean."""
 
 
 class Kind(StrEnum):
@@ -85,14 +86,14 @@ class Thread:
 
 
 def together(findings: Sequence[Finding]) -> list[Finding]:
-    """Merge findings of one mistake: the most severe is kept, of those the first; counts add up."""
+    """Merge the findings of each mistake into its first among the most severe; counts add up."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for found in findings:
         groups.setdefault(found.mistake, []).append(found)
-    grave = list(Severity)
+    severities = list(Severity)
     return [
         replace(
-            min(group, key=lambda f: grave.index(f.severity)),
+            min(group, key=lambda f: severities.index(f.severity)),
             count=sum(f.count for f in group),
             launch=min(f.launch for f in group),
         )

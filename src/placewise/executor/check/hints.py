@@ -30,7 +30,10 @@ _BLOCKS = (
     "use atomics, give each block a part of its own, or order the blocks by a flag: "
     "__threadfence() before it is set, an atomic or volatile access of it on both sides"
 )
-_SAME = "harmless as long as the values are the same; an atomic or one writer says so"
+_SAME = (
+    "harmless as long as the values are the same; to make that plain, let one thread write or use "
+    "an atomic operation"
+)
 
 
 def hint_for(kind: Kind, flags: int = 0, *, shared: bool = False) -> str:

@@ -18,7 +18,7 @@ BARRIERS = 16
 S_SITES = 0
 """Address of the table of memory instructions, :data:`SITE_WORDS` each."""
 S_WINDOWS = 1
-"""Address of the engine's window table."""
+"""Address of the executor's window table: a row for each array or memory space."""
 S_SHADOWS = 2
 """Address of the table of shadows by window, :data:`SHADOW_WORDS` each."""
 S_SYNCS = 3
@@ -53,6 +53,7 @@ S_BAD_LIMIT = 19
 S_STOP = 20
 """Address of the word that ends the run."""
 S_PLAIN_BARRIERS = 21
+"""Nonzero if all barriers have one number, and each waits for the whole block."""
 S_TRACKING = 22
 """Nonzero if the kernel has fences or release accesses."""
 S_NODES = 23
@@ -162,6 +163,8 @@ B_CLOCK = B_EVERY + WARPS
 B_KNOWN_CLOCK = B_CLOCK + WARPS
 """Per warp and other warp: clock of the other up to which this warp knows what it did."""
 B_WAITS_AT = B_KNOWN_CLOCK + WARPS * WARPS
+"""Per warp: number of the barrier that it waits at, or -1; in the next table, the barrier's round
+when it arrived."""
 B_WAITS_ROUND = B_WAITS_AT + WARPS
 B_ROUND = B_WAITS_ROUND + WARPS
 """Per barrier: number of times that it was completed."""
@@ -170,10 +173,15 @@ B_ARRIVED = B_ROUND + BARRIERS
 B_PASSED = B_ARRIVED + BARRIERS * WARPS
 """Per barrier and warp: clocks that warps learn when they leave the last completed round."""
 B_LAST_BARRIER = B_PASSED + BARRIERS * WARPS
+"""Per warp: program block that ends in the last barrier that it reached."""
 B_PHASE = B_LAST_BARRIER + WARPS
+"""Clock at which the first warp has arrived at the present barrier."""
 B_PHASE_BARRIER = B_PHASE + 1
+"""Program block that ends in the barrier at which that warp has arrived."""
 B_PAIRS_USED = B_PHASE_BARRIER + 1
+"""Nonzero if the block has used the table :data:`B_PAIRS`."""
 B_THREADS_USED = B_PAIRS_USED + 1
+"""Nonzero if the block has used the tables by thread, from :data:`B_FENCE_SEQUENCE` on."""
 B_ACQUIRES = B_THREADS_USED + 1
 """Number of entries of the list of acquires."""
 B_SMALL = B_ACQUIRES + 1

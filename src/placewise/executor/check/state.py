@@ -46,7 +46,8 @@ class LaunchState:
     ) -> None:
         if len(program.accesses) > _MOST_SITES:
             raise UnsupportedError(
-                f"{len(program.accesses)} memory instructions; a checked run covers {_MOST_SITES}"
+                f"the kernel has {len(program.accesses)} memory instructions; the checker covers "
+                f"at most {_MOST_SITES}"
             )
         self.state = np.zeros(at.STATE_WORDS, np.int64)
         self.findings = np.zeros((at.FINDING_ROWS, at.FINDING_WORDS), np.int64)
@@ -57,7 +58,7 @@ class LaunchState:
         self._sites(program)
         self._shadows(program, device, reach(program, device))
         self._held_blocks(program, launch, residents)
-        # Without a release nothing is ordered but by barriers.
+        # In a kernel without releases only barriers order accesses.
         tracking = any(s.kind == "fence" for s in program.syncs) or any(
             flags_of(a) & at.RELEASES for a in program.accesses
         )
@@ -78,7 +79,7 @@ class LaunchState:
             self.state[first] = self.state[slot]
 
     def _held_blocks(self, program: Program, launch: Launch, residents: int) -> None:
-        """Memory for what each of ``residents`` blocks that are held at once has done."""
+        """Memory for what each of ``residents`` blocks that run at the same time has done."""
         shared = program.shared_bytes + launch.shared_bytes
         copies = any(_awaited(a) for a in program.accesses)
         shift = _shift(a for a in program.accesses if a.space in ("shared", "generic"))
@@ -183,7 +184,8 @@ class LaunchState:
             if not region.writable or not region.data.size:
                 continue
             if region.window == address_space.HEAP_WINDOW:
-                # What one thread frees another is given, in an order that no access shows.
+                # The heap is not checked: malloc may give one thread what another has freed, and no
+                # access shows that the two are ordered.
                 continue
             if not found.may_write(region.window):
                 row[at.SHADOW_EXPECTED] = 0
@@ -235,7 +237,7 @@ def flags_of(a: Access) -> int:
         if a.kind == "load":
             flags |= at.ACQUIRES
     if a.operation.startswith("mbarrier"):
-        # Arriving releases to those who have seen the phase complete.
+        # An arrival at an mbarrier is a release to threads that have seen its phase complete.
         flags |= at.RELEASES | at.ACQUIRES
     if ".release" in a.opcode or ".acq_rel" in a.opcode or ".sc" in a.opcode:
         flags |= at.RELEASES

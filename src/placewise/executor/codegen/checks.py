@@ -25,7 +25,7 @@ def allowed(s: State, n: Node, mask: str) -> str:
     scratch = s.invariant(Slot.CHECK_SCRATCH, "ptr")
     address = _wide(s, s.vector(n.args[0]), n.args[0].type)
     if access.offset:
-        # Within 32 bits in the spaces whose addresses have no more.
+        # Shared and local addresses have 32 bits, and so has their sum with an offset.
         narrow = n.args[0].type == "i32"
         address = s.op(f"add <32 x i64> {address}, splat (i64 {access.offset})")
         if narrow:

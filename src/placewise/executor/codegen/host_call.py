@@ -1,4 +1,4 @@
-"""Calls from compiled code of what only Python can do for a kernel."""
+"""Calls from compiled kernels to Python, for what only Python can do."""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ class Check:
     memory: str
     lane_bytes: int
     based: bool
-    """The part of the addresses that all lanes share tells the array; else the first lane does."""
+    """Whether the array is found by the part of the addresses that all lanes share, instead of by
+    the first active lane's address."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,9 @@
-"""Where things live in the device address space of a run.
+"""The device address space of a run: windows, handles, and the words shared with compiled code.
 
-Generic addresses are 64 bits. The bits from :data:`WINDOW_SHIFT` up number a window: one per array,
-texture, module variable and address space of its own. An access outside its array therefore never
-reaches another one, however wrong the index, and an address says by itself what it points into.
+Generic addresses have 64 bits. The bits from :data:`WINDOW_SHIFT` up are the number of a window.
+Each array, texture and module variable has a window of its own, as have shared, local and parameter
+memory. An access outside its array therefore hardly ever reaches another one, and an address tells
+by itself what it points into.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ WINDOW_SHIFT = 36
 """64 GiB per window."""
 
 WINDOWS = 2048
-"""Entries of the window table, a power of two; what lies above is invalid."""
+"""Entries of the window table, a power of two; higher window numbers are invalid."""
 
 WINDOW_OF_SPACE = {"shared": 1, "local": 2, "param": 3}
-"""Windows of the spaces that have their own addresses; 0 stays invalid for null pointers."""
+"""Windows of the memory spaces that have addresses of their own. Window 0 stays invalid, so that
+null pointers are."""
 
 LAST_WINDOW = WINDOWS - 17
-"""Last window for arrays; the engine uses the windows above for itself."""
+"""Last window for arrays; the executor uses the windows above for itself."""
 
 FIRST_WINDOW = 4
 """Module variables go from here up, each module's in its order; arrays from LAST_WINDOW down."""
@@ -66,8 +68,9 @@ def handle(window: int) -> int:
 def function_address(line: int, checksum: int) -> int:
     """Address of a function, by the line of the PTX text that it starts on and the text's checksum.
 
-    So it is the same for all kernels of a module; another module takes it for no function. The
-    lowest 32 bits are more than an offset in a constant bank, as which machine code may take them.
+    It is therefore the same for all kernels of a module, and no function's address in another
+    module. Its lowest 32 bits exceed any offset in a constant bank, so that machine code, where
+    both occur, can tell the two apart.
     """
     return address(CODE_WINDOW) + 16 * (((checksum % (1 << 14) | 1) << 18) + line)
 
@@ -96,11 +99,11 @@ class Slot(IntEnum):
     """Pointer to the next row of offsets."""
     ROW_LIMIT = 11
     FUEL = 12
-    """Instructions until the next look at STOP, counted at loop heads."""
+    """Instructions that may still run before STOP is looked at; counted down at loop heads."""
     STOP = 13
     """Set to end the run early."""
     USED = 14
-    """Instructions that this warp has been given."""
+    """Instructions that the present warp has been allowed so far."""
     LIMIT = 15
     FLUSH = 16
     """Function that takes a full trace buffer."""
@@ -159,23 +162,26 @@ class Slot(IntEnum):
     """Four i32 in two words, as trace records end: 0, linear block, warp, phase."""
 
     RESIDENT = 64
-    """Which of the blocks that this worker holds at once is running."""
+    """Which of the blocks that this worker holds at the same time is running."""
     READ_TEXTURE = 65
-    """Functions that read textures and access surfaces."""
+    """Function that reads a texture."""
     ACCESS_SURFACE = 66
+    """Function that accesses a surface."""
     HOST = 67
-    """Function that does for a warp what only Python can."""
+    """Function that calls Python for a warp."""
 
     CHECK_ACCESS = 80
-    """Functions of the checker, where there is one: before accesses, at synchronising instructions,
-    on reaching a barrier and behind it."""
+    """Function of the checker, in a checked run, that is called before accesses."""
     CHECK_SYNC = 81
+    """Function of the checker that is called at synchronising instructions."""
     CHECK_ARRIVAL = 82
+    """Function of the checker that is called when a warp reaches a barrier."""
     CHECK_RESUME = 83
+    """Function of the checker that is called when a warp goes on after a barrier."""
     CHECK_STATE = 84
-    """Number that they are called with."""
+    """Number that the checker's functions are called with."""
     CHECK_SCRATCH = 85
-    """Where they find 32 operands of each kind."""
+    """Pointer to the buffer where the checker's functions find 32 operands of each kind."""
     CHECK_FAULT = 86
     """Function that takes note of an access out of bounds that the checker was not asked about."""
     WARP_CODE = 90
@@ -185,7 +191,7 @@ class Slot(IntEnum):
     TAKE = 73
     """Compiled function that takes a full trace buffer; 0 where Python does."""
     TAKE_STATE = 74
-    """What it is called with."""
+    """Number that the function TAKE is called with."""
     RUNS = 75
     """Pointer to the runs of the trace buffer."""
     RUN = 76
@@ -197,11 +203,11 @@ class Slot(IntEnum):
     """Pointer to a row of :data:`RESIDENT_WORDS` for each block that can be held at once."""
     RESIDENT_COUNT = 69
     GAVE_WAY = 70
-    """Times that warps gave way since one of them last ended or reached a barrier …"""
+    """How often warps gave way since one of them last ended or reached a barrier."""
     GIVE_WAY_LIMIT = 71
-    """… of which so many mean that none ever will."""
+    """Value of GAVE_WAY from which on the warps are taken to wait for ever."""
     GAVE_WAY_AT = 72
-    """Where the last one did, as faults number places."""
+    """Where a warp last gave way, numbered as FAULT_SITE is."""
 
 
 SLOTS = 96
@@ -225,16 +231,18 @@ RESIDENT_POINTERS = (
     Slot.WAITS,
     Slot.BARRIERS,
 )
-"""Memory that each block held at once has of its own: the first words of its row …"""
+"""Words of the context that point to memory of one resident block: a resident block's row begins
+with its values of these."""
 
 RESIDENT_VALUES = (
     Slot.IDENTITY,
     Slot.IDENTITY + 1,
 )
-"""… then words that are kept while another block runs …"""
+"""Words of the context that are kept in a resident block's row while another block runs, after
+:data:`RESIDENT_POINTERS`."""
 
 RESIDENT_BLOCK = len(RESIDENT_POINTERS) + len(RESIDENT_VALUES)
-"""… and the number of the block plus one, or 0 for none."""
+"""Last word of a resident block's row: the block's number plus one, or 0 for none."""
 RESIDENT_WORDS = RESIDENT_BLOCK + 1
 
 
@@ -264,10 +272,10 @@ WINDOW_WORDS = 8
 read, host pointer, array number, bytes that can be written, pointer to a texture's words."""
 
 WINDOW_ARRAY = 3
-"""Which of them is the array's number."""
+"""Word of a window table's entry that holds the array's number."""
 
 WINDOW_TEXTURE = 5
-"""Number of the last of these words; 0 for what is no texture or surface."""
+"""Word of a window table's entry that points to a texture's or surface's words, or is 0."""
 
 
 def empty_windows() -> NDArray[np.int64]:
@@ -282,14 +290,15 @@ TRACE_RECORDS = 16384
 """Records of a trace buffer after which it is full."""
 
 TRACE_SLACK = 256
-"""Records that it has room for beyond these, as code looks only now and then."""
+"""Room for records beyond :data:`TRACE_RECORDS`, since code checks only now and then whether the
+buffer is full."""
 
 TRACE_OFFSETS = 1 << 17
 """Offsets of single lanes that a trace buffer has room for."""
 
 OFFSETS_SLACK = 512
-"""Room beyond these: for the last access, written in two halves of 16 offsets, or for the accesses
-of one turn of a loop that few lanes run."""
+"""Room for offsets beyond :data:`TRACE_OFFSETS`: for the last access, written in two halves of 16
+offsets, or for the accesses of one iteration of a loop that few lanes run."""
 
 TRACE_RECORD = np.dtype(
     [
@@ -307,10 +316,11 @@ array; the rest is as :class:`placewise.executor.trace.TraceChunk` has it."""
 TRACE_RUN = np.dtype(
     [("first", np.int32), ("block", np.int32), ("warp", np.int32), ("phase", np.int32)]
 )
-"""Whose the records are from number ``first`` of the buffer on, up to the next run's first."""
+"""Block, warp and phase of the records from number ``first`` of the buffer on, up to the next
+run's first."""
 
 TAKEN_RECORDS = 512
 """Records of a buffer that compiled code takes: it stays in the processor's first-level cache."""
 
 TAKEN_OFFSETS = 4096
-"""Offsets of single lanes that such a buffer has room for."""
+"""Offsets of single lanes that a buffer of :data:`TAKEN_RECORDS` has room for."""

@@ -1,4 +1,5 @@
-"""Memory that a worker keeps for the blocks it holds at once: one, where none waits for another."""
+"""Memory of the blocks that a worker holds at the same time: a single one, unless blocks wait for
+each other."""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from numpy.typing import NDArray
 from placewise.executor.device_memory import address_space
 
 RESIDENT_BYTES = 1 << 30
-"""Most memory for blocks held at once; what no block uses is never touched."""
+"""Most bytes for blocks held at the same time; what no block uses is never touched."""
 
 _ALIGN = 64
 
 
 class BlockMemory:
-    """Shared and local memory, waiting warps' registers and barriers of so many blocks."""
+    """Shared and local memory, waiting warps' registers, and barriers of ``blocks`` blocks."""
 
     def __init__(
         self, *, blocks: int, warps: int, shared_bytes: int, local_bytes: int, frame_bytes: int

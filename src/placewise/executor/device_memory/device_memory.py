@@ -54,7 +54,7 @@ KEPT_FOR_VARIABLES = 256
 """Windows that arrays leave to module variables."""
 
 LARGE = 1 << 31
-"""Bytes of an array from which on 32-bit offsets do not reach."""
+"""Fewest bytes of an array for which 32-bit offsets do not suffice."""
 
 
 class DeviceMemory:
@@ -84,8 +84,9 @@ class DeviceMemory:
     def upload(
         self, name: str, data: NDArray[Any] | np.generic, *, borrow: bool = False
     ) -> DeviceArray:
-        """A copy of ``data`` in device memory; ``name`` is for messages and the trace. ``borrow``:
-        ``data`` itself, which nothing may be run on that writes to it; NumPy refuses to.
+        """A copy of ``data`` in device memory; ``name`` is for messages and the trace.
+        With ``borrow`` it is not copied; then no kernel may be run that writes to it, and NumPy
+        refuses to write to it.
 
         Raises CaseError where the name is taken or the elements are Python objects.
         """
@@ -113,7 +114,8 @@ class DeviceMemory:
             raise CaseError("freed twice", where=f"array '{array.name}'")
         if any(region in loaded.regions.values() for loaded in self._modules.values()):
             raise CaseError(
-                "a module's variable lives as long as the memory", where=f"symbol '{array.name}'"
+                "a module's variable cannot be freed: it lives as long as the memory",
+                where=f"symbol '{array.name}'",
             )
         for other in self.regions():
             if other.array == region.array and other is not region:
@@ -122,7 +124,7 @@ class DeviceMemory:
                 self._windows[other.window, 1:] = 0, 0, -1, 0, 0, 0, 0
         del self._regions[region.window]
         self._array_names.discard(region.name)
-        # Only who and where it was stays known, for messages about dangling pointers.
+        # Its name and window stay known, for messages about dangling pointers.
         empty = np.zeros(0, np.uint8)
         self._freed.append(Region(region.window, region.name, empty, region.array, False))
         self._windows[region.window, 1:] = 0, 0, -1, 0, 0, 0, 0
@@ -264,7 +266,8 @@ class DeviceMemory:
         texture: NDArray[np.int64] | None = None,
         borrow: bool = False,
     ) -> Region:
-        """A new array: a copy of ``content``, that itself, or ``size`` uninitialised bytes."""
+        """A new array: a copy of ``content`` (``content`` itself with ``borrow``), or, where it is
+        None, ``size`` uninitialised bytes."""
         if name in self._array_names:
             raise CaseError(
                 "this memory has an array of that name already",
@@ -342,7 +345,7 @@ class DeviceMemory:
         variable = find_variable(name, loaded.variables, where)
         region = loaded.regions.get(variable.name)
         if region is None:
-            # No code can tell where it is, so any window does.
+            # No code knows its address, so any window will do.
             content = initial_content(variable, loaded.addresses)
             region = self._of_variable(self._free_window(), variable, content)
             loaded.regions[variable.name] = region

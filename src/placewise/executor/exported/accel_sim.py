@@ -25,11 +25,11 @@ from placewise.kernel.launch import Dim3, Launch
 
 VERSION = 3
 SHARED_BASE, LOCAL_BASE = 0x7F0000000000, 0x7F0100000000
-"""Where the trace says that shared and local memory lie in the generic addresses; no array does."""
+"""Generic addresses at which the trace places shared and local memory; no array lies there."""
 _ZERO = 255
 """Number of the register that is always zero."""
 _MOST_SOURCES = 4
-"""Registers that the format's readers take of one instruction."""
+"""Most source registers of an instruction that readers of the format accept."""
 _LIST, _STEP = 0, 1
 
 

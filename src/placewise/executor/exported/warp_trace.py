@@ -23,9 +23,9 @@ from placewise.kernel.launch import Inputs, Launch
 from placewise.progress import Progress, silent
 
 _TOGETHER = 16
-"""Blocks that are followed at a time."""
+"""Blocks that the slice interpreter executes together."""
 WORK = 20_000_000
-"""Nodes that these blocks may take: minutes."""
+"""Most IR nodes that these blocks may execute, which takes minutes."""
 _IN_BLOCK = ("shared", "local")
 
 
@@ -83,11 +83,11 @@ def block_traces(
 
     Each group of 16 blocks sees device memory as it is before the launch, and what it writes
     itself. Where lanes meet again (BSYNC), the instruction is there once, for all of them. Raises
-    UnsupportedError for a kernel without machine code that is read (compute capability 7.5 and
-    later), and for what the slice interpreter does not cover.
+    UnsupportedError for a kernel without machine code that can be read (that of compute capability
+    7.5 and later), and for what the slice interpreter does not cover.
     """
     if kernel.cubin is None or read_cubin(kernel.cubin, kernel.entry).target < OLDEST_DISASSEMBLED:
-        raise UnsupportedError("there is no machine code that is read", where=kernel.name)
+        raise UnsupportedError("the kernel has no machine code that can be read", where=kernel.name)
     kernel = replace(kernel, machine_code=True)
     code = machine_code(kernel).instructions
     exits = frozenset(i.offset for i in code if i.parts[0] == "EXIT")

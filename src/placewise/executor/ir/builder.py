@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from placewise.executor.ir.nodes import BITS, Access, Attr, Block, Node, Reg, Sync, Terminator
 
-_PURE_FLOAT = {"f16": "i16", "f32": "i32", "f64": "i64"}
+_INT_OF_FLOAT = {"f16": "i16", "f32": "i32", "f64": "i64"}
 _INT_OF_BITS = {1: "i1", 8: "i8", 16: "i16", 32: "i32", 64: "i64", 128: "i128"}
 
 
@@ -157,7 +157,8 @@ class Builder:
 
     def as_int(self, value: Node) -> Node:
         """The bits of a value as an integer of the same width."""
-        return self.bitcast(value, _PURE_FLOAT[value.type]) if value.type in _PURE_FLOAT else value
+        integer = _INT_OF_FLOAT.get(value.type)
+        return value if integer is None else self.bitcast(value, integer)
 
     def resize(self, value: Node, type_: str, *, signed: bool = False) -> Node:
         """Truncate an integer, or extend it with zeros (with the sign if ``signed``)."""

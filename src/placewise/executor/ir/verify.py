@@ -177,7 +177,7 @@ class _Verifier:
         _require(isinstance(n.attr, int) and n.attr >= 0, "its attribute is no byte offset")
 
     def _part(self, n: Node) -> None:
-        _require(len(n.args) == 1, "it has not one operand")
+        _require(len(n.args) == 1, "it needs exactly one operand")
         values = _values(n.args[0])
         within = isinstance(n.attr, int) and 0 <= n.attr < values
         _require(within, f"its operand has {values} values")
@@ -247,7 +247,7 @@ class _Verifier:
         _operands(n, n.type)
         order = n.attr
         lanes = isinstance(order, tuple) and len(order) == 32 and all(0 <= x < 32 for x in order)
-        _require(lanes, "its attribute is not one lane for each of 32")
+        _require(lanes, "its attribute does not name a lane for each of 32 lanes")
 
     def _runtime(self, n: Node) -> None:
         """Calls of the device runtime: host and heap."""
@@ -278,7 +278,7 @@ class _Verifier:
 
     def _cast(self, n: Node) -> None:
         of_types, to_types, fits = CASTS[n.op]
-        _require(len(n.args) == 1, "it has not one operand")
+        _require(len(n.args) == 1, "it needs exactly one operand")
         of = n.args[0].type
         good = of in of_types and n.type in to_types
         good = good and (fits is None or fits(BITS[of], BITS[n.type]))

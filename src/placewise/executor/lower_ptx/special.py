@@ -1,7 +1,8 @@
 """Special registers (PTX ISA, chapter "Special Registers").
 
 The device that kernels see has one multiprocessor, on which one warp runs at a time; its clocks
-advance by one whenever they are read. Every launch is one that grids may synchronise in.
+advance by one whenever they are read. Every launch counts as a cooperative one, whose grid may
+synchronise.
 """
 
 from __future__ import annotations

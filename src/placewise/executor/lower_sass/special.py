@@ -69,7 +69,7 @@ def r2ur(c: Context, i: Instruction) -> None:
     *outs, target, source = i.operands
     value = c.i32(source)
     if c.members:
-        c.unsupported(i, "among lanes that go on by themselves")
+        c.unsupported(i, "among the lanes that a WARPSYNC has chosen")
     if outs and c.guard is not None:
         _one_of_many(c, outs[0], target, value)
         return

@@ -87,7 +87,7 @@ def analyse(program: Program, shape: WarpShape) -> Flow:
         pending = _pending(program, exits, heads & program.waiting, steps_in)
         now = varying
         for block in program.blocks:
-            needed = _live_in_any(live, pending[block.number])
+            needed = live_in_any(live, pending[block.number])
             for n in block.nodes:
                 if n.op == "set":
                     bit = 1 << n.reg.number
@@ -167,16 +167,13 @@ def _bits(blocks: int) -> list[int]:
     return [n for n in range(blocks.bit_length()) if blocks >> n & 1]
 
 
-def _live_in_any(live: list[int], blocks: int) -> int:
+def live_in_any(live: list[int], blocks: int) -> int:
     found = 0
     while blocks:
         low = blocks & -blocks
         found |= live[low.bit_length() - 1]
         blocks ^= low
     return found
-
-
-live_in_any = _live_in_any
 
 
 def targets(program: Program, number: int, exits: int) -> list[tuple[int, ...]]:
@@ -221,7 +218,7 @@ def _pending(program: Program, exits: int, gives_way: frozenset[int], steps_in: 
         if not isinstance(program.blocks[number].terminator, Barrier):
             waiting = pending[number]
         if number in gives_way:
-            # At the block's head, so whatever its end is: at a barrier nobody waits elsewhere.
+            # A warp yields at the block's head, so this holds even if the block ends in a barrier.
             for at in _bits(pending[number] & steps_in):
                 new = pending[at] | (pending[number] & ~(1 << at)) | 1 << number
                 if new != pending[at]:
@@ -234,7 +231,7 @@ def _pending(program: Program, exits: int, gives_way: frozenset[int], steps_in: 
             for target in group:
                 if target != EXIT:
                     candidates |= 1 << target
-            # One of the group's lanes is there for certain, so nothing after it comes next.
+            # Some lane goes to a block of the group, so no block after the group's last comes next.
             last = count if EXIT in group else max(group)
             rest = candidates
             while rest:

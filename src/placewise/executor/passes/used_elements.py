@@ -1,7 +1,7 @@
 """Which elements of vector loads a program uses.
 
 Compilers join neighbouring loads into one of 16 bytes and may read an element between or behind
-them that the source never asks for. What such an element holds matters to nobody.
+them that the source never asks for. What such an element holds does not matter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def used_elements(program: Program) -> dict[int, int]:
     instruction, for loads of more than one element.
 
     A register counts as read where any block reads it, so that an unused element may count as used
-    where its register serves again, as in machine code.
+    where its register is used again for another value, as in machine code.
     """
     nodes = [n for b in program.blocks for n in b.nodes]
     writes: dict[Reg, list[Node]] = {}

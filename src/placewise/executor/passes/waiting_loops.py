@@ -52,6 +52,7 @@ def _waits(loop: int, inside: list[Block], around: dict[int, tuple[int, ...]]) -
 
 
 def _is_foreign(n: Node) -> bool:
+    """Whether a node's value depends on what other threads write; not so for added constants."""
     if not is_shared_value(n):
         return False
     added = n.op == "atomic" and isinstance(n.attr, Access) and n.attr.operation == "add"
@@ -70,6 +71,7 @@ def _is_fixed(address: Node, written: set[Reg]) -> bool:
 
 
 def _only_tries_again(n: Node, sources: set[Node], tainted: set[Reg]) -> bool:
+    """Whether a node is a compare-and-swap with a value found before, as one of ``sources``."""
     compares = isinstance(n.attr, Access) and n.attr.operation == "cas"
     return compares and _depends(n.args[1], sources, tainted)
 

@@ -79,7 +79,8 @@ def _value_bytes(argument: Passed, parameter: Variable, where: str) -> Bytes:
             else "pass a structured NumPy scalar with the struct's layout "
             "(numpy.dtype(..., align=True) pads as C does)",
         )
-    # Newer targets have all of them as plain bits, which tell nothing; 16 bits may be a half.
+    # Newer PTX declares parameters as untyped bits (.b32), which any type fits; 16 bits may be a
+    # half.
     kinds = {"f": "f", "u": "iub", "s": "iub"}.get(parameter.type[:1])
     if kinds and parameter.size > 2 and value.dtype.kind not in kinds:
         wanted = "a floating-point number" if kinds == "f" else "an integer or an array"

@@ -1,4 +1,4 @@
-"""What went wrong in a kernel, told so that its author can find it."""
+"""Messages for what went wrong in a kernel, which name the place in its source."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def _trap_reason(report: FaultReport, translation: Translation) -> str:
 
 
 def _place(report: FaultReport, translation: Translation) -> Place | None:
-    """Sites are numbered from 0; -2 and below stand for the ends of blocks."""
+    """Where a fault occurred. Sites are numbered from 0; -2 and below stand for the ends of
+    blocks."""
     program = translation.program
     if 0 <= report.site < len(program.accesses):
         return program.accesses[report.site].place

@@ -16,8 +16,9 @@ from placewise.executor.device_memory.address_space import Slot
 from placewise.executor.runtime.printf import Conversion, format_text, parse_format
 
 PRINTF_BYTES = 1 << 20
-"""Text that is kept of a launch. A device keeps as many bytes of formats and arguments unless told
-otherwise (``cudaLimitPrintfFifoSize``), and overwrites the oldest ones as this does."""
+"""Most bytes of text that are kept of a launch. A device keeps as many bytes of formats and
+arguments unless told otherwise (``cudaLimitPrintfFifoSize``), and overwrites the oldest ones as
+this does."""
 
 _OPERANDS = ctypes.c_int64 * (4 * 32)
 _RESULTS = ctypes.c_int64 * 32
@@ -71,7 +72,7 @@ class HostCalls:
         self.assertion = None
 
     def printed(self) -> Printed:
-        """All that was printed since."""
+        """All that was printed since the last :meth:`clear`."""
         return Printed(b"".join(self._lines).decode(errors="replace"), self._dropped)
 
     def call(self, number: int, mask: int, arguments: int, results: int) -> None:

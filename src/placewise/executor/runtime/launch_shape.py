@@ -21,12 +21,15 @@ Blocks = range | NDArray[np.int64]
 
 _GRID = (2**31 - 1, 65535, 65535)
 _BLOCK = (1024, 1024, 64)
-"""Both for all compute capabilities (CUDA C++ Programming Guide, "Technical Specifications")."""
+"""Largest block along x, y and z; with the largest grid above, the limits of all compute
+capabilities (CUDA C++ Programming Guide, "Technical Specifications")."""
 _SHARED_BYTES = 227 * 1024
-"""Largest of any GPU, of compute capability 9.0 and 10.0 (same table)."""
+"""Most shared memory of a block on any GPU, that of compute capability 9.0 and 10.0 (CUDA C++
+Programming Guide, "Technical Specifications")."""
 
 _LOCAL_BYTES = 512 * 1024
-"""Per thread, of all compute capabilities (same table)."""
+"""Most local memory of a thread, for all compute capabilities (CUDA C++ Programming Guide,
+"Technical Specifications")."""
 
 
 def check_shape(
@@ -83,8 +86,8 @@ def numbers_of(blocks: Blocks) -> NDArray[np.int64]:
 
 
 def bunches(blocks: Blocks, count: int) -> list[Blocks]:
-    """Consecutive pieces, small enough to report progress, and ever smaller, so that ``count``
-    threads come to the end at about the same time."""
+    """Consecutive pieces, small enough to report progress after each. Later ones are smaller, so
+    that ``count`` threads end at about the same time."""
     size = len(blocks)
     if not size:
         return []

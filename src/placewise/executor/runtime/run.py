@@ -55,12 +55,14 @@ CHECKED_LIMIT = 1 << 24
 checker looks at every access, which takes some twenty times as long."""
 
 KEPT_WORKERS = 16
-"""Kinds of launches whose workers a memory keeps for the next launch, some 200 KB each."""
+"""Most kinds of launches (kernel, shape, limit) whose workers a memory keeps for later launches;
+the workers of one take some 200 KB."""
 
 _LOOK = 0.02
-"""Seconds between two looks whether better code is there."""
+"""Seconds between two checks whether optimised code is ready."""
 _PATIENCE = 1e-3
-"""Seconds that one worker has for itself: to wake the others takes longer than a small launch."""
+"""Seconds for which one worker runs alone, because waking the others takes longer than a small
+launch."""
 
 Progress = Callable[[int, int], None]
 
@@ -164,7 +166,7 @@ def _traced_flags(
             f"trace_blocks has shape {trace_blocks.shape}, the launch has {launch.blocks} blocks",
             where="trace_blocks",
         )
-    # A view where possible: a consumer may take back what it wants while blocks run.
+    # A view where possible: a consumer may clear flags of blocks while the launch runs.
     return np.ascontiguousarray(trace_blocks, bool).view(np.uint8)
 
 
@@ -198,7 +200,8 @@ class _Runner:
         self.running = 0
         self._looked = 0.0
         self.untraced_version: Callable[[], Translation] | None = None
-        """Makes code for blocks that are not traced, where there are none as yet."""
+        """Makes code for blocks that are not traced; None where no block needs it, or it is
+        made."""
         self.check: LaunchCheck | None = None
 
     def run(self, blocks: Blocks, count: int) -> None:
@@ -325,7 +328,7 @@ class _Runner:
         return True
 
     def _improve(self) -> None:
-        """Let workers use better code as soon as there is some."""
+        """Let workers use optimised code as soon as it is ready."""
         now = time.perf_counter()
         seconds, self._looked = now - self._looked, now
         for version in {self.translation, self.untraced}:
@@ -350,7 +353,7 @@ class _Runner:
             worker = self._worker(number)
             self.workers.append(worker)
             self._set_code()
-            # Where the first one failed meanwhile, it may not have known of this one.
+            # If the first worker has failed meanwhile, it may not have stopped this one.
             if self.workers[0].stopped:
                 worker.stop()
             self.running += 1

@@ -1,4 +1,4 @@
-"""How full trace buffers get from the compiled code of a worker to who consumes them."""
+"""How full trace buffers pass from a worker's compiled code to their consumer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _RUN_WORDS = slice(Slot.RUNS, Slot.RUN + 1)
 _TAKE = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)
 
 TRACE_BUFFERS = 3
-"""Buffers of a traced run that Python takes: one being filled, one being consumed, one to level out
-the two."""
+"""Trace buffers of a worker whose trace Python takes: one is being filled, one consumed, and one
+evens out their speeds."""
 
 
 class TraceBuffer:
@@ -78,7 +78,7 @@ class TraceBuffer:
 
 
 def _in_whole_lines(n: int) -> NDArray[Any]:
-    """(n,) records none of which is in two cache lines."""
+    """(n,) trace records, none of which crosses a boundary of cache lines."""
     size = address_space.TRACE_RECORD.itemsize
     room = np.zeros(n * size + size, np.uint8)
     start = -room.ctypes.data % size
@@ -95,7 +95,7 @@ class HandOver(Protocol):
         """Hand over what the buffer holds, at the end."""
 
     def wake(self) -> None:
-        """Have a worker that waits for a buffer go on, for its run is to end."""
+        """Have a worker that waits for a buffer go on, because its run has to end."""
 
 
 class ToPython:
@@ -140,11 +140,11 @@ class ToPython:
         self.flush()
 
     def take_back(self, buffer: TraceBuffer) -> None:
-        """A buffer whose content was consumed."""
+        """Make a buffer whose content was consumed free again."""
         self._free.put(buffer)
 
     def wake(self) -> None:
-        """A worker that waits for a buffer gets one."""
+        """Give a waiting worker a new buffer, so that it goes on."""
         self._free.put(self._new())
 
 
@@ -165,7 +165,7 @@ class ToCompiled:
         ctx[Slot.TAKE_STATE] = taker.state
 
     def flush(self) -> None:
-        """The function has refused the buffer, or the run is ending."""
+        """Called where the compiled function has refused the buffer, or the run is ending."""
         if self._ctx[Slot.STOP]:
             self._buffer.install(self._ctx)
         else:

@@ -36,7 +36,7 @@ class FaultReport:
 
 
 class Worker:
-    """Runs lists of blocks. ``hand_over`` makes what takes its trace, given its context.
+    """Runs lists of blocks. ``hand_over`` makes the object that takes its trace from its context.
 
     A worker that hands nothing over can be used again, see :meth:`again`.
     """
@@ -93,8 +93,8 @@ class Worker:
             self.set(slot, int(memory.rows[0, n]))
         self.set(Slot.RESIDENTS, memory.rows.ctypes.data)
         self.set(Slot.RESIDENT_COUNT, memory.places)
-        # Warps that wait are given as many rounds as one may have instructions, all together, and
-        # some more where there are many of them.
+        # All waiting warps together get about as many rounds of their loops as one warp may execute
+        # instructions, and some more for each warp.
         rounds = limit // address_space.PATIENCE + 4096 * warps * memory.places
         self.set(Slot.GIVE_WAY_LIMIT, rounds)
         self.set(Slot.SHARED_BYTES, shared)

@@ -14,7 +14,7 @@ from placewise.executor.slice_interpreter.operations import Lanes
 from placewise.executor.slice_interpreter.storage import Storage
 
 MOST_LANES = 4096
-"""Largest number of lanes that update one address at a time; more are refused as too slow."""
+"""Most lanes that may update one address by one atomic; more are refused as too slow."""
 
 _Words = NDArray[Any]
 
@@ -53,9 +53,12 @@ def update(
     """
     operation = _OPERATIONS.get(access.operation)
     if access.count != 1 or operation is None:
-        raise UnsupportedError(f"'{access.opcode}' decides a path or an address")
+        raise UnsupportedError(f"the result of '{access.opcode}' decides a path or an address")
     if int(mask.sum()) > MOST_LANES:
-        raise UnsupportedError(f"too many lanes of '{access.opcode}' decide a path")
+        raise UnsupportedError(
+            f"the result of '{access.opcode}' decides a path or an address, and more than "
+            f"{MOST_LANES} lanes update one place"
+        )
     dtype = np.dtype(f"u{access.bits // 8}")
     given = [np.broadcast_to(np.asarray(v).astype(dtype), mask.shape) for v in values]
     result = np.zeros(mask.shape, dtype)

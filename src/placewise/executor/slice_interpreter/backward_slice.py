@@ -51,12 +51,12 @@ def steering(block: Block) -> tuple[Node, ...]:
 
 
 class BackwardSlice:
-    """``nodes``: those whose value is needed; ``contents``: loads and stores whose data is.
+    """``nodes`` are those whose value is needed, ``contents`` the loads and stores whose data is.
 
     A load's data is needed where a needed node uses it. Then so are all stores that may have put
-    it there: those to the same space, or to any where the address is generic. ``words`` are those
-    of a texel for each memory instruction that reads a texture of linear memory. Without ``guards``
-    those of arithmetic are not asked for.
+    it there: those to the same space, or to any where the address is generic. ``words`` gives, for
+    each memory instruction that reads a texture of linear memory, the 32-bit words of a texel.
+    Without ``guards``, the guards of arithmetic instructions are left out.
     """
 
     def __init__(self, program: Program, words: Sequence[int], *, guards: bool = True) -> None:

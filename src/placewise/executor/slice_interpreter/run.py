@@ -135,12 +135,14 @@ def slice_launch(
     # slow every pass of Python's garbage collector.
     program = lower(kernel, device.first_window)
     if program.waiting:
-        raise UnsupportedError("warps that wait for each other outside of barriers")
+        raise UnsupportedError("the kernel's warps wait for each other outside of barriers")
     reads = texture_reads(program, dict(device.textures))
     words = words_of(program, reads)
     if uses_sampler(program, words):
         # Where a texel lies is worked out only while the kernel runs.
-        raise UnsupportedError("accesses of surfaces, or of textures other than linear memory")
+        raise UnsupportedError(
+            "the kernel accesses surfaces, or textures other than linear memory of 32-bit words"
+        )
     blocks = np.asarray(blocks, np.int64)
     traced = np.ones(len(blocks), np.bool_) if trace is None else trace
     run = _Run(program, words, device, launch, blocks, traced, guards, work, whole=whole)
@@ -254,7 +256,7 @@ class _Run:
             code = self.code[block.number] = self._prepare(block)
         self.left -= len(code) + 1
         if self.left < 0:
-            raise PathTooLongError("a path too long for the slice interpreter")
+            raise PathTooLongError("a path of a warp is too long for the slice interpreter")
         took_part = mask.any(axis=1)
         self.steps.append((block.number, np.asarray(took_part), self.phase.copy()))
         if self.lanes is not None:
@@ -385,7 +387,7 @@ class _Run:
             self.values[n] = texel + [none] * (access.count - words)
             return
         if access.bits > 64:
-            raise UnsupportedError(f"'{access.opcode}' decides what is accessed")
+            raise UnsupportedError(f"the result of '{access.opcode}' decides a path or an address")
         if n.op == "load":
             loaded = self.storage.load(access.space, address, mask, access.bits, access.count)
             self.values[n] = loaded if access.count > 1 else loaded[0]

@@ -84,7 +84,9 @@ def call_of(n: Node) -> Call:
         )
     function = operation(n)
     if function is None:
-        raise UnsupportedError(f"'{n.op}' decides a path or an address")
+        raise UnsupportedError(
+            f"the result of '{n.op}' (an operation of the warp IR) decides a path or an address"
+        )
     args, wanted = n.args, np.dtype(DTYPES[n.type])
 
     def compute(run: State, _: NDArray[np.bool_]) -> None:

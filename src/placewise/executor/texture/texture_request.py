@@ -9,18 +9,22 @@ TEXELS = 8
 """Most texels that one texture read touches."""
 
 INTEGER_COORDINATES = 16
-"""A texture request is the number of the instruction's shape, plus this if so …"""
+"""Added to a texture request, which begins as the number of the instruction's shape, if the
+coordinates are integers."""
 GATHER = 32
-"""… plus this times one plus the channel that a gather reads."""
+"""Times one plus the number of the channel, added to a texture request that gathers a channel."""
 
 BOUNDARY = ("trap", "clamp", "zero")
+"""Boundary modes of surfaces, in the order of their numbers."""
 BOUNDARY_STEP = 16
-"""A surface request is the shape's number, plus this times the boundary mode's …"""
+"""Times the number of the boundary mode, added to a surface request, which begins as the shape's
+number."""
 WRITE = 64
+"""Added to a surface request that writes."""
 BYTES_STEP = 128
-"""… plus this times the bytes of an element …"""
+"""Times the bytes of an element, added to a surface request."""
 COUNT_STEP = BYTES_STEP * 64
-"""… plus this times the number of elements per lane."""
+"""Times the number of elements per lane, added to a surface request."""
 
 
 def texture_request(operation: str) -> int:

@@ -15,10 +15,10 @@ WIDTH, HEIGHT, DEPTH = 0, 1, 2
 LAYERS = 3
 """Layers, each of them with six faces in a layered cube map; 1 if there are none."""
 ROW_BYTES, SLICE_BYTES, LAYER_BYTES = 4, 5, 6
-"""From one row, slice (or face) and layer to the next."""
+"""Bytes from one row, slice (or face) and layer to the next."""
 TEXEL_BYTES, CHANNELS = 7, 8
 STRIDES = (TEXEL_BYTES, ROW_BYTES, SLICE_BYTES)
-"""From one texel to the next along x, y and z."""
+"""Words that hold the bytes from one texel to the next along x, y and z."""
 FORMAT = 9
 """Bytes of a channel plus :data:`FORMAT_KIND` of its type."""
 NORMALIZED_READ, LINEAR_FILTER, NORMALIZED_COORDINATES = 10, 11, 12
@@ -27,7 +27,7 @@ ADDRESS = 13
 BORDER = 16
 """Bits of four single-precision numbers."""
 SHAPE = 20
-"""As in :data:`SHAPES`."""
+"""Number of the shape: its position in :data:`SHAPES`."""
 WORDS = 21
 
 FORMAT_KIND = {"u": 0, "i": 16, "f": 32}

@@ -33,7 +33,8 @@ _OTHER_OFFSET = 5
 """Offset of ``st_other`` in an Elf64_Sym."""
 _REMEMBERED = 64
 _OLD_ABI = 7
-"""ELF ABI version of CUDA 12 and before: the target in the lowest byte of the flags, not above."""
+"""Newest ELF ABI version, that of CUDA 12, with the target in the lowest byte of the flags; later
+versions have it in the next byte."""
 
 
 class _Attribute(IntEnum):

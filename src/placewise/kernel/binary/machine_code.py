@@ -69,7 +69,7 @@ def machine_code(kernel: Kernel) -> MachineCode:
     instructions = disassemble(kernel.cubin, ("-c", "-json"))
     try:
         live = live_registers(disassemble(kernel.cubin, ("-c", "-lrm", "count")), kernel.entry)
-    except CompileError:  # of the cubins of older compilers nvdisasm prints no life ranges
+    except CompileError:  # nvdisasm prints no life ranges for cubins of older compilers
         live = {}
     return MachineCode(
         kernel,

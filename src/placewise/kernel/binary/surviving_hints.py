@@ -84,7 +84,7 @@ def hint_fates(kernel: Kernel) -> tuple[HintFate, ...]:
             left.setdefault(place or _NOWHERE, []).append(instruction.opcode)
     fates = []
     for (file, line), asked in _asked(kernel, by_line=by_line).items():
-        opcodes = _in_order(left.get((file, line), ()))
+        opcodes = _distinct(left.get((file, line), ()))
         hints = [hint_of(opcode) for opcode in opcodes]
         for hint in asked:
             fate = _fate(hint, [h for h in hints if h is None or h not in asked or h == hint])
@@ -135,5 +135,5 @@ def _loads(module: Module) -> Iterable[Load]:
                     yield item
 
 
-def _in_order(opcodes: Iterable[str]) -> tuple[str, ...]:
+def _distinct(opcodes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(opcodes))

@@ -65,14 +65,14 @@ def load_matrix(path: Path) -> csr_array:
     Symmetric files are expanded, duplicate entries summed, patterns become ones. Raises CaseError
     located at the file.
     """
-    # Here, as few cases need them and every command would take longer to start.
+    # Imported here, because few cases need it and every command would start more slowly.
     from scipy.io import mminfo, mmread
     from scipy.sparse import coo_array, coo_matrix, csr_array
 
     require_file(path)
     with reading("Matrix Market file", path, CaseError):
         rows, _, entries, *_ = mminfo(path)
-        # Its rows, columns and values, of which sums and symmetric entries need as much again.
+        # Room for rows, columns and values, and as much again while entries are summed or mirrored.
         check_size((max(rows, entries, 1), 4), np.float64, str(path))
         matrix = mmread(path)
         if not isinstance(matrix, coo_array | coo_matrix):

@@ -68,7 +68,7 @@ def validated_as(model: type[Model], document: dict[str, Any], path: Path) -> Mo
         # A misspelt key is why the right one is missing.
         first = next((e for e in mistakes if e["type"] == "extra_forbidden"), mistakes[0])
         key = _key(first["loc"], document)
-        # Where a value may be of several types, each that was tried has its say.
+        # Where a value may be of several types, there is an error for each type that was tried.
         more = len({_key(e["loc"], document) for e in mistakes}) - 1
         message = _message(first) + (f" (and {more} more)" if more else "")
         where = f"{path}: {key}" if key else str(path)

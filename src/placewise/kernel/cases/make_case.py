@@ -81,8 +81,8 @@ def make_case(
 ) -> Case:
     """One launch of ``kernel`` with these inputs.
 
-    ``source`` is a path, or CUDA C++ text (text if it has a line break or a brace), the same of PTX
-    (a path ending in ``.ptx``), a Numba function, or a ``RawKernel`` or ``RawModule`` of CuPy,
+    ``source`` is CUDA C++ or PTX (as text if it has a line break or a brace, else as a path, which
+    ends in ``.ptx`` for PTX), a Numba function, or a ``RawKernel`` or ``RawModule`` of CuPy,
     whose own options come first. ``arguments`` are arrays (C-contiguous, passed by pointer) and
     NumPy scalars, in parameter order or by parameter name. Give ``grid`` in blocks, or ``problem``
     in elements: the grid is then ceil(problem / per_block), where a block covers ``block`` elements
@@ -91,7 +91,7 @@ def make_case(
     options of NVRTC, ``nvrtc`` its version. Extents are an int or up to three, x first;
     ``shared_bytes`` is dynamic shared memory.
 
-    The arrays are not copied, and seen read-only through the case. Raises CaseError.
+    The arrays are not copied; through the case they can only be read. Raises CaseError.
     """
     code = _code(source)
     text, path = code.text, code.path
@@ -119,7 +119,7 @@ def make_case(
 
 
 def _default_arch(code: _Code) -> str:
-    """The target where none is asked for: PTX of a newer one than the default runs as its own."""
+    """The target where none is asked for: the default one, or that of PTX for a newer one."""
     found = _PTX_TARGET.search(code.text) if code.language is Language.PTX else None
     if found is not None and Target(found[1]).number > Target(CompileOptions.arch).number:
         return found[1]

@@ -91,7 +91,7 @@ def read_case(case: Case) -> ReadCase:
 
 
 def shared_memory(inputs: Inputs, view: SourceView) -> tuple[str, ...]:
-    """What to know of arrays that share memory on the host, and one of which the kernel writes: on
+    """Notes on pairs of arrays that share memory on the host and of which the kernel writes one: on
     the device each gets memory of its own. ``inputs`` have the parameters' names."""
     written = {use.name for use in view.arrays if use.written}
     ranges = [(a, *_bytes(a.data)) for a in inputs.arrays if a.data.nbytes and not a.uninitialised]

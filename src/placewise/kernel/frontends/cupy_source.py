@@ -30,7 +30,7 @@ class CupySource:
 def cupy_source(raw: Any, *, arch: str = "sm_80") -> CupySource:
     """Source, options and names of kernels of a CuPy ``RawKernel`` or ``RawModule``.
 
-    Raises CaseError where ``thing`` is no such object or has an option that is not covered, and
+    Raises CaseError where ``raw`` is no such object or has an option that is not covered, and
     UnsupportedError for a module loaded from a file of machine code.
     """
     kind = type(raw).__name__

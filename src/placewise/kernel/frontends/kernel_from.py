@@ -33,8 +33,9 @@ def kernel_from(
     - a Numba function, with the ``arguments`` (or their Numba types) that it is compiled for;
     - a CuPy ``RawKernel``, or a ``RawModule`` with the kernel's ``name``.
 
-    Of ``options`` all count for CUDA C++, the architecture for the others; PTX is for its own
-    target if they are left out. Raises CaseError for anything else, and what each front end raises.
+    All ``options`` count for CUDA C++, only the architecture for the others; PTX is compiled for
+    its own target if they are left out. Raises CaseError for anything else, and what each front end
+    raises.
     """
     # PTX has a target of its own.
     own = options.arch if options else None

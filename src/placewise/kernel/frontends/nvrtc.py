@@ -30,7 +30,7 @@ _UNRESOLVED = re.compile(r"Unresolved extern (?:function|variable) '(?P<name>[^'
 _NAME_FILE = "__nv_name_map"
 _ENTRY = re.compile(r"\.entry (\w+)\(")
 _REMEMBERED = 64
-"""Sources of which it is remembered what was left out."""
+"""Most sources for which it is remembered what was left out of them."""
 
 
 def compile_kernel(source: str, filename: str, kernel: str, options: CompileOptions) -> Kernel:
@@ -180,7 +180,7 @@ def _compile_device_code(
             break
         except _RefusedError as error:
             if shown is None or not search.full_library:
-                # What the full library adds in vain is no news to the user.
+                # Errors that remain, or are new, with the full headers would not help the user.
                 shown = error
             if not search.leave_out(error.errors) and not untouched:
                 shown.hint = shown.hint or search.hint(shown.errors)
@@ -210,7 +210,7 @@ def _compile(
         found = compiled.lowered
     else:
         refused = _RefusedError(compiled.log, filename)
-        # NVRTC looks names up in a file of its own, behind the source.
+        # NVRTC looks names up in a file of its own, which comes after the source.
         if not refused.errors or any(e.file != _NAME_FILE for e in refused.errors):
             raise refused
         # It cannot tell a kernel from a function of its own that is called so, such as exp, nor

@@ -1,4 +1,4 @@
-"""Options as nvcc, NVRTC and CuPy spell them, as compile options of ours."""
+"""Options as nvcc, NVRTC and CuPy spell them, to :class:`CompileOptions`."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ _WITHOUT_MEANING = (
     "disable-warnings",
     "display-error-number",
 )
-"""Line information is always made; what concerns messages changes no code."""
+"""Options that are accepted and ignored: line information is always made, and options for messages
+change no code."""
 
 
 def parse_options(given: Sequence[str], *, arch: str, where: str) -> CompileOptions:
     """Options of a compiler's command line as :class:`CompileOptions` for ``arch``.
 
-    ``arch`` holds whatever architecture the options name. Raises CaseError located at ``where``
+    ``arch`` counts, whatever architecture the options name. Raises CaseError located at ``where``
     for an option that is not known.
     """
     defines: dict[str, str] = {}

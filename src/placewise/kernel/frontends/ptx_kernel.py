@@ -166,8 +166,8 @@ def _own_arch(target: re.Match[str], nvrtc: str) -> str:
 
 
 def _runs_as(target: re.Match[str], arch: str, filename: str) -> str:
-    """The target that the PTX is assembled for to run on ``arch``: that, but for PTX of a target
-    with a suffix, such as sm_90a, which runs on GPUs of that number alone and keeps the suffix.
+    """The target that the PTX is assembled for to run on ``arch``: ``arch`` itself. Only PTX for a
+    target with a suffix, such as sm_90a, runs on GPUs of that number alone and keeps the suffix.
 
     Raises CaseError where it does not run there.
     """

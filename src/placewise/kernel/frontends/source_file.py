@@ -31,7 +31,7 @@ class SourceFile:
     blanked: tuple[int, ...] = ()
     """Offsets of single characters."""
     moved: tuple[tuple[Token, str, str], ...] = ()
-    """Directives that stand in a header instead, its name, and its text."""
+    """(directive, header's name, header's text) of directives that are moved to a header."""
 
     @property
     def changed(self) -> bool:
@@ -93,8 +93,9 @@ class SourceFile:
         return bool(new)
 
     def take_gnu(self, number: int) -> bool:
-        """Write GNU's extensions as C++ has them, as far as is known how, and whether there were
-        any; ``number`` tells this file's headers from others'."""
+        """Take out GNU's extensions that have a form in C++; returns whether there were any.
+        Macros move to headers, whose names begin with ``number``.
+        """
         if self.blanked or self.moved:
             return False
         self.blanked = compound_literals(self.text)

@@ -37,7 +37,7 @@ def _generic(state_address: int, space: int, address: int) -> int:
 
 
 @compiled
-def _in_order(state_address: int, site: int, thread: int, address: int) -> bool:
+def _is_allowed(state_address: int, site: int, thread: int, address: int) -> bool:
     """Whether a lane's access is in bounds, aligned and allowed; notes a finding if not."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
@@ -51,7 +51,8 @@ def _in_order(state_address: int, site: int, thread: int, address: int) -> bool:
     row = words_at(state[at.S_WINDOWS] + window * state[at.S_WINDOW_WORDS] * 8)
     there = state[at.S_LOCAL_BYTES] if window == at.LOCAL_WINDOW else row[1]
     if offset + size > there:
-        # An index below zero lies in the window before; it is told as one of the array above.
+        # A negative index falls into the window below its array's; describe names the nearest
+        # array.
         _bad(state_address, at.BOUNDS, site, window, thread, address)
         return False
     if offset & (size - 1):
@@ -64,7 +65,7 @@ def _in_order(state_address: int, site: int, thread: int, address: int) -> bool:
 
 
 @compiled
-def _lanes_in_order(state_address: int, warp: int, site: int, mask: int) -> int:
+def _allowed_lanes(state_address: int, warp: int, site: int, mask: int) -> int:
     """Mask of the lanes whose access may be made; makes the addresses in the buffer generic."""
     state = words_at(state_address)
     own = words_at(state[at.S_SITES] + site * at.SITE_WORDS * 8)
@@ -91,7 +92,7 @@ def _lanes_in_order(state_address: int, warp: int, site: int, mask: int) -> int:
     for lane in range(at.LANES):
         if (mask >> lane) & 1:
             thread = warp * at.LANES + lane
-            if _in_order(state_address, site, thread, addresses[lane]):
+            if _is_allowed(state_address, site, thread, addresses[lane]):
                 allowed |= 1 << lane
     return allowed
 
@@ -210,7 +211,7 @@ def _remember(state_address: int, warp: int, site: int, mask: int) -> None:
         if window == at.SHARED_WINDOW and state[at.S_SHARED_ASYNC] != 0:
             starts = (flags & at.IS_ASYNC) != 0
             check_copy(state_address, site, thread, offset, size, starts)
-        # Of lanes that read one address together, two suffice to find races.
+        # Of lanes that read one address by one instruction, two suffice to find races.
         known = kind == at.LOAD and addresses[lane] == last and last == before
         before, last = last, addresses[lane]
         if cells != 0 and not known:
@@ -250,7 +251,7 @@ def access(state_address: int, resident: int, block: int, warp: int, site: int, 
     if mask == 0:
         return 0
     turn_to(state_address, resident, block)
-    allowed = _lanes_in_order(state_address, warp, site, mask)
+    allowed = _allowed_lanes(state_address, warp, site, mask)
     _remember(state_address, warp, site, allowed)
     state = words_at(state_address)
     if state[at.S_TRACKING] != 0:
@@ -266,4 +267,4 @@ def fault(
 ) -> None:
     """Note a lane that generated code found out of bounds or misaligned."""
     turn_to(state_address, resident, block)
-    _in_order(state_address, site, warp * at.LANES + lane, address)
+    _is_allowed(state_address, site, warp * at.LANES + lane, address)

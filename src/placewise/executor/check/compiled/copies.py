@@ -14,7 +14,8 @@ from placewise.executor.check.compiled.races import note
 
 @compiled
 def _known_complete(block_address: int, thread: int, by: int, group: int) -> bool:
-    """Whether ``thread`` comes behind the wait of thread ``by`` for its group."""
+    """Whether ``thread`` is ordered after thread ``by``'s wait for its group ``group`` of
+    copies."""
     words = words_at(block_address)
     if by == thread:
         return True

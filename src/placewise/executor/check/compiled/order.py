@@ -218,6 +218,9 @@ def acquire(state_address: int, address: int, thread: int) -> None:
 
 @compiled
 def _covers(state_address: int, address: int, key: int, before: int, same_block: bool) -> bool:
+    """Whether the release entry of (address, key) covers accesses numbered ``before``.
+    Readers of another block need a release by a fence of the whole device.
+    """
     node = words_at(_find_node(state_address, address, key))
     if node[at.NODE_ADDRESS] == 0 or before >= node[at.NODE_BEFORE]:
         return False

@@ -18,7 +18,8 @@ class _Decorator(Protocol):
 
 
 compiled: _Decorator = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-"""Decorator of functions that only compiled functions call; :mod:`entry` keeps what they become."""
+"""Decorator of functions that only compiled functions call; their machine code is kept on disk as
+part of the entry points' (:mod:`.entry`)."""
 
 
 def _caster(dtype: Any) -> Any:

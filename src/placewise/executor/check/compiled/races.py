@@ -115,7 +115,7 @@ def _races(state_address: int, first: int, then: int, me: int, oldest: int) -> b
 
 @compiled
 def _beside(state_address: int, first: int, then: int, me: int, oldest: int) -> bool:
-    """Whether an earlier atomic or volatile write is neither ordered before this one nor races."""
+    """Whether an earlier atomic or volatile write neither comes before this one nor races it."""
     if serial_of(first) < oldest or _apart(first, me) == 0 or not _both_synchronise(first, me):
         return False
     return not ordered(state_address, first, then, thread_of(me))
@@ -123,8 +123,10 @@ def _beside(state_address: int, first: int, then: int, me: int, oldest: int) -> 
 
 @compiled
 def _is_past(state_address: int, then: int, me: int) -> bool:
-    """Whether a barrier of all threads of the block came after an access of it: nothing to come can
-    race it, in the warps that have not gone on from the barrier yet, either."""
+    """Whether all threads of the block have reached a barrier since an access by the block.
+    Then no later access of the block can race it, not even one by a warp that has still to leave
+    that barrier.
+    """
     state = words_at(state_address)
     words = words_at(state[at.S_BLOCK])
     reached = words[at.B_CLOCK + (thread_of(me) >> 5)]
@@ -133,9 +135,10 @@ def _is_past(state_address: int, then: int, me: int) -> bool:
 
 @compiled
 def _has_seen_all(state_address: int, last: int, then: int, me: int) -> bool:
-    """Whether the thread knows of the last atomic of a cell, which returned the value before.
+    """Whether the thread comes after the last atomic of a cell, whose old value the kernel uses.
 
-    That one has seen all atomics before it: who draws the last ticket may reset the counter.
+    Such an atomic has seen all atomics before it, and so has the thread: the one that draws the
+    last ticket, for instance, may reset the counter.
     """
     state = words_at(state_address)
     site = words_at(state[at.S_SITES] + site_of(then) * at.SITE_WORDS * 8)
@@ -200,10 +203,11 @@ def on_read(
 
 @compiled
 def _precedes(state_address: int, read: int, then: int, me: int) -> bool:
-    """Whether a read may be forgotten for the sake of the present one.
+    """Whether the record of an earlier ``read`` may be replaced by that of the present one.
 
-    It may if it comes before it and is not the stricter of the two: whatever races a volatile or
-    partial read races a plain and whole one too.
+    It may if it comes before the present one, and whatever races it races the present one too.
+    That does not hold for a plain read before a volatile one, or one of bytes that the present one
+    does not read.
     """
     if flags_of(me) != 0 and flags_of(read) == 0:
         return False
@@ -232,7 +236,7 @@ def on_write(
 ) -> None:
     """Check a write of a cell and remember it.
 
-    ``same``: it stores what is there already.
+    ``same`` if it stores the value that is already there.
     """
     cell = words_at(cell_address)
     oldest = _oldest(state_address, me, window)
@@ -259,7 +263,7 @@ def on_write(
             for n in range(at.READ_WORDS):
                 reads[n] = 0
     else:
-        # Of what comes after an atomic, other atomics race earlier accesses but not this one.
+        # A later atomic can race the accesses before this atomic without racing this atomic.
         kept = cell[0] & at.HAS_READS
         if serial_of(cell[0]) >= oldest and (
             flags_of(cell[0]) == 0 or _beside(state_address, cell[0], cell[1], me, oldest)
@@ -290,7 +294,7 @@ def stores_same(
     cell = words_at(cell_address)
     addresses = words_at(scratch)
     other = thread_of(cell[0]) & 31
-    # Perhaps by the same instruction, whose stores have not been done yet.
+    # The other thread may be a lane of the same instruction, whose stores have not been done yet.
     together = (
         serial_of(cell[0]) == words_at(state[at.S_BLOCK])[at.B_SERIAL]
         and site_of(cell[1]) == site

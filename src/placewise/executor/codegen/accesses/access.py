@@ -1,9 +1,9 @@
 """Memory accesses of a warp: one LLVM helper per kind of access, called by every site of that kind.
 
 A helper first asks whether the addresses of each half warp are consecutive or all the same, which
-most accesses are; then two plain loads do, and only the two ends have to be checked against the
-bounds of the array. All other accesses are gathered, every lane checked. What a helper finds out
-about the addresses also makes the trace record.
+most accesses are; then two plain loads suffice, and only the first and the last address have to be
+checked against the bounds of the array. All other accesses are gathers, and every lane is checked.
+What a helper finds out about the addresses also goes into the trace record.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Range:
     window: str | None
 
 
-class Reacher(Protocol):
-    """Properties of an access that decide which bounds it has."""
+class BoundedAccess(Protocol):
+    """The properties of an access that decide which bounds it has."""
 
     @property
     def action(self) -> str: ...
@@ -98,7 +98,7 @@ class Reacher(Protocol):
     def memory(self) -> str: ...
 
 
-def find_range(t: Text, kind: Reacher, address: str) -> Range:
+def find_range(t: Text, kind: BoundedAccess, address: str) -> Range:
     """The range around one lane's address (an LLVM value of the helper's address type)."""
     if kind.memory == "shared":
         size = t.slot(Slot.SHARED_BYTES, invariant=True)
@@ -158,8 +158,8 @@ def give(t: Text, result: str, values: list[str], one: str) -> None:
 def all_inside(t: Text, type_: str, offsets: str, room: str, bytes_: int) -> str:
     """Which of the lanes' offsets are aligned and leave ``bytes_`` within ``room``, as i1.
 
-    An offset turned right by as many bits as its size has zeros is below the number of elements
-    only if it is aligned, not negative, and not too large.
+    An offset that is rotated right by log2(``bytes_``) is below the number of elements only if it
+    is aligned, not negative and not too large.
     """
     v = t.wide(type_)
     shift = bytes_.bit_length() - 1
@@ -171,7 +171,8 @@ def all_inside(t: Text, type_: str, offsets: str, room: str, bytes_: int) -> str
 
 
 def general_range(t: Text, kind: Kind) -> tuple[Range, str, str, str]:
-    """Range of the first active lane, offsets, mask of good lanes | inactive ones, lane mask."""
+    """The range of the first active lane's address; the lanes' offsets in it; the mask of the lanes
+    that are inside it or inactive; the mask of inactive lanes."""
     a = kind.address
     if kind.memory == "windowed":
         first = t.op(f"extractelement <32 x i64> %address, i32 {first_lane(t, '%mask')}")
@@ -189,7 +190,8 @@ def general_range(t: Text, kind: Kind) -> tuple[Range, str, str, str]:
 
 
 def gather_index(t: Text, kind: Kind, relative: str, large: bool) -> tuple[str, str]:
-    """(index type, index): 32 bits where no array is larger, since gathers by them are faster."""
+    """(index type, index). Gathers by indices of 32 bits are faster; arrays that are too large for
+    them (``large``) need 64."""
     if kind.address == "i32" or large:
         return kind.address, relative
     return "i32", t.op(f"trunc <32 x i64> {relative} to <32 x i32>")

@@ -2,8 +2,9 @@
 
 Intel's processors gather 16 elements in about as many cycles. AMD's take some four cycles per
 element, active or not (Fog, "Instruction tables", and https://uops.info, VPGATHERDD on Zen 2 to 5),
-so there elements are loaded one by one; and where only a few lanes are active, as in the long rows
-of a sparse matrix, just these: their offsets are moved together, and what they load is moved apart.
+so there elements are loaded one by one. Where only a few lanes are active, as in the long rows of a
+sparse matrix, only theirs are: the active lanes' offsets are compressed, and the loaded elements
+expanded into the lanes again.
 """
 
 from __future__ import annotations
@@ -79,14 +80,14 @@ def _hardware_gather(t: Text, base: str, offsets: str, type_: str, e: str) -> st
 
 
 def _gather_few(t: Text, base: str, offsets: str, first: str) -> str:
-    """At most :data:`_FEW` lanes of 32 bits, with AVX-512's moves of lanes together and apart."""
+    """Load at most :data:`_FEW` lanes of 32 bits, with AVX-512's compress and expand."""
     h = "<16 x i32>"
     halves = [lanes(range(start, start + 16)) for start in (0, 16)]
     masks = [t.op(f"trunc i32 {x} to i16") for x in ("%mask", t.op("lshr i32 %mask, 16"))]
     flags = [t.op(f"bitcast i16 {m} to <16 x i1>") for m in masks]
     below = t.op(f"zext i16 {t.call('i16', 'llvm.ctpop.i16', ('i16', masks[0]))} to i32")
     single = t.op(f"insertelement {h} poison, i32 {first}, i64 0")
-    # What lies behind the active lanes' offsets is loaded too, so it is one of theirs.
+    # Places after the active lanes' offsets are loaded from as well, so they hold a valid offset.
     spare = t.op(f"shufflevector {h} {single}, {h} poison, {'<16 x i32> zeroinitializer'}")
     together = t.stack("[32 x i32]")
     for n in range(2):

@@ -1,9 +1,10 @@
 """``malloc`` and ``free`` of device code: lane after lane, in a window of its own.
 
-The heap begins with the offset of the first byte never given out and, per size class, the first
-free block. A block has as many bytes as its class is a power of two; 16 of them come before what
-the kernel gets: the class, marked by :data:`_USED` while the block is in use, and the next free
-block. Blocks run on one core where device code allocates, so nothing here is atomic.
+The heap begins with the offset of the first byte that was never allocated and, for each size class,
+the offset of the first free piece of memory. A piece of class c has 2**c bytes. The kernel gets all
+but the first 16, which hold the class (marked by :data:`_USED` while the piece is in use) and the
+offset of the next free piece. Thread blocks of kernels that allocate run on one core, so nothing
+here is atomic.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from placewise.executor.ir.nodes import Node
 
 _CLASSES = 40
 _HEADER = 512
-"""Bytes before the first block; holds one word and :data:`_CLASSES` more."""
+"""Bytes before the first piece of memory: room for the heap's 1 + :data:`_CLASSES` words."""
 _SMALLEST = 32
 _USED = 0x6D61_6C6C_6F63_0000
 _BASE = address(HEAP_WINDOW)
@@ -80,7 +81,8 @@ out:
 
 
 def _malloc() -> str:
-    """A block of the next power of two: the class's first free one, else a new one."""
+    """LLVM text of ``malloc``: a piece of the next power of two bytes, the class's first free one
+    or else a new one."""
     return _loop(
         "malloc",
         f"""  %huge = icmp ugt i64 %value, %size
@@ -125,7 +127,8 @@ some:
 
 
 def _free() -> str:
-    """Put a block first in its class's list; null is fine, anything else is a fault."""
+    """LLVM text of ``free``: put a piece first in its class's list of free ones. Null is ignored;
+    any other address that ``malloc`` did not return is a fault."""
     return _loop(
         "free",
         f"""  %null = icmp eq i64 %value, 0

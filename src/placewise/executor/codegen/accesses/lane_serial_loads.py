@@ -1,9 +1,9 @@
 """Loads of one lane after another, in loops that are run lane by lane (``singly``).
 
-Loads whose addresses differ by constants are checked against the bounds together. Which array they
-are looked for in is decided for all lanes and some turns of the loop at once; where one of them is
-not in it, that is given up. The offsets of traced loads are written down, turn by turn, for the
-records that are made of them when all lanes are through.
+Loads whose addresses differ by constants are checked against the bounds together. The array that
+they should lie in is looked up once for all lanes and some iterations ("turns") of the loop; if a
+load lies elsewhere, the loop falls back to the general code. The offsets of traced loads are
+stored, turn by turn; trace records are made from them once all lanes have run.
 """
 
 from __future__ import annotations
@@ -25,26 +25,28 @@ from placewise.executor.codegen.tracing import records
 from placewise.executor.ir.nodes import BITS, Access, Node
 
 _CACHE = 32
-"""Bytes of what is kept of an array: start, elements from which on nothing fits, host pointer."""
+"""Bytes kept of an array: its start, the number of elements at which a load may begin, its host
+pointer and its device address."""
 
 _FAR = 1 << 20
-"""Bytes between accesses from which on they are checked each by itself."""
+"""Loads whose addresses differ by at least so many bytes are not checked together."""
 
 _COPIES = {4: (4,), 8: (8,), 16: (8, 8)}
-"""Widths of the vectors by which the offsets of so many lanes are copied."""
+"""By number of lanes: widths of the vectors that copy their offsets."""
 
 _AHEAD = 64
-"""Bytes from an access to what is fetched into the cache: the next line, which a lane that goes
-through an array comes to next. Lanes are in as many places, more than processors keep track of."""
+"""Bytes from a load to what is prefetched: the next cache line, which a lane that walks through an
+array needs next. All lanes together walk in more places than a processor's own prefetcher
+follows."""
 
 
 @dataclass(frozen=True)
 class _Array:
-    """Where loads are looked for (i64, i64, pointer), and its device address."""
+    """The array that loads should lie in, as LLVM values."""
 
     start: str
     units: str
-    """Elements from the start on at which such a load may begin."""
+    """Number of elements, from the start on, at which such a load may begin."""
     host: str
     place: str
 
@@ -59,19 +61,24 @@ class _Group:
     parts: Parts
     """Parts of the first load's address."""
     low: int
-    """Lowest constant part of their addresses, and how much further the highest one is."""
+    """Lowest constant part of their addresses."""
     spread: int
+    """Bytes from the lowest constant part to the highest."""
 
     @property
     def sharing(self) -> tuple[object, ...]:
-        """What groups have in common that are likely to be in one array: where all lanes share a
-        part of the address, that is its start."""
+        """Key of the groups that are looked up together because they are likely to lie in one
+        array: those with the same lane-independent part of the address, which mostly is its
+        start."""
         kind = (self.kind, self.spread)
         return (self.parts.terms, *kind) if self.parts.terms else (self.number,)
 
 
 class LaneLoads:
-    """The loads of one loop. Fails by a branch to ``give_up``; begins anew at ``again``."""
+    """The loads of one loop.
+    The code branches to ``give_up`` where a load lies in no array, or in another one for each lane,
+    and to ``again`` where it has looked up an array and the turns have to be repeated.
+    """
 
     def __init__(
         self, s: State, name: str, wanted: list[Node], lanes: int, again: str, give_up: str
@@ -126,7 +133,7 @@ class LaneLoads:
         return self.s.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
     def enter(self, turns: int) -> None:
-        """On the way to the loop: nothing is known of its arrays."""
+        """Emit what runs before the loop: room for its arrays, of which nothing is known yet."""
         s, name = self.s, self.name
         s.reserved.append(f"{name}.misses = alloca i32")
         s.reserved.append(f"{name}.arrays = alloca [{_CACHE * len(self._caches)} x i8], align 64")
@@ -137,11 +144,11 @@ class LaneLoads:
         self.found()
 
     def found(self) -> None:
-        """The loads up to here were where they had been looked for."""
+        """Emit the end of turns in which all loads lay in the arrays that were tried."""
         self.s.do(f"store i32 0, ptr {self.name}.misses")
 
     def begin(self) -> None:
-        """Read where loads are looked for until :attr:`again`."""
+        """Emit loads of the arrays to try, which stay the same until the next :attr:`again`."""
         for group in self.groups.values():
             if group.sharing not in self._arrays:
                 self._arrays[group.sharing] = array = self._array(group)
@@ -196,13 +203,13 @@ class LaneLoads:
         keep(s, n, access, result, whole)
 
     def _fetch(self, pointer: str) -> None:
-        """Fetch what comes after an element whose address is carried from turn to turn."""
+        """Prefetch what comes after an element whose address is carried from turn to turn."""
         s = self.s
         s.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         s.do(f"call void @llvm.prefetch.p0(ptr {self._at(pointer, _AHEAD)}, i32 0, i32 3, i32 1)")
 
     def _note(self, group: _Group, rows: str) -> None:
-        """Write down the lane's offset."""
+        """Store the lane's offset for the trace record."""
         if group.number not in self._rows:
             return
         s, have = self.s, group.kind.address
@@ -213,7 +220,8 @@ class LaneLoads:
         s.do(f"store {self._offset} {offset}, ptr {self._at(rows, self._rows[group.number])}")
 
     def _check(self, group: _Group, array: _Array, is_first: str) -> str:
-        """The offset of a lane's lowest load of a group, which is in bounds with all others."""
+        """The offset of the lane's lowest load of a group, after a check that all of the group are
+        in bounds."""
         s, kind, parts = self.s, group.kind, group.parts
         a = kind.address
         from_start = self._from_start.get(group.number) or self._shared_part(group)
@@ -228,7 +236,7 @@ class LaneLoads:
         return relative
 
     def _look_up(self, group: _Group, lowest: str, is_first: str) -> None:
-        """Find the array of the first lane's load, and begin anew."""
+        """Emit the look-up of the array of the first lane's load, and the branch to ``again``."""
         s, name, kind = self.s, self.name, group.kind
         first, known = s.label(), s.label()
         misses = s.op(f"load i32, ptr {name}.misses")
@@ -252,7 +260,8 @@ class LaneLoads:
         s.do(f"br label %{self.again}")
 
     def _units(self, kind: Kind, size: str, spread: int) -> str:
-        """Elements of an array at which loads that reach so much further may begin."""
+        """Number of elements at which a group may begin whose highest load is ``spread`` bytes
+        up."""
         s, a = self.s, kind.address
         room = s.call(a, f"llvm.usub.sat.{a}", (a, size), (a, str(spread))) if spread else size
         shift = kind.lane_bytes.bit_length() - 1

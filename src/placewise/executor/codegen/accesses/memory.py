@@ -74,7 +74,7 @@ def _uniform_load(s: State, n: Node, access: Access, kind: Kind, *, guarded: boo
         f"i32 {mask}, i32 {access.site}"
     )
     if kind.traced:
-        # This helper is put in place, and so can record where the warp function does.
+        # This helper is inlined, so it can write its record where the warp function writes its own.
         words = s.words if mask == s.mask else records.words_of(s, mask)
         call += f", ptr {{record}}, <4 x i32> {records.same_place(s, access.site, words)}"
     call += ")"

@@ -22,8 +22,8 @@ from placewise.executor.codegen.tracing import records
 def vector_store(
     kind: Kind, declarations: set[str], options: Options, *, patterned: bool = True
 ) -> str:
-    """A store by 32 addresses, which have no pattern unless ``patterned``; of lanes with the same
-    address the highest one stays."""
+    """A store by 32 addresses, which have no pattern unless ``patterned``. Of lanes with the same
+    address, the highest one's value stays."""
     t = Text(declarations)
     e, count = kind.element, kind.count
     if count == 1 and patterned:

@@ -119,7 +119,8 @@ def reader_function(reader: Reader, declarations: set[str]) -> str:
 
 
 def _object(t: Text, handle: str) -> tuple[Range, str]:
-    """The window that a handle names, and its texture words: null unless the handle is one."""
+    """The window of a handle's object, and its texture words: null unless there is such an
+    object."""
     number = t.op(f"lshr i64 {handle}, {WINDOW_SHIFT}")
     window = t.op(f"and i64 {number}, {WINDOWS - 1}")
     table = t.slot(Slot.WINDOWS, "ptr", invariant=True)

@@ -1,9 +1,9 @@
 """Better code for kernels that run long, made meanwhile by another process.
 
-A kernel starts with code that is made quickly. Once it has run for as long as that took, and some
-time more, its optimised code is compiled in a process of its own, which costs the run neither
-Python's lock nor LLVM's, and takes its place as soon as it is there: each warp looks up its code
-when it starts. What was compiled is kept on disk, so the next process starts with it.
+A kernel starts with code that is compiled quickly. Once it has run for longer than that took, its
+optimised code is compiled in another process, which holds neither Python's lock nor LLVM's. The
+optimised code takes over as soon as it is ready, since each warp looks up its code when it starts.
+It is kept on disk, so the next process starts with it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,8 @@ def terminate(s: State, block: Block) -> None:
 
 
 def use_fuel(s: State, block: Block) -> None:
-    """Count down the loop's fuel, and look now and then whether the run is to stop."""
+    """Emit, in a loop, the countdown of the instructions that may run before ``@refuel`` is called,
+    which asks whether the run has to stop."""
     pointer = s.slot_pointer(Slot.FUEL)
     fuel = s.op(f"load i64, ptr {pointer}")
     left = s.op(f"sub i64 {fuel}, {max(block.instructions, 1)}")
@@ -103,14 +104,14 @@ def _go(s: State, group: list[tuple[int, str]], waiting: int) -> None:
                 _arrive(s, target, mask)
             masks[target] = s.op(f"or i32 {old}, {mask}")
             s.do(f"store i32 {masks[target]}, ptr %p{target}")
-    # Some lane is at one of the targets, unless all ended; nothing after the last comes next.
+    # Unless all lanes ended, some lane is at a target: no block after the last target runs next.
     last = len(s.program.blocks) if ends or not masks else max(masks)
     _dispatch(s, masks, candidates, last)
 
 
 def proceed(s: State, target: int, mask: str, number: int) -> None:
-    """All lanes of block ``number`` that are in ``mask`` go to ``target``; where they end there,
-    that was counted before."""
+    """Send the lanes in ``mask``, all of block ``number``, to ``target``. If that is where threads
+    end, their exit instruction must have been counted already."""
     waiting = s.flow.pending[number]
     if s.flow.exits >> target & 1:
         _leave(s, waiting)
@@ -158,7 +159,7 @@ def count_exit(s: State, target: int, mask: str) -> None:
 
 
 def _arrive(s: State, target: int, mask: str) -> None:
-    """One more group of lanes comes to where lanes meet, if there is one."""
+    """Count a group of lanes, if ``mask`` has any, that comes to where lanes meet again."""
     some = s.op(f"zext i1 {s.op(f'icmp ne i32 {mask}, 0')} to i64")
     groups = s.op(f"add i64 {s.op(f'load i64, ptr %m{target}')}, {some}")
     s.do(f"store i64 {groups}, ptr %m{target}")
@@ -174,8 +175,8 @@ def meet(s: State, number: int, *, together: str = "1") -> None:
 
 
 def _barrier(s: State, block: Block, t: Barrier) -> None:
-    """Save the registers that live on, and return from the warp function. It is an error if lanes
-    are elsewhere."""
+    """Save the registers that are used later, and return from the warp function. It is a fault if
+    some lanes of the warp are at another block."""
     for number in range(len(s.program.blocks)):
         if s.flow.pending[block.number] >> number & 1:
             good, bad = s.label(), s.label()
@@ -273,8 +274,8 @@ def give_way(s: State, block: Block) -> None:
 
 
 def _step_aside(s: State, block: Block) -> None:
-    """Let lanes that wait elsewhere run, one block for each further round; after as many of them
-    as there were rounds before, other warps."""
+    """Let lanes of the warp run that wait at other blocks, one such block in each further round of
+    the loop. After ``PATIENCE`` such rounds other warps run instead."""
     others = [n for n, _ in _waiting(s, block.number) if s.flow.steps_in >> n & 1]
     if not others:
         return

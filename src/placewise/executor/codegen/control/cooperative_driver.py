@@ -1,8 +1,8 @@
 """The compiled loop over blocks where warps or blocks wait for each other outside of barriers.
 
-A block whose warps all wait keeps its place, and the next one starts, until all that fit are held;
-then they take turns. A kernel that does not wait after all runs as elsewhere: one block after
-another. The order depends on nothing but the kernel.
+A block whose warps all wait stays resident, and the next one starts, until no more fit; then they
+take turns. If no warp has to wait, one block runs after another, as under the plain driver. The
+order depends on nothing but the kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from placewise.executor.device_memory.address_space import (
 
 # Long because it is one LLVM function as text, read from top to bottom.
 def waiting_driver(*, shared: bool, traced: bool) -> str:
-    """``@run(ctx, blocks, count)`` as of :func:`driver`."""
+    """LLVM text of ``@run(ctx, blocks, count)``, which runs the listed blocks, taking turns, and
+    returns how many were finished."""
     declarations: set[str] = set()
     t = Text(declarations)
     rows = t.slot(Slot.RESIDENTS, "ptr")
@@ -98,7 +99,7 @@ def waiting_driver(*, shared: bool, traced: bool) -> str:
 
 
 def _restore(t: Text, row: str) -> None:
-    """Make the memory and the values of a place the present ones."""
+    """Emit the switch to the memory and the values of another resident block (its ``row``)."""
     for n, word in enumerate((*RESIDENT_POINTERS, *RESIDENT_VALUES)):
         value = t.op(f"load i64, ptr {t.op(f'getelementptr i64, ptr {row}, i64 {n}')}")
         t.do(f"store i64 {value}, ptr {t.slot_pointer(word)}")

@@ -98,7 +98,7 @@ def _once(t: Text, warps: str) -> None:
 def _phases(t: Text, warps: str, *, traced: bool) -> None:
     """Run every warp to its next barrier, until all have ended.
 
-    A warp that has ended counts as arrived, as it does on the machine.
+    A warp that has ended counts as arrived, as it does on a GPU.
     """
     states = t.slot(Slot.STATES, "ptr", invariant=True)
     bytes_ = t.op(f"shl i64 {t.op(f'zext i32 {warps} to i64')}, 2")

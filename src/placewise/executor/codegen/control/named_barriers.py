@@ -1,7 +1,7 @@
 """Scheduling of a block's warps where barriers have numbers, thread counts or arrivals.
 
-A barrier is complete when the threads that arrived reach its count, or all that have not ended.
-Every warp counts whole, as on the machine.
+A barrier is complete when as many threads have arrived as it waits for, or all that have not ended.
+Every warp counts as 32 threads, as on a GPU.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ REDUCTION_ROW = 2
 
 
 def release_function() -> str:
-    """``@release(ctx, barrier, warps, live)``: let the warps go that wait at a barrier.
+    """LLVM text of ``@release(ctx, barrier, warps, live)``: let the warps go that wait at a
+    barrier.
 
-    Each is given the barrier's reduction for its own: others may use the barrier again before it
-    goes on. A new phase begins where these are all that live.
+    Each gets a copy of the barrier's reduction, since other warps may use the barrier again before
+    it goes on. A new phase of the block begins if all warps that have not ended are let go.
     """
     return f"""
 define internal void @release(ptr %ctx, i64 %barrier, i32 %warps, i32 %live) noinline #0 {{
@@ -67,7 +68,7 @@ out:
 
 
 def _reduction_read() -> str:
-    """Take the two counts of a barrier's reduction, which then starts anew."""
+    """Lines that read the two counts of a barrier's reduction and set them to zero."""
     lines = []
     for n in (0, 1):
         lines += [
@@ -81,7 +82,7 @@ def _reduction_read() -> str:
 
 
 def _reduction_given() -> str:
-    """Store them in the rows behind the barriers that warps wait at."""
+    """Lines that store the two counts of a reduction for a warp that is let go."""
     lines = []
     for n, before in ((0, "%w"), (1, "%given0.at")):
         lines += [
@@ -95,7 +96,7 @@ def _reduction_given() -> str:
 def functions(
     declarations: set[str], run_warp: Callable[[Text, str], str], *, gives_way: bool
 ) -> str:
-    """What a driver with such barriers calls."""
+    """LLVM text of the functions that a driver of numbered barriers calls."""
     return "\n".join(
         [
             release_function(),
@@ -122,10 +123,10 @@ def begin(t: Text, warps: str) -> None:
 def turn_function(
     declarations: set[str], run_warp: Callable[[Text, str], str], *, gives_way: bool
 ) -> str:
-    """``@turn(ctx, warps, code)``: run every warp of a block that can run, until all have ended.
+    """LLVM text of ``@turn(ctx, warps, code)``, which runs the warps of a block.
 
-    Returns 1 then, -1 where the run is to stop, and 0 where ``gives_way`` and all warps that could
-    go on wait for something that other blocks have to do.
+    It returns 1 when all have ended, -1 if the run has to stop, and, with ``gives_way``, 0 if every
+    warp that has not ended waits for another block.
     """
     t = Text(declarations)
     states, waits, barriers = (
@@ -214,7 +215,8 @@ def turn_function(
 
 
 def _give_way(t: Text, place: str, status: str) -> None:
-    """A warp that waits for others: it goes on in its next turn, but not for ever."""
+    """Emit the case of a warp that waits for others: it runs again in its next turn, and is taken
+    to be endless after too many of them."""
     t.do(f"br i1 {t.op(f'icmp uge i32 {status}, {GIVES_WAY}')}, label %gives, label %arrived")
     t.start("gives")
     t.do(f"store i32 {t.op(f'sub i32 {status}, {GIVES_WAY}')}, ptr {place}")
@@ -233,7 +235,7 @@ def _give_way(t: Text, place: str, status: str) -> None:
 
 
 def _release_full(t: Text, barriers: str) -> None:
-    """Let the warps go that wait at barriers which all that live have reached."""
+    """Emit the release of barriers at which as many threads have arrived as they wait for."""
     t.start("check")
     t.do("%n = phi i64 [ 0, %count ], [ %n.next, %check.on ]")
     t.do("%freed = phi i1 [ %moved.on, %count ], [ %freed.on, %check.on ]")

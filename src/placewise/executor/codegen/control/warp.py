@@ -45,7 +45,8 @@ to compile."""
 
 
 def _short_loops(program: Program) -> int:
-    """Bit set of blocks in loops, empty where they hold too many accesses."""
+    """Bit set of the blocks in loops; empty if those have too many accesses to give each a fast
+    path."""
     loops = loop_blocks(program)
     accesses = sum(
         1

@@ -2,10 +2,10 @@
 
 Lanes leave a loop one after another where its length depends on data, as rows of a sparse matrix
 do, and the last few of 32 would cost as much as all. Once no more than eight are left, their
-registers are moved together, and a second version of the loop goes on with vectors of eight. When
-some of them leave, what they had is put where the warp's code finds it, and the others move up. So
-active lanes are always the first ones, in the order of their numbers. At the end everything is back
-in vectors of 32, as if the loop had run there.
+registers are compressed into vectors of eight, with which a second version of the loop goes on.
+When some lanes leave the loop, their registers are stored in the buffers of the whole warp, and the
+others move up, so active lanes are always the first ones, in the order of their numbers. At the end
+all registers are vectors of 32 again, as if the warp's code had run the loop.
 """
 
 from __future__ import annotations
@@ -105,9 +105,12 @@ class _Loop:
         self.name = f"%n{block.number}"
 
     def _place(self, reg: Reg) -> str:
+        """Pointer to a register's vector of eight."""
         return f"{self.name}.r{reg.number}"
 
     def _room(self, reg: Reg) -> str:
+        """Pointer to a register's buffer with one element for each lane of the warp, and a
+        spare."""
         return f"{self.name}.w{reg.number}"
 
     def emit(self) -> None:
@@ -129,14 +132,14 @@ class _Loop:
         control_flow.proceed(s, exit_of(self.block), self.warp_mask, self.block.number)
 
     def _enter(self) -> None:
-        """Number the active lanes and move their registers together."""
+        """Number the active lanes, and compress their registers into vectors of eight."""
         s = self.s
         v = s.wide("i32")
         s.reserved += [f"{self.name}.{x} = alloca i32" for x in ("mask", "count")]
         s.reserved.append(f"{self.name}.lanes = alloca {v}")
         left, numbers, which = self.warp_mask, [], "poison"
         for k in range(WIDTH):
-            # Of nothing left it is 32, where the room for registers has a place that nobody reads.
+            # With no lane left it is 32, the spare element of the registers' buffers.
             number = s.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "false"))
             numbers.append(number)
             which = s.op(f"insertelement {v} {which}, i32 {number}, i64 {k}")
@@ -272,7 +275,7 @@ class _Loop:
             size = s.op(f"trunc i64 {size} to i32")
             start = s.op(f"zext i32 {first} to i64")
         inside = all_inside(s, a, relative, size, kind.lane_bytes)
-        # Of lanes that are not active, the first one's place is as good as any.
+        # Lanes that are not active load from the first lane's address.
         single = s.splat(a, start if a == "i64" else first)
         safe = s.op(
             f"select {s.wide('i1')} {self.flags}, {s.wide(a)} {relative}, {s.wide(a)} {single}"
@@ -349,6 +352,7 @@ class _Loop:
         ]
 
     def _moved(self, kind: Kind, host: str, element: int) -> str:
+        """The pointer ``element`` elements after ``host``."""
         if not element:
             return host
         return self.s.op(f"getelementptr i8, ptr {host}, i64 {element * kind.bits // 8}")

@@ -4,7 +4,7 @@ Where a loop does little but load from unrelated addresses, vectors gain nothing
 gather slowly load element after element anyway, and moving numbers into and out of vectors costs
 more than computing with them. Once at most :data:`LANES` lanes are left in such a loop, each of
 them runs :data:`TURNS` iterations in scalar registers before the next one does. The registers of
-each lane lie in memory before and after these iterations, in two buffers that take turns.
+each lane lie in memory before and after these iterations, in two buffers that swap their roles.
 
 The iterations count, and their trace records are written, only when all lanes have run them. If a
 load cannot be served so (lanes in different arrays, an address out of bounds), the iterations are
@@ -80,10 +80,11 @@ class _Loop:
             n.attr: n.args[0] for n in wanted if n.op == "set" and isinstance(n.attr, Reg)
         }
         """What registers are set to."""
-        # Counters that all lanes share are counted by each of them.
+        # Registers that all lanes share, such as loop counters, are updated in each lane's own
+        # copy.
         own = [r for r in got if s.varies(r) or r in self.values]
         self.regs = sorted(own, key=lambda r: r.number)
-        """Registers that a lane begins with, and that it has when it is through."""
+        """Registers that a lane reads before its turns and stores after them."""
         self.kept: list[Reg] = []
         """Registers that lanes have changed and somebody may read after the loop."""
         if not s.flow.exits >> exit_of(block) & 1:
@@ -117,7 +118,7 @@ class _Loop:
         self.s.do(f"store {type_} {self.s.op(f'load {type_}, ptr {of}')}, ptr {to}")
 
     def emit(self) -> None:
-        """All of it; ends where the block after the loop begins."""
+        """Emit the whole version; ends at the start of the block after the loop."""
         s = self.s
         self._enter()
         s.start(self.head)
@@ -153,7 +154,9 @@ class _Loop:
         self._end_each(self.head)
 
     def _each(self, mask: str, start: str, *, new: bool) -> tuple[str, str]:
-        """Begin a loop over the lanes of a mask: number, and where what is kept of it begins."""
+        """Emit the head of a loop over the lanes of a mask; returns the lane's number, and the
+        pointer to what is kept of the lane. The number is read from there unless the lanes are
+        ``new``."""
         s = self.s
         begin, self.body = s.label(), s.label()
         s.do(f"br label %{begin}")
@@ -180,7 +183,8 @@ class _Loop:
     # --- some turns
 
     def _turns(self) -> None:
-        """All lanes go round, one after another, and their turns are counted and recorded."""
+        """Emit some iterations ("turns") of all lanes, one lane after another, then their counting
+        and recording."""
         s, name = self.s, self.name
         s.begin_block()
         self.mask = s.op(f"load i32, ptr {name}.mask")
@@ -290,7 +294,8 @@ class _Loop:
         return stays, bit
 
     def _join(self, turn: str, bit: str, rows: str) -> str:
-        """One more lane makes this turn: where its offsets go, after those of the lanes before."""
+        """Note that a lane makes this turn; returns where its offsets go, after those of the lanes
+        before it."""
         s = self.s
         place = s.op(f"getelementptr i32, ptr {self.name}.masks, i64 {turn}")
         before = s.op(f"load i32, ptr {place}")
@@ -302,7 +307,7 @@ class _Loop:
         return s.op(f"getelementptr {kept}, ptr {rows}, i32 {number}")
 
     def _finish(self) -> None:
-        """All lanes are through: count and record their turns."""
+        """Emit the counting and recording of the turns, after all lanes have made them."""
         s, block = self.s, self.block
         begin, body, last, done = (s.label() for _ in range(4))
         s.do(f"br label %{begin}")

@@ -1,4 +1,4 @@
-"""Accesses in loops: the short way where a pattern is known.
+"""Accesses in loops: a fast path where the pattern of addresses is known.
 
 In a loop the addresses of several accesses often differ by a value common to all lanes: unrolled
 iterations, fields of a struct, neighbours of a stencil. Whether the lanes of such an address are
@@ -67,8 +67,8 @@ def moved(s: State, type_: str, value: str, parts: Parts) -> str:
 
 
 def _pattern(s: State, root: Node, stride: int) -> tuple[str, str, str]:
-    """Kind of a root's pattern (i32), and the values of lanes 0 and 16. Only a full warp has a
-    pattern; a partial one whose active lanes have is -1, for the helper."""
+    """Kind of a root's pattern (i32), and the values of lanes 0 and 16. Only a full warp can have a
+    pattern; -1 stands for a partial warp whose active lanes have one, which the helper serves."""
     known = s.patterns.get((root.number, stride))
     if known is not None:
         return known
@@ -95,7 +95,8 @@ def _pattern(s: State, root: Node, stride: int) -> tuple[str, str, str]:
 
 
 def _ends(s: State, parts: Parts) -> str:
-    """Addresses of lanes 0 and 16, but for the constant, and zeros: a vector of four."""
+    """A vector of four: the addresses of lanes 0 and 16 without their constant part, and two
+    zeros."""
     a = parts.root.type
     key: tuple[object, ...] = (parts.root.number,)
     if key not in s.ends:
@@ -112,7 +113,7 @@ def _ends(s: State, parts: Parts) -> str:
 
 
 def _twice(s: State, term: Node) -> str:
-    """A value common to all lanes, twice, and zeros."""
+    """A vector of four: a value common to all lanes twice, and two zeros."""
     key, four = ("twice", term.number), f"<4 x {term.type}>"
     if key not in s.ends:
         one = s.op(f"insertelement {four} zeroinitializer, {term.type} {s.scalar(term)}, i64 0")
@@ -155,7 +156,7 @@ def emit(s: State, n: Node, access: Access, kind: Kind) -> None:
 
     for number, step in ways:
         s.start(labels[number])
-        end(_short_way(s, n, access, kind, at, step, slow, ends, parts.constant))
+        end(_fast_path(s, n, access, kind, at, step, slow, ends, parts.constant))
     if reach:
         s.start(labels[_SCATTERED])
         end(_scattered(s, n, access, kind, reach, parts))
@@ -311,7 +312,7 @@ def _scattered(s: State, n: Node, access: Access, kind: Kind, reach: Reach, part
 
 
 # Called from one place, with the pieces of the access that it emits.
-def _short_way(
+def _fast_path(
     s: State,
     n: Node,
     access: Access,
@@ -343,7 +344,7 @@ def _short_way(
     touch(s, found, kind.action)
     if kind.traced:
         if kind.memory == "shared":
-            # Offsets wrap in 32 bits, so they are whole before the window is added.
+            # Shared addresses wrap in 32 bits, so the constant is added before they are widened.
             near = s.op(f"add <4 x i32> {ends}, {lanes([further, further, 0, 0])}")
             ends, further = s.op(f"zext <4 x i32> {near} to <4 x i64>"), int(found.place)
         records.write_line(s, access.site, ends, further, step)

@@ -1,11 +1,12 @@
 """Trace records, written by the code that makes the accesses.
 
 A record is 32 bytes (:data:`placewise.executor.device_memory.address_space.TRACE_RECORD`): two
-addresses, and four words that are mostly constants of the site. Whose records they are is written
-once for a run of them, whenever a warp begins or goes on. A buffer is full a few hundred records
-before its end, so that a basic block looks only once whether there is room, and its accesses write
-their records without a call or a branch. In between, the place of the next record is kept in a
-register (``%rec``), and in the context where a helper or the next block goes on.
+addresses, and four words that are mostly constants of the site. The block, warp and phase of
+records are written once for each run of them, whenever a warp begins or goes on. A buffer counts as
+full a few hundred records before its end, so that a basic block has to check only once whether
+there is room, and its accesses write their records without a call or a branch. The pointer to the
+next record is kept in a register (``%rec``) within a block, and in the context between blocks and
+for helpers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from placewise.executor.codegen.text import Text, lanes
 from placewise.executor.device_memory.address_space import TRACE_RECORD, TRACE_RUN, Slot
 
 UNCHECKED = 128
-"""Records that a basic block writes between two looks at the room that is left."""
+"""Most records that a basic block writes between two checks of the room that is left."""
 
 _BYTES = TRACE_RECORD.itemsize
 _LANES = lanes(list(range(16)) * 2)
@@ -64,7 +65,8 @@ def _make_room(t: Text, next_slot: Slot, limit_slot: Slot) -> str:
 
 
 def declare(t: Text) -> None:
-    """At the start of a warp function: the records that follow are this warp's, in this phase."""
+    """Emit, at the start of a warp function, that the records to come are this warp's, in its
+    present phase."""
     t.do("%rec = alloca ptr")
     record = t.slot(Slot.RECORD, "ptr")
     bytes_ = t.op(f"sub i64 {t.op(f'ptrtoint ptr {record} to i64')}, {t.slot(Slot.RECORDS)}")
@@ -86,7 +88,8 @@ def _open_run(t: Text, run: str, first: str) -> None:
 
 
 def begin(t: Text) -> None:
-    """At the start of a basic block that records, and again within long ones."""
+    """Emit the check of the buffer's room at the start of a basic block that records, and again
+    within long ones."""
     t.do(f"store ptr {_make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)}, ptr %rec")
 
 
@@ -97,19 +100,19 @@ def begin_rows(t: Text) -> None:
 
 
 def give_back(t: Text) -> None:
-    """Before a helper or another basic block goes on with the buffer."""
+    """Store the pointer to the next record in the context, for a helper or another basic block."""
     t.set_slot(Slot.RECORD, t.op("load ptr, ptr %rec"), "ptr")
 
 
 def take_over(t: Text) -> None:
-    """After a helper may have recorded."""
+    """Read the pointer to the next record from the context, after a helper may have recorded."""
     t.do(f"store ptr {t.slot(Slot.RECORD, 'ptr')}, ptr %rec")
 
 
 def write_line(t: Text, site: int, ends: str, further: int, stride: int) -> None:
-    """Record a full warp of two affine halves, without a look at the room. ``ends`` is a vector
-    of four i64: the addresses of lanes 0 and 16 less ``further``, and zeros. So one addition
-    makes the whole record."""
+    """Record a full warp of two affine halves, without a check of the room. ``ends`` is a vector
+    of four i64: the addresses of lanes 0 and 16 less ``further``, and two zeros, so that one
+    addition makes the whole record."""
     words = lanes([further, further, stride << 32 | site, -1], "i64")
     t.do(f"store <4 x i64> {t.op(f'add <4 x i64> {ends}, {words}')}, ptr {take(t)}, align 8")
 
@@ -119,7 +122,7 @@ def write_row(
 ) -> None:
     """Record the offsets of ``count`` active lanes (i64), the first of which is at ``address``.
 
-    ``offsets`` is a vector with these in front, written without a look at the room.
+    ``offsets`` is a vector that begins with these. It is written without a check of the room.
     """
     kept = "i64" if large else "i32"
     place = t.slot(Slot.ROW, "ptr")
@@ -138,7 +141,7 @@ def twice(t: Text, address: str) -> str:
 
 class Rows:
     """Records of accesses of the ``count`` (i64) lanes in ``mask``, one after another, each with a
-    row of offsets; written without a look at the room."""
+    row of offsets; written without a check of the room."""
 
     def __init__(self, t: Text, mask: str, count: str, *, large: bool) -> None:
         self._t = t
@@ -159,9 +162,10 @@ class Rows:
     def write(
         self, site: int, group: int, start: str, offsets: str, further: int, widths: tuple[int, ...]
     ) -> None:
-        """Record the offsets at the pointer ``offsets``, those of its ``group`` of accesses, each
-        ``further`` on, from the address twice in ``start`` (:func:`twice`); copied by vectors of
-        these widths. What is behind the last lane's will be written over."""
+        """Record an access of the lanes, whose offsets are those at the pointer ``offsets``, the
+        ones of its ``group`` of accesses, plus ``further``. They count from the address in
+        ``start`` (made by :func:`twice`), and are copied by vectors of these widths; what the last
+        one copies beyond the last lane is overwritten by the next row."""
         t, e = self._t, self._offset
         size, at, first = 4 if e == "i32" else 8, 0, ""
         for width in widths:
@@ -208,7 +212,7 @@ class Rows:
         return whole
 
     def finish(self) -> None:
-        """Have the next records come after these."""
+        """Emit that the next records and rows come after these."""
         self._t.set_slot(Slot.ROW, self._row, "ptr")
         give_back(self._t)
 
@@ -221,18 +225,19 @@ def take(t: Text) -> str:
 
 
 def words_of(t: Text, mask: str) -> str:
-    """The last four words of a record but for those that are constants: the mask (i32)."""
+    """The last four words of a record, with the mask (i32) and zeros for the constants."""
     return t.op(f"insertelement <4 x i32> zeroinitializer, i32 {mask}, i64 3")
 
 
 def same_place(t: Text, site: int, words: str) -> str:
-    """The last four words of an access whose lanes have one address, of :func:`words_of`."""
+    """The last four words of the record of an access whose lanes have one address, made from those
+    of :func:`words_of`."""
     return t.op(f"or <4 x i32> {words}, {lanes([site, 0, -1, 0])}")
 
 
 def write_there(t: Text, address: str) -> None:
-    """Fill the record that a helper put in place is given as %record: one address for all, and
-    %words."""
+    """Fill the record at ``%record``, a parameter of an inlined helper: one address for all lanes,
+    and its parameter ``%words``."""
     for name in ("base", "upper"):
         t.do(f"store i64 {address}, ptr {_field(t, '%record', name)}, align 8")
     t.do(f"store <4 x i32> %words, ptr {_field(t, '%record', 'site')}, align 8")
@@ -307,7 +312,7 @@ def _flush_function() -> str:
 
 
 def _ask(t: Text) -> None:
-    """Have Python hand the buffer over."""
+    """Emit the call of Python that hands the buffer over."""
     function, own = t.slot(Slot.FLUSH, "ptr"), t.slot(Slot.SELF)
     t.do(f"call void {function}(i64 {own})")
 
@@ -362,7 +367,7 @@ def _general(declarations: set[str], processor: Processor, given: str, large: bo
     t.start("row")
     place = _make_room(t, Slot.ROW, Slot.ROW_LIMIT)
     record = _make_room(t, Slot.RECORD, Slot.RECORD_LIMIT)
-    # The second look may have handed over both buffers.
+    # Both buffers may have been handed over by the second check of the room.
     place = t.slot(Slot.ROW, "ptr")
     lane = t.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"))
     first = t.op(f"extractelement {v} {offsets}, i32 {lane}")
@@ -387,7 +392,7 @@ def _general(declarations: set[str], processor: Processor, given: str, large: bo
 
 
 def _pack(t: Text, place: str, offsets: str) -> None:
-    """Store the active lanes' 32-bit offsets one after another, and after them what comes."""
+    """Store the active lanes' 32-bit offsets one after another; what follows them is undefined."""
     h = "<16 x i32>"
     low = t.op("trunc i32 %mask to i16")
     for start, mask in ((0, low), (16, t.op(f"trunc i32 {t.op('lshr i32 %mask, 16')} to i16"))):

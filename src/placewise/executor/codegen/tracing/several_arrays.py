@@ -11,7 +11,8 @@ from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE, Slot
 
 @dataclass(frozen=True)
 class _Anywhere:
-    """An access by generic addresses, of which the arrays' whole extents count."""
+    """The kind of access to find ranges for: by generic addresses, in all bytes that can be
+    read."""
 
     action: str = "load"
     memory: str = "windowed"
@@ -26,7 +27,8 @@ def record_each(t: Text, lane_bytes: int) -> None:
 
 
 def function(declarations: set[str]) -> str:
-    """``@record.arrays``."""
+    """LLVM text of ``@record.arrays``, which makes a record for each array that lanes point
+    into."""
     t = Text(declarations)
     addresses = t.stack("<32 x i64>")
     t.do(f"store <32 x i64> %address, ptr {addresses}")

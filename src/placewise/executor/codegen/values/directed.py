@@ -27,7 +27,7 @@ def directed_helper(
     operands = ", ".join(f"{type_} %x{k}" for k, type_ in enumerate(types))
     value = t.op(f"call {result} @{intrinsic}({operands}, {_DYNAMIC}) strictfp")
     if n.op == "uitofp":
-        # Processors without an instruction for it subtract on the way: 0 is -0 rounded down.
+        # Without an instruction for it, code subtracts equal numbers, which gives -0 rounded down.
         declarations.add(f"declare {result} @llvm.fabs.{_suffix(result)}({result})")
         value = t.op(f"call {result} @llvm.fabs.{_suffix(result)}({result} {value}) strictfp")
     t.do("call void @llvm.set.rounding(i32 1) strictfp")

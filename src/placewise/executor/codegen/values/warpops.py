@@ -134,8 +134,9 @@ def _group_by_group(
 ) -> None:
     """The body of a helper that serves the lanes in ``%mask`` group by group, and returns a vector.
 
-    ``of_group`` gets the number of a group's first lane and that lane's element of ``stored``; it
-    emits and names the group's mask, the same as flags, and what its lanes get.
+    ``of_group`` gets the number of a group's first lane and that lane's element of ``stored``. It
+    emits three values and returns their names: the group's mask (i32), the mask as <32 x i1>, and
+    the result of the group's lanes.
     """
     place = t.stack(f"<32 x {element}>")
     t.do(f"store <32 x {element}> {stored}, ptr {place}")
@@ -160,7 +161,7 @@ def reduce_helper(declarations: set[str], op: str) -> str:
     t = Text(declarations)
 
     def of_group(lane: str, named: str) -> tuple[str, str, str]:
-        # The lane itself is in its group even where its mask forgets it, so that the loop ends.
+        # The lane counts as in its group even if its mask leaves it out, so that the loop ends.
         own = t.op(f"shl i32 1, {lane}")
         group = t.op(f"and i32 {t.op(f'or i32 {named}, {own}')}, %left")
         flags = t.op(f"bitcast i32 {group} to <32 x i1>")

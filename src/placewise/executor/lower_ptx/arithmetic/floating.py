@@ -171,7 +171,8 @@ def rsqrt(c: Context, i: Instruction) -> None:
 
 
 def transcendental(c: Context, i: Instruction) -> None:
-    """sin, cos, lg2, ex2, tanh (approx): the correctly rounded value as near as the host's is."""
+    """sin, cos, lg2, ex2, tanh (approx): computed by the host's functions, halves in single
+    precision."""
     op = {"lg2": "log2", "ex2": "exp2"}.get(i.parts[0], i.parts[0])
 
     def compute(a: Node) -> Node:
@@ -200,7 +201,7 @@ def unary(c: Context, i: Instruction) -> None:
 
 
 def extreme(c: Context, i: Instruction) -> None:
-    """min, max: the number of a number and a NaN (``.NaN``: the NaN); -0 is below +0."""
+    """min, max: of a number and a NaN, the number (with ``.NaN``, the NaN); -0 is below +0."""
     op = "f" + i.parts[0] + ("_nan" if "NaN" in i.parts else "")
 
     def compute(*values: Node) -> Node:

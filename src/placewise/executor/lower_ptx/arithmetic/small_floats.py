@@ -72,7 +72,7 @@ def _narrowed(c: Context, i: Instruction, form: _Format, of: str) -> None:
 
 
 def _pattern(c: Context, value: Node, form: _Format, *, relu: bool) -> Node:
-    """Round to nearest even, beyond the largest number to it."""
+    """Round to nearest even; what lies beyond the largest number becomes that number."""
     b = c.b
     bits = b.as_int(value)
     size = c.binary("and", bits, b.const("i32", 0x7FFFFFFF))
@@ -81,7 +81,7 @@ def _pattern(c: Context, value: Node, form: _Format, *, relu: bool) -> Node:
     up = c.binary("add", odd, b.const("i32", (1 << (dropped - 1)) - 1))
     shifted = c.binary("lshr", c.binary("add", size, up), b.const("i32", dropped))
     normal = c.binary("sub", shifted, b.const("i32", _SINGLE_BIAS - form.bias << form.fraction))
-    # A subnormal counts units of the smallest one, which adding this number rounds to.
+    # Adding this number to a subnormal rounds it to a multiple of the smallest subnormal.
     magic = (_SINGLE_FRACTION + 1 - form.bias - form.fraction + _SINGLE_BIAS) << _SINGLE_FRACTION
     total = c.binary("fadd", b.bitcast(size, "f32"), b.const("f32", magic))
     units = c.binary("sub", b.as_int(total), b.const("i32", magic))
@@ -122,7 +122,7 @@ def _as_half(c: Context, pattern: Node, form: _Format) -> Node:
     value = b.bitcast(c.binary("or", moved, sign), "f16")
     if form.bias == _HALF_BIAS:
         return value
-    # The exponent is too small by the difference of the biases; powers of two lose nothing.
+    # The exponent is too small by the difference of the biases; powers of two scale exactly.
     power = b.const("f16", (2 * _HALF_BIAS - form.bias) << _HALF_FRACTION)
     scaled = c.binary("fmul", value, power)
     if form.nan == form.largest:

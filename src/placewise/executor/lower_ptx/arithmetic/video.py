@@ -33,7 +33,7 @@ def _operate(c: Context, name: str, i: Instruction, a: Node, b: Node) -> Node:
         difference = c.binary("sub", a, b)
         return c.binary("smax", difference, c.binary("sub", c.b.const("i64", 0), difference))
     if name == "vavrg":
-        # Rounded away from zero at the half.
+        # Halves are rounded away from zero.
         total = c.binary("add", a, b)
         up = c.b.icmp("sge", total, c.b.const("i64", 0))
         more = c.binary("add", total, c.b.resize(up, "i64"))

@@ -69,7 +69,7 @@ class FunctionLowering:
         self.b.finish(Jump(self.after.number) if self.after else Exit())
 
     def _instruction(self, i: Instruction) -> bool:
-        """Lower one instruction; returns whether control never goes on behind it."""
+        """Lower one instruction; returns whether control never goes on to the next one."""
         c = self.c
         self.b.block.instructions += 1
         self.b.block.places.append(i.line)
@@ -179,7 +179,7 @@ class FunctionLowering:
             self.c.guard = None
             return False
         if "cluster" in parts:
-            # A cluster is one block: who waits, waits for the block's threads.
+            # A cluster has one block here, so waiting for the cluster is waiting for that block.
             if "arrive" in parts:
                 return False
             parts = ("barrier", "sync")

@@ -18,7 +18,7 @@ def alloca(c: Context, i: Instruction) -> None:
     align = max(_ALIGN, int(alignment.value))
     up, keep = c.b.const("i32", align - 1), c.b.const("i32", -align)
     start = c.binary("and", c.binary("add", c.stack.pointer(), up), keep)
-    # A size beyond the stack's is as bad as any larger one, and cannot wrap round.
+    # Any size beyond the stack's traps; this bound keeps the sum below from wrapping round.
     size = c.binary("umin", c.src(i.operands[1], "i64"), c.b.const("i64", 1 << 30))
     end = c.binary("add", start, c.b.resize(size, "i32"))
     c.dst(i.operands[0], c.b.resize(start, "i64"))

@@ -1,4 +1,4 @@
-"""cp.async.bulk between global and shared memory: copied at once, 16 bytes after another.
+"""cp.async.bulk between global and shared memory: copied immediately, 16 bytes at a time.
 
 Tensor copies, reductions and copies between blocks of a cluster are not covered.
 """

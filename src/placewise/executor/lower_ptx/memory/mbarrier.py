@@ -1,7 +1,7 @@
 """mbarrier: barriers in shared memory, as atomic operations on a word.
 
-How the word is laid out says :mod:`placewise.executor.codegen.accesses.mbarrier`. Asynchronous
-copies are made at once, so arriving for them is arriving.
+:mod:`placewise.executor.codegen.accesses.mbarrier` describes the layout of the word. Asynchronous
+copies are made immediately, so an arrival on behalf of a copy is a plain arrival.
 """
 
 from __future__ import annotations

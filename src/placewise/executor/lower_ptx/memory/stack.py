@@ -38,7 +38,7 @@ class Call:
     """Follows ``save``: sets the arguments and jumps to the function."""
     restore: Block
     on: Block
-    """Follows ``restore``: the code behind the call."""
+    """Follows ``restore``: the code after the call."""
     prefix: str
     """Begins the names of the caller's registers."""
     place: Place
@@ -101,8 +101,8 @@ class Stack:
     def fill(self) -> None:
         """Write the saves and restores of all recursive calls; all other blocks are complete."""
         for call in self.calls:
-            # What is wanted after the call is wanted before it too, though the function that is
-            # entered in between writes the same registers.
+            # Registers that are read after the call are saved, though the analysis takes the called
+            # function, which writes the same registers, to lie in between.
             self.b.start(call.save)
             either = (call.arguments.number, call.on.number)
             self.b.finish(Switch(self.b.const("i32", 0), either))

@@ -34,9 +34,10 @@ def dsetp(c: Context, i: Instruction) -> None:
 
 
 def _takes_first(c: Context, i: Instruction, op: str) -> None:
-    """First result: the extreme is the first operand; second: both are NaN, as then the result.
+    """Write two predicates: the first operand is the minimum or maximum; the result is NaN.
 
-    So the code that follows it does fmin and fmax: -0 is below +0, a number is taken before NaN.
+    The code that follows selects by them, so that it computes fmin and fmax: -0 is below +0, and of
+    a number and a NaN the number is taken.
     """
     if not c.flag("AND"):
         c.unsupported(i)

@@ -21,7 +21,8 @@ from placewise.kernel.binary.sass import (
 _PARTS = {"U16x2": 2, "S16x2": 2, "U8x4": 4, "S8x4": 4}
 """Number of parts that a word is split into, by modifier."""
 _SAME_PRODUCT = ("MOV", "IADD", "SHL", "U32")
-"""Names for IMAD where some operand is 0, 1 or a power of two; the low word has no sign."""
+"""Modifiers of IMAD that do not change the low word of its result: MOV, IADD and SHL say that an
+operand is 0, 1 or a power of two, U32 that the operands are unsigned."""
 
 
 def is_zero(operand: Operand) -> bool:
@@ -222,7 +223,7 @@ def _long_multiply_add(c: Context, i: Instruction) -> tuple[Operand, Node]:
         flag = c.binary("or", flag, c.b.icmp("ult", with_carry, total))
         total = with_carry
     if outs:
-        # The sources are read by now: the predicate cannot be one that still counts.
+        # All sources have been read, so the predicate may be one of them.
         c.write_predicate(outs[0], flag)
     return target, total
 
@@ -312,7 +313,7 @@ def imnmx(c: Context, i: Instruction) -> None:
     if not all(map(is_sink, outs)):
         c.unsupported(i, "with a predicate")
     if any(p != Register("P", None, inverted=True) for p in low):
-        c.unsupported(i, "that goes on from the low words")
+        c.unsupported(i, "with a predicate that continues a comparison of low words")
     kind = c.one_of("U64", "S64")
     if kind is None:
         _minimum_or_maximum(c, target, c.i32(a), c.i32(b), choice)

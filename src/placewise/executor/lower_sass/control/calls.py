@@ -1,7 +1,7 @@
 """Lowers calls and returns: to inlined subroutines, to those lowered once, through pointers.
 
 :mod:`placewise.executor.lower_sass.control.subroutines` decides which subroutines are inlined. A
-return to another address than the one behind its call ends the run as a trap.
+return to another address than the one after its call ends the run as a trap.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ class Calling:
     # --- callees that only the run knows
 
     def _cases(self, value: Node, cases: dict[int, list[int]]) -> None:
-        """Branch to the block among whose numbers ``value`` (i64) is; trap if there is none."""
+        """Branch to the block, a key of ``cases``, whose list of numbers contains ``value`` (i64).
+        Trap if none does."""
         callee = self.b.reg("callee", "i64")
         self.b.set(callee, value)
         for block, numbers in cases.items():

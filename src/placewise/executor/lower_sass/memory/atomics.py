@@ -23,8 +23,8 @@ _QUERIED = {"S": "shared", "L": "local"}
 _HALVES = {"F16x2": "_f16x2", "BF16_V2": "_bf16x2"}
 """Suffixes of the IR's operation for sums of two halves."""
 _HINTS = ("E", "SYS", "CTA", "GPU", "SM", "VC", "STRONG", "MMIO", "EF", "EL", "NA", "RN", "FTZ")
-"""Modifiers for scope and caching, and the rounding that all floating-point sums have. .FTZ is not
-done: the host keeps subnormal sums, a difference below 2**-126."""
+"""Modifiers for scope and caching, and the rounding that all floating-point sums have. .FTZ is
+ignored: the host keeps subnormal sums, a difference below 2**-126."""
 
 
 def _operation(c: Context) -> tuple[str, int]:

@@ -15,7 +15,7 @@ from placewise.executor.lower_sass.memory.memory import address_of, write_loaded
 from placewise.kernel.binary.sass import Instruction
 
 _ARRIVALS = {
-    # Arrivals of one or a register's number, bytes to wait for of none, one or a register's number.
+    # A: number of arrivals, T: bytes to wait for. R or X in place of a number: that of a register.
     "A1T0": ("arrive", 1),
     "ART0": ("arrive", None),
     "A0T1": ("expect_tx", 1),

@@ -24,7 +24,7 @@ def address_of(c: Context, operand: Operand, space: str) -> tuple[Node, int]:
     if not isinstance(operand, Memory) or operand.suffixes:
         c.refuse(f"address {operand}")
     if space == "shared":
-        # From the kernel's first byte: what the system keeps below is not the kernel's to reach.
+        # Offsets count from the kernel's own shared memory, above what the system reserves.
         return _short_address(c, operand), operand.offset - c.shared_base
     if space == "local":
         return _short_address(c, operand), operand.offset

@@ -80,12 +80,12 @@ def read(c: Context, i: Instruction) -> None:
     if name == "TLD4" and c.modifiers and c.modifiers[0] in _CHANNELS:
         # If there are two modifiers B, the first is the channel.
         channel = c.modifiers.pop(0)
-    loose = c.flag("B")
+    bindless = c.flag("B")
     upper, lower, *rest = i.operands
     mask = c.literal(rest.pop()) if isinstance(rest[-1], Immediate) else _ALL
     shape, axes = _shape(c, rest.pop(), sampled=name != "TLD")
-    if loose:
-        handle, words = _loose(c, rest, axes, gradients=name == "TXD")
+    if bindless:
+        handle, words = _bindless(c, rest, axes, gradients=name == "TXD")
     else:
         handle = _handle(c, i, rest)
         several = scattered or name == "TXD"
@@ -143,7 +143,7 @@ def _whole_handle(c: Context, word: Node) -> Node:
     return c.binary("or", c.binary("shl", wide, c.b.const("i64", WINDOW_SHIFT)), wide)
 
 
-def _loose(
+def _bindless(
     c: Context, operands: list[Operand], count: int, *, gradients: bool
 ) -> tuple[Node, list[Node]]:
     """(handle, coordinates) of an instruction with .B, whose texture object is in a register.

@@ -22,7 +22,8 @@ def warpsync(c: Context, i: Instruction) -> None:
 def bsync(c: Context, i: Instruction) -> None:
     """BSYNC, ENDCOLLECTIVE: lanes meet again.
 
-    Where paths of lanes meet a block begins, with a BSYNC if they wait for one another there.
+    A block begins wherever paths of lanes meet; its first instruction is a BSYNC if the lanes wait
+    for one another there.
     """
     if i.parts[0] == "BSYNC" and c.b.block.instructions == 1:
         c.b.block.meets = True

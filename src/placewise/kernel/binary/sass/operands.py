@@ -32,8 +32,8 @@ _SPECIAL_FLOATS = {"INF": "inf", "QNAN": "nan", "SNAN": "nan"}
 def split_operands(text: str) -> tuple[str, ...]:
     """Operands separated by commas; none of those that are understood has a comma inside.
 
-    Of a copy between memories the two addresses stand side by side, without a comma; a set of
-    scoreboards has commas inside.
+    The two addresses of a copy between memories stand side by side, without a comma; the commas
+    inside a set of scoreboards separate nothing.
     """
     found: list[str] = []
     joined = _SET.sub(lambda match: match[0].replace(",", " "), text)

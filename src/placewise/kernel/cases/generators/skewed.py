@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def skewed(rows: int, entries: float, skew: float, seed: int) -> csr_array:
-    """A square matrix of ``rows`` rows, some ``entries`` entries in a row in the mean, in CSR form
+    """A square matrix of ``rows`` rows, about ``entries`` entries in a row on average, in CSR form
     with sorted columns and float64 values in [-1, 1).
 
     The entries of the r-th longest row are proportional to r ** -skew (Zipf's law; 0: equal rows),
     but one at least; which row that is, is random, and so are the columns. Entries that fall on
-    the same place are one, so that long rows have some less.
+    the same place are one, so that long rows have some fewer.
     """
     from scipy.sparse import csr_array
 
