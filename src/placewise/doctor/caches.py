@@ -29,7 +29,8 @@ class CacheFolder:
     files: int
     bytes: int
     most_files: int | None
-    """Files kept at most, the longest unused go first; None where the number is fixed."""
+    """Most files kept (the least recently used are deleted first); None where the number is
+    fixed."""
 
 
 def cache_folders() -> tuple[CacheFolder, ...]:

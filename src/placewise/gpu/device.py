@@ -90,7 +90,8 @@ class Device:
         self.cuda.cuDevicePrimaryCtxRelease(self.handle)
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """The function's one value (a tuple of several, None of none); raises DeviceError."""
+        """Call a driver function; returns its value (a tuple of several, None if it has none).
+        Raises DeviceError."""
         status, *values = getattr(self.cuda, function)(*arguments)
         if status != self.cuda.CUresult.CUDA_SUCCESS:
             _, text = self.cuda.cuGetErrorString(status)
@@ -141,7 +142,7 @@ class Device:
         return Target(arch)
 
     def wait(self) -> None:
-        """Until all queued work is done; a fault of a kernel shows here."""
+        """Wait until all queued work is done. Raises DeviceError for a fault of a kernel."""
         self.call("cuStreamSynchronize", self.stream)
 
 

@@ -19,6 +19,7 @@ WORD = 4
 """Bytes."""
 _WARP = Launch((1, 1, 1), (32, 1, 1))
 _WEAVERS = 256
+"""Threads of a block of the kernel that writes the places of a route into memory."""
 _SECTOR = 32
 """Bytes that are fetched together on all GPUs: repeated visits may go to its other words."""
 _KEPT = 4096
@@ -37,15 +38,16 @@ class Route:
     first: int
     """Word that is loaded first."""
     places: NDArray[np.uint32]
-    """Words to be written before (chained), or the list of all places (listed)."""
+    """Words that are written before the chase (chained), or the list of all places (listed)."""
     values: NDArray[np.uint32] | None
-    """What they hold; None where the places are listed."""
+    """What is written to the places; None where they are listed."""
     lap: NDArray[np.uint32]
     """Words of the timed loads of one lap."""
 
     @property
     def kept(self) -> NDArray[np.uint32]:
-        """What each load of a lap leaves: the place it was sent to next, or listed, its own."""
+        """What each load of a lap must leave behind: the place that it was sent to next (chained),
+        or its own place (listed)."""
         return self.lap if self.values is None else np.roll(self.lap, -1)
 
 
@@ -170,6 +172,7 @@ class ChaseKernels:
         return took.reshape(laps, lap), places
 
     def _weave(self, scope: Scope, route: Route, values: NDArray[np.uint32] | None) -> None:
+        """Queue the kernel that writes ``values`` (None: zeros) to the places of a route."""
         count = len(route.places)
         written = np.uint64(0) if values is None else scope.upload(values)
         grid = Launch((min(-(-count // _WEAVERS), 1024), 1, 1), (_WEAVERS, 1, 1))
@@ -177,6 +180,7 @@ class ChaseKernels:
         self.launch(scope, "weave", grid, self.array, places, written, np.uint32(count))
 
     def _fill_table(self) -> None:
+        """Copy the start of the array to the ``__constant__`` table that constant chases read."""
         symbol, size = self.device.call("cuModuleGetGlobal", self.module, b"table")
         self.device.call("cuMemcpyDtoDAsync", symbol, self.array, size, self.device.stream)
 

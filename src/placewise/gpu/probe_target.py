@@ -24,13 +24,16 @@ _SHARED = 1 << 15
 """Bytes that a chase through shared memory may use: no opt-in is needed."""
 _LINKS = 128
 _ROUNDS = 32
+"""``LINKS`` and ``ROUNDS`` of ``instructions.cu``: instructions of a chain and its repetitions."""
 _LOADS = 128
+"""``LOADS`` of ``banks.cu``: loads between its two clocks."""
 _FULL = 1024
 """Threads of a block that keeps an SM busy."""
 _STREAMERS = 128
 """Threads of a block that streams."""
 _VECTOR = 16
 _AT_ONCE = 4
+"""Vectors that a streaming thread loads at once, ``AT_ONCE`` of ``bandwidth.cu``."""
 _NEAR_BYTES = 16 << 10
 _FAR_TIMES = 8
 _NEAR_SHARE = 0.5
@@ -38,10 +41,12 @@ _NEAR_SHARE = 0.5
 _STREAM_BYTES = 1 << 30
 """Bytes that each bandwidth measurement moves, about."""
 _TIMED = 5
+"""Launches of a timed kernel, of which the fastest counts."""
 _IDLE_CYCLES = 10_000
 """Longer than the interval in which DRAM banks are refreshed, and so closed (1.9 to 7.8 µs)."""
 _PAGE = 1 << 21
 _PAIRS_AT_ONCE = 4096
+"""Pairs that one kernel loads."""
 _DOUBLES = ("DADD", "DFMA", "DMMA")
 _FLOATS = ("FADD", "FMUL", "FFMA", "MUFU_EX2", "MUFU_RSQ")
 
@@ -83,7 +88,7 @@ class GpuTarget:
         return time.monotonic()
 
     def chaser(self, path: str) -> GpuChaser:
-        """``global`` loads can pass L1 by."""
+        """The device that chases by ``path``; loads of ``global`` can bypass L1."""
         array, reach = int(self.kernels.array), self.kernels.array_bytes
         if path == "texture":
             return GpuChaser(
@@ -112,7 +117,8 @@ class GpuTarget:
         return InstructionTimes(name.replace("_", "."), alone / _LINKS, lanes)
 
     def stream(self, level: str, warps_per_sm: int) -> StreamTimes:
-        """The array's first bytes, read so often that about 1 GB is moved."""
+        """Bandwidth of a level: the array's first bytes are read until about 1 GB has been
+        moved."""
         threads = min(_STREAMERS, 32 * warps_per_sm)
         blocks = self.facts.sms * max(1, 32 * warps_per_sm // threads)
         each = threads * _AT_ONCE
@@ -192,12 +198,12 @@ class GpuTarget:
 
 
 class GpuPairs:
-    """See :class:`placewise.probe.infer.dram.PairDevice`. Times are the clock's at its highest
-    rate.
+    """Loads pairs of addresses, as :class:`placewise.probe.infer.dram.PairDevice` asks for.
 
-    Slices of L2 and partitions of DRAM are not equally far from an SM, by more than a row's state
-    makes a difference. So each pair is loaded in both orders, and what a second load takes is given
-    as the typical time of a first one plus what it took more than the same address took as a first.
+    Cycles are converted to time at the GPU's highest clock. Slices of L2 and partitions of DRAM are
+    not equally far from an SM, which makes a larger difference than the state of a row does. So
+    each pair is loaded in both orders. The time given for a second load is the median time of first
+    loads, plus what this load took more as a second one than the same address did as a first one.
     """
 
     def __init__(self, target: GpuTarget) -> None:

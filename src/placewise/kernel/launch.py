@@ -30,7 +30,7 @@ is traced."""
 @dataclass(frozen=True)
 class AccessWindow:
     """The access policy window of L2 that a launch has (``cudaAccessPolicyWindow``): a range of
-    an array of whose lines L2 is to keep a share."""
+    an array, of which L2 is asked to keep a share of the lines."""
 
     array: str
     size_bytes: int

@@ -55,7 +55,8 @@ class Term:
     very_loose: bool = False
     """Its operator binds less tightly than ``+``: parentheses as a summand, too."""
     literal: str = ""
-    """A number that stands for the range: how often ``n`` counts in ``at + n``, in rows of n."""
+    """A number to write in place of the text: the number of rows, where the term is a multiple of
+    the pitch (``1`` for ``n`` in ``at + n``, where a row has ``n`` elements)."""
 
 
 @dataclass(frozen=True)

@@ -23,15 +23,15 @@ class ClockRange:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is but one clock to reckon with."""
+        """Whether only one clock has to be considered."""
         return self.low == self.high
 
 
 def clock_range(machine: Machine) -> ClockRange | None:
     """Clocks that ``machine`` may run at; None where its file has none.
 
-    There is but one where the file states no base clock, for a machine of :func:`known_clock`, and
-    for a calibrated one (``time_factor``): its sustained clock.
+    There is only one if the file states no base clock, for a machine made by :func:`known_clock`,
+    and for a calibrated one (``time_factor``), whose sustained clock it is.
     """
     limits = machine.limits
     if limits.clock_mhz is None:

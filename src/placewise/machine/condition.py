@@ -140,7 +140,7 @@ def keyed_transactions(
     Lanes of one group and different keys conflict, so the graph is a union of complete
     multipartite graphs and this is its chromatic number.
     """
-    # Here, since Numba takes longer to import than a machine to load.
+    # Imported here, because importing Numba takes longer than loading a machine.
     from placewise.machine import count_transactions
 
     key = _quotient(form.key, element_bytes, constants)
@@ -179,7 +179,7 @@ def pairwise_transactions(
     order of addresses is exact for cographs, which the graphs of key and group conditions are, and
     for addresses too far apart; for other graphs it is an upper bound.
     """
-    # Here, since Numba takes longer to import than a machine to load.
+    # Imported here, because importing Numba takes longer than loading a machine.
     from placewise.machine import count_transactions
 
     result = np.empty(len(addresses), np.int64)

@@ -45,7 +45,8 @@ _DETAIL = {
     "near_bytes": ("near", "B"),
     "background_gb_per_s": ("background", "GB/s"),
 }
-"""Name and unit in a machine file of settings whose name there is not that of the field."""
+"""(name, unit) in a machine file by field, for settings whose name there differs from the
+field's."""
 
 _LIMITS = {
     "clock_mhz": ("clock", "MHz"),

@@ -31,8 +31,9 @@ _ASSUMED = Reference("like", None)
 
 
 def with_borrowed(text: str, name: str) -> str:
-    """``text`` with limits, pipes, instructions and details of L1 and L2 as of the bundled machine
-    ``name``, where it has none itself; each says so. Raises MachineError where ``text`` is wrong.
+    """``text`` with limits, pipes, instructions and details of L1 and L2 of the bundled machine
+    ``name`` where it has none itself, each marked as assumed. Raises MachineError where ``text`` is
+    wrong.
     """
     own = parse_specification(text)
     other = bundled_specification(name)

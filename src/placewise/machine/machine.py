@@ -73,7 +73,7 @@ class MemoryDetail:
     most_dirty: float | None = None
     """L2 only: share of its sectors that may be dirty."""
     near_bytes: int | None = None
-    """Shared memory only: stores beyond the first so many bytes of an SM's are slower."""
+    """Shared memory only: stores beyond so many bytes from the start of an SM's are slower."""
     far_stores: float | None = None
     """Shared memory only: extra wavefronts of a store beyond ``near_bytes``, on average."""
     set_aside_bytes: int | None = None
@@ -97,8 +97,8 @@ class Memory:
     writable: bool
     dim: int | None
     size_bytes: int | None
-    """Capacity. Of a size in elements: those of 4 bytes for a cache, None for a memory that holds
-    arrays, whose ``size_elements`` limits each array whatever its elements' size."""
+    """Capacity. Where a file gives it in elements, elements of 4 bytes are meant for a cache; for a
+    memory that holds arrays it is None, and ``size_elements`` limits each array."""
     block_bytes: int | None
     """Size of one transaction or cache block."""
     banks: int | None
@@ -134,7 +134,7 @@ class Limits:
     registers_per_sm: int
     max_registers_per_thread: int
     shared_bytes_per_block: int
-    """Largest shared memory of a block, opted in where the machine needs that."""
+    """Largest shared memory of a block, after the opt-in that some machines need."""
     shared_bytes_per_sm: int
     copy_bandwidth_gb_per_s: float | None
     """Bandwidth of copies from host to device, for the cost of filling constant or texture
@@ -151,7 +151,8 @@ class Limits:
     instruction_buffer_bytes: int | None = None
     """Size of the instruction cache that each scheduler has for itself."""
     instruction_bytes_per_cycle: float | None = None
-    """Bytes that an SM's schedulers together fetch from the instruction caches behind."""
+    """Bytes that an SM's schedulers together fetch in a cycle from the instruction caches behind
+    their own."""
     clock_base_mhz: float | None = None
     """Clock that the maker guarantees under any load."""
     clock_sustained_mhz: float | None = None
@@ -202,13 +203,14 @@ class Tlb:
     scope: str | None = None
     """Who shares one: sm, tpc or die."""
     before: str | None = None
-    """The nearest memory whose accesses ask it; hits nearer to the cores do not."""
+    """The memory nearest to the cores whose accesses are translated here; hits in nearer memories
+    need no translation."""
     policy: str | None = None
     """Replacement: one of :data:`placewise.machine.msl.details.POLICIES`."""
     latency_cycles: float | None = None
-    """Cycles that an access adds whose page this level holds."""
+    """Cycles that an access takes longer if this level holds its page."""
     walk_cycles: float | None = None
-    """Last level only: cycles that an access adds whose page this level misses."""
+    """Last level only: cycles that an access takes longer if this level misses its page."""
     sources: tuple[tuple[str, str], ...] = ()
     """Where each figure is from: (setting, source) pairs."""
 

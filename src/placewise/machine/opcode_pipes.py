@@ -9,7 +9,7 @@ def pipes_of(machine: Machine, opcode: str) -> tuple[Pipe, ...]:
     """Pipes that run ``opcode``, such as ``LDS.U.128``; empty where the machine names none.
 
     A pipe's opcode stands for all instructions of that name that have its modifiers. Where pipes
-    list the same name with different modifiers, those that say most of ``opcode`` are meant.
+    list the same name with different modifiers, those with most modifiers of ``opcode`` are meant.
     """
     best = 0
     found: list[Pipe] = []
@@ -23,7 +23,7 @@ def pipes_of(machine: Machine, opcode: str) -> tuple[Pipe, ...]:
 
 
 def timing_of(machine: Machine, opcode: str) -> InstructionTiming | None:
-    """The ``instruction`` entry that says most of ``opcode``, or None."""
+    """The ``instruction`` entry with most modifiers of ``opcode``, or None."""
     fits = [(_fit(timing.opcode, opcode), timing) for timing in machine.instructions]
     best = max(fits, key=lambda fit: fit[0], default=(0, None))
     return best[1] if best[0] else None

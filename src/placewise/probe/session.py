@@ -37,15 +37,15 @@ TIME_LIMIT_S = 280.0
 """Seconds that a whole probe may take; chases end soon after."""
 _STRIDES = tuple(range(1, 33))
 _WARPS = (1, 2, 4, 8, 16, 32, 64)
-_LARGEST_ROUND = 4
-"""Arrays of a curve go up to so many times the last cache."""
+_CURVE_REACH = 4
+"""Size of a curve's largest array, as a multiple of the last cache's."""
 _POINTS_PER_OCTAVE = 4
 _SMALLEST = 1 << 12
 _TIMED = 1 << 12
 _LINE = 128
 """Bytes; a line of the last cache on all current GPUs, and each load of a curve is of another."""
 _OWN = 2
-"""Caches that are taken apart: a third is the other partition of L2, which only takes longer."""
+"""Most caches of a path that are taken apart: a third one is the far partition of L2."""
 _NEAR_BYTES = 1 << 20
 """Caches that only some loads use are no larger."""
 
@@ -181,7 +181,7 @@ def _instructions(found: Findings, limit: _Limit, _request: Request) -> Findings
         try:
             times = limit.target.instruction(name)
         except PlacewiseError as error:
-            # One that a compiler or driver refuses says nothing of the others.
+            # The others may work, even if a compiler or driver refuses this one.
             found = _without(found, f"instruction {name}", error.message)
         else:
             found = replace(found, instructions=(*found.instructions, times))
@@ -219,9 +219,9 @@ def _launch(found: Findings, limit: _Limit, _request: Request) -> Findings:
 
 
 def _curve(found: Findings, limit: _Limit, request: Request) -> Findings:
-    """Lines of arrays of growing size in random order: what others' latency curves show."""
+    """Time loads of the lines of growing arrays in random order, as published latency curves do."""
     device = limit.chaser("global")
-    largest = min(_LARGEST_ROUND * found.facts.l2_bytes, device.reach_bytes)
+    largest = min(_CURVE_REACH * found.facts.l2_bytes, device.reach_bytes)
     random = np.random.default_rng(request.seed)
     octaves = np.log2(largest / _SMALLEST)
     counts = np.unique(

@@ -49,7 +49,7 @@ class DeviceFacts:
     max_blocks_per_sm: int
     registers_per_sm: int
     shared_bytes_per_block: int
-    """With opt-in."""
+    """Largest shared memory of a block, with the opt-in that some GPUs need."""
     shared_bytes_per_sm: int
     dram_gb_per_s: float | None
     """Peak, from the memory's clock and width."""
@@ -104,16 +104,16 @@ class ProbeTarget(Protocol):
         """Seconds of the machine's time, from some moment on."""
 
     def chaser(self, path: str) -> ProbeDevice:
-        """What chases through memory by one of :data:`PATHS`."""
+        """The device that chases through memory by one of :data:`PATHS`."""
 
     def pairs(self) -> PairDevice:
-        """What loads pairs of addresses past all caches."""
+        """The device that loads pairs of addresses past all caches."""
 
     def banks(self, stride: int, width: int) -> BankTimes:
-        """Shared memory by stride and width."""
+        """Times of shared memory for one stride and width."""
 
     def instruction(self, name: str) -> InstructionTimes:
-        """One of :data:`INSTRUCTIONS`."""
+        """Times of one of :data:`INSTRUCTIONS`."""
 
     def stream(self, level: str, warps_per_sm: int) -> StreamTimes:
         """Bandwidth of a level of :data:`STREAMS` with so many warps on each SM."""

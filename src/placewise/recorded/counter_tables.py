@@ -26,11 +26,11 @@ _LABELS = {
 }
 """What the profiler's pages call counters where it is not told to write their names."""
 _COMMA = re.compile(r"-?(\d{1,3}(\.\d{3})+,\d+|\d+,(\d{1,2}|\d{4,})|\d{1,3}(\.\d{3}){2,})")
-"""Numbers that have a decimal comma, or points between thousands; ``1.234`` tells nothing."""
+"""Numbers that have a decimal comma, or points between thousands; ``1.234`` may be either."""
 _POINT = re.compile(r"-?(\d{1,3}(,\d{3})+\.\d+|\d+\.(\d{1,2}|\d{4,})|\d{1,3}(,\d{3}){2,})")
 """Numbers that have a decimal point, or commas between thousands."""
 _SPACES = str.maketrans("", "", " '\u2019\u00a0\u202f")
-"""What stands between thousands elsewhere."""
+"""Characters, beside comma and point, that some locales write between thousands."""
 Row = Mapping[str, str]
 
 
@@ -79,8 +79,8 @@ def _is_header(cells: Sequence[str]) -> bool:
 
 
 def _is_row(cells: Sequence[str], header: Sequence[str]) -> bool:
-    """The profiler numbers its launches, and leaves the number of its row of units out; rows of its
-    pages may end early."""
+    """Whether cells are a row of the table. Nsight Compute's rows have the number of a launch, but
+    for its row of units, and may lack the last columns; rows of other tables have all columns."""
     if "ID" not in header:
         return len(cells) == len(header)
     last = header.index(_VALUE) if _VALUE in header else len(header) - 1
@@ -135,7 +135,7 @@ def _decimal_comma(cells: Iterable[str]) -> bool:
 
 
 def _number(text: str, *, comma: bool) -> float | None:
-    # Values of single instances may stand behind that of all: 12 (4; 8).
+    # Values of single instances may follow that of all: 12 (4; 8).
     plain = text.partition(" (")[0].translate(_SPACES)
     thousands, decimal = (".", ",") if comma else (",", ".")
     try:

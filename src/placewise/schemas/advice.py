@@ -153,7 +153,7 @@ class Option(TypedDict):
     placement: Placement
     """Space of every array."""
     moves: list[Move]
-    """What is elsewhere than at present."""
+    """Arrays that are in another space than at present."""
     chunk_iterations: int | None
     """Iterations of the loop whose data is in shared memory at a time, if tiles are filled by
     chunks."""

@@ -7,7 +7,7 @@ evict-first policy in L1 and L2"; ``.lu`` does on global addresses what ``.cs`` 
 after all others; ``.L2::128B`` is a hint to fetch more data to L2 than the load asks for. All are
 hints for performance, which no GPU must follow.
 
-What is taken beyond these words: ptxas makes the same instruction of ``.L1::evict_first`` as of
+What is assumed beyond these words: ptxas makes the same instruction of ``.L1::evict_first`` as of
 ``.cs``, so both hold for L1 and L2, and ``.L1::evict_last`` for L1 alone; with ``.L1::no_allocate``
 what L1 has is served by it. ``.L1::evict_unchanged`` is taken for an ordinary load. The modifiers
 of machine code are those that ptxas makes of these (12.9 and 13, sm_75 to sm_120). A strong load of

@@ -30,7 +30,7 @@ class MemorySpace:
 
     @property
     def hint(self) -> Hint | None:
-        """What its load function asks of the caches; None for a place of its own."""
+        """What its load function asks of the caches; None for a space that is no cache hint."""
         known = LOAD_FUNCTIONS.get(self.intrinsic or "")
         return known.hint if known and self.way.facts.by_load_function else None
 

@@ -26,7 +26,7 @@ class ImpliedSpace:
 
 @dataclass(frozen=True)
 class WayFacts:
-    """What is so of every space that is reached in one way."""
+    """What holds for every space that is reached in one way."""
 
     state_space: str
     """State space of its loads: ``global``, ``texture``, ``constant`` or ``shared``."""
@@ -82,7 +82,7 @@ class Way(StrEnum):
 
     @property
     def facts(self) -> WayFacts:
-        """What is so of every space reached in this way."""
+        """What holds for every space that is reached in this way."""
         return _FACTS[self]
 
     @property

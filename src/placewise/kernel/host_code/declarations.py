@@ -143,7 +143,7 @@ class _Scan:
         into: list[Declaration],
         parent: Declaration | None,
     ) -> bool:
-        """What a ``{`` after ``head`` opens; whether the declaration ends with it."""
+        """Read what a ``{`` after ``head`` opens; returns whether the declaration ends with it."""
         words = [t.text for t in head if t.kind != "inner"]
         if "namespace" in words[:2] or (
             words[:1] == ["extern"] and len(head) == 2 and head[1].kind == "literal"
@@ -201,7 +201,7 @@ class _Scan:
         head.append(self.last())
 
     def skip(self) -> None:
-        """Past the group that opens here.
+        """Move past the bracketed group that opens here.
 
         A conditional's next branch starts at the depth at which the first one did; where that
         was before the group, the branch opens the group once more.
@@ -239,7 +239,7 @@ class _Scan:
 
 
 def _names_operator(head: list[Token]) -> bool:
-    """Whether a ``=`` behind ``head`` belongs to a name such as ``operator+=``."""
+    """Whether a ``=`` after ``head`` belongs to a name such as ``operator+=``."""
     words = [t.text for t in head[-3:]]
     return "operator" in words and "(" not in words
 
@@ -285,7 +285,8 @@ def _made(
         spelling = _qualifiers(head[:at]) + name
     else:
         name = next((t.text for t in reversed(head) if t.kind == "word"), "")
-    # What has no type before it is a constructor, or a macro that makes anything.
+    # A name without a type before it is that of a constructor, or of a macro, which may be
+    # anything.
     is_constructor = parent is not None and name == parent.name
     typed = parenthesis is not None and (at > 0 or is_constructor)
     return Declaration(
@@ -304,7 +305,8 @@ def _made(
 
 
 def _qualifiers(head: list[Token]) -> str:
-    """What belongs to a name behind ``head``: classes and namespaces, the ``~`` of a destructor."""
+    """What belongs to the name after ``head``: classes and namespaces, the ``~`` of a
+    destructor."""
     found = ""
     for token in reversed(head):
         expected = token.kind == "word" if found.startswith("::") else token.text in ("::", "~")
@@ -325,7 +327,7 @@ def _name_before(head: list[Token], parenthesis: int) -> int:
 
 
 def _name_parenthesis(head: list[Token]) -> int | None:
-    """Index of the parenthesis behind a function's name."""
+    """Index of the parenthesis after a function's name."""
     for i in range(1, len(head)):
         before = head[_name_before(head, i)]
         if head[i].text != "(" or before.kind != "word" or before.text in _ATTRIBUTES:

@@ -1,4 +1,5 @@
-"""What nvcc has of the host's compiler and C library, and NVRTC otherwise or not at all."""
+"""What nvcc takes over from the host's compiler and C library, and NVRTC lacks or has in another
+form."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TypeVar
 from placewise.kernel.frontends.source_file import SourceFile
 
 NO_EXPRESSION = "expected an expression"
-"""What NVRTC says of GNU's literals and statements in parentheses."""
+"""NVRTC's message for GNU's compound literals and statement expressions."""
 _LONG_HEADER = "placewise_long.h"
 """Header in ``headers/`` with 64-bit integers that are long, as on Linux."""
 _TYPEOF_HEADER = "placewise_typeof.h"
@@ -21,11 +22,11 @@ _ONE_LONG = re.compile(r"(?<!long )\blong\b(?! long)")
 
 
 _KEYWORDS = {"__extension__": "", "__asm__": "asm", "__asm": "asm", "__const": "const"}
-"""GNU's further keywords, and what stands for them elsewhere."""
+"""GNU's own keywords, and their standard spelling (empty for one that is dropped)."""
 
 
 class Dialect:
-    """What of it a source has turned out to need."""
+    """What of nvcc's dialect a source has turned out to need, as headers, macros and options."""
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         self.headers: list[str] = []
@@ -38,8 +39,8 @@ class Dialect:
         self.flags: list[str] = []
 
     def take(self, messages: Sequence[str], files: Sequence[SourceFile]) -> bool:
-        """Take what the compiler's ``messages`` on a source's ``files`` ask for; whether there is
-        anything new."""
+        """Take what the compiler's ``messages`` on a source's ``files`` ask for; returns whether
+        that is anything new."""
         if any('"register"' in m for m in messages) and _add(self.defines, ("register", "")):
             return True
         if any(_INT128 in m for m in messages) and _add(self.flags, _INT128):

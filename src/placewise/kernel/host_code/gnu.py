@@ -15,8 +15,8 @@ _NO_VALUE = frozenset({"if", "for", "while", "do", "switch", "return", "}"})
 
 
 def compound_literals(text: str) -> tuple[int, ...]:
-    """Offsets of what tells compound literals, ``(struct Point){x, y}``, from ``Point{x, y}``,
-    which C++ has: the parentheses around the type's name, and the word before it."""
+    """Offsets of the characters to drop so that compound literals, ``(struct Point){x, y}``, become
+    C++, ``Point{x, y}``: the parentheses around the type's name, and the word before it."""
     found = []
     for part, at in _parts(text):
         for i, token in enumerate(part):
@@ -32,9 +32,9 @@ def compound_literals(text: str) -> tuple[int, ...]:
 
 
 def statement_macros(text: str) -> Iterator[tuple[Token, str]]:
-    """Directives that define macros with statements in parentheses and braces,
-    ``({ int a = x; a * a; })``, and the same with functions in place,
-    ``[&]{ int a = x; return a * a; }()``."""
+    """Directives that define macros with statement expressions, ``({ int a = x; a * a; })``, each
+    with its text in C++: lambdas that are called in place, ``[&]{ int a = x; return a * a; }()``,
+    stand for them."""
     for token in tokens(text):
         body = body_of(token.text) if token.kind == "directive" else None
         if body is not None:
@@ -44,7 +44,7 @@ def statement_macros(text: str) -> Iterator[tuple[Token, str]]:
 
 
 def has_statement_expressions(text: str) -> bool:
-    """Whether statements in parentheses and braces stand outside macros."""
+    """Whether there are statement expressions, ``({ … })``, outside of macros."""
     outside = [t for t in tokens(text) if t.kind != "directive"]
     return next(_statement_expressions(outside), None) is not None
 

@@ -157,8 +157,8 @@ class HostCode:
         )
 
     def _named_before(self, file: SourceFile) -> str:
-        """A file with another name than before as one that includes it by that name, so that
-        ``#pragma once`` holds."""
+        """An ``#include`` of the first name of a file that is included by several, so that
+        ``#pragma once`` works; empty for the file's first name itself."""
         first = next(f for f in self._files if f.path == file.path)
         return "" if first is file else f'#include "{first.name}"\n'
 
@@ -207,13 +207,13 @@ class HostCode:
         )
 
     def leave_out(self, errors: Iterable[SourceError]) -> bool:
-        """Leave out what ``errors``, of the compiler on :meth:`device_source`, are about.
+        """Leave out what the compiler's ``errors`` on :meth:`device_source` are about.
 
-        Without any, as the compiler's later stages tell no place, what the kernels do not need.
-        False where nothing can be left out.
+        Without errors that have a place (the compiler's later stages tell none), leave out what the
+        kernels do not need. Returns False where nothing can be left out.
         """
         errors = tuple(errors)
-        # First of all, as what mentions a type that is not known looks like host code.
+        # Done first, because code that mentions an unknown type looks like host code.
         if self._take_types(errors) or self._take_cub(errors):
             return True
         left_out = sum(self._leave_out_host_code(e) for e in errors)
@@ -226,7 +226,8 @@ class HostCode:
         return sum(self._leave_out_unused(e) for e in errors) > 0 or self._leave_out_unreachable()
 
     def _certain_host_code(self, file: SourceFile) -> list[Declaration]:
-        """Functions of namespace scope that NVRTC is sure to refuse, to save it the rounds."""
+        """Functions of namespace scope that NVRTC is sure to refuse: dropping them at once saves
+        rounds of compiling."""
         return [
             d
             for d in file.declarations
@@ -257,7 +258,7 @@ class HostCode:
         return file.drop(found)
 
     def _leave_out_headers(self, errors: tuple[SourceError, ...]) -> bool:
-        """Directives of headers for the host that nobody provides or that NVRTC cannot read."""
+        """Leave out directives of host headers that are missing or that NVRTC cannot read."""
         missing = any(is_host_only(m[1]) for e in errors if (m := _MISSING.search(e.text)))
         refused = {e.file: e.text for e in errors if self._file(e) is None}
         self._refused |= refused
@@ -331,7 +332,7 @@ class HostCode:
         return True
 
     def _leave_out_unused(self, error: SourceError) -> bool:
-        """Other kernels, and device functions that nothing mentions any more."""
+        """Leave out other kernels, and device functions that nothing mentions any more."""
         file, found = self._find(error)
         if file is None or found is None or found.kind != "function" or found in file.left_out:
             return False
@@ -347,7 +348,8 @@ class HostCode:
         return mentions <= inside and file.drop(found)
 
     def _leave_out_unreachable(self) -> bool:
-        """Functions that no kernel asked for leads to, by name, and no macro mentions."""
+        """Leave out functions that no macro mentions and that the kernels asked for do not lead to
+        by way of names."""
         named: dict[str, list[tuple[SourceFile, Declaration]]] = {}
         mentioned = set(self._wanted)
         for file in self._files:
@@ -404,7 +406,7 @@ def _qualified(declaration: Declaration) -> str:
 
 
 def _is_called_by_name(declaration: Declaration) -> bool:
-    """Whether nothing can call a function but where its name stands."""
+    """Whether a function can be called only where its name stands in the text."""
     return (
         declaration.callable
         and declaration.name.isidentifier()

@@ -36,7 +36,8 @@ def includes(text: str) -> tuple[Include, ...]:
 
 
 def is_host_only(name: str) -> bool:
-    """Whether a header of this name, where nobody provides it, can be done without."""
+    """Whether a header of this name concerns host code alone, so that a missing one does no
+    harm."""
     return name in _host_only() or name.split("/", 1)[0] + "/" in _host_only()
 
 

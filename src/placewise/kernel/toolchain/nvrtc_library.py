@@ -185,7 +185,7 @@ def _time_limit() -> float:
 
 
 def _encoded(text: str) -> bytes:
-    """As C takes it, to the first zero."""
+    """A text's bytes as C takes them: up to the first zero."""
     return text.encode(errors="replace").split(b"\0")[0]
 
 

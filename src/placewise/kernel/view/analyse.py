@@ -36,14 +36,14 @@ _REPLACING = tuple(way for way in Way if way.facts.replaces_parameter)
 _TEXTURES = tuple(way for way in Way if way.facts.texels)
 _HOST_FILLED = tuple(way for way in Way if way.facts.host_filled)
 MOVES_OF_TEXT = tuple(way for way in MOVES if not way.facts.by_load_function)
-"""Ways that leave no text as it was: a branch left out by the preprocessor would keep the old."""
+"""Ways that change every use of an array, also one in a branch that the preprocessor left out."""
 PER_BLOCK = tuple(way for way in Way if way.facts.per_block)
 _CALL_LEVELS = 8
-"""Functions that call one another."""
+"""Most levels of calls and macros that are written out."""
 _WIDE = 1 << 31
-"""Elements whose indices need 64 bits."""
+"""Fewest elements of an array whose indices need 64 bits."""
 _TEXELS = 1 << 27
-"""Texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
+"""Most texels of a linear texture, on every architecture (CUDA C++ Programming Guide, Technical
 Specifications: 2^27 or 2^28)."""
 _WARP_SYNCHRONOUS = ("__shfl", "__syncwarp", "__ballot_sync", "__all_sync", "__any_sync",
                      "__match_", "__reduce_", "__activemask")  # fmt: skip

@@ -21,7 +21,7 @@ from placewise.space import LOAD_FUNCTIONS, Way
 LOAD_INTRINSICS = frozenset(LOAD_FUNCTIONS)
 MOVES = tuple(way for way in Way if not way.is_plain)
 BY_INDEX = tuple(way for way in Way if way.facts.indexed)
-"""Ways that need an element's index where a pointer will not do."""
+"""Ways that need an element's index, because they cannot use a pointer to it."""
 
 _CASTS = frozenset(
     {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",
@@ -51,7 +51,7 @@ class Access:
 
 @dataclass(eq=False)
 class PointerVariable:
-    """The parameter or an alias of it. Blocks of their own may have aliases of one name."""
+    """The parameter or an alias of it. Aliases in different blocks may have the same name."""
 
     name: str
     id: int

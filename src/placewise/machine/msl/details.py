@@ -80,7 +80,8 @@ def _contradiction(detail: MemoryDetail) -> str | None:
     if detail.way_probabilities and len(detail.way_probabilities) != detail.ways:
         return "way_probabilities needs one figure for each of the ways"
     if detail.slice_hashes and detail.slices not in (None, 1 << len(detail.slice_hashes)):
-        return f"{len(detail.slice_hashes)} slice lines tell {1 << len(detail.slice_hashes)} apart"
+        hashes = len(detail.slice_hashes)
+        return f"{hashes} slice lines tell {1 << hashes} slices apart"
     line = detail.line_bytes or 1
     if any(mask & (line - 1) for mask in detail.slice_hashes):
         return "a line lies in one slice: bits within it do not tell which"

@@ -1,7 +1,7 @@
 """The older ways to read a cache from average latencies, to show what averages hide.
 
-Mei et al. 2014 hold both against the 12 KB texture L1 of Fermi and Kepler, whose lines of 32 bytes
-lie four in a row in one set: Saavedra 1992 gives lines of 32 bytes, Wong et al. 2010 of 128.
+Mei et al. 2014 try both on the 12 KB texture L1 of Fermi and Kepler, where four consecutive lines
+of 32 bytes lie in one set: Saavedra 1992 gives lines of 32 bytes, Wong et al. 2010 of 128.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ _LANES = 32
 _WIDTH = 4
 """Bytes of the accesses that are looked at: those of one bank, on all current GPUs."""
 _SURE = 0.2
-"""How far from a whole number of wavefronts a measured one may be, of itself."""
+"""Most relative difference of a measured number of wavefronts from a whole one."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class BankStructure:
 
 
 def infer_banks(times: tuple[BankTimes, ...]) -> BankStructure:
-    """Number of shared-memory banks and their width, from times of strided accesses.
+    """Number of shared-memory banks and what conflicts cost, from times of strided accesses.
 
     With B banks, at least as many as lanes, a stride of 32 words puts 32 * 32 / B lanes on one.
 

@@ -31,7 +31,7 @@ _CLEAR = 2.0
 _RANGES = 4
 """Ranges of addresses that the mapping must hold in alike (section III-C2 of the paper)."""
 _MOST_BANK_BITS = 10
-"""All combinations of so many bits are tried with each further bit."""
+"""Most bank bits: all combinations of them are tried with each further bit."""
 HIT, MISS, CONFLICT = range(3)
 
 
@@ -142,7 +142,8 @@ def _other_ranges(
 
 
 def _dependence(bit: int, own: list[int], kinds_of: Callable[[list[int]], list[int]]) -> int | None:
-    """The bit with those bank bits that, all flipped, lead to the same bank; None if none do."""
+    """Mask of ``bit`` and the bank bits that, all flipped together, lead to the same bank; None if
+    there are none."""
     for size in range(1, len(own) + 1):
         tried = [sum(1 << b for b in some) | 1 << bit for some in combinations(own, size)]
         for difference, kind in zip(tried, kinds_of(tried), strict=True):

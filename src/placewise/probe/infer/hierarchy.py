@@ -23,21 +23,22 @@ _ELEMENT = 4
 _PAGE_STEP = 1 << 16
 """Smallest page that is looked for: GPUs have 64 KB or 2 MB for device memory."""
 _PAGES = 1024
-"""Loads, a page apart, at most."""
+"""Most loads of a chase whose loads are a page apart."""
 _SPREAD = 128
 """Bytes that loads a page apart are moved by, one to the next: a line of the last cache."""
 _FEWEST = 32
-"""Loads, a page apart, that tell of a TLB."""
+"""Fewest loads, a page apart, from which a TLB can be seen."""
 _PART = 16
 """Loads that are to hit in the last cache use at most one in so many of its lines."""
 _HELD = 0.02
-"""Share of loads that pass the last cache by, where the array still fits."""
+"""Largest share of loads that miss the last cache while an array still counts as fitting."""
 _MARGIN = 1.25
-"""Above the slowest latency; slower loads are outliers."""
+"""Factor above the slowest latency from which a load is an outlier."""
 _WIDE = 2.0
 """Factor above the slowest latency from which a load is an outlier, where TLBs may add latency that
 is not looked for."""
 _HUGE = 200_000
+"""Lines of a cache above which only half as many of its sets are examined."""
 _NO_MEMBER = "lines that should share a set could not be told from the others"
 
 
@@ -67,7 +68,7 @@ class Hierarchy:
     memory_cycles: float
     tlbs: tuple[Structure, ...] = ()
     walk_cycles: float = 0.0
-    """What a load adds whose page no TLB holds."""
+    """Cycles that a load takes longer if no TLB holds its page."""
     doubts: tuple[str, ...] = ()
 
 

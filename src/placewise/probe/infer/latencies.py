@@ -41,7 +41,7 @@ _BROAD = 0.25
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio (Knuth's multiplicative hashing)."""
 _LOADS = 1 << 14
-"""Timed in each array."""
+"""Loads that are timed in each array."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Survey:
     """Cycles of each level's nearest and farthest slices."""
 
     def between(self, level: int) -> float:
-        """Time that parts the hits of ``level`` from the loads that go further."""
+        """Cycles that separate the hits of ``level`` from the loads that go further."""
         return float(np.sqrt(self.spans[level][1] * self.spans[level + 1][0]))
 
 
@@ -177,7 +177,7 @@ def _peaks(sweeps: list[_Sweep]) -> NDArray[np.float64]:
 def _levels(
     peaks: NDArray[np.float64], sweeps: list[_Sweep], *, spread: bool
 ) -> list[NDArray[np.float64]]:
-    """Peaks of each level, nearest first: those are one level that no array tells apart."""
+    """Peaks of each level, nearest first. Peaks that no array tells apart are one level."""
     edges = (peaks[1:] + peaks[:-1]) / 2
     large = [s for s in sweeps if s.visited >= _MANY]
     taken = np.array(

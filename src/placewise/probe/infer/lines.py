@@ -62,7 +62,8 @@ def capacity_lines(view: View) -> int | None:
 
 
 def _parted(view: View, fit: int, over: int, *, quick: bool) -> tuple[int, int]:
-    """Neighbours, of which the one fits and the other does not."""
+    """Narrow ``fit`` (lines that fit) and ``over`` (lines that do not) down to neighbouring
+    numbers."""
     while over - fit > 1:
         middle = _roundest(fit, over)
         if not view.fits(np.arange(middle), quick=quick):

@@ -14,11 +14,11 @@ from placewise.memory.simulate.caches.geometry import Geometry
 from placewise.probe.infer.view import View
 
 DETERMINISTIC = ("lru", "fifo", "plru")
-"""What is tried first, in this order; of two ways, lru and plru are the same."""
+"""Policies that are tried first, in this order; with two ways, lru and plru are the same."""
 _REPEATS = 3
-"""Runs of one sequence; a load counts as missed that most of them miss."""
+"""Runs of one sequence; a load counts as a miss if it misses in most of them."""
 _ALIKE = 0.9
-"""Share of the misses, predicted or seen, that must be both."""
+"""Least share of the misses, predicted or seen, that are both, for a policy to be accepted."""
 _REPLACED = 3000
 """Replacements from which the odds are taken: 3 standard deviations below 0.03."""
 _MOST_RUNS = 600

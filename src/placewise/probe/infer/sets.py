@@ -74,9 +74,9 @@ class Sets:
     others: list[int]
     """One more line of each set."""
     all: bool
-    """There are no further sets."""
+    """Whether there are no further sets."""
     overlap: bool
-    """Some line seemed to be in two sets."""
+    """Whether some line seemed to be in two sets."""
 
 
 def find_sets(view: View, lines: int, *, most: int, sampled: int) -> Sets:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 NOT_LOOKED_AT = "not looked at"
-"""The doubt of a level of which only the latency was asked for."""
+"""The doubt noted for a level of which only the latency was asked for."""
 NO_TIME = "no time was left"
-"""The doubt of a level that was to be taken apart and was not."""
+"""The doubt noted for a level that was to be taken apart and was not."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Structure:
     """Median time of a load that hits here; of a TLB: what such a hit adds to a load."""
     capacity_bytes: int | None = None
     sector_bytes: int | None = None
-    """Fetched at a time."""
+    """Bytes that are fetched at a time."""
     line_bytes: int | None = None
     """What one tag stands for; of a TLB, the page."""
     ways: tuple[int, ...] = ()

@@ -22,7 +22,7 @@ _ORDERS = 3
 _QUICK = 6
 """Laps of a quick test."""
 _MANY = 200_000
-"""Lines of which all tests are quick."""
+"""Number of lines from which on all tests are quick."""
 _FALSE_TRIALS = 100_000
 _SURE = 1e-6
 """Probability with which outliers alone may look like a miss, of a whole test."""
@@ -40,7 +40,7 @@ class Misses:
     sure: NDArray[np.bool_]
     """(n,) lines that missed more often than outliers explain."""
     overflow: bool
-    """Not all lines fit."""
+    """Whether not all lines fit."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class View:
     spread: int = 0
     bypass: int = 0
     page_bytes: int | None = None
-    """Where it matters: loads that enter a page are preceded by another one of the same page."""
+    """Page size where TLBs matter, else None: a load that enters a page is then preceded by another
+    load of that page."""
     false: float = 1e-4
     """Probability that a hit looks like a miss."""
     seed: int = 0

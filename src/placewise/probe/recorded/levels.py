@@ -1,4 +1,4 @@
-"""Levels of a memory path from whichever of others' files."""
+"""Levels of a memory path, from a file of any benchmark that can be read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from placewise.probe.recorded.raw import (
 
 @dataclass(frozen=True)
 class Level:
-    """One level; of latency and bandwidth, what the file measures."""
+    """One level, with its latency or its bandwidth, whichever the file measures."""
 
     capacity_bytes: float | None
     """None for the last."""
@@ -28,7 +28,7 @@ class Level:
     gb_per_s: float | None = None
     line_bytes: int | None = None
     fetched_bytes: int | None = None
-    """What a miss brings."""
+    """Bytes that a miss fetches."""
     doubts: tuple[str, ...] = ()
 
 

@@ -1,9 +1,9 @@
 """What mt4g's raw files say beside sizes: latencies, what a miss fetches, and lines.
 
-mt4g's ``--raw`` leaves one file for each benchmark. Rows of ``…_Latency.txt`` are the cycles of one
-load; of ``…_Fetch_Granularity.txt`` a stride and the cycles of loads so far apart, of which nothing
-was loaded before; of ``…_Line_Size.txt`` a stride, an array's bytes, and the cycles of loads that
-go through the array so far apart, over and over.
+mt4g's ``--raw`` leaves one file for each benchmark. A row of ``…_Latency.txt`` has the cycles of
+one load. A row of ``…_Fetch_Granularity.txt`` has a stride, then the cycles of loads with that
+stride through data that no load has touched before. A row of ``…_Line_Size.txt`` has a stride, an
+array's bytes, then the cycles of loads that go through the array with that stride, over and over.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MISSES = 95
 
 @dataclass(frozen=True)
 class RawReading:
-    """What one file says; None of what it is not about."""
+    """What one file says; None for a figure that it is not about."""
 
     cycles: float | None = None
     fetched_bytes: int | None = None

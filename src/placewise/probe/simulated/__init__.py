@@ -1,1 +1,1 @@
-"""Targets that are not there: simulated devices for the probe."""
+"""Simulated targets and devices for the probe."""

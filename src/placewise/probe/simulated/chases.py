@@ -1,4 +1,4 @@
-"""A device that is not there: any hierarchy of caches and TLBs, timed with noise and outliers.
+"""A simulated device: any hierarchy of caches and TLBs, timed with noise and outliers.
 
 It answers chases as the kernel of Mei et al. 2014 does on a GPU, so that what is inferred can be
 judged against what was put in. Caches are those of :mod:`placewise.memory.simulate.caches.cache`,
@@ -37,7 +37,7 @@ class SimulatedCache:
     cycles: float
     """Time of a load that hits here; of a TLB: what such a hit adds."""
     sector_bytes: int | None = None
-    """Fetched at a time; the line where None."""
+    """Bytes that are fetched at a time; the whole line where None."""
     policy: str = "lru"
     probabilities: tuple[float, ...] = ()
     """Odds of each way to be replaced, for the policy ``weighted`` (all sets alike)."""
@@ -62,14 +62,15 @@ class SimulatedHierarchy:
     """Time of a load that no cache holds."""
     tlbs: tuple[SimulatedCache, ...] = ()
     walk_cycles: float = 0.0
-    """What a load adds whose page no TLB holds."""
+    """Cycles that a load takes longer if no TLB holds its page."""
     translated_after: int = 0
     """Cache levels that hold virtual addresses: their hits ask no TLB."""
     slices: tuple[float, ...] = ()
-    """What a load adds that leaves the cores' own cache, by the slice of the last cache that its
-    line lies in: slices are not equally far from an SM. Lines are spread over them by a hash."""
+    """Cycles that a load beyond the cores' own cache takes longer, by the slice of the last cache
+    that its line lies in: slices are not equally far from an SM. Lines are spread over them by a
+    hash."""
     memory_slices: tuple[float, ...] = ()
-    """Cycles added by the slice of DRAM that serves a load."""
+    """Cycles that a load from DRAM takes longer, by the slice of DRAM that serves it."""
     memory_spread: float = 0.0
     """Standard deviation of DRAM latency beside the noise, as a share of the latency."""
 

@@ -1,4 +1,4 @@
-"""A DRAM that is not there, with any linear mapping of addresses to banks, rows and columns."""
+"""A simulated DRAM, with any linear mapping of addresses to banks, rows and columns."""
 
 from __future__ import annotations
 

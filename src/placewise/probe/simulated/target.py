@@ -1,4 +1,4 @@
-"""A machine file acted out: a target that answers a whole probe as such a GPU might.
+"""A simulated target: it answers a whole probe as the GPU of a machine file might.
 
 What the file leaves open (ways, policies, TLBs, the DRAM's mapping, paces of instructions) is drawn
 from a seed or set to something: the point is that a probe does not know it.
@@ -30,7 +30,7 @@ _LANES = 32
 _BANK_BYTES = 4
 _MOST_WAYS = 32
 _LOOP_CYCLES = 30.0
-"""Between two loads of a chase, beside the load."""
+"""Cycles between two loads of a chase, beside the load itself."""
 _IN_FLIGHT_BYTES = 2048
 """Bytes in flight of one streaming warp: four vectors of 16 bytes for each lane."""
 _OF_PEAK = 0.9
@@ -239,5 +239,5 @@ def _dram(machine: Machine, random: np.random.Generator) -> SimulatedDram:
 
 
 def _power(value: int) -> int:
-    """The largest power of two that is no more."""
+    """The largest power of two that is at most ``value``."""
     return 1 << (value.bit_length() - 1)

@@ -97,7 +97,7 @@ class ProgramDocument(TypedDict):
     source: str | None
     """The source with all kernels in the recommended forms; null where nothing is recommended."""
     host: str | None
-    """The host's side of it."""
+    """Host code that the recommended forms need."""
     verification: Verification | None
     """What came out when the written program ran in sequence."""
     verdict: str

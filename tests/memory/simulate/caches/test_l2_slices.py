@@ -171,7 +171,7 @@ def test_without_slices_nothing_is_counted() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ("slices = 3; slice = <8>;", "1 slice lines tell 2 apart"),
+        ("slices = 3; slice = <8>;", "1 slice lines tell 2 slices apart"),
         ("slice = <6 9>;", "a line lies in one slice"),
         ("slices = 9; partitions = 2;", "partitions must have as many slices each"),
     ],

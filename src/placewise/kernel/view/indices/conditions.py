@@ -135,14 +135,14 @@ def conditions_at(node: Node) -> list[tuple[Node, bool]]:
 
 
 def _entered_elsewhere(block: Node) -> bool:
-    """Whether control may enter a block behind its start: at a case or a label."""
+    """Whether control may enter a block after its start: at a case or a label."""
     if block.parent is not None and block.parent.kind == "SWITCH_STMT":
         return True
     return any(s.kind in ("LABEL_STMT", "CASE_STMT", "DEFAULT_STMT") for s in block.children)
 
 
 def leaves(statement: Node) -> bool:
-    """Whether control never goes on behind ``statement``."""
+    """Whether control never goes on after ``statement``."""
     if statement.kind == "COMPOUND_STMT":
         return bool(statement.children) and leaves(statement.children[-1])
     return statement.kind in _LEAVES

@@ -58,7 +58,7 @@ class Flow:
         return self._through(scope, start)[0]
 
     def _through(self, node: Node, now: Poly) -> tuple[Poly, bool]:
-        """(value behind ``node``, or at the reference if that is inside; whether it is)."""
+        """(value after ``node``, or at the reference if that is inside it; whether it is)."""
         here = self.reference.within(node)
         if node.kind == "DECL_STMT":
             for child in node.children:

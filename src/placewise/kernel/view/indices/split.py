@@ -196,7 +196,7 @@ def _add(values: Values, term: IndexTerm, result: IndexSplit, *, row: bool) -> b
 
 
 def _definition(values: Values, reference: Node) -> Node | None:
-    """The initialiser of a variable that never changes, if its text means the same behind it."""
+    """The initialiser of a variable that never changes, if its text means the same later on."""
     declaration = values.locals.get(reference.target)
     if declaration is None or reference.target in values.changes:
         return None
@@ -205,7 +205,7 @@ def _definition(values: Values, reference: Node) -> Node | None:
 
 
 def _means_the_same(values: Values, expression: Node) -> bool:
-    """Whether the text of an expression keeps its value behind its place: no name in it changes,
+    """Whether the text of an expression keeps its value later on: no name in it changes,
     a loop's own step apart, or is declared twice."""
     names = [d.name for d in (*values.locals.values(), *values.parameters.values())]
     for node in expression.walk():

@@ -32,7 +32,7 @@ _SPANS = {
 """Least and greatest value of the smallest types: what is loaded of them is bounded."""
 _JUMPS = frozenset({"GOTO_STMT", "INDIRECT_GOTO_STMT"})
 _CALL_DEPTH = 64
-"""Parameters bound at once: recursive functions are not followed for ever."""
+"""Most parameters bound at the same time, so that recursive functions are not followed for ever."""
 
 
 class Values:

@@ -24,9 +24,9 @@ from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
 ITERATIONS = (4, 8, 16, 32, 64, 128, 256)
-"""Chunk lengths that are looked at."""
+"""Chunk lengths that are tried."""
 _MOST_LOOPS = 32
-"""Loops of a kernel that are looked at."""
+"""Most loops of a kernel that are looked at."""
 _SAMPLES = 2
 """Chunks at each end of a loop whose bounds are computed."""
 

@@ -1,7 +1,7 @@
 """What must change in a kernel's source so that all threads of a block reach given loops.
 
-A barrier inside a loop asks for every thread of the block. Early returns become flags, branches
-around the loops too, and what only some threads may execute is put under the flag.
+Every thread of the block has to reach a barrier inside a loop. So early returns and branches around
+the loops become flags, and what only some threads may execute is put under such a flag.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VALUES = frozenset(
      "ULONG", "LONGLONG", "ULONGLONG", "HALF", "FLOAT", "DOUBLE", "RECORD", "ELABORATED",
      "TYPEDEF"}
 )  # fmt: skip
-"""Kinds of types of which ``T()`` is a value."""
+"""Kinds of types ``T`` for which ``T()`` makes a value."""
 _READS = frozenset({"ARRAY_SUBSCRIPT_EXPR", "CALL_EXPR", "ASM_STMT", "LAMBDA_EXPR"})
 _PLAIN_IF = re.compile(rb"if\s*\(\s*\Z")
 
@@ -98,7 +98,7 @@ class _Walk:
                 raise Unreachable(f"the loop returns (line {node.line})")
             self.flags[node] = under
         elif node.kind in ("COMPOUND_STMT", "UNEXPOSED_STMT"):
-            # The latter is a statement behind a pragma.
+            # libclang calls a statement after a pragma an UNEXPOSED_STMT.
             self.statements(node.children, under, outermost=False)
         elif node.kind == "IF_STMT" and len(node.children) == 2:
             condition, then = node.children

@@ -128,9 +128,11 @@ _BLOCK_SHAPE = frozenset({"blockDim.x", "blockDim.y", "blockDim.z"})
 def _size_rests_on(
     bounder: Bounder, parts: Sequence[tuple[Poly, Facts]], begin: Poly, size: int
 ) -> tuple[str, ...]:
-    """What decides the tile's size, the block's shape apart: nothing where, for each access, some
-    bound lies within the tile by numbers and block dimensions alone; the grid's shape where none
-    does without the block's place."""
+    """Names of what decides the tile's size beside the block's shape.
+    None if every access has an upper bound in the tile whose distance from the tile's begin is made
+    of numbers and block dimensions alone; the grid's shape and all arguments if, for some access,
+    each such distance depends on the block's place.
+    """
     needed: set[str] = set()
     for poly, facts in parts:
         found: list[set[str]] = []
@@ -147,7 +149,8 @@ GRID = ("gridDim.x", "gridDim.y", "gridDim.z")
 
 
 def _dependence(keys: Set[str]) -> tuple[bool, int]:
-    """How much rests on ``keys``, to compare."""
+    """How much rests on ``keys``: whether a block's place does, and how many keys; for
+    comparing."""
     return any(map(_is_place, keys)), len(keys - _BLOCK_SHAPE)
 
 

@@ -59,7 +59,7 @@ _SIZED = _INTEGERS | {"HALF", "FLOAT", "DOUBLE", "RECORD", "CONSTANTARRAY", "VEC
 _EVALUATED_INTEGER = 1
 """CXEval_Int."""
 DEEPEST = 400
-"""Levels of nesting that the analyses follow: they recur, and Python allows 1,000 frames."""
+"""Most levels of nesting: the analyses are recursive, and Python allows 1,000 frames."""
 _FUNCTIONS = frozenset({"FUNCTION_DECL", "FUNCTION_TEMPLATE", "CXX_METHOD"})
 
 

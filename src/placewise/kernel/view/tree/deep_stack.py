@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 def with_deep_stack(work: Callable[[], Result]) -> Result:
     """What ``work`` returns or raises, called in a thread with a stack of 512 MB.
 
-    libclang recurs as deep as a source is nested. An exhausted stack ends the process.
+    libclang's recursion is as deep as a source is nested. An exhausted stack ends the process.
     """
     # Without this libclang parses in a thread of its own, whose stack has 8 MB.
     os.environ["LIBCLANG_NOTHREADS"] = "1"

@@ -16,7 +16,7 @@ from placewise.kernel.view.tree.template import base_name
 
 _DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"[^\n]*$', re.M)
 _DEEPEST = 8
-"""Files that include one another."""
+"""Most files that are followed from one include to the next."""
 
 
 class IncludedKernelError(UnsupportedError):

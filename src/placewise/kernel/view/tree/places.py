@@ -29,7 +29,7 @@ def term_place(term: IndexTerm, text: bytes) -> Term | None:
     start, end = node.start, node.end
     subscript = node.parent
     if subscript is not None and subscript.kind == "ARRAY_SUBSCRIPT_EXPR":
-        # Between the brackets is the index whatever macros it is made of.
+        # What stands between the brackets is the index, whatever macros it uses.
         start, end = _bracketed(subscript, text)
     if start < 0 or end <= start or not balanced(text[start:end]):
         return None

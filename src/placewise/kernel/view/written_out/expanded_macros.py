@@ -1,7 +1,7 @@
 """Macros that access a kernel's arrays, their text written out where the body uses them.
 
 ``#define AT(x) A[(x) * 2]`` makes ``AT(i + 1)`` an access that no edit of the body can reach;
-``A[(i + 1) * 2]`` is one. Macros inside the text come next time.
+``A[(i + 1) * 2]`` is one. Macros inside that text are written out in the next round.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class _Inliner:
         self.wrapped: set[int] = set()
 
     def run(self) -> None:
-        """Write out the outermost calls; what is in their own arguments and bodies comes next
-        time."""
+        """Write out the outermost calls; those in their arguments and bodies follow in the next
+        round."""
         end = -1
         for call in self.kernel.body.walk():
             if call.kind != "CALL_EXPR" or call.start < end:
@@ -286,7 +286,7 @@ def _statement(call: Node) -> Node | None:
 
 
 def _is_own(statement: Node) -> bool:
-    """Whether a statement stands in a block, not behind an ``else``."""
+    """Whether a statement stands in a block, not after an ``else``."""
     return statement.parent is not None and statement.parent.kind == "COMPOUND_STMT"
 
 

@@ -54,7 +54,7 @@ def write_out(text: bytes, pieces: Sequence[Piece]) -> WrittenOut | None:
 
 
 def unique_name(name: str, taken: set[str]) -> str:
-    """``name``, with a number behind it where it is taken, and taken from now on."""
+    """``name``, with a number added where it is taken. The result is added to ``taken``."""
     candidate, number = name, 2
     while candidate in taken:
         candidate, number = f"{name}{number}", number + 1
