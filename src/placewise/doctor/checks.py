@@ -29,9 +29,9 @@ class State(StrEnum):
 
     works = "works"
     absent = "not installed"
-    """Optional and not there."""
+    """An optional part that is not there."""
     fails = "fails"
-    """Needed, and missing or broken."""
+    """A needed part that is missing or broken."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ class OutputCheck:
 
     array: str
     identical: bool
-    """Bit for bit."""
+    """Whether all its bits are as they should be."""
     different: int
     """Elements that differ."""
     elements: int

@@ -41,15 +41,15 @@ class SampledBlocks:
     """Blocks drawn from a launch."""
 
     chosen: NDArray[np.int64]
-    """(n,) linear numbers, ascending."""
+    """(n,) linear numbers of the blocks that were drawn, ascending."""
     stratum: NDArray[np.int64]
-    """(n,) stratum of each."""
+    """(n,) stratum of each block that was drawn."""
     stratum_sizes: NDArray[np.int64]
-    """(strata,) blocks of the launch in each."""
+    """(strata,) blocks of the launch in each stratum."""
 
     @property
     def first_of_stratum(self) -> NDArray[np.int64]:
-        """(strata,) the first block drawn of each."""
+        """(strata,) the first block drawn of each stratum."""
         return self.chosen[np.unique(self.stratum, return_index=True)[1]]
 
     @property

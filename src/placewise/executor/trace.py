@@ -14,7 +14,7 @@ class Site:
     """One static memory instruction of a kernel; a chunk's ``site`` column indexes these."""
 
     opcode: str
-    """As in PTX, e.g. ``ld.global.nc.f32``."""
+    """Opcode of the PTX (``ld.global.nc.f32``) or of the machine code."""
     space: str
     """global, shared, constant, local, texture, or generic."""
     kind: str
@@ -104,7 +104,7 @@ class Taker:
     array has 2 GiB or more), each with the number of elements, good until the call returns. It
     returns 0, or anything else if it cannot take the chunk now."""
     state: int
-    """Its first argument."""
+    """First argument of the function."""
     kept: object = None
     """An object that must stay alive while the function is in use."""
 

@@ -16,7 +16,7 @@ from placewise.kernel.launch import Launch
 from placewise.probe.chase import Chase, Timings
 
 WORD = 4
-"""Bytes."""
+"""Bytes of a word of the array that chases go through."""
 _WARP = Launch((1, 1, 1), (32, 1, 1))
 _WEAVERS = 256
 """Threads of a block of the kernel that writes the places of a route into memory."""
@@ -186,7 +186,7 @@ class ChaseKernels:
 
 
 class GpuChaser:
-    """See :class:`placewise.probe.chase.ProbeDevice`."""
+    """Runs chases on the GPU along one path, as :class:`placewise.probe.chase.ProbeDevice` asks."""
 
     def __init__(
         self, kernels: ChaseKernels, path: str, source: int, reach_bytes: int, bypasses: int

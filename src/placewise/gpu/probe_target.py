@@ -52,7 +52,7 @@ _FLOATS = ("FADD", "FMUL", "FFMA", "MUFU_EX2", "MUFU_RSQ")
 
 
 class GpuTarget:
-    """See :class:`placewise.probe.target.ProbeTarget`; close it after use."""
+    """The GPU at hand as a :class:`placewise.probe.target.ProbeTarget`. Close it after use."""
 
     def __init__(
         self, ordinal: int = 0, driver: Any = None, reach_bytes: int | None = None

@@ -41,7 +41,7 @@ class PlacementRecord:
     timings: tuple[Timing, ...] = ()
     outputs: tuple[OutputCheck, ...] = ()
     registers: int | None = None
-    """Per thread."""
+    """Registers per thread."""
     local_bytes: int | None = None
     """Local memory per thread: spills and arrays that are not in registers."""
     static_shared_bytes: int | None = None

@@ -217,7 +217,8 @@ class ArrayUse:
     elements: int = 0
     """Elements of the case's argument."""
     inlined: bool = False
-    """As :attr:`SourceView.inlined` has it: offsets are those of its source."""
+    """Whether offsets are those of the source in :attr:`SourceView.inlined`, where calls of device
+    functions are written out."""
 
     @property
     def name(self) -> str:

@@ -34,9 +34,9 @@ class StructUse:
     index: tuple[int, int] | None
     """The index, where there is one."""
     member: str
-    """Field, of a member's use."""
+    """The field, for a use of kind MEMBER; else empty."""
     value: tuple[int, int] | None
-    """What is stored."""
+    """Range of the value that is stored; None for another use."""
     line: int
 
 
@@ -68,7 +68,7 @@ class StructArrays:
 
     record: Record
     type_name: str
-    """As it can be written at the kernel."""
+    """Name of the struct type, as it can be written where the kernel is."""
     fields: tuple[DeclaredField, ...]
     parameters: tuple[str, ...]
     """The kernel's parameters that are such arrays."""

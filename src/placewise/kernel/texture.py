@@ -75,11 +75,11 @@ class Texels:
     channel: str
     """NumPy code of a channel: u1 i1 u2 i2 u4 i4 f2 f4."""
     channels: int
-    """1, 2 or 4."""
+    """Channels of a texel: 1, 2 or 4."""
     extent: tuple[int, ...]
     """Extents along the axes of :data:`DIMENSIONS`, slowest first."""
     row_bytes: int
-    """From one row to the next."""
+    """Bytes from one row to the next."""
 
     @property
     def bytes(self) -> int:

@@ -42,9 +42,9 @@ class MemoryDetail:
     index: str | None = None
     """How a line's set follows from its number: ``modulo`` or ``hashed``."""
     writes: str | None = None
-    """``through`` or ``back``."""
+    """When stores reach the next level: at once (``through``) or on eviction (``back``)."""
     write_miss: str | None = None
-    """``allocate`` or ``bypass``."""
+    """What a store that misses does: ``allocate`` a line, or ``bypass`` the cache."""
     slices: int | None = None
     """Parts of L2 that lines are spread over."""
     slice_hashes: tuple[int, ...] = ()

@@ -33,9 +33,9 @@ class Chase:
     lap: NDArray[np.int64]
     """(n,) byte addresses of one lap, from 0; an address may come more than once."""
     laps: int = 1
-    """Timed laps."""
+    """Number of laps that are timed."""
     warm: int = 0
-    """Laps before them that are not timed."""
+    """Number of laps before the timed ones."""
     before: NDArray[np.int64] = field(default_factory=_nothing)
     """Addresses that are loaded first of all, not timed."""
     bypass: int = 0

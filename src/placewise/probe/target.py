@@ -87,7 +87,7 @@ class StreamTimes:
     """What a level moves."""
 
     level: str
-    """One of :data:`STREAMS`."""
+    """The level, one of :data:`STREAMS`."""
     warps_per_sm: int
     gb_per_s: float
     """Bandwidth of the whole GPU."""

@@ -58,7 +58,7 @@ class ReportedLaunch:
     """One launch of a report."""
 
     kernel: str
-    """Function name, demangled."""
+    """Demangled name of the kernel."""
     metrics: tuple[tuple[str, float], ...]
     """(name, value) of those that are finite numbers, in the profiler's base units: bytes,
     nanoseconds."""

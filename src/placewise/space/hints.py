@@ -42,7 +42,7 @@ class Hint:
     """What a load asks of the caches."""
 
     priority: Priority | None = None
-    """None: as any load."""
+    """How long caches are asked to keep the data; None: as long as that of any load."""
     prefetch_bytes: int = 0
     """Bytes, aligned to their number, that L2 is to fetch where it misses the load; 0: as any
     load."""

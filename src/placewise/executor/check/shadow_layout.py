@@ -69,13 +69,17 @@ S_WINDOW_WORDS = 30
 S_SURPRISES = 31
 """Number of stores to arrays that the points-to analysis did not expect to be written."""
 S_RESIDENT = 32
-"""Which of the resident blocks the addresses of block memory above belong to."""
+"""Number of the resident block that the addresses of block memory (such as S_BLOCK) belong to."""
 S_BLOCK_STRIDE = 33
-"""Bytes from one resident block's words to the next one's; likewise the strides below."""
+"""Bytes from one resident block's words to the next one's."""
 S_CELLS_STRIDE = 34
+"""Bytes from one resident block's cells of shared memory to the next one's."""
 S_DEFINED_STRIDE = 35
+"""Bytes from one resident block's map of defined shared bytes to the next one's."""
 S_ASYNC_STRIDE = 36
+"""Bytes from one resident block's words for asynchronous copies to the next one's."""
 S_LOCAL_STRIDE = 37
+"""Bytes from one resident block's map of defined local bytes to the next one's."""
 S_FIRST_BLOCK = 38
 S_FIRST_CELLS = 39
 S_FIRST_DEFINED = 40

@@ -21,7 +21,7 @@ WAIT_ROWS = 3
 """Rows that :attr:`Slot.BARRIERS` and :attr:`Slot.WAITS` point to."""
 
 WINDOW_SHIFT = 36
-"""64 GiB per window."""
+"""Position of the window's number in a generic address: a window has 64 GiB."""
 
 WINDOWS = 2048
 """Entries of the window table, a power of two; higher window numbers are invalid."""
@@ -60,8 +60,8 @@ def address(window: int) -> int:
 
 
 def handle(window: int) -> int:
-    """A texture or surface object whose data lies in a window. The lower half, which is all that
-    machine code looks at, tells the window, too."""
+    """The handle of a texture or surface object whose data lies in a window: the window's first
+    address, with its number in the lower half, which is all that machine code looks at."""
     return address(window) | window
 
 
@@ -143,7 +143,7 @@ class Slot(IntEnum):
     LOCAL_BASE = 49
     """Local memory of the block's first thread."""
     LOCAL_BYTES = 50
-    """Per thread."""
+    """Bytes of local memory per thread."""
     BARRIERS = 52
     """Pointer to :data:`BARRIER_ROWS` rows of a word for each of 16 barriers: threads that arrived,
     threads that it waits for, and of its reduction the threads whose predicate holds, and all."""

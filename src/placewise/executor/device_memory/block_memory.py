@@ -41,5 +41,6 @@ class BlockMemory:
         self.rows: NDArray[np.int64] = np.zeros(
             (self.places, address_space.RESIDENT_WORDS), np.int64
         )
-        """As :data:`address_space.RESIDENT_POINTERS` and what follows there describe them."""
+        """A row for each block: :data:`address_space.RESIDENT_POINTERS`,
+        :data:`address_space.RESIDENT_VALUES`, then the block's number plus one."""
         self.rows[:, : len(address_space.RESIDENT_POINTERS)] = first[:, None] + offsets[None, :]

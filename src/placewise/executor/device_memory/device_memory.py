@@ -185,7 +185,7 @@ class DeviceMemory:
         threads: int | None = None,
         check: Check | None = None,
     ) -> Execution:
-        """Run ``kernel`` on this memory; options and errors as of :func:`execute`.
+        """Run ``kernel`` on this memory; options and errors are those of :func:`execute`.
 
         ``arguments`` come in parameter order. The result's ``outputs`` are views of the arrays
         among them, which later launches change; take :meth:`DeviceArray.download` for copies.

@@ -22,7 +22,7 @@ class DeviceTexture:
     region: Region
     argument: TextureArgument | SurfaceArgument
     array: DeviceArray
-    """The memory it shows."""
+    """The array whose memory it shows."""
     read: TexelRead
 
     @property

@@ -66,7 +66,7 @@ class BlockTrace:
     """One block."""
 
     number: int
-    """Linear, x fastest."""
+    """Linear number of the block, x fastest."""
     warps: tuple[tuple[Executed, ...], ...]
     """Instructions of each warp, in their order."""
 

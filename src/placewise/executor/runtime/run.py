@@ -85,7 +85,7 @@ def run_on(
 ) -> Execution:
     """Run a launch on ``device``; ``outputs`` are views of it that go into the result.
 
-    Options and errors as of :func:`placewise.executor.execute`.
+    Options and errors are those of :func:`placewise.executor.execute`.
     """
     start = time.perf_counter()
     module = parsed(kernel)

@@ -80,7 +80,7 @@ class SlicedTrace:
     sites: tuple[Site, ...]
     device: Device
     blocks: NDArray[np.int64]
-    """(b,) linear numbers, ascending."""
+    """(b,) linear numbers of the blocks, ascending."""
     block_of_warp: NDArray[np.int64]
     """(w,) index into ``blocks`` of each warp; the warps of a block are adjacent."""
     step_block: NDArray[np.int64]

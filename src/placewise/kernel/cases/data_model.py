@@ -36,7 +36,7 @@ class Skewed(Strict):
 
 
 def _generator(value: Any) -> str:
-    """Which generator a table names; "file" where it names none."""
+    """Name of the generator that a table asks for; "file" where it asks for none."""
     if isinstance(value, dict):
         return str(value.get("generate", "file"))
     return str(getattr(value, "generate", "file"))

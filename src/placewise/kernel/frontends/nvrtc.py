@@ -169,7 +169,7 @@ def _unknown_kernel(
 def _compile_device_code(
     source: str, filename: str, kernels: tuple[str, ...], options: CompileOptions
 ) -> tuple[DeviceSource, tuple[Compilation, tuple[str, ...]] | None]:
-    """What was compiled in place of ``source``, and what came out, as of :func:`_compile`."""
+    """What was compiled in place of ``source``, and the result of :func:`_compile`."""
     search = HostCode(source, filename, kernels, options)
     untouched = not search.is_sure_to_be_refused
     device = DeviceSource(source) if untouched else search.device_source()

@@ -29,7 +29,7 @@ class SourceFile:
     annotated: list[Declaration] = field(default_factory=list)
     dropped_includes: list[Include] = field(default_factory=list)
     blanked: tuple[int, ...] = ()
-    """Offsets of single characters."""
+    """Offsets of single characters that become spaces."""
     moved: tuple[tuple[Token, str, str], ...] = ()
     """(directive, header's name, header's text) of directives that are moved to a header."""
 

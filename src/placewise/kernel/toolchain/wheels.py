@@ -22,7 +22,7 @@ _LONG = 6
 
 @dataclass(frozen=True)
 class Target:
-    """Which machine code is meant: the architecture, and the NVRTC that makes it."""
+    """The architecture of machine code, and the NVRTC that makes it."""
 
     arch: str
     """Compiler target, such as ``sm_86``."""

@@ -243,7 +243,7 @@ class WithoutEntry(Placed):
     kind: str
     """memory, detail, pipe, instruction, tlb, space or dram."""
     name: str | None
-    """None for the DRAM."""
+    """Name of the entry; None for the DRAM, of which there is one."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Curve:
     """Average latency over array size."""
 
     sizes: NDArray[np.float64]
-    """Bytes, ascending."""
+    """Sizes of the arrays in bytes, ascending."""
     cycles: NDArray[np.float64]
 
 
@@ -46,7 +46,7 @@ class Plateau:
     cycles: float
     """Latency in cycles of the plateau's flattest part."""
     capacity_bytes: float | None
-    """None for the last."""
+    """Capacity of the level; None for the last one."""
 
 
 def read_latency_curve(path: Path) -> Curve:

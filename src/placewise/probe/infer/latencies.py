@@ -67,11 +67,11 @@ class _Sweep:
     """Times in one array."""
 
     logs: NDArray[np.float64]
-    """Logarithms of the cycles."""
+    """(loads,) logarithms of the loads' cycles."""
     size: int
-    """Bytes."""
+    """Size of the array in bytes."""
     visited: int
-    """Different places."""
+    """Number of different places that were loaded from."""
 
 
 def survey(

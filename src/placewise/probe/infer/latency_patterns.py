@@ -30,11 +30,11 @@ _LAPS = 8
 
 @dataclass(frozen=True)
 class PatternLatency:
-    """One of :data:`PATTERNS`."""
+    """The latency of one of :data:`PATTERNS`."""
 
     number: int
     cycles: float
-    """Median."""
+    """Median latency of loads of this pattern."""
 
     @property
     def what(self) -> str:

@@ -70,7 +70,7 @@ class Sets:
     """The sets that were looked at."""
 
     members: list[NDArray[np.int64]]
-    """Lines of each."""
+    """Lines of each set."""
     others: list[int]
     """One more line of each set."""
     all: bool

@@ -23,7 +23,7 @@ class Level:
     """One level, with its latency or its bandwidth, whichever the file measures."""
 
     capacity_bytes: float | None
-    """None for the last."""
+    """Capacity of the level; None for the last one."""
     cycles: float | None = None
     gb_per_s: float | None = None
     line_bytes: int | None = None

@@ -39,9 +39,9 @@ class RawSizes:
     """Chases through arrays of growing size, each load timed."""
 
     sizes: NDArray[np.int64]
-    """(k,) bytes, ascending."""
+    """(k,) sizes of the arrays in bytes, ascending."""
     cycles: NDArray[np.float64]
-    """(k, n)."""
+    """(k, n) cycles of each load."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class SimulatedCache:
     """A cache, or a TLB whose lines are pages."""
 
     line_bytes: int
-    """A power of two."""
+    """Bytes of a line (of a TLB: of a page), a power of two."""
     ways: tuple[int, ...]
     """Ways of each set."""
     cycles: float

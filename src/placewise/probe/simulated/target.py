@@ -39,7 +39,7 @@ _ALU_CYCLES = 4.0
 
 
 class SimulatedTarget:
-    """See :class:`placewise.probe.target.ProbeTarget`."""
+    """A simulated GPU that a probe can measure, see :class:`placewise.probe.target.ProbeTarget`."""
 
     def __init__(self, machine: Machine, *, seed: int = 0, noise: Noise = NOISE) -> None:
         self.machine = machine

@@ -88,11 +88,11 @@ class Finding(TypedDict):
     place: Place
     """Where it occurred."""
     thread: Thread | None
-    """Which thread."""
+    """The thread that made the mistake."""
     other_place: Place | None
     """Place of a race's earlier access, or of the other barrier."""
     other_thread: Thread | None
-    """Which thread was there."""
+    """The thread of `other_place`."""
     array: str | None
     """Array, shared variable, or space of memory."""
     index: list[int] | None

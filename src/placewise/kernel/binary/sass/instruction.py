@@ -101,7 +101,7 @@ class Instruction(NamedTuple):
     offset: int
     """Bytes from the start of the section."""
     encoding: int
-    """All 128 bits."""
+    """The instruction's 128 bits."""
     place: tuple[str, int] | None
     """(source file, line), calls inlined by the compiler traced back to their call."""
 
