@@ -116,7 +116,7 @@ BAD_NODES = {
     "members": (lambda b, v: b.effect("reduce", "i32", v["i32"], v["i64"], attr="add"), "operands"),
     "active mask": (lambda b, v: b.effect("activemask", "i64"), "not i32"),
     "first": (lambda b, v: b.pure("first", "i64", v["i32"]), "operands of types"),
-    "permute": (lambda b, v: b.pure("permute", "i32", v["i32"], attr=(40,) * 32), "one lane"),
+    "permute": (lambda b, v: b.pure("permute", "i32", v["i32"], attr=(40,) * 32), "for each of 32"),
     "heap": (lambda b, v: b.effect("heap", "i64", v["i64"], v["i64"], attr="free"), "more than 1"),
     "host": (lambda b, v: b.effect("host", "i64", v["i64"], attr="puts"), "no host 'puts'"),
     "mma": (lambda b, v: b.pure("mma", "i32", v["i32"], attr=MMA), "operands of types"),
