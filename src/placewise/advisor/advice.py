@@ -1,4 +1,4 @@
-"""Advice: the ranked placements of a case on a machine, why, at what cost, and how far proven."""
+"""Advice: the ranked placements of a case on a machine, with reasons, costs and proofs."""
 
 from __future__ import annotations
 
@@ -71,11 +71,12 @@ class Cost:
     array: str
     text: str
     host_bytes: int
-    """Bytes the host copies per launch sequence (0 where the data stays in global memory)."""
+    """Bytes that the host copies once, before the launches (0 where the data stays in global
+    memory)."""
     host_us: float | None
     """Time of that copy in microseconds, None where the machine file has no copy bandwidth."""
     staged_bytes: int
-    """Bytes each launch moves between global and shared memory, all blocks together."""
+    """Bytes that all blocks of one launch together move between global and shared memory."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Option:
     placement: Placement
     prediction: Prediction
     traffic: Ratio
-    """Memory time over the present placement's, from the retarget."""
+    """Time of the memory accesses over that of the present placement, predicted by a retarget."""
     measured_ms: float | None
     """Measured time of the present placement, where it was given."""
     reasons: tuple[Reason, ...] = ()
@@ -119,17 +120,18 @@ class Option:
     timed: Timed | None = None
     """Time of the whole form, where it was written and could be timed."""
     beside: Timed | None = None
-    """Time of the present form, found in the same way as ``timed``, with which it is compared."""
+    """Time of the present form that ``timed`` is compared with. Both were found in the same way:
+    from the whole launch or from a few of its blocks."""
     present_ms: float | None = None
-    """Time of the present form as the report shows it, where it was found in another way than
-    ``beside``."""
+    """Predicted milliseconds of the present form as the report shows them, where they differ from
+    ``beside``; None where they do not."""
     rerun: Ratio | None = None
     """The form's own time over the present form's, each from its own machine code."""
 
     @property
     def judged(self) -> Ratio:
-        """The ratio that the option is judged by: from its own machine code where that is known,
-        else of memory times."""
+        """The ratio that the option is judged by: ``rerun`` where the form was timed from its own
+        machine code, else ``traffic``."""
         return self.rerun or self.traffic
 
     @property
@@ -149,8 +151,8 @@ class Option:
 
     @property
     def predicted_ms(self) -> float | None:
-        """Predicted time in milliseconds: the measured time of the present form times the ratio
-        where one was given, else the form's own time; None where there is neither."""
+        """Predicted time in milliseconds: the measured time of the present form, where it was
+        given, times the ratio; else the form's own predicted time; None where there is neither."""
         if self.measured_ms is not None:
             return self.measured_ms * self.ratio
         if self.timed is None or self.present_ms is None:
@@ -207,17 +209,17 @@ class Advice(ShownInNotebooks):
     verdict: str
     """The answer in a sentence."""
     why: str
-    """What limits the present form and what the recommended one makes of that, in sentences; empty
+    """In sentences, what limits the present form and how the recommended form changes that; empty
     where neither has a predicted time."""
     placements: int
     """Number of legal placements that were compared."""
     illegal: tuple[Choice, ...]
     patterns: tuple[str, ...]
-    """One sentence for each array whose accesses scatter in a way that no move of the array
-    cures."""
+    """One sentence for each array whose accesses scatter so that another layout or order of threads
+    may gain more than any move of the array."""
     races: tuple[BenignRace, ...]
-    """Arrays that threads race on without harm, and what a copy for their readers would gain. It is
-    never part of a recommendation."""
+    """Arrays that threads race on without harm, and what a separate copy for the threads that read
+    them would gain. Such a copy is never part of a recommendation."""
     notes: tuple[str, ...]
     seconds: float
 

@@ -60,7 +60,8 @@ DEMAND = Demand()
 """What a recommendation asks for, unless the user says otherwise."""
 
 UNCHANGED = 0.995
-"""Ratio of times from which on a gain would print as 1.00 times as fast, and so is none."""
+"""A form whose ratio of times is at least this gains nothing: it would print as 1.00 times as
+fast."""
 
 
 # Public and keyword-only: one parameter for each option; the stages in their order.
@@ -127,7 +128,7 @@ def advise(
         _prove(chosen, options, prepared, present, progress, {})
         best = best_by(chooser, [options[at] for at in chosen])
     written = [options[at] for at in chosen]
-    # Forms that were timed come first: what is known of the others is less.
+    # Forms that were timed come first, since less is known about the others.
     options.sort(key=lambda o: (o.rerun is None, o.judged.faster is None, o.ratio))
     facts = with_simulated_hits(array_facts(prepared.profile, now), present.timed, machine)
     verdict = (
@@ -162,7 +163,6 @@ def advise(
     )
 
 
-# The finalists need all of what is known so far.
 def _finalists(
     prepared: Prepared,
     options: list[Option],
@@ -173,7 +173,7 @@ def _finalists(
     progress: Progress,
 ) -> list[int]:
     """Write out, run and time the ``number`` best-ranked options and those that a model of memory
-    traffic cannot judge; their positions among the options."""
+    traffic cannot judge. Returns their positions in ``options``."""
     machine = prepared.machine
     able = writable(options, prepared)
     chosen = [able[at] for at in best_ranked([options[a] for a in able], present, machine, number)]
@@ -198,7 +198,7 @@ def _profiled(
     prepared: Prepared, launch: MeasuredLaunch, profile: Path, differs: tuple[str, ...]
 ) -> Prepared:
     """``prepared`` with corrections from the recorded counters of the present form, and with notes
-    on them and on what ``differs`` in the recorded launch."""
+    on these corrections and on how the recorded launch ``differs``."""
     found = corrections_of(prepared.kernel, prepared.case, prepared.machine, launch)
     said = ", ".join(f"{name} × {factor:.3g}" for name, factor in found.factors)
     note = (
@@ -219,8 +219,8 @@ def _among(
     *,
     known: list[int],
 ) -> list[int]:
-    """Positions of ``placements`` among the options, without the ``known`` ones. Placements that
-    the search did not find are appended to the options."""
+    """Positions of ``placements`` in ``options``, without the positions in ``known``. Placements
+    that the search did not find are appended to ``options``."""
     found = []
     for placement in placements:
         at = next((i for i, o in enumerate(options) if o.placement == placement), len(options))
@@ -246,8 +246,8 @@ def _prove(
     progress: Progress,
     known: Mapping[Placement, TimedForm],
 ) -> None:
-    """Rewrite, run and time the ``chosen`` options and replace them by the results. What is
-    ``known`` of an option already is not done again."""
+    """Rewrite, run and time the options at the positions ``chosen``, and replace them by the
+    results. Forms in ``known`` are written and timed already, so this is not done again."""
     for done, at in enumerate(chosen):
         progress("rewriting, verifying and timing", done, len(chosen))
         timed = known.get(options[at].placement)
@@ -291,7 +291,7 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
     found = verify(rewritten, prepared.case, prepared.execution, kernel)
     if not found.identical:
         return replace(option, rewritten=rewritten, verification=found)
-    # A slice of a few blocks does not fill L2, of which a window keeps a part.
+    # An access window reserves part of L2, which a few blocks alone do not fill: run all blocks.
     windowed = rewritten.case.launch.window is not None
     timed = (
         known.timed
@@ -315,9 +315,9 @@ def _proven(option: Option, prepared: Prepared, present: Option, known: TimedFor
 
 
 def _compared_alike(options: list[Option], prepared: Prepared, present: Option) -> list[Option]:
-    """The options. Those timed from a run of the whole launch are compared with the present form
-    timed in the same way, so that what a slice of a few blocks leaves out does not pass for a
-    gain."""
+    """The options, where those timed from the whole launch are compared with the present form timed
+    from the whole launch, too. Otherwise what a run of only a few blocks leaves out would look like
+    a gain."""
     unlike = [
         o
         for o in options
@@ -378,7 +378,7 @@ def _verdict(
     if not demand.is_met(best.ratio, best.judged.faster):
         return (
             f"Keep it as it is: {best_words} predicted {gain_in_words(best)}; a recommendation "
-            f"asks for {demand.probability:.0%} and a gain of {demand.gain:.0%}."
+            f"asks for a probability of {demand.probability:.0%} and a gain of {demand.gain:.0%}."
         )
     if best.verification is None:
         return (
@@ -394,7 +394,7 @@ def _verdict(
     if missing:
         array, share = missing
         return (
-            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}, but that leaves out "
+            f"Keep it as it is: {best_words} predicted {gain_in_words(best)}, but this ignores "
             f"that {share:.0%} of the accesses to {array} miss the nearest cache of constant "
             "memory."
         )

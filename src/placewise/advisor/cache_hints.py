@@ -1,7 +1,8 @@
-"""Which cache hints are worth a try: for each hint the arrays that leave a cache to others, stay in
-it longer, or bring more of their neighbourhood with them.
+"""Which cache hints are worth a try, and for which arrays: those that should leave a cache to
+others, stay in it longer, or prefetch more of the data around each access.
 
-The estimates here only choose; what a hint gains is the time of the form that is written with it.
+The estimates here only choose candidates. What a hint really gains is decided by the predicted time
+of the form that is written with it.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from placewise.rewriter.ways.window import access_window
 from placewise.space import MemorySpace, Placement, Priority
 
 STREAMS = 0.5
-"""An array only streams through a cache if at most this share of its loads hits in a cache of its
-own: most of what it brings in is never used again."""
+"""An array only streams through a cache if at most this share of its loads would hit even if it had
+the cache alone: most of what it brings in is never used again."""
 GAINS = 0.01
-"""Share of its loads that a kept array must find more of in the cache; less is not looked at, as
-the estimate, equal portions for all arrays, is a coarse one."""
+"""Least rise of the share of hits among an array's loads that makes a hint worth a try. Smaller
+rises are ignored, since the estimate (all arrays get equal portions of the cache) is coarse."""
 UNLIMITED = 1 << 50
-"""Bytes of a cache that holds everything."""
+"""Size in bytes of an imaginary cache that holds everything."""
 
 
 def hinted(profile: Profile, legality: Legality, machine: Machine) -> list[Placement]:
-    """For each hint one placement, all arrays at once that it may serve; none for a hint that
-    serves no array. The model of the memories' traffic that ranks placements does not tell what a
-    hint gains: the form's own time does."""
+    """For each hint one placement that gives it to all arrays that it may serve; none for a hint
+    that serves no array. The model of memory traffic that ranks placements cannot tell what a hint
+    gains; the predicted time of the written form can."""
     found = []
     for space in machine.spaces:
         if not space.is_cache_hint:
@@ -80,13 +81,14 @@ class _Question:
         return arrays
 
     def every(self, chosen: Callable[[Memory], list[str]], caches: Iterable[Memory]) -> list[str]:
-        """Arrays that ``chosen`` finds for one of the caches, once each, which can have the
-        hint."""
+        """Arrays that ``chosen`` returns for any of the caches and that can have the hint, without
+        repetition."""
         names = dict.fromkeys(name for cache in caches for name in chosen(cache))
         return [name for name in names if self.space.name in self.legality.spaces(name)]
 
     def beside(self, kept: tuple[Memory, ...]) -> list[Memory]:
-        """Caches that other spaces of the same path go through, and this one does not."""
+        """Caches that other spaces of the same data path go through but ``kept``, those of this
+        space, leave out."""
         machine = self.machine
         before = {
             memory
@@ -97,11 +99,12 @@ class _Question:
         return sorted(before - set(kept), key=lambda memory: memory.id)
 
     def most_prefetched(self) -> int:
-        """Bytes of the longest prefetch to L2 that a space has."""
+        """Bytes of the longest prefetch to L2 that a hint of the machine asks for."""
         return max(s.hint.prefetch_bytes for s in self.machine.spaces if s.hint)
 
     def missed(self, name: str, cache: Memory, sharers: int) -> float:
-        """Share of an array's loads that miss in a cache of which it has an equal portion."""
+        """Share of an array's loads that miss in a cache whose capacity ``sharers`` arrays share
+        equally."""
         array = self.profile.array(name)
         found = misses(self.profile, array, cache, np.array([sharers]), WHOLE, Reading())
         return float(found[LOAD, 0])
@@ -115,11 +118,12 @@ class _Question:
         ]
 
     def passing(self, cache: Memory) -> list[str]:
-        """Arrays that only pass through a cache, however much of it they have."""
+        """Arrays that only stream through a cache, even if they had all of it."""
         return [n for n in self.sharing(cache) if self.missed(n, cache, 1) >= 1.0 - STREAMS]
 
     def gaining(self, cache: Memory) -> list[str]:
-        """Arrays that find more in a cache once those that only pass through it are out."""
+        """Arrays whose loads would hit more often in a cache without the arrays that only stream
+        through it."""
         sharing = self.sharing(cache)
         passing = self.passing(cache)
         kept = [name for name in sharing if name not in passing]
@@ -129,8 +133,8 @@ class _Question:
         return [name for name, gain in gains.items() if gain >= GAINS]
 
     def leaving(self, cache: Memory) -> list[str]:
-        """Arrays that only pass through a cache and can have the hint; none where no other array
-        gains."""
+        """Arrays that only stream through a cache and can have the hint; none where no other array
+        would gain from it."""
         able = [n for n in self.passing(cache) if self.space.name in self.legality.spaces(n)]
         kept = [name for name in self.sharing(cache) if name not in able]
         everyone = len(able) + len(kept)
@@ -138,8 +142,8 @@ class _Question:
         return able if any(gain >= GAINS for gain in gains) else []
 
     def worth_keeping(self, caches: list[Memory]) -> list[str]:
-        """The one array that uses most of what it brings into L2 again, where all arrays together
-        are larger than L2, so that others may drive it out."""
+        """The array that would save most loads if a window kept it in L2. Empty where all arrays
+        together fit L2, so that none evicts another."""
         everything = sum(self.profile.array(a).bytes for a in self.legality.arrays)
         saved: dict[str, float] = {}
         for cache in caches:

@@ -1,5 +1,5 @@
-"""Who chooses the placement that is recommended: Placewise's times, or one of those that Chen et
-al. 2017 compare (section 5.1)."""
+"""Ways to choose the recommended placement: by Placewise's predicted times, or by one of the
+methods that Chen et al. 2017 compare (section 5.1)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from placewise.model.jang import rule_based
 from placewise.space import Placement
 
 MOST_FORMS = 400
-"""Most forms that the offline optimum writes, runs and times. Each takes about a second."""
+"""Most legal placements that the search for the offline optimum writes, runs and times. Each takes
+about a second."""
 
 
 class Chooser(StrEnum):
-    """Who chooses the recommended placement."""
+    """Which method chooses the recommended placement."""
 
     TIMELINE = "timeline"
     """The finalists of the path model by the predicted time of each form's own machine code."""
@@ -41,7 +42,7 @@ _NAMES = {
 
 
 def chosen_placements(chooser: Chooser, prepared: Prepared) -> list[Placement]:
-    """What a chooser other than the timeline wants written out: one placement, or all legal ones.
+    """The placements to write out for a chooser other than the timeline: one, or all legal ones.
 
     Raises CaseError where the optimum is asked for among more than :data:`MOST_FORMS`.
     """
@@ -68,8 +69,8 @@ def chosen_placements(chooser: Chooser, prepared: Prepared) -> list[Placement]:
 
 
 def placement_by_rules(prepared: Prepared) -> Placement:
-    """The placement that the rules choose; an array stays where the rules' space is not legal for
-    it, or is full of the arrays before it."""
+    """The placement that the rules choose. An array stays where it is if the space that the rules
+    choose is not legal for it, or is already full of earlier arrays."""
     legality, machine = prepared.legality, prepared.machine
     facts = access_facts(prepared)
     spaces = dict(legality.present.spaces)
@@ -84,8 +85,8 @@ def placement_by_rules(prepared: Prepared) -> Placement:
 
 
 def best_by(chooser: Chooser, options: list[Option]) -> Option | None:
-    """What the chooser recommends of the options that it had written out: the only one, or the one
-    of least time; None where that was not proven to compute the same, or is no faster."""
+    """The option that the chooser recommends among those written out for it: the only one, or the
+    fastest; None where that was not proven to compute the same bits, or is not faster."""
     proven = [o for o in options if o.proven]
     if chooser is not Chooser.OPTIMUM:
         return proven[0] if proven else None
@@ -94,7 +95,7 @@ def best_by(chooser: Chooser, options: list[Option]) -> Option | None:
 
 
 def verdict_by(chooser: Chooser, chosen: list[Option], best: Option | None, present: Option) -> str:
-    """The chooser's answer in words, with what the times say of it."""
+    """The chooser's answer in words, with its predicted gain."""
     name = _NAMES[chooser]
     if best is not None:
         moves = best.placement.describe(present.placement)

@@ -11,12 +11,12 @@ from placewise.machine import Machine
 from placewise.space import Placement
 
 AS_GOOD = 0.02
-"""Ratios that differ by less than this count as equal; then the smallest edit wins, since code that
-is harder to read should buy something."""
+"""Ratios that differ by less than this count as equal. Then the smallest edit wins, since code that
+is harder to read must pay for itself."""
 
 MISSES_NOTICED = 0.01
-"""Share of an array's accesses that may miss the nearest constant cache before the option is no
-longer recommended. A miss waits some 200 cycles where a hit is an operand, so one in a hundred
+"""An option is not recommended if a larger share of an array's accesses misses the nearest constant
+cache. A miss waits some 200 cycles while a hit is as fast as an operand, so one miss in a hundred
 costs two cycles for each access."""
 
 
@@ -36,9 +36,9 @@ class Demand:
 
 
 def finalists(options: list[Option], present: Option, machine: Machine, number: int) -> list[int]:
-    """Positions of the options to prove, the one to recommend first: the smallest edit among those
-    that are as good as the best, then the best-ranked. Options with moves that buy nothing come
-    last: some of their moves alone are as good."""
+    """Positions of the options to prove. First comes the one to recommend, the smallest edit among
+    those that are as good as the best; then the others by rank. Options with moves that gain
+    nothing come last, since a part of their moves alone is as good."""
     if not options or not number:
         return []
     good = [i for i, o in enumerate(options) if o.ratio <= options[0].ratio + AS_GOOD]
@@ -53,8 +53,9 @@ def finalists(options: list[Option], present: Option, machine: Machine, number: 
 
 
 def operands(legality: Legality, machine: Machine) -> list[Placement]:
-    """Placements that move one array into constant memory. Instructions take operands from there
-    without a load. A model of memory traffic does not see that; only the form's own time does."""
+    """Placements that move one array into constant memory, from where instructions take operands
+    without a load. A model of memory traffic does not see that this saves an instruction; the
+    predicted time of the written form does."""
     constant = [s.name for s in machine.spaces if s.way.facts.host_filled]
     return [
         placement
@@ -66,8 +67,8 @@ def operands(legality: Legality, machine: Machine) -> list[Placement]:
 
 
 def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
-    """Placements that give arrays updated by atomics a copy in each block's shared memory. A model
-    of memory traffic does not see what that saves at L2."""
+    """Placements that give an array that atomics update a copy in each block's shared memory. A
+    model of memory traffic does not see how many atomics that saves at L2."""
     merged = [use.name for use in view.arrays if use.tile is not None and use.tile.merge]
     shared = [s.name for s in legality.machine.spaces if s.way.facts.per_block]
     return [
@@ -79,8 +80,9 @@ def private_copies(legality: Legality, view: SourceView) -> list[Placement]:
 
 
 def joined(options: list[Option], legality: Legality) -> list[Placement]:
-    """Placements that make all moves of single arrays at once that gain by their own times; and the
-    same together with the best tiles by chunks of a loop, whose arrays stay in their tiles."""
+    """Placements that combine moves of single arrays which each gain by the form's own time. One
+    has all these moves; another has the best tiles by chunks of a loop, and these moves for the
+    arrays without such tiles."""
     gaining = [o for o in options if o.proven and o.rerun and o.ratio <= 1.0 - AS_GOOD]
     best: dict[str, tuple[float, str]] = {}
     for option in gaining:
@@ -124,7 +126,7 @@ def recommended(
 ) -> Option | None:
     """The option to recommend, or None.
 
-    Proven options that meet the demand are compared, by their own times where there are any; among
+    Proven options that meet the demand are compared by their own times where these are known. Of
     those within :data:`AS_GOOD` of the best, the smallest edit is chosen."""
     good = [
         o
@@ -140,8 +142,9 @@ def recommended(
 
 
 def edit_size(option: Option, present: Option, machine: Machine) -> tuple[int, ...]:
-    """How much of the code an option changes, to compare: the sum over the arrays moved of what
-    their new way of access takes, then the number of arrays."""
+    """How much of the code an option changes, as numbers to compare: first the sum, over the moved
+    arrays, of the size of the edit that their new way of access takes, then the number of these
+    arrays."""
     moves = option.placement.moved(present.placement)
     ways = [machine.space(space).way.facts.edit_size for _, _, space in moves]
     chunked = 1 if option.placement.chunk else 0

@@ -1,5 +1,5 @@
-"""What a launch does badly with its memories, source line by source line. Each remark rests on the
-accesses that the run really made, not on how the source looks. Lines that cause little of the
+"""What a launch does badly with its memories, source line by source line. Each remark comes from
+the accesses that the run really made, not from how the source looks. Lines that cause little of the
 launch's total are left out."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from placewise.memory.simulate.metrics.ncu_metrics import SourceLine, line_of
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 
 WORTH_A_WARNING = 4.0
-"""A remark is a warning if its line takes at least this many times what the same accesses need at
-best."""
+"""A remark is a warning if its line takes at least this many times the transactions that the same
+accesses need at best."""
 WORTH_A_NOTE = 2.0
 LEAST_SHARE = 0.02
 """Least share of the launch's total (sectors, wavefronts …) that a line must cause to be named."""
@@ -52,8 +52,8 @@ class Remark:
     kind: str | None = None
     """load, store or atomic where the remark is on accesses of one kind."""
     saving: float | None = None
-    """Share of the launch's predicted time that mending it would save at most; None where no time
-    is predicted, or where what it costs is not known."""
+    """Largest share of the launch's predicted time that mending it could save; None where no time
+    is predicted, or where the cost is not known."""
 
 
 def lint(run: SimulatedLaunch) -> tuple[Remark, ...]:
@@ -99,8 +99,8 @@ _SAYS = {
     Rule.bank_conflict: "{taken:.3g} wavefronts for each warp's {kind} of shared memory, "
     "{least:.3g} without bank conflicts: pad the rows, or permute the columns by the row",
     Rule.divergent_constant: "the lanes of a warp ask for {taken:.3g} different addresses of "
-    "constant memory, which serves one at a time: a table looked up at will is better off in "
-    "global or shared memory",
+    "constant memory, which serves one at a time: a table that lanes index independently is "
+    "better in global or shared memory",
 }
 
 
@@ -157,7 +157,7 @@ def _spills(run: SimulatedLaunch, sites: list[SiteTraffic]) -> list[Remark]:
     share = requests / all_requests if all_requests else 0.0
     text = (
         f"{spills.store_bytes} bytes of registers per thread are spilled, {spills.load_bytes} "
-        f"loaded again: {share:.0%} of the launch's memory accesses, most of them here; fewer "
-        "values alive at once, or a larger limit of registers"
+        f"loaded again: {share:.0%} of the launch's memory accesses, most of them here; keep fewer "
+        "values alive at once, or raise the limit of registers"
     )
     return [Remark(Rule.spill, share >= LEAST_SHARE, text, line, None, math.inf, share)]

@@ -31,7 +31,7 @@ class Profiling(StrEnum):
     FULL = "full"
     """All blocks, as far as memory allows."""
     ACTIVE = "active"
-    """Some blocks, and more only while they change the picture
+    """A few blocks, and more as long as they change the profile
     (:mod:`placewise.memory.reuse.active`)."""
 
 
@@ -40,7 +40,8 @@ class Prepared:
     """A case that has been run and traced for a machine."""
 
     case: Case
-    """With its arguments under the parameters' names and the machine's compiler target."""
+    """The case, with arguments named after the kernel's parameters, and compiled for the
+    machine."""
     machine: Machine
     view: SourceView
     kernel: Kernel
@@ -51,9 +52,9 @@ class Prepared:
     traced_blocks: int
     notes: tuple[str, ...]
     corrected: Corrections = NONE
-    """What a recorded profile of the present form says of its predicted counters."""
+    """Factors for predicted counters, from recorded counters of the present form."""
     looked: Looked | None = None
-    """What an active profile looked at; None for a full one."""
+    """What active profiling traced; None for a full profile."""
 
 
 def prepare(
@@ -66,7 +67,8 @@ def prepare(
 ) -> Prepared:
     """Compile and run ``case``, trace a sample of its blocks, and say what may move where.
 
-    With :attr:`Profiling.ACTIVE` only as many blocks are traced as the picture needs.
+    With :attr:`Profiling.ACTIVE` only as many blocks are traced as it takes until the profile no
+    longer changes.
 
     A warp that executes more than ``instruction_limit`` instructions is taken to be endless.
 
@@ -103,7 +105,7 @@ def prepare(
         case.inputs,
         case.launch,
         kernel,
-        # The time of the form itself tells what lower occupancy costs, where there is one.
+        # Forms that are timed include the cost of lower occupancy in their time.
         allow_lower_occupancy=is_timed(machine),
         read_only_loads=read_only_loads(profile),
     )
@@ -113,7 +115,7 @@ def prepare(
     if looked is not None:
         notes = (*notes, looked_in_words(looked, profile))
     elif profiling is Profiling.ACTIVE:
-        notes = (*notes, "profiled in full: its blocks wait for each other, so that few cannot run")
+        notes = (*notes, "profiled in full: blocks wait for each other, so a few cannot run alone")
     return Prepared(
         case, machine, view, kernel, resident, execution, profile, legality,
         int(profiler.trace_blocks.sum()), notes, looked=looked,
@@ -121,7 +123,7 @@ def prepare(
 
 
 def learn(profiler: ActiveProfiler, run: Callable[..., Execution]) -> Looked:
-    """Let a profiler choose the blocks that it looks at; ``run`` executes the launch with the
+    """Let a profiler choose the blocks that are traced. ``run`` executes the launch and takes the
     options of :func:`placewise.executor.execute`."""
     return profiler.learn(
         lambda blocks: run(consumer=profiler, trace_blocks=profiler.trace_blocks, run_blocks=blocks)
@@ -129,12 +131,12 @@ def learn(profiler: ActiveProfiler, run: Callable[..., Execution]) -> Looked:
 
 
 def looked_in_words(looked: Looked, profile: Profile) -> str:
-    """How much an active profile looked at, and how far it can be trusted."""
+    """How much active profiling traced, and how large its error is, in a sentence."""
     share = looked.accesses / profile.requests if profile.requests else 1.0
     loops = "" if looked.iterations is None else f", {looked.iterations} iterations of loops"
-    limit = "" if looked.settled else ", the most that it looks at"
+    limit = "" if looked.settled else ", the most that it traces"
     return (
-        f"active profile: {looked.accesses:,} warp accesses looked at, {share:.2%} of all "
+        f"active profile: {looked.accesses:,} warp accesses traced, {share:.2%} of all "
         f"({looked.blocks:,} blocks{loops}{limit}); its reuse distances are off by an estimated "
         f"{looked.error:.1%} of the accesses"
     )

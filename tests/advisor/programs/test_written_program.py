@@ -71,5 +71,5 @@ def test_the_host_copies_on_the_device_in_every_round():
 
 def test_launches_of_one_kernel_that_need_different_texts_are_refused():
     wide = replace(USE, grid=1, block=64)
-    with pytest.raises(UnsupportedError, match="a version each"):
+    with pytest.raises(UnsupportedError, match="a version of their own"):
         written(USE, wide, placement={"x": "shared"})

@@ -28,8 +28,8 @@ COUNTERS_SCHEMA_VERSION = 1
 def counters_document(
     report: CounterReport, *, present: CounterReport | None = None
 ) -> dict[str, Any]:
-    """The document that ``placewise counters --json`` prints; only JSON types. ``present`` is the
-    case without moves, where ``report`` has some of its arrays in other memories."""
+    """The document that ``placewise counters --json`` prints; only JSON types. Where ``report`` has
+    some arrays in other memories, ``present`` is the report of the case without these moves."""
     case, run = report.case, report.run
     by_line = sites_by_line(run)
     return {
@@ -74,7 +74,7 @@ def counters_document(
 
 
 def _level_document(sites: Sites) -> dict[str, Any]:
-    """What some memory instructions asked of the constant caches and of address translation."""
+    """Requests of some memory instructions to the constant caches and to address translation."""
     return {
         "constant_caches": [
             {"name": c.name, "lines_asked": c.asked.value, "lines_missed": c.missed.value}

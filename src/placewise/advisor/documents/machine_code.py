@@ -1,4 +1,4 @@
-"""JSON of a machine code report, and the counts that both reports show."""
+"""A machine code report as JSON-able data, and counts that the text report shows, too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def machine_code_document(report: CodeReport) -> dict[str, Any]:
 
 def most_live(report: CodeReport) -> int | None:
     live = report.code.live
-    # At a call nvdisasm counts what the callee may touch, not what holds a value.
+    # At a call, nvdisasm counts all registers that the callee may use, not those that hold values.
     calls = {i.offset for i in report.code.instructions if i.parts[0] == "CALL"}
     return max((n.general for at, n in live.items() if at not in calls), default=None)
 

@@ -1,5 +1,5 @@
-"""The facts about arrays that the rule-based choice of memories (after Jang et al. 2011) looks at,
-from a kernel's source and a traced run."""
+"""Facts about arrays, from a kernel's source and a traced run, that the rule-based choice of
+memories (after Jang et al. 2011) needs."""
 
 from __future__ import annotations
 

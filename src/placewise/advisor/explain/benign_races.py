@@ -1,9 +1,9 @@
-"""Arrays that threads race on without harm, and what a duplicate of them would gain.
+"""Arrays that threads race on without harm, and what a separate copy for their readers would gain.
 
-Chen et al. 2017 (section 5.3) give such an array, the levels of a breadth-first search, a copy for
-its readers, which then may be in memory that kernels cannot write to. Placewise finds them, says
-what the copy would gain, and leaves it to the user: whether a race is benign on other inputs, only
-who knows the algorithm can tell.
+Chen et al. 2017 (section 5.3) make a copy of such an array, the levels of a breadth-first search,
+for the threads that only read it; the copy may be in memory that kernels cannot write to. Placewise
+finds such arrays and says what the copy would gain, but does not make it: only someone who knows
+the algorithm can tell whether a race is benign on other inputs.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from placewise.rewriter.ways.duplicate import Duplicated, duplicate_for_readers
 from placewise.space import Placement
 
 CHECKED_INSTRUCTIONS = 20_000_000
-"""Thread instructions that are checked for races at most; about two seconds."""
+"""Most thread instructions of a run that are checked for races; this takes about two seconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReadersCopy:
-    """A form in which readers see a copy of an array, as it is before the launch."""
+    """A form in which loads of an array read a copy that was made before the launch."""
 
     space: str
     """Where the copy is."""
     case: Case
-    """The source, with the copy as a further parameter behind the array."""
+    """The case whose kernel takes the copy as a further parameter, right after the array."""
     ratio: Ratio | None
-    """Time over the present form's, the copy in front of each launch counted; None where times are
-    not predicted."""
+    """Predicted time over that of the present form, including the copy before each launch; None
+    where times are not predicted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,12 @@ class BenignRace:
     same_value: bool
     """Threads write the same value to one element."""
     read_beside: bool
-    """Threads read elements that others write, in no order."""
+    """Threads read elements that others write, and nothing orders the two accesses."""
     lines: tuple[int, ...]
     """Source lines of the accesses."""
     copy_bytes: int
     copy_ns: float
-    """Predicted time of the copy in front of each launch."""
+    """Predicted nanoseconds to make the copy before each launch."""
     copies: tuple[ReadersCopy, ...]
     """Forms with a copy for the readers, the fastest first."""
 
@@ -79,8 +79,8 @@ class BenignRace:
         if not self.copies:
             return said
         said += (
-            " On these inputs the result is the same if readers see it as before the launch, in a "
-            "copy of their own"
+            " On these inputs the result is the same if readers get a copy of it that was made "
+            "before the launch"
         )
         best = self.copies[0]
         if best.ratio is None:
@@ -122,12 +122,12 @@ class BenignRace:
 def benign_races(
     prepared: Prepared, present: Timed | None, progress: Progress = silent
 ) -> tuple[BenignRace, ...]:
-    """Arrays of the case that its threads read and write in no order, and whose result does not
-    depend on what readers see: it is the same where they see the newest value and where they see
-    the one before the launch, and threads that write one element write the same value.
+    """Arrays of the case that its threads read and write without synchronization and that still
+    give one result: it is the same whether readers see the newest value or the one before the
+    launch, and threads that write to one element write the same value.
 
-    Only arrays are looked at that plain loads and stores of a CUDA C++ source reach; of a long
-    launch the first blocks are checked. ``present`` is the present form's time, if it has one.
+    Only arrays that plain loads and stores of a CUDA C++ source access are checked; of a long
+    launch, only the first blocks. ``present`` is the time of the present form, if it has one.
     """
     suspects = _suspects(prepared)
     if not suspects:
@@ -139,7 +139,7 @@ def benign_races(
             continue
         copies, together = _copies(prepared, array, present)
         if not copies:
-            continue  # What readers see matters, or cannot be told.
+            continue  # The result depends on which value readers see, or this cannot be checked.
         found.append(
             BenignRace(
                 array,
@@ -189,7 +189,7 @@ def _raced(
 
 
 def _differing_writes(finding: Finding) -> bool:
-    """Whether threads write to one element what may be different values."""
+    """Whether threads write to one element values that may differ."""
     other = finding.other_place
     both = [p.instruction for p in (finding.place, other) if p is not None]
     return finding.severity is not Severity.note and all(i.startswith("st") for i in both)
@@ -203,14 +203,16 @@ def _lines(findings: Sequence[Finding]) -> tuple[int, ...]:
 def _copies(
     prepared: Prepared, array: str, present: Timed | None
 ) -> tuple[tuple[ReadersCopy, ...], list[Finding]]:
-    """Forms with a copy for the readers that compute the same, the fastest first; and the races on
-    the array that are left in them. No forms where threads write different values then."""
+    """Forms with a copy for the readers that compute the same bits, the fastest first; and the
+    races on the array that are left in these forms. There are no forms where threads of them may
+    write different values to one element."""
     try:
         duplicated = duplicate_for_readers(prepared.case, prepared.view, array)
         kernel = compile_case(duplicated.case)
     except PlacewiseError:
         return (), []
-    # Readers of the copy see nothing new, so that every thread writes that would.
+    # With the copy, no thread sees what others wrote; so all threads that may write do, in this
+    # run.
     left = _raced(prepared, kernel, duplicated.case, frozenset({array})).get(array, [])
     if any(_differing_writes(f) for f in left):
         return (), left
@@ -227,7 +229,7 @@ def _copies(
 def _with_copy(
     prepared: Prepared, array: str, ratio: Ratio | None, present: Timed | None
 ) -> Ratio | None:
-    """The ratio with the copy in front of each launch."""
+    """``ratio`` with the time of the copy before each launch added."""
     now = present.ms if present is not None else None
     if ratio is None or not now:
         return None
@@ -236,8 +238,8 @@ def _with_copy(
 
 
 def _written(prepared: Prepared, duplicated: Duplicated) -> list[tuple[str, Case]]:
-    """(space, case) for each space in which the copy can be: where it is found without a rewrite,
-    and those that kernels cannot write to."""
+    """(space, case) for each space in which the copy can be: the one that needs no rewrite, and
+    those that kernels cannot write to."""
     machine = prepared.machine
     plain = next(s.name for s in machine.spaces if s.way.is_plain)
     forms = [(plain, duplicated.case)]

@@ -19,8 +19,8 @@ _WARP = 32
 
 
 def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ...]:
-    """One sentence for each of the ``arrays`` whose heaviest instruction scatters its lanes over
-    memory, or over addresses of constant memory."""
+    """One sentence for each of the ``arrays`` whose most expensive instruction scatters its lanes
+    over many sectors of memory, or over many addresses of constant memory."""
     found = []
     for facts in arrays:
         space = profile.machine.space(facts.service.space)
@@ -35,8 +35,8 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
             if taken >= NOTICED:
                 found.append(
                     f"{where}: the lanes of a warp ask for {taken:.3g} different addresses of "
-                    "constant memory, which serves one at a time; a table looked up at will is "
-                    "better off in global or shared memory"
+                    "constant memory, which serves one at a time; a table that lanes index "
+                    "independently is better in global or shared memory"
                 )
             continue
         least = _side_by_side(memory, line.lanes_per_request, line.site.lane_bytes)
@@ -50,7 +50,8 @@ def scattered(profile: Profile, arrays: tuple[ArrayFacts, ...]) -> tuple[str, ..
 
 
 def _side_by_side(memory: Memory, lanes: float, lane_bytes: int) -> float:
-    """Transactions of so many lanes that access consecutive elements."""
+    """Transactions of one request in which ``lanes`` lanes access consecutive elements of
+    ``lane_bytes`` bytes."""
     active = min(_WARP, max(1, math.ceil(lanes)))
     taken = memory.condition.transactions(
         np.arange(_WARP, dtype=np.int64)[None, :] * lane_bytes,

@@ -6,8 +6,9 @@ from placewise.advisor.advice import Option
 
 
 def gain_in_words(option: Option) -> str:
-    """The gain as text, such as ``1.31 times as fast (1.22–1.41), faster with 97%``. It is one of
-    memory time where the form was not timed, and says so where the probability is not known."""
+    """The gain as text, such as ``1.31 times as fast (1.22–1.41), faster with 97%``. Where the form
+    was not timed it is a gain in memory time. The text says so, and says where the probability is
+    not known."""
     what = " in memory time" if option.rerun is None else ""
     words = f"{speedup(option.ratio)} times as fast{what}"
     faster = option.judged.faster
@@ -17,8 +18,8 @@ def gain_in_words(option: Option) -> str:
 
 
 def chance(probability: float) -> str:
-    """A probability as text in per cent. 0 and 100 % become ``under 1%`` and ``over 99%``, since
-    too few pairs were measured to tell them."""
+    """A probability as text in per cent. Below 1 % it is ``under 1%`` and near 100 % ``over 99%``,
+    since too few pairs of forms were measured to say it more precisely."""
     if probability > 0.99:
         return "over 99%"
     return "under 1%" if probability < 0.01 else f"{probability:.0%}"

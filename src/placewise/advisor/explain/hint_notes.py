@@ -1,4 +1,4 @@
-"""What advice says of cache hints: whether the compiler kept them, and what their times rest on."""
+"""Notes of advice on cache hints: whether the compiler kept them, and what their times rest on."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def fates_of(kernel: Kernel, placement: Placement, prepared: Prepared) -> tuple[
 
 
 def hint_notes(options: Sequence[Option], present: Option, machine: Machine) -> tuple[str, ...]:
-    """Hints that did not survive compilation, by form, and what times of forms with hints rest
-    on."""
+    """Notes that name, for each form, the hints that did not survive compilation, and that say what
+    the times of forms with hints rest on."""
     notes = []
     for option in options:
         lost = lost_hints(option.hints)
@@ -46,7 +46,7 @@ def unmeasured(option: Option, present: Option, machine: Machine) -> str:
     moved = option.placement.moved(present.placement)
     if not any(machine.space(space).is_cache_hint for _, _, space in moved):
         return ""
-    return " No device was measured with such a hint: try it."
+    return " No device was measured with such a hint: measure it on yours."
 
 
 def lost_hints(fates: Sequence[HintFate]) -> str | None:

@@ -1,4 +1,4 @@
-"""What limits a kernel's time, and what a move does about it, in one or two sentences."""
+"""What limits a kernel's time, and how a move changes that, in one or two sentences."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from placewise.model.additive import SHARED
 
 
 def why_in_words(recommended: Option | None, present: Option) -> str:
-    """Which part of the machine limits the present form, and what ``recommended`` makes of it.
+    """Which part of the machine limits the present form, and how ``recommended`` changes that.
 
     Such as ``The load/store unit limits the kernel: it alone takes 95.4 k of 121 k cycles, most of
     them at line 8 of multiply.cu. The move leaves it 57.7 k of 67.2 k.`` Where forms have no
-    predicted time, the slowest data path is what limits.
+    predicted time, the sentences are about the slowest data path.
     """
     beside = present.timed if recommended is None else recommended.beside
     now = None if beside is None else beside.prediction
@@ -51,7 +51,7 @@ def _cycles(prediction: Prediction, part: PathTime) -> float:
 
 
 def _paths_in_words(recommended: Option | None, present: Option) -> str:
-    """Which data path takes longest, and what a move makes of it."""
+    """Which data path takes longest, and how the recommended moves change that."""
     if not present.prediction.parts:
         return ""
     limit = present.prediction.parts[0]
@@ -66,5 +66,5 @@ def _paths_in_words(recommended: Option | None, present: Option) -> str:
 
 
 def _path(name: str) -> str:
-    """A data path as text. What all paths share is no path itself."""
+    """A data path as text. The part that all paths share is named without the word path."""
     return name if name == SHARED else f"The {name} path"

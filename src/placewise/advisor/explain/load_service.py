@@ -19,8 +19,8 @@ from placewise.machine import Machine
 def with_simulated_hits(
     facts: tuple[ArrayFacts, ...], timed: Timed | None, machine: Machine
 ) -> tuple[ArrayFacts, ...]:
-    """Facts of arrays, with the memories that serve an array's loads taken from the simulated
-    caches where the form was ``timed``."""
+    """``facts`` in which the simulated caches say which memories serve an array's loads, where the
+    form was ``timed``; else ``facts`` as they are."""
     hits = _by_array(timed, {})
     return tuple(
         replace(one, service=_served(one.service, hits.get(one.array), machine)) for one in facts
@@ -28,9 +28,9 @@ def with_simulated_hits(
 
 
 def with_simulated_reasons(option: Option, machine: Machine) -> Option:
-    """The option with reasons whose services come from the simulated caches, before and after the
-    move. It is unchanged where either form was not timed: shares found in two ways must not be
-    compared."""
+    """The option with reasons in which the simulated caches say which memories serve the loads,
+    before and after the move. It is unchanged where either form was not timed, since shares found
+    in two ways must not be compared."""
     if option.rewritten is None or option.timed is None or option.beside is None:
         return option
     before = _by_array(option.beside, {})
@@ -58,8 +58,8 @@ def _by_array(timed: Timed | None, names: Mapping[str, str]) -> dict[str, LoadHi
 
 
 def _served(service: Service, hits: LoadHits | None, machine: Machine) -> Service:
-    """The service with the shares that the simulated caches give. Only arrays that are loaded
-    through data caches change."""
+    """The service with the shares that the simulated caches give. It is unchanged for an array that
+    is not loaded through data caches."""
     memories = machine.levels(service.space)
     if hits is None or not hits.sectors or machine.space(service.space).way.has_own_memory:
         return service

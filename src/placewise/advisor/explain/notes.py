@@ -1,4 +1,4 @@
-"""Notes of an advice: what its figures rest on, and what they leave out."""
+"""Notes of advice: what its figures rest on, and what they leave out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from placewise.machine import Machine
 from placewise.model import moved_atomics, path_model
 
 WORTH_MOVING = 0.97
-"""Ratio to the best placement that is written from which on a move by hand is worth a word: the
-3 % that a recommendation asks for."""
+"""A move that only the programmer can write is mentioned if its time is less than this share of the
+time of the best placement that Placewise can write. It is the gain of 3 % that a recommendation
+asks for."""
 
 
 def time_notes(present: Option, options: list[Option], machine: Machine) -> tuple[str, ...]:
@@ -36,21 +37,21 @@ def time_notes(present: Option, options: list[Option], machine: Machine) -> tupl
         if missing is not None:
             array, share = missing
             notes.append(
-                f"{array} in constant memory: {share:.0%} of its accesses miss the nearest cache "
-                "there, which times leave out; so it is not recommended"
+                f"{array} in constant memory: {share:.0%} of its accesses miss the nearest "
+                "constant cache; times leave these misses out, so the move is not recommended"
             )
     whole = [o for o in options if o.beside is not None and o.beside is not present.timed]
     if whole:
         notes.append(
-            "timed from a run of the whole launch in place of some blocks, and compared with the "
-            "present form timed so; their ms are that ratio of the present form's: "
+            "timed from a run of the whole launch, not of a few blocks, and compared with the "
+            "present form timed in the same way; their ms are the present form's times that ratio: "
             + "; ".join(o.placement.describe(present.placement) for o in whole)
         )
     return tuple(notes)
 
 
 def range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """What the interval of a ratio of memory times rests on, where the model's error is known."""
+    """What the intervals of ratios of memory times rest on, where the model's error is known."""
     error = next((c.ratio.error for c in candidates if c.ratio.error is not None), None)
     if error is None:
         return ()
@@ -61,7 +62,8 @@ def range_note(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
 
 
 def atomics_note(candidates: tuple[Candidate, ...], now: Candidate) -> tuple[str, ...]:
-    """Which arrays the model of memory traffic cannot judge, as they are updated by atomics."""
+    """A note that names arrays that the model of memory traffic cannot judge, since atomics update
+    them; empty where there are none."""
     found = [array for c in candidates for array in moved_atomics(c.counters, now.counters)]
     if not found:
         return ()
@@ -79,9 +81,10 @@ def carve_out_note(best: Option | None) -> tuple[str, ...]:
 
 
 def by_hand_note(prepared: Prepared, ranked: tuple[Candidate, ...]) -> tuple[str, ...]:
-    """What memories that no code is written for would gain, for a programmer who moves the arrays:
-    the best placement with such memories, where it is faster than the best of the ``ranked`` ones
-    (Chen et al. 2017, section 4: "PORPLE provides recommended placement to the programmer")."""
+    """What memories would gain that Placewise cannot write code for, so that the programmer has to
+    move the arrays: the best placement with such memories, where it is faster than the best of
+    ``ranked`` (Chen et al. 2017, section 4: "PORPLE provides recommended placement to the
+    programmer")."""
     machine, legality = prepared.machine, prepared.legality
     if not any(s.way.facts.by_hand for s in machine.spaces):
         return ()
@@ -95,7 +98,6 @@ def by_hand_note(prepared: Prepared, ranked: tuple[Candidate, ...]) -> tuple[str
     declared = [f"{s} ({machine.space(s).declaration})" for s in to if machine.space(s).declaration]
     return (
         f"{best.placement.describe(legality.present)} would take {best.ratio.ratio:.0%} of the "
-        f"present memory time, the best placement that Placewise writes {written:.0%}: "
-        f"{', '.join(declared or to)} is reached in no way that it writes, so the move is the "
-        "programmer's",
+        f"present memory time, the best placement that Placewise can write {written:.0%}; "
+        f"Placewise cannot write code for {', '.join(declared or to)}, so make this move by hand",
     )

@@ -18,7 +18,7 @@ def reasons(candidate: Candidate, now: Candidate) -> tuple[Reason, ...]:
 
 
 def service(candidate: Candidate, array: str) -> Service:
-    """What ``array`` asks for under a placement, and who serves it."""
+    """What ``array`` asks for under a placement, and which memories serve it."""
     counted = candidate.counters.array(array)
     total = sum(level.transactions for level in counted.levels)
     return Service(
@@ -33,7 +33,8 @@ def service(candidate: Candidate, array: str) -> Service:
 
 
 def array_facts(profile: Profile, now: Candidate) -> tuple[ArrayFacts, ...]:
-    """What every array asks for at present and who serves it, the most expensive first."""
+    """What every array asks for at present and which memories serve it, the most expensive
+    first."""
     total = sum(t.cycles for part in now.prediction.parts for t in part.terms)
     facts = []
     for counted in now.counters.arrays:
@@ -73,7 +74,7 @@ def costs(candidate: Candidate) -> tuple[Cost, ...]:
 
 
 def array_cycles(prediction: Prediction, array: str) -> float:
-    """Model cycles of one array over all paths, staging included."""
+    """Cycles of the path model for one array over all data paths, staging included."""
     return sum(t.cycles for part in prediction.parts for t in part.terms if t.array == array)
 
 

@@ -71,11 +71,12 @@ class AgnosticReport:
     form: AgnosticForm
     versions: tuple[WrittenVersion, ...]
     spaces: dict[str, tuple[str, ...]]
-    """Where the fine-grained kernel may have each array."""
+    """Spaces in which the fine-grained kernel may have each array, by the array's name."""
     settings: tuple[tuple[Placement, Verification], ...]
     """Settings of the fine-grained kernel that were run."""
     possible: int
-    """All its settings, those included that do not fit."""
+    """Number of all settings of the fine-grained kernel, including those whose arrays do not fit
+    together."""
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,7 +159,7 @@ def write_agnostic_kernel(
         array: [first.space(name) for name in prepared.legality.searched(array)]
         for array in prepared.legality.arrays
     }
-    # What cannot be written at all is told before anything is searched.
+    # Raises now, before the long search, if the fine-grained kernel cannot be written at all.
     write_agnostic(prepared.case, prepared.view, first, spaces, [])
     wanted, notes = _wanted(given, loaded, asked, versions, progress)
     wanted, dropped = _writable(prepared, spaces, wanted)
@@ -185,7 +186,8 @@ def _with_compiler(case: Case, nvrtc: str | None) -> Case:
 
 
 def _legal(prepared: Prepared, moves: Mapping[str, str], chunk: int | None) -> Placement:
-    """The placement of ``moves``; raises CaseError located at the move that is not legal."""
+    """The placement of ``moves``; raises CaseError with the option of the move that is not
+    legal."""
     check_arrays(moves, prepared.case)
     legality = prepared.legality
     for array, space in moves.items():
@@ -209,7 +211,7 @@ def _wanted(
     case: Case, machines: Sequence[Machine], asked: Placement | None, versions: int,
     progress: Progress,
 ) -> tuple[list[WantedVersion], list[str]]:  # fmt: skip
-    """Placements that get a version, the best of each machine first; and what to say of them."""
+    """Placements that get a version, the best of each machine first; and notes on them."""
     best: dict[Placement, list[Machine]] = {}
     others: list[tuple[float, Placement, Machine]] = []
     notes: list[str] = []
@@ -311,7 +313,8 @@ def _demand(found: Verification, kernel: str, placement: Placement, form: Agnost
 
 
 def _compile_for(form: AgnosticForm, machine: Machine) -> None:
-    """Compile all kernels of the form for a machine; raises what the compiler says."""
+    """Compile all kernels of the form for a machine; raises CompileError with the compiler's
+    message."""
     case = form.case
     arch, _ = target_for(machine.limits.compute_capability, case.options.nvrtc)
     kernel = form.any.kernel + form.names.arguments

@@ -1,4 +1,5 @@
-"""Which settings of a fine-grained kernel are run: all of them, or a few that cover all pairs."""
+"""Which settings (placements) of a fine-grained kernel are run: all, or a few that cover all pairs
+of spaces of two arrays."""
 
 from __future__ import annotations
 
@@ -11,9 +12,10 @@ import numpy as np
 from placewise.space import Placement
 
 MOST_SETTINGS = 64
-"""Settings that are run one by one."""
+"""Most settings of which all are run; of more, only a selection is."""
 _TRIES = 20
-"""Completions of a setting that are drawn, to take the one with most new pairs."""
+"""Random settings that are drawn for each pair, to take the one that covers most pairs not yet
+covered."""
 _SEED = 1
 
 Pair = tuple[tuple[str, str], tuple[str, str]]
@@ -56,7 +58,8 @@ def _completed(
     pair: Pair, spaces: Mapping[str, tuple[str, ...]], fits: Callable[[Placement], bool],
     missing: set[Pair], drawn: np.random.Generator,
 ) -> Placement | None:  # fmt: skip
-    """A setting that fits with ``pair`` and many other missing pairs; None where none does."""
+    """A setting that fits and has ``pair`` and as many other ``missing`` pairs as were found; None
+    where no setting with ``pair`` fits."""
     kept = dict(pair)
     tries = [{a: s[0] for a, s in spaces.items()} | kept]
     for _ in range(_TRIES):

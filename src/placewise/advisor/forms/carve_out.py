@@ -1,9 +1,9 @@
 """The carve-out of shared memory that a form's occupancy needs, asked for in its host code.
 
-From compute capability 7.0 on shared memory and L1 are one array. The driver divides it for each
-launch, and must make room for one block; what it does beyond is its own heuristic, which a kernel's
-preference steers (CUDA C++ Programming Guide, "Shared Memory" of 7.x: the preference is a
-percentage of the most that shared memory can have; the next larger division is taken).
+From compute capability 7.0 on, shared memory and L1 are parts of one memory. The driver divides it
+for each launch and must make room for one block; whether it gives more is its own choice, which a
+kernel's preference influences (CUDA C++ Programming Guide, "Shared Memory" of 7.x: the preference
+is a percentage of the most that shared memory can have; the next larger division is taken).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from placewise.rewriter import Rewritten
 
 
 def with_carve_out(rewritten: Rewritten, kernel: Kernel, machine: Machine) -> Rewritten:
-    """The written form with the preference in its host code, and why, where its blocks resident on
-    an SM need a larger division than one block does. ``kernel`` is the form, compiled."""
+    """The written form with the preference and the reason for it in its host code, where the blocks
+    resident on an SM together need a larger division than one block does. ``kernel`` is the
+    compiled form."""
     launch = rewritten.case.launch
     shared = launch.shared_bytes + kernel.static_shared_bytes
     unified = next((m for m in machine.memories if m.detail.carve_outs_bytes), None)

@@ -1,6 +1,6 @@
-"""Which placements in tiles of a loop's chunks are the fastest, by their own machine code.
+"""Which placements in tiles by chunks of a loop are the fastest, timed from their own machine code.
 
-A model of memory traffic knows nothing of barriers, fills and occupancy, which decide here.
+A model of memory traffic does not see barriers, tile fills and occupancy, which decide here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FASTEST = 2
 _FIRST = (16, 64, 256)
 """Chunk lengths (iterations) that are timed first."""
 _ALONE = 3
-"""Most arrays of a plan of which smaller sets are also tried."""
+"""Subsets of a plan's arrays are also tried if the plan has at most this many arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class TimedForm:
 
 
 def fastest_chunked(prepared: Prepared, present: Timed, progress: Progress) -> list[TimedForm]:
-    """The fastest placements in tiles of a loop's chunks that are faster than the present form. A
-    few chunk lengths far apart are timed first, then those next to the best. Subsets of a plan's
-    arrays are timed only with the best length of the whole plan."""
+    """The fastest placements in tiles by chunks of a loop, if they are faster than the present
+    form. A few chunk lengths far apart are timed first, then the lengths next to the best. Subsets
+    of a plan's arrays are timed only with the best length of the whole plan."""
     groups: dict[frozenset[str], list[Placement]] = {}
     for placement in prepared.legality.chunked:
         moves = placement.moved(prepared.legality.present)

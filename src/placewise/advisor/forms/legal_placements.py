@@ -11,8 +11,9 @@ from placewise.space import Placement
 
 def legal_placements(legality: Legality) -> Iterator[Placement]:
     """All combinations of legal spaces that fit together, the present one first; then each cache
-    hint for each array alone and for all together, as hints change no more than what caches keep
-    and would multiply the combinations; then shared tiles by chunks of a loop."""
+    hint for each array alone and for all arrays together; then shared tiles by chunks of a loop.
+    Hints are not combined with other moves, since they only change what caches keep and would
+    multiply the combinations."""
     spaces = [legality.searched(array) for array in legality.arrays]
     for combination in product(*spaces):
         placement = Placement(tuple(zip(legality.arrays, combination, strict=True)))

@@ -1,5 +1,5 @@
-"""Forms of a kernel that compile to the present form's machine code: nothing is left to run or
-time."""
+"""Finds forms of a kernel that compile to the same machine code as the present form, so that they
+need not be run or timed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from placewise.kernel.launch import Inputs
 
 
 def is_same_launch(form: Kernel, rewritten: Case, present: Kernel, case: Case) -> bool:
-    """Whether ``form``, launched as ``rewritten``, is ``present``, launched as ``case``, to the
-    last instruction, constant and argument.
+    """Whether ``form``, launched as ``rewritten``, has the same instructions, constants and
+    arguments as ``present``, launched as ``case``.
 
-    Compilers often load through the read-only cache by themselves, so that asking for it changes
-    nothing. False where either kernel has no machine code.
+    This is common: compilers often load through the read-only cache by themselves, so asking for it
+    changes nothing. False where either kernel has no machine code.
     """
     if form.cubin is None or present.cubin is None or form.passing != present.passing:
         return False
@@ -43,7 +43,8 @@ def _same_inputs(one: Inputs, other: Inputs) -> bool:
 
 
 def _same_value(one: Any, other: Any) -> bool:
-    """Whether both are one array, equal values, or dataclasses and tuples of such."""
+    """Whether both are the very same array, equal values, or dataclasses or tuples whose members
+    are."""
     if one is other:
         return True
     if type(one) is not type(other) or isinstance(one, np.ndarray):

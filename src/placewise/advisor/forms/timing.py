@@ -48,7 +48,7 @@ class Timed:
     whole: bool = False
     """Whether the time comes from a run of the whole launch, not from a slice of a few blocks."""
     loads: tuple[LoadHits, ...] = ()
-    """One for each instruction that loads an array through caches of data."""
+    """One for each instruction that loads an array through data caches."""
 
     @property
     def ms(self) -> float | None:
@@ -58,13 +58,14 @@ class Timed:
 
     @property
     def range_ms(self) -> tuple[float, float] | None:
-        """Lowest and highest milliseconds that the model leaves open."""
+        """Ends of the model's interval of the time, in milliseconds."""
         found = None if self.prediction is None else self.prediction.interval_nanoseconds
         return None if found is None else (found[0] * 1e-6, found[1] * 1e-6)
 
 
 def is_timed(machine: Machine) -> bool:
-    """Whether forms are timed on ``machine``: its machine code is read."""
+    """Whether forms can be timed on ``machine``: Placewise reads machine code of its compute
+    capability."""
     major, minor = machine.limits.compute_capability
     return 10 * major + minor >= OLDEST_DISASSEMBLED
 
@@ -78,11 +79,12 @@ def time_form(
     corrected: Corrections = NONE,
     model: str = DEFAULT,
 ) -> Timed:
-    """Time of ``kernel``, one form of the case's, by the ``model`` of this name; with ``whole``
-    never from a slice of a few blocks. ``corrected`` is what counters of the present form say of
-    its counters.
+    """Predicted time of ``kernel``, a form of the case's kernel, by the model named ``model``. With
+    ``whole`` all blocks are run, never a few of them. ``corrected`` holds factors for the predicted
+    counters, from recorded counters of the present form.
 
-    A machine or a kernel that the model does not cover is no failure: the answer says why.
+    Raises nothing for a machine or a kernel that the model does not cover: ``why_not`` of the
+    answer says why there is no time.
     """
     if not is_timed(machine):
         oldest = f"{OLDEST_DISASSEMBLED // 10}.{OLDEST_DISASSEMBLED % 10}"
@@ -110,8 +112,8 @@ def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:
 def corrections_of(
     kernel: Kernel, case: Case, machine: Machine, measured: MeasuredLaunch
 ) -> Corrections:
-    """What counters recorded of ``kernel`` say of its predicted ones; nothing where it has no
-    machine code that can be looked at."""
+    """Factors that turn predicted counters of ``kernel`` into the recorded ones; none where there
+    is no machine code that can be run."""
     try:
         evidence = evidence_of(kernel, case.launch, case.inputs, machine)
     except UnsupportedError:

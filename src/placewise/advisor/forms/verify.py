@@ -20,13 +20,13 @@ UNCONTRACTED = "--fmad=false"
 def verify(
     rewritten: Rewritten, original: Case, truth: Execution, kernel: Kernel | None = None
 ) -> Verification:
-    """Compile ``rewritten`` (unless ``kernel`` is that already) and run it; compare every array
-    that is left with ``truth``, the run of ``original``.
+    """Compile ``rewritten`` (unless ``kernel`` is the compiled form) and run it; compare every
+    array that both have with ``truth``, the run of ``original``.
 
     Errors of compilation or execution are findings here, not failures: they come back as detail.
-    Where outputs differ, the original is run once more, to tell a race from a wrong rewrite; then
-    both are compiled without contraction of multiply and add, which the compiler may choose
-    differently in either.
+    Where outputs differ, the original is run once more, to tell a race from a wrong rewrite. Then
+    both are compiled without fused multiply-adds, since the compiler may fuse different operations
+    in each, and compared again.
     """
     try:
         run = _run(rewritten.case, kernel)
@@ -43,10 +43,10 @@ def verify(
         beside = f" ({', '.join(unseen)} not compared)" if unseen else ""
         return Verification(True, f"bit-identical{beside}", compared)
     if _first_unlike(truth, _run(original), compared) is not None:
-        detail = "not provable: the kernel races, two runs of the original differ"
+        detail = "not provable: the kernel has a race, two runs of the original differ"
         return Verification(False, detail, compared)
     if check.max_ulp is not None and _same_uncontracted(rewritten.case, original, compared):
-        detail = f"bit-identical under {UNCONTRACTED}; else multiply-adds are contracted otherwise"
+        detail = f"bit-identical under {UNCONTRACTED}; without it other multiply-adds are fused"
         return Verification(True, detail, compared)
     distance = "" if check.max_ulp is None else f" by at most {check.max_ulp} ulp"
     detail = f"{check.array} differs in {check.different} of {check.elements} elements{distance}"
@@ -54,7 +54,7 @@ def verify(
 
 
 def _same_uncontracted(rewritten: Case, original: Case, arrays: tuple[str, ...]) -> bool:
-    """Whether both compute the same bits where no multiply and add become one instruction."""
+    """Whether both compute the same bits when compiled without fused multiply-adds."""
     if original.language is not Language.CUDA:
         return False
     try:

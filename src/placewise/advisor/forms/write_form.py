@@ -1,4 +1,4 @@
-"""An option's form: the kernel written for it, in the language that it can be written in."""
+"""An option's form: the kernel written with that placement, as CUDA C++ or as PTX."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Form:
 
 
 def writable(options: list[Option], prepared: Prepared) -> list[int]:
-    """Positions of the options that can be written out, as far as the language tells."""
+    """Positions of the options that can be written out in the kernel's language."""
     if prepared.case.language is Language.CUDA:
         return list(range(len(options)))
     known = {s.name for s in prepared.machine.spaces if is_written_in_ptx(s)}
@@ -44,8 +44,8 @@ def writable(options: list[Option], prepared: Prepared) -> list[int]:
 
 
 def write_form(prepared: Prepared, placement: Placement) -> Form:
-    """The kernel with the arrays of ``placement`` there. Raises UnsupportedError where it cannot be
-    written so."""
+    """The kernel written with ``placement``. Raises UnsupportedError where it cannot be written
+    so."""
     if prepared.case.language is not Language.CUDA:
         return _in_ptx(prepared, placement)
     rewritten = rewrite(prepared.case, placement, prepared.machine, prepared.view)
@@ -75,5 +75,5 @@ def _in_ptx(prepared: Prepared, placement: Placement) -> Form:
     try:
         return Form(*rewrite_loads(prepared.case, prepared.kernel, moves, loads))
     except CompileError as error:
-        # Such as a hint that the text's own .target does not have.
+        # Such as a hint that the PTX text's .target does not know.
         raise UnsupportedError(error.message, where=error.where) from error

@@ -30,7 +30,8 @@ from placewise.machine import MachineLike
 from placewise.progress import Progress, silent
 
 LAYOUTS = 2
-"""Layouts under which placements are searched, the fastest; each takes as long as ``advise``."""
+"""Number of layouts, the fastest, under which placements are searched. Each takes as long as
+``advise``."""
 
 
 def advise_jointly(
@@ -92,7 +93,8 @@ def _fastest(layouts: LayoutAdvice) -> Iterator[tuple[TriedLayout, Case]]:
 def _forms(
     layout: TriedLayout | None, written: Case, advice: Advice, present: Timed
 ) -> Iterator[JointForm]:
-    """The layout as it is, unless it is the present one, and its proven placements."""
+    """The layout without any move, unless it is the present layout, and then its proven
+    placements."""
     if layout is not None and layout.timed is not None and layout.ratio is not None:
         yield JointForm(layout, advice, None, written, layout.timed, layout.ratio)
     for option in advice.options:
@@ -110,6 +112,7 @@ def _recommended(ranked: tuple[JointForm, ...], demand: Demand) -> JointForm | N
 
 
 def _awkwardness(form: JointForm) -> int:
-    """How much harder to live with the form's layout is than the present one, to compare."""
+    """How much harder the form's layout is to work with than the present one, as a number to
+    compare."""
     kind = "AoS" if form.layout is None else form.layout.kind
     return SIMPLEST_FIRST.index(kind) if kind in SIMPLEST_FIRST else 1

@@ -41,7 +41,8 @@ from placewise.rewriter.layouts import Relaid, rewrite_layout
 from placewise.space.layout import Layout, parse_layout, structure_of_arrays
 
 _FALLBACK_L1_BYTES = 16 * 1024
-"""Where a machine file names no cache in front of L2: the least that GPUs with one have."""
+"""Bytes of L1 that are assumed where a machine file has no cache in front of L2: the least that
+GPUs with an L1 have."""
 DEFAULT_DEMAND = Demand()
 
 
@@ -59,12 +60,12 @@ def advise_layout(
     """Advise how the arrays of ``case`` should be laid out on ``machine``: arrays of structs from
     AoS to SoA, arrays that are indexed as matrices row by row or column by column.
 
-    ``layouts`` names the layouts of structs to try, as
-    :func:`placewise.space.layout.parse_layout` reads them; without, all are chosen by what the
-    launch accesses. ``join`` names separate arrays of one length that are tried as the fields of
-    one array of structs. Raises UnsupportedError where the kernel is not CUDA C++ or arrays cannot
-    be joined, and CaseError, CompileError, MachineError or ExecutionError for bad input. A
-    struct that cannot have another layout is no error: its advice says why.
+    ``layouts`` names the layouts of structs to try, as :func:`placewise.space.layout.parse_layout`
+    reads them; without it, layouts are chosen from what the launch accesses. ``join`` names
+    separate arrays of one length that are tried as the fields of one array of structs. Raises
+    UnsupportedError where the kernel is not CUDA C++ or arrays cannot be joined, and CaseError,
+    CompileError, MachineError or ExecutionError for bad input. A struct that cannot have another
+    layout is no error: its advice says why.
     """
     case, machine = load_case(case), load_machine(machine)
     if case.language is not Language.CUDA:
@@ -105,7 +106,8 @@ def advise_layout(
 
 
 def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) -> StructAdvice:
-    """Try separate arrays as the fields of one array of structs, in other layouts than now."""
+    """Try separate arrays as the fields of one array of structs, in layouts other than the present
+    one."""
     made = joined_trial(trial, join)
     structs, trial = made.structs, made.trial
     record = structs.record
@@ -204,8 +206,8 @@ def reuse_bytes(case: Case, kernel: Kernel, machine: Machine) -> int:
 
 
 def _conversion(trial: Trial, option: LayoutOption, old: int | None = None) -> Conversion:
-    """Cost of converting the arrays to the layout and back, against what a launch gains. ``old`` is
-    how many bytes the arrays have now; None: those of an array of structs."""
+    """Cost of converting the arrays to the layout and back, beside what a launch gains. ``old`` is
+    the present size of the arrays in bytes; None: the size of the array of structs."""
     relaid = option.relaid
     assert relaid is not None, "a recommended layout is written"
     sizes = dict(relaid.case.inputs.array_bytes)

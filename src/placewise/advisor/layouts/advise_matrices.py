@@ -38,12 +38,13 @@ def advise_matrices(trial: Trial, matrices: Sequence[MatrixArray]) -> MatrixAdvi
 
 
 def _uses(trial: Trial, matrices: Sequence[MatrixArray]) -> tuple[tuple[MatrixUse, ...], Execution]:
-    """What accesses move in each order, and the run that was traced: one for each element size."""
+    """What accesses move in each order, and the traced run. One run is traced for each element
+    size; the last is returned."""
     found: list[MatrixUse] = []
     sizes = {m.parameter.element_bytes for m in matrices}
     for size in sorted(sizes):
         mine = [m for m in matrices if m.parameter.element_bytes == size]
-        # To the recorder an element is a struct of one field.
+        # The recorder expects structs: each element is given as a struct of one field.
         align = size & -size
         record = Record("element", (Field("element", size, align),), align)
         names = tuple(dict.fromkeys(m.name for m in mine))

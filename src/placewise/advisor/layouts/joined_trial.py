@@ -1,4 +1,5 @@
-"""Separate arrays tried as one array of structs: the layout to start from is SoA."""
+"""Separate arrays tried as one array of structs. Separate arrays are the layout SoA of that
+struct."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class JoinedTrial:
     """A case with some arrays joined, and what its layouts are tried with."""
 
     trial: Trial
-    """What layouts of the joined case are tried with; its present time is with the arrays apart."""
+    """What layouts of the joined case are tried with. Its present time is that of the case with
+    separate arrays."""
     structs: StructArrays
     joined: JoinedArrays
 
@@ -43,8 +45,8 @@ def joined_trial(trial: Trial, arrays: Sequence[str]) -> JoinedTrial:
         plain = (_uncontracted(c) for c in (trial.case, read.case))
         if not _same_bits(joined, *plain):
             raise UnsupportedError(
-                f"with {', '.join(joined.arrays)} in one array of structs the kernel computes "
-                "other bits",
+                f"with {', '.join(joined.arrays)} in one array of structs the kernel does not "
+                "compute the same bits",
                 where=trial.case.filename,
             )
     made = replace(trial, case=read.case, kernel=read.kernel, view=read.view)
@@ -52,8 +54,8 @@ def joined_trial(trial: Trial, arrays: Sequence[str]) -> JoinedTrial:
 
 
 def join_remarks(case: Case, view: SourceView) -> tuple[str, ...]:
-    """Which separate arrays are looked up by data, several at the same place: they may gain as one
-    array of structs."""
+    """Names separate arrays that the kernel accesses at the same data-dependent index: they may
+    gain as one array of structs."""
     try:
         groups = joinable(case, view)
         program = static_accesses(case) if groups else None
@@ -75,7 +77,7 @@ def join_remarks(case: Case, view: SourceView) -> tuple[str, ...]:
         if len(looked_up) > 1:
             names = ", ".join(looked_up)
             told.append(
-                f"{names} are looked up at places that depend on data: --join "
+                f"{names} are accessed at indices that depend on data: --join "
                 f"{','.join(looked_up)} tries them as one array of structs"
             )
     return tuple(told)

@@ -1,4 +1,4 @@
-"""What is said of layouts and placements that were searched together."""
+"""Advice on layouts and placements that were searched together."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class JointForm:
     one."""
 
     layout: TriedLayout | None
-    """None: as it is."""
+    """None: the present layout."""
     advice: Advice
     """Advice on the placements under that layout."""
     option: Option | None
-    """The placement among them; None: as it is."""
+    """The placement, one of the advice's options; None: the present placement."""
     case: Case
     """The form's source, launch and inputs."""
     timed: Timed
@@ -45,7 +45,8 @@ class JointForm:
 
     @property
     def changes(self) -> int:
-        """Changes to live with: a layout counts for one, and each array that moves."""
+        """Number of changes to the program: one for another layout, one for each array that
+        moves."""
         return len(self._moves()) + (self.layout is not None)
 
     def to_dict(self) -> dict[str, Any]:

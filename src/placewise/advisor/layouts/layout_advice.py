@@ -1,4 +1,4 @@
-"""What is said of the layouts of a kernel's arrays: of structs, and of matrices."""
+"""Advice on the layouts of a kernel's arrays: arrays of structs, and matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TriedLayout:
     """A layout of some of a kernel's arrays, written out, run and timed."""
 
     text: str
-    """What it is, as the user can name it."""
+    """The layout as a user writes it, such as ``--layout`` takes it."""
     kind: str
     """AoS, SoA, SoAoS, AoSoA, transposed or padded."""
     proven: bool
@@ -87,11 +87,13 @@ class Conversion:
     """What it takes to convert the arrays once to the layout and once back, on the GPU."""
 
     bytes: int
-    """Read and written, both ways."""
+    """Bytes read and written by both conversions together."""
     milliseconds: float | None
-    """At the DRAM bandwidth that streaming kernels get; None where the machine has no figure."""
+    """Time of both conversions at the DRAM bandwidth that streaming kernels reach; None where the
+    machine file has no figure for it."""
     launches: int | None
-    """Launches after which it is paid back; None where nothing is gained or known."""
+    """Launches whose gains together pay for the conversions; None where nothing is gained or the
+    gain is not known."""
 
     def to_dict(self) -> dict[str, Any]:
         """The cost as JSON types."""

@@ -19,16 +19,17 @@ from placewise.memory.fields import FieldRecorder, field_costs
 LEAST_SAVING = 0.7
 """A layout is named if it moves at most this share of the sectors."""
 AS_GOOD = 1.1
-"""A layout counts as good if it moves at most this many times what the best one moves; the
-simplest good one is named."""
+"""A layout counts as good if it moves at most this many times the sectors that the best one moves.
+The simplest good layout is named."""
 _REUSE_BYTES = 4096
-"""Bytes of L1 taken as one warp's own. On a full SM since Volta a warp has half of that or more:
-128 KiB or more for 64 warps."""
+"""Bytes of L1 that one warp is assumed to have for itself. On a full SM since Volta it has at least
+half of that: 128 KiB or more for 64 warps."""
 
 
 def lint_with_layouts(report: CounterReport) -> tuple[Remark, ...]:
-    """Remarks on a launch, as :func:`placewise.advisor.lint.lint` makes them; those on arrays of
-    structs that another layout mends say which, and what share of the sectors it moves."""
+    """Remarks on a launch, as :func:`placewise.advisor.lint.lint` makes them. Where another layout
+    of an array of structs would help, the remark also names that layout and the share of the
+    sectors that it moves."""
     remarks = lint(report.run)
     wanted = {r.array for r in remarks if r.rule is Rule.uncoalesced and r.array}
     if not wanted or report.case.language is not Language.CUDA:
@@ -36,7 +37,7 @@ def lint_with_layouts(report: CounterReport) -> tuple[Remark, ...]:
     try:
         better = dict(_better_layouts(report.case, {name for name in wanted if name}))
     except PlacewiseError:
-        # The launch itself was simulated well; only its source cannot be read.
+        # The launch could be simulated, but its source cannot be read: remarks without layouts.
         return remarks
     return tuple(
         replace(r, message=f"{r.message}; {better[r.array]}")

@@ -44,7 +44,7 @@ class Trial:
         )  # fmt: skip
 
     def time(self, written: Case, kernel: Kernel) -> tuple[Timed, Ratio | None]:
-        """Time of a rewritten case, alone and against the present form's."""
+        """Predicted time of a rewritten case, and its ratio to the time of the present form."""
         timed = time_form(kernel, written, self.machine)
         return timed, ratio_of_times(timed, self.present)
 
@@ -63,7 +63,7 @@ class Trial:
 
 
 def fastest_first(options: Sequence[Option]) -> tuple[Option, ...]:
-    """Layouts that are proven and timed first, by their time."""
+    """Layouts by predicted time; those that are not proven or have no time come last."""
     return tuple(
         sorted(options, key=lambda o: (not o.proven, o.ratio.ratio if o.ratio else math.inf))
     )
@@ -72,8 +72,8 @@ def fastest_first(options: Sequence[Option]) -> tuple[Option, ...]:
 def recommended(
     ranked: Sequence[Option], demand: Demand, awkwardness: Callable[[Option], tuple[int, ...]]
 ) -> Option | None:
-    """The layout to recommend: of those nearly as fast as the fastest, the least awkward one; None
-    where none meets the demand."""
+    """The layout to recommend: among those nearly as fast as the fastest, the one with the least
+    ``awkwardness``; None where none meets the demand."""
     good = [
         (o, o.ratio.ratio)
         for o in ranked

@@ -28,7 +28,7 @@ def verify_layout(relaid: Relaid, original: Case, truth: Execution, kernel: Kern
     run of ``original``; bytes of padding do not count.
 
     An error of the execution is a finding: it comes back as detail. Where outputs differ, both are
-    compared once more without contraction of multiply and add.
+    compared once more, compiled without fused multiply-adds.
     """
     return _verify(relaid.case, partial(first_unlike, relaid), original, truth, kernel)
 
@@ -37,8 +37,9 @@ def verify_matrices(
     reordered: Reordered, original: Case, truth: Execution, kernel: Kernel
 ) -> Verification:
     """Run ``kernel``, the compiled form of ``reordered``, and compare every array with ``truth``,
-    the run of ``original``, with its matrices put back row by row; errors and contraction as in
-    :func:`verify_layout`."""
+    the run of ``original``, after its matrices are put back into row-by-row order. An error of the
+    execution comes back as detail. Where outputs differ, both are compared once more, compiled
+    without fused multiply-adds."""
     return _verify(reordered.case, partial(_unlike_matrix, reordered), original, truth, kernel)
 
 
@@ -51,11 +52,11 @@ def _verify(
         if found is None:
             return Verification(True, "bit-identical", names)
         if first_unlike_of(truth, _run(original), names) is not None:
-            detail = "not provable: the kernel races, two runs of the original differ"
+            detail = "not provable: the kernel has a race, two runs of the original differ"
             return Verification(False, detail, names)
         if unlike(_uncontracted(original), _uncontracted(written)) is None:
-            detail = f"bit-identical under {UNCONTRACTED}; else multiply-adds are contracted"
-            return Verification(True, f"{detail} otherwise", names)
+            detail = f"bit-identical under {UNCONTRACTED}; without it other multiply-adds are fused"
+            return Verification(True, detail, names)
     except PlacewiseError as error:
         return Verification(False, f"failed: {error.message}", ())
     return Verification(False, f"{found} differs", names)
@@ -95,7 +96,8 @@ def first_unlike_of(truth: Execution, found: Execution, names: tuple[str, ...]) 
 
 
 def _held_bytes(relaid: Relaid) -> NDArray[np.bool_]:
-    """(struct size,) which bytes of the declared struct belong to a field."""
+    """Whether each byte of the declared struct belongs to a field (not to padding); bool of shape
+    (struct size,)."""
     record = relaid.arrays.record
     group = record.declared.groups[0]
     size = relaid.struct_bytes

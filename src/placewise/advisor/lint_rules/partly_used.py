@@ -1,4 +1,4 @@
-"""Sectors that are moved from L2 and of which the launch uses a part."""
+"""Sectors that are moved from L2 although the launch uses only a part of each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def partly_used(run: SimulatedLaunch) -> list[Remark]:
     """A remark for each array whose loads move many more bytes from L2 than all lanes together ask
     for, at the line that moves most.
 
-    It counts what the SM's caches missed, so elements that are asked for later and found there do
-    not count as unused: that share of every sector is used by nobody.
+    Bytes that lanes ask for are counted over the whole launch, so an element that is asked for
+    later, and then found in the SM's caches, counts as used.
     """
     sector = run.traffic.sector_bytes
     arrays: dict[str, list[SiteTraffic]] = {}

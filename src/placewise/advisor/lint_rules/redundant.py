@@ -1,4 +1,4 @@
-"""Loads of the same data again and again, which shared or constant memory would serve."""
+"""Repeated loads of the same data, which shared or constant memory would serve better."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from placewise.memory.simulate.metrics.ncu_metrics import SourceLine
 BLOCKS = 4
 """Blocks whose addresses are looked at."""
 WORTH = 4.0
-"""Least times that a block asks for each of an array's sectors."""
+"""How many times a block must ask for each of an array's sectors, at least, to be named."""
 CONSTANT_BYTES = 65536
 """Most bytes of a module's __constant__ variables (CUDA C++ Programming Guide, "Technical
 Specifications")."""
@@ -27,13 +27,14 @@ Specifications")."""
 
 @dataclass(frozen=True)
 class Reuse:
-    """How the loads of one array in one block, on the average, come back to the same data."""
+    """How often the loads of one array return to the same data within a block; averages over
+    blocks."""
 
     array: str
     asked: float
     """Sectors that a block's warps ask for."""
     distinct: float
-    """Sectors among them that differ."""
+    """Different sectors among them."""
     neighbouring: float
     """Sectors that they would ask for if the lanes of each warp asked for neighbouring elements."""
     one_address: bool
@@ -48,8 +49,8 @@ class Reuse:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether the lanes of a warp lie so far apart that they ask for many sectors at once; then
-        the same sectors come again because each access uses little of them."""
+        """Whether the lanes of a warp lie so far apart that they ask for many sectors at once. Then
+        the same sectors are asked for again because each access uses only a small part of them."""
         return self.asked >= WORTH_A_NOTE * self.neighbouring
 
 
@@ -57,9 +58,8 @@ def redundant_loads(report: CounterReport) -> list[Remark]:
     """A note for each array that is only read and whose sectors each block asks for at least four
     times, by warps whose lanes lie side by side or ask for the same.
 
-    The addresses are those of a few blocks, from their machine code; a kernel whose blocks cannot
-    be looked at alone gets no such note. Whether it is worth a word, the time that it saves must
-    say.
+    The addresses are those of a few blocks, from their machine code. A kernel whose blocks cannot
+    run alone gets no such note. The caller leaves out notes that save too little time.
     """
     run = report.run
     if run.kernel.cubin is None or not run.from_machine_code:
@@ -85,8 +85,7 @@ def redundant_loads(report: CounterReport) -> list[Remark]:
 
 
 def reuse_of(run: SimulatedLaunch, report: CounterReport) -> list[Reuse]:
-    """The reuse of each array that the launch only reads; empty where blocks cannot be looked at
-    alone."""
+    """The reuse of each array that the launch only reads; empty where blocks cannot run alone."""
     numbers = np.unique(np.linspace(0, run.launch.blocks - 1, BLOCKS).astype(np.int64))
     kernel = replace(run.kernel, machine_code=True)
     try:

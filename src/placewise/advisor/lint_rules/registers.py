@@ -1,4 +1,4 @@
-"""Occupancy that a few registers of each thread cost."""
+"""Occupancy that is lost by a few registers per thread too many."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.launch import SimulatedLaunch
 
 FEW = 8
-"""Registers that a compiler can often be made to save without spilling: one step of allocation."""
+"""Registers per thread that a compiler can often save without spilling; registers are allocated in
+steps of this size."""
 
 
 def occupancy_lost(run: SimulatedLaunch) -> list[Remark]:
@@ -29,8 +30,9 @@ def occupancy_lost(run: SimulatedLaunch) -> list[Remark]:
 
 
 def with_fewer_registers(run: SimulatedLaunch) -> tuple[int, Occupancy] | None:
-    """(how many registers fewer for each thread, the occupancy then) where that is more than now,
-    with the fewest that help; None where eight do not, or where nothing waits for a place."""
+    """(least number of registers per thread to save, the occupancy then), if that raises the
+    occupancy; None where saving eight does not, or where the launch has no further blocks to fill
+    an SM."""
     registers, now = run.kernel.registers, run.occupancy
     if registers is None or now.binding != ("registers",):
         return None

@@ -49,8 +49,8 @@ def with_savings(report: CounterReport, remarks: Sequence[Remark]) -> list[Remar
 
 
 def _mended(remark: Remark, evidence: Evidence) -> Evidence | None:
-    """What would be known of the launch if ``remark`` did not hold; None where that is not
-    known."""
+    """The evidence of the launch as it would be if ``remark`` did not hold; None where that cannot
+    be told."""
     run = evidence.run
     if run is None or remark.rule is Rule.dropped_hint:
         return None
@@ -92,7 +92,8 @@ _SPACES = {
 
 
 def _mend(t: SiteTraffic, remark: Remark, run: SimulatedLaunch) -> SiteTraffic:
-    """Traffic of an instruction that ``remark`` concerns, if the remark did not hold."""
+    """Traffic that an instruction, which ``remark`` concerns, would have if the remark did not
+    hold."""
     sector = run.traffic.sector_bytes
     match remark.rule:
         case Rule.bank_conflict:
@@ -102,24 +103,23 @@ def _mend(t: SiteTraffic, remark: Remark, run: SimulatedLaunch) -> SiteTraffic:
         case Rule.partly_used:
             return _asking(t, t, t.lanes * t.site.lane_bytes / sector)
         case Rule.uncoalesced:
-            # Caches find as many of the elements as now, or each access fetches its own once.
+            # L2 is asked for as much as now, but for no more than the coalesced accesses need.
             left = min(t.sectors, least_sectors(t, sector))
         case Rule.redundant:
-            # Of each sector that a block asks for, one request goes past its own memory.
+            # Each sector that a block asks for again and again leaves its shared memory once.
             left = t.sectors / remark.times
         case _:
-            # Registers ask no cache for anything. The instructions themselves stay.
+            # Values in registers cause no traffic. The instructions themselves stay.
             left = 0.0
     lines = t.lines * left / t.sectors if t.sectors else 0.0
     return _asking(replace(t, sectors=left, lines=lines), t, left)
 
 
 def _asking(t: SiteTraffic, before: SiteTraffic, most: float) -> SiteTraffic:
-    """``t``, asking L2 and DRAM for as much as ``before`` does, but for ``most`` sectors each at
-    most."""
+    """``t`` with the L2 and DRAM sectors of ``before``, each limited to ``most``."""
     l2 = min(max(0.0, before.l2_sectors.value), most)
     dram = min(max(0.0, before.dram_sectors.value), most)
-    # Stores, and machines without L2, are asked for all that is neither merged nor found before.
+    # Sectors that do not go to L2 must be accounted for: as hits in L1 of loads, else as merged.
     left = max(0.0, t.sectors - l2)
     return replace(
         t,
@@ -131,8 +131,8 @@ def _asking(t: SiteTraffic, before: SiteTraffic, most: float) -> SiteTraffic:
 
 
 def _passes(now: Passes, before: SiteTraffic, after: SiteTraffic, rule: Rule) -> Passes:
-    """What one access would ask of L1: as much less as its sectors are fewer, but the cycles that
-    its bytes take."""
+    """What one access would ask of L1: less in proportion to its sectors, but at least the cycles
+    that L1 takes to deliver its bytes."""
     if rule is Rule.partly_used or not before.sectors:
         return now
     share = after.sectors / before.sectors

@@ -14,8 +14,8 @@ from placewise.advisor.lint_rules.savings import with_savings
 from placewise.advisor.predictions.predicted_counters import CounterReport
 
 _WORTH_NAMING = 0.01
-"""Redundant loads and lost occupancy are named where mending saves this share of the time: caches
-and other warps may hide both."""
+"""Redundant loads and lost occupancy are named only where mending them saves at least this share of
+the time, since caches and other warps may hide both."""
 _WORTH_A_WARNING = 0.05
 _BY_SAVING = (Rule.redundant, Rule.registers)
 
@@ -43,8 +43,8 @@ def lint_launch(report: CounterReport) -> tuple[Remark, ...]:
 
 
 def _judged(remark: Remark) -> Remark | None:
-    """The remark with its level, where that follows from what it saves; None where that is next to
-    nothing."""
+    """The remark. Redundant loads and lost occupancy get their level from their saving; None where
+    that is below 1 %."""
     if remark.rule not in _BY_SAVING or remark.saving is None:
         return remark
     if remark.saving < _WORTH_NAMING:

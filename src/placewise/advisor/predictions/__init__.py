@@ -1,1 +1,1 @@
-"""Predictions without a question of placement: counters, times, machine code."""
+"""Predictions for a kernel as it is or with given moves: counters, times, machine code."""

@@ -23,12 +23,15 @@ from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, MODELS
 
 FOLLOWS = 0.5
-"""A kernel tells the clock where its time rises by at least this power of the clock's fall: one
-that is limited by DRAM has nearly 0, one that computes has 1."""
+"""A time tells the clock only if, from the highest to the lowest clock, it rises by at least the
+ratio of the clocks to this power. The power is nearly 0 for a kernel that is limited by DRAM and 1
+for one that only computes."""
 BEYOND = 1.2
-"""Highest clock over the machine file's: makers of boards sell them faster than the reference."""
+"""Highest clock that is tried, as a multiple of the machine file's highest clock: makers sell
+boards that are faster than the reference."""
 BELOW = 0.5
-"""Lowest clock over the machine file's highest, where the file has no base clock."""
+"""Lowest clock that is tried, as a multiple of the machine file's highest clock, where the file has
+no base clock."""
 STEPS = 30
 """Halvings of the search for the clock: it is found to a millionth of the range."""
 
@@ -41,14 +44,16 @@ class Calibration:
     machine: Machine
     measured_ms: float
     predicted_ms: float
-    """At the clock that times are given for without a calibration."""
+    """Predicted milliseconds at the clock that is used without a calibration."""
     clock_mhz: float
-    """Clock at which the predicted time comes nearest to the measured one; the clock without a
-    calibration where the kernel does not tell."""
+    """Clock at which the predicted time comes nearest to the measured one; where the kernel's time
+    does not tell the clock, the clock that is used without a calibration."""
     factor: float
-    """Measured over predicted time at ``clock_mhz``: what the clock does not explain."""
+    """Measured over predicted time at ``clock_mhz``: the difference that the clock does not
+    explain."""
     tells_clock: bool
-    """Whether the kernel's time follows the clock enough to tell it, and no clock was given."""
+    """Whether the clock was found from the time: none was given, and the kernel's time depends
+    enough on it."""
 
     def to_dict(self) -> dict[str, Any]:
         """The calibration as JSON types, the document ``placewise-calibration``."""
@@ -92,7 +97,8 @@ def calibrate(
     clock: str | float | None = None,
     nvrtc: str | None = None,
 ) -> Calibration:
-    """Find the clock, and what it leaves unexplained, from the time that ``case`` took.
+    """Find the clock, and a factor for what the clock does not explain, from the time that ``case``
+    took.
 
     ``measured_ms`` is the time of the case's one launch on a GPU like ``machine``. ``clock``, in
     MHz, ``"base"`` or ``"boost"``, is the SMs' where it is known; then only a factor is found.
@@ -103,7 +109,9 @@ def calibrate(
     loaded = load_machine(machine)
     if loaded.limits.time_factor is not None:
         raise MachineError(
-            "it is calibrated already", where=loaded.name, hint="calibrate what it is like"
+            "it is calibrated already",
+            where=loaded.name,
+            hint="calibrate the machine that it inherits from",
         )
     if not math.isfinite(measured_ms) or measured_ms <= 0.0:
         raise CaseError(f"no kernel takes {measured_ms:g} ms", where="measured")
@@ -164,7 +172,8 @@ def _predictor(case: Case, machine: Machine, nvrtc: str | None) -> Callable[[flo
 
 
 def base_for(machine: str, file: Path) -> str:
-    """How a machine file written to ``file`` names the machine that a user calls ``machine``."""
+    """How a machine file at ``file`` must write the machine that the user gave as ``machine``: its
+    name, or a path relative to ``file`` in quotes."""
     if machine.endswith(".msl"):
         return f'"{os.path.relpath(machine, file.parent)}"'
     return load_machine(machine).name

@@ -1,4 +1,4 @@
-"""What the machine code of a case's kernel tells: registers, occupancy, instructions, stall
+"""Facts from the machine code of a case's kernel: registers, occupancy, instructions, stall
 counts."""
 
 from __future__ import annotations
@@ -85,12 +85,13 @@ def inspect_machine_code(
     nvrtc: str | None = None,
     run: bool = False,
 ) -> CodeReport:
-    """Compile ``case`` for ``machine``, or for ``arch``, and say what the machine code tells.
+    """Compile ``case`` for ``machine``, or for ``arch``, and report the facts of its machine code.
 
     ``nvrtc`` replaces the case's own compiler.
 
-    With ``run`` it is executed too, and its outputs compared with the PTX's. Raises CaseError
-    where neither is given or they do not fit, CompileError, ExecutionError.
+    With ``run`` the machine code is executed, too, and its outputs are compared with those of the
+    PTX. Raises CaseError where neither ``machine`` nor ``arch`` is given or the two do not fit,
+    CompileError, and ExecutionError.
     """
     loaded = load_case(case)
     chosen = load_machine(machine) if machine is not None else None

@@ -1,4 +1,5 @@
-"""Counters of a case with some of its arrays elsewhere, beside those of the case as it is."""
+"""Counters of a case with some of its arrays in other memories, beside those of the case as it
+is."""
 
 from __future__ import annotations
 
@@ -174,8 +175,8 @@ def _check_stores(moves: Mapping[str, str], machine: Machine, present: CounterRe
 
 
 def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> None:
-    """Raises CaseError where memory that the host fills cannot hold the moved arrays beside what
-    the source has there already."""
+    """Raises CaseError where memory that the host fills, such as constant memory, cannot hold the
+    moved arrays beside those that the source has there already."""
     for space in machine.spaces:
         if not space.way.facts.host_filled:
             continue
@@ -190,8 +191,8 @@ def _check_capacity(moves: Mapping[str, str], machine: Machine, case: Case) -> N
 
 
 def _check_tiles(moves: Mapping[str, str], machine: Machine, read: ReadCase) -> None:
-    """Raises CaseError where a block cannot have the arrays that move into memory of its own:
-    their tiles, or all of them where the source tells of no tile."""
+    """Raises CaseError where the arrays that move into a block's own memory do not fit there: their
+    tiles, or whole arrays where the source shows no tile."""
     limited = [s for s in machine.spaces if s.way.facts.per_block]
     for memory in dict.fromkeys(space.levels[-1] for space in limited):
         spaces = {s.name for s in limited if s.levels[-1] == memory}
@@ -220,8 +221,8 @@ def _bytes_of_block(argument: ArrayArgument, view: SourceView) -> int:
 
 def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machine) -> CounterReport:
     """``report`` with the moved arrays' accesses counted as those of their new memory. The
-    instructions that compute addresses there are added to the totals, but to no class of
-    instructions."""
+    instructions that compute addresses for that memory are added to the totals, but not to any
+    class of instructions."""
     memories = memories_of(machine, moves)
     run = report.run
     more = AddressInstructions()
@@ -236,9 +237,12 @@ def _retargeted(report: CounterReport, moves: Mapping[str, str], machine: Machin
     if of_warps > 0.0:
         counted[LANES_PER_INSTRUCTION] = of_threads / of_warps
     metrics = tuple(m._replace(value=counted.get(m.name, m.value)) for m in found.values())
-    note = "accesses of the present code, counted as those of the other memory, with its addressing"
+    note = (
+        "accesses of the present code, counted as those of the other memory, with the "
+        "instructions that compute addresses there"
+    )
     if "shared" in memories.values():
-        note += "; no tile is filled"
+        note += "; filling tiles is not counted"
     return replace(report, run=run, metrics=metrics, notes=(*report.notes, note))
 
 

@@ -1,6 +1,6 @@
-"""Every placement's time from one measured sample (Huang and Li 2017): the measured form is looked
-at once, and its accesses are seen in the memories of every target, without writing or running
-any."""
+"""Every placement's time from one measured sample (Huang and Li 2017). The measured form is run and
+traced once; its accesses are then counted as those of the memories of each target placement, and no
+target is written or run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from placewise.recorded.recorded_launch import (
 from placewise.space import Placement
 
 MOST_TARGETS = 64
-"""Placements that are predicted at most; those that move fewest arrays come first."""
+"""Most placements that are predicted, those that move the fewest arrays first."""
 ISSUED, EXECUTED = "smsp__inst_issued.sum", "smsp__inst_executed.sum"
 TARGETS_SCHEMA_VERSION = 1
 
@@ -107,11 +107,12 @@ def predict_targets(
     """Predict the time of every legal placement of ``case`` from one measured time of it as it is.
 
     The sample is ``measured_ms``, or a ``profile`` of recorded counters (launch ``row``, from 0),
-    whose duration is the time and whose counters correct the counted ones of all placements.
-    ``moves`` (space by array) asks for one target alone. The model is that of Huang and Li, with
-    the overlap of Sim et al.; the measured time over its time of the sample scales all targets.
-    Raises CaseError for a sample without a time, of another kernel, or a target that is not legal,
-    and as :func:`placewise.advise` does for bad input.
+    whose duration is the time and whose counters correct the counters of all placements. ``moves``
+    (space by array) asks for one target alone. The model is that of Huang and Li, with the overlap
+    of Sim et al. All targets are scaled by the measured over the modelled time of the sample.
+    Raises CaseError for a sample without a time or of another kernel and for a target that is not
+    legal, and CaseError, CompileError, MachineError, UnsupportedError or ExecutionError for bad
+    input.
     """
     case, machine = load_case(case), load_machine(machine)
     if nvrtc is not None:
@@ -140,13 +141,16 @@ def predict_targets(
     sample_parts = model.parts(sample, machine, sample_replays=replays)
     found = []
     for done, placement in enumerate(wanted[:MOST_TARGETS]):
-        progress("seeing arrays elsewhere", done, min(len(wanted), MOST_TARGETS))
+        progress("predicting placements", done, min(len(wanted), MOST_TARGETS))
         target = _observed(prepared, placement, corrected)
         parts = model.parts(target, machine, sample, replays)
         ratio = parts.total / sample_parts.total
         found.append(Target(placement, measured_ms * ratio, ratio, parts))
     if len(wanted) > MOST_TARGETS:
-        notes = (*notes, f"{MOST_TARGETS} of {len(wanted)} placements, those that move least")
+        notes = (
+            *notes,
+            f"{MOST_TARGETS} of {len(wanted)} placements, those that move the fewest arrays",
+        )
     return TargetTimes(
         prepared.case,
         machine,
@@ -169,7 +173,7 @@ def measured_replays(launch: MeasuredLaunch) -> float | None:
 def _sample(
     prepared: Prepared, recorded: Sequence[MeasuredLaunch], profile: Path, row: int | None
 ) -> tuple[MeasuredLaunch, tuple[str, ...]]:
-    """The recorded launch of the kernel, and in what it differs."""
+    """The recorded launch of the kernel, and how it differs from the case's launch, in words."""
     options = prepared.case.options
     ran = executed(prepared.kernel, prepared.case.launch, options.defines, prepared.machine)
     launch = choose_launch(tuple(recorded), ran, row, str(profile))
@@ -219,7 +223,8 @@ def _targets(legality: Legality) -> list[Placement]:
 
 
 def _observed(prepared: Prepared, placement: Placement, corrected: Corrections) -> Observed:
-    """The sample's launch with its arrays seen where ``placement`` has them."""
+    """The sample's launch, with accesses to its arrays counted as those of the memories that
+    ``placement`` gives."""
     legality, machine = prepared.legality, prepared.machine
     moves = {a: s for a, s in placement if s != legality.present[a]}
     case = prepared.case

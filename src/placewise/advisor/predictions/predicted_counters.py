@@ -43,13 +43,13 @@ class CounterReport(ShownInNotebooks):
     """Counters of the whole launch."""
     measured: MeasuredLaunch | None
     microseconds: float | None
-    """Time for which the machine's own reads of L2 are counted; None where the machine file tells
-    of none."""
+    """Time over which the machine's own background reads of L2 are counted; None where the machine
+    file has no rate for such reads."""
     notes: tuple[str, ...]
     sizes: tuple[OtherSize, ...] = ()
-    """Misses of L2s of other sizes; empty unless they were asked for."""
+    """Misses that L2 caches of other sizes would have; empty unless asked for."""
     differs: tuple[str, ...] = ()
-    """In what the recorded launch differs from this one, in words."""
+    """How the recorded launch differs from this one, in words."""
     moves: tuple[tuple[str, str], ...] = ()
     """(array, space) of the arrays that are in another memory than the case has them in."""
 
@@ -92,11 +92,11 @@ def predict_counters(
     The kernel's machine code is executed where that is possible, else its PTX. ``nvrtc`` replaces
     the case's compiler version. ``measured`` is a file of recorded counters; its launch ``row``
     (from 0), or the only launch of this kernel, is compared. ``seen_in`` maps arrays to memory
-    spaces as whose accesses theirs are counted, whatever the code does. With ``sizes`` the misses
-    of L2s of other sizes are found, too. About ``records`` warp accesses are simulated, and a warp
-    that executes more than ``instruction_limit`` instructions is taken to be endless. ``progress``
-    is called with what is being done, how much of it is done, and how much there is (0 where
-    unknown). Raises PlacewiseError for bad input.
+    spaces: their accesses are counted as if they were in that space, whatever the code does. With
+    ``sizes`` the misses that L2 caches of other sizes would have are found, too. About ``records``
+    warp accesses are simulated, and a warp that executes more than ``instruction_limit``
+    instructions is taken to be endless. ``progress`` is called with what is being done, how much of
+    it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad input.
     """
     loaded = load_case(case)
     chosen = load_machine(machine)
@@ -134,7 +134,9 @@ def predict_counters(
     if compared is not None:
         metrics = with_zeros(metrics, compared.values)
         if not any(m.name in compared.values for m in metrics):
-            notes.append(f"{measured} has none of these counters (ncu --metrics NAME,… has them)")
+            notes.append(
+                f"{measured} has none of these counters; ncu --metrics NAME,… records them"
+            )
     return CounterReport(
         loaded,
         run,
@@ -155,7 +157,7 @@ def _background_time(
     recorded time of the launch where there is one, else the predicted one."""
     if not any(m.detail.background_gb_per_s for m in machine.memories):
         return None, ""
-    what = "L2 reads include what this machine reads at all times"
+    what = "L2 reads include the machine's own background reads"
     if measured is not None and measured.microseconds is not None:
         time = measured.microseconds
         return time, f"{what}, for the recorded {_in_words(time)}"
@@ -165,7 +167,7 @@ def _background_time(
     except UnsupportedError:
         nanoseconds = None
     if nanoseconds is None:
-        return None, f"no time is known, so L2 reads lack what {machine.name} reads at all times"
+        return None, f"no time is known, so L2 reads lack the background reads of {machine.name}"
     time = nanoseconds * 1e-3
     return time, f"{what}, for the predicted {_in_words(time)}"
 

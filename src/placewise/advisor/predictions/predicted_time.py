@@ -40,7 +40,7 @@ class TimePrediction(ShownInNotebooks):
     machine: Machine
     milliseconds: float
     range_ms: tuple[float, float]
-    """Interval of 80 % in milliseconds: what the clock leaves open and the model's own error."""
+    """80 % interval in milliseconds. It covers the possible clocks and the model's own error."""
     prediction: Prediction
     """The model's answer with every part of the machine, in cycles."""
     occupancy: Occupancy
@@ -56,8 +56,8 @@ class TimePrediction(ShownInNotebooks):
 
     @property
     def nearly(self) -> tuple[str, ...]:
-        """Other parts of the machine that take at least 80 % as long as the limiting one: mend
-        that, and the next of these limits."""
+        """Other parts of the machine that take at least 80 % as long as the limiting one. They
+        limit next if the limiting part gets faster."""
         return self.prediction.near_binding(1.0 - NEARLY)[1:]
 
     def to_dict(self) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def predict_compiled(
     measured_ms: float | None = None,
     model: str = DEFAULT,
 ) -> TimePrediction:
-    """Predict how long ``kernel`` takes, to which ``case`` was compiled for ``machine``.
+    """Predict how long ``kernel``, the result of compiling ``case`` for ``machine``, takes.
 
     Raises UnsupportedError where the machine or an instruction is not covered, and CaseError where
     the launch does not fit.
@@ -172,7 +172,7 @@ def predict_compiled(
         raise UnsupportedError(
             f"no time is predicted: {reason}",
             where=machine.name,
-            hint="`placewise advise` still compares the traffic of its memories",
+            hint="`placewise advise` still compares placements by their memory traffic",
         )
     resident = occupancy(
         case.launch,
@@ -193,10 +193,10 @@ def predict_times(
 ) -> TimeReport:  # fmt: skip
     """Predict how long ``case`` takes on each of ``machines``.
 
-    ``measured_ms`` gives measured times by machine name; ``clock`` is that of all machines, as in
-    :func:`predict_time`. A machine that no time can be predicted
-    for is among the refused ones; raises UnsupportedError where that is so of all, and as
-    :func:`predict_time` does for bad input.
+    ``measured_ms`` gives measured times by machine name. ``clock`` is the SMs' clock of all
+    machines: MHz, ``"base"`` or ``"boost"``. A machine that no time can be predicted for is listed
+    in ``refused``. Raises UnsupportedError where no machine has a time, and CaseError,
+    CompileError, MachineError or ExecutionError for bad input.
     """
     case = load_case(case)
     loaded = [load_machine(machine) for machine in machines]

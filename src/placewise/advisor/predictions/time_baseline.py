@@ -17,7 +17,7 @@ Baseline = Mapping[tuple[str, str], float]
 
 def read_time_baseline(path: Path) -> Baseline:
     """Times of the ``placewise-times`` document ``path``, which ``placewise time --json`` printed.
-    Raises CaseError for a file that is none."""
+    Raises CaseError for any other file."""
     hint = "`placewise time CASE -m GPU --json > FILE` makes one"
     with reading("baseline of times", path, CaseError, hint=hint):
         document: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -30,8 +30,8 @@ def read_time_baseline(path: Path) -> Baseline:
 
 
 def with_baseline(report: TimeReport, baseline: Baseline, where: str) -> TimeReport:
-    """``report`` with each machine's time of ``baseline`` beside. Raises CaseError, located at
-    ``where``, where it lacks the case on a machine."""
+    """``report`` with each machine's time from ``baseline`` added. Raises CaseError, located at
+    ``where``, if ``baseline`` lacks the case on a machine."""
     found = []
     for p in report.predictions:
         known = baseline.get((p.case.name, p.machine.name))

@@ -28,7 +28,7 @@ from placewise.model import Ratio
 from placewise.progress import Progress, silent
 
 TRIED = 4
-"""Combinations that are written and run in sequence at most, until one is proven."""
+"""Most combinations that are written and run, one after another, until one is proven."""
 
 
 def advise_program(
@@ -55,7 +55,7 @@ def advise_program(
     program, machine = load_program(program), load_machine(machine)
     if program.launches[0].case.language is not Language.CUDA:
         raise UnsupportedError(
-            "the launches of a program are those of kernels in CUDA C++", where=program.filename
+            "only programs of kernels in CUDA C++ can be advised on", where=program.filename
         )
     steps = run_chain(program, machine, nvrtc, instruction_limit, progress)
     advised = []
@@ -100,8 +100,8 @@ def _first_proven(
     good: Sequence[Combination], steps: Sequence[Step], rounds: int, machine: Machine,
     instruction_limit: int, progress: Progress,
 ) -> tuple[Combination | None, WrittenProgram | None, Verification | None, list[str]]:  # fmt: skip
-    """The first combination that computes the same in sequence, with its source; and what to say of
-    those before it."""
+    """The first combination whose launches, run in sequence, compute the same bits, with its source
+    and proof; and notes on the combinations before it, which failed."""
     notes: list[str] = []
     proof: Verification | None = None
     for done, one in enumerate(good[:TRIED]):
@@ -149,8 +149,8 @@ def _verdict(
         )
     return (
         f"Keep it as it is: the best alternative, {first.moves}, is predicted "
-        f"{_gain(first.ratio)}; a recommendation asks for {demand.probability:.0%} and a gain of "
-        f"{demand.gain:.0%}."
+        f"{_gain(first.ratio)}; a recommendation asks for a probability of "
+        f"{demand.probability:.0%} and a gain of {demand.gain:.0%}."
     )
 
 
@@ -164,9 +164,9 @@ def _gain(ratio: Ratio) -> str:
 
 def _notes(advised: Sequence[AdvisedStep], rounds: int) -> list[str]:
     """What the times of a program rest on, and the notes of its launches."""
-    notes = ["each launch is timed on what the launches before it left in the first round"]
+    notes = ["each launch is timed on the data that earlier launches leave in the first round"]
     if rounds > 1:
-        notes.append(f"all {rounds} rounds are taken to be as long as the first one")
+        notes.append(f"all {rounds} rounds are assumed to take as long as the first one")
     for one in advised:
         notes += [n for n in one.advice.notes if n not in notes]
     return notes

@@ -1,4 +1,5 @@
-"""A program's launches run one after another on the CPU, each on what the ones before it left."""
+"""Runs a program's launches one after another on the CPU, each on the data that earlier ones
+left."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ class Step:
     case: Case
     """Its arguments are named after the kernel's parameters."""
     arrays: Mapping[str, str]
-    """Program's array of each parameter that is an array."""
+    """Name of the program's array, by the kernel's parameter that receives it."""
     written: frozenset[str]
     """Arrays of the program that it writes."""
 
@@ -47,7 +48,7 @@ class Step:
         return self.case.kernel.split("<")[0].strip()
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of each of the program's arrays that it gets."""
+        """Size in bytes of each of the program's arrays that the launch receives."""
         sizes = dict(self.case.inputs.array_bytes)
         return {array: sizes[parameter] for parameter, array in self.arrays.items()}
 
@@ -56,11 +57,12 @@ def run_chain(
     program: Program, machine: Machine, nvrtc: str | None = None,
     instruction_limit: int = DEFAULT_LIMIT, progress: Progress = silent,
 ) -> tuple[Step, ...]:  # fmt: skip
-    """Run one round of ``program``, each launch once, and return what each one gets.
+    """Run one round of ``program``, each launch once, and return each launch with the inputs that
+    it receives.
 
     Raises CaseError where a launch or its arguments do not fit its kernel or the machine, and
-    CompileError, UnsupportedError and ExecutionError as one launch does; errors of arguments name
-    the launch's kernel.
+    CompileError, UnsupportedError or ExecutionError where a launch cannot be compiled or run.
+    Errors in arguments name the launch's kernel.
     """
     state: State = {}
     steps = []
@@ -87,7 +89,8 @@ def read_launch(launch: ProgramLaunch, machine: Machine, nvrtc: str | None = Non
 
 
 def keep(state: State, run: Execution, arrays: Mapping[str, str]) -> frozenset[str]:
-    """Put what a launch wrote into ``state``; names of the program's arrays that it wrote."""
+    """Put what a launch wrote into ``state``. Returns the names of the program's arrays that it
+    wrote."""
     outputs: dict[str, Any] = dict(run.outputs)
     written = {arrays.get(name, name): outputs[name] for name in run.written if name in outputs}
     state.update(written)

@@ -1,5 +1,5 @@
-"""Copies that a program's placements need: arrays in memory that the host fills are filled again
-after a launch has written them."""
+"""Copies that a program's placements need. Memory that the host fills, such as constant memory,
+must be filled again after a launch has written the array."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ class Fill:
     array: str
     bytes: int
     before: tuple[int, ...]
-    """Launches of each round, by number, that it is filled again in front of; empty where once in
-    front of the first round is enough."""
+    """Numbers of the launches before which it is filled again in each round; empty where one copy
+    before the first round is enough."""
     times: int
-    """Copies of the whole program that are made beside what it does at present."""
+    """Number of copies that the whole program makes in addition to those that it makes at
+    present."""
     nanoseconds: float
     """Predicted time of all of them."""
 
@@ -32,9 +33,9 @@ def fills(
     """The copies for arrays that launches read from memory that the host fills.
 
     ``moved`` gives such arrays of the program by the launch's number. An array that no launch
-    writes is filled once; where every launch that gets it reads it there, that stands in place of
-    the copy to global memory, and costs nothing more. One that launches write is copied on the
-    device, again in front of a launch that reads it if it was written since the last copy.
+    writes is filled once. If all launches that use it read it there, this copy replaces the one to
+    global memory and costs nothing extra. An array that launches write is copied on the device,
+    before each launch that reads it after it was written.
     """
     found = []
     sizes = {array: size for step in steps for array, size in step.sizes().items()}
@@ -59,8 +60,8 @@ def fills(
 def _round(
     steps: Sequence[Step], readers: set[int], writers: set[int], *, stale: bool
 ) -> tuple[tuple[int, ...], bool]:
-    """Launches of a round that the copy must be made in front of, and whether it is stale
-    behind the round; ``stale``: whether it is so in front of it."""
+    """Numbers of the launches of a round before which the copy must be made, and whether the copy
+    is stale after the round. ``stale`` says whether it is stale before the round."""
     before = []
     for step in steps:
         if step.number in readers and stale:

@@ -18,12 +18,13 @@ from placewise.model.uncertainty import ratio_of_sums
 from placewise.space import Placement, Way
 
 MOST_COMBINED = 50_000
-"""Most combinations of forms that are all compared. Of more, each kernel keeps its fastest form
-for each set of arrays in memory that the host fills, as only these bind kernels together."""
+"""Most combinations of forms that are all compared. If there are more, each kernel keeps only its
+fastest form for each set of arrays in memory that the host fills, since only copies to that memory
+make the kernels' choices depend on each other."""
 KEPT = 50
-"""Combinations that are kept, the fastest."""
+"""Number of combinations that are kept, the fastest."""
 ALIGNMENT = 16
-"""Bytes; arrays in constant memory begin at a multiple."""
+"""Arrays in constant memory begin at a multiple of this many bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class KernelForm:
     options: tuple[tuple[int, Option], ...]
     """(number of the launch, the option of the advice on it)."""
     size: tuple[int, int]
-    """How much of the code it changes, to compare."""
+    """How much of the code the form changes, as numbers to compare."""
 
     @property
     def moves(self) -> str:
@@ -89,7 +90,7 @@ class Combination:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How much of the code changes, to compare."""
+        """How much of the code all forms together change, as numbers to compare."""
         return sum(f.size[0] for f in self.forms), sum(f.size[1] for f in self.forms)
 
 
@@ -131,8 +132,9 @@ def combinations_of(
 
 
 def _ratio(chosen: Sequence[KernelForm], shares: Mapping[int, float], copied: float) -> Ratio:
-    """Time of a program in the ``chosen`` forms over its time as it is. ``shares`` are the steps'
-    shares of that time, ``copied`` is what copies take of it."""
+    """Time of a program in the ``chosen`` forms over its present time. ``shares`` are the shares of
+    the present time that the launches take, by number; ``copied`` is the time of added copies over
+    the present time."""
     parts = [
         (shares[n], o.judged if form.placement.spaces else SAME)
         for form in chosen
@@ -162,8 +164,9 @@ def wanted(found: Sequence[Combination], demand: Demand, machine: Machine) -> li
 def _forms(
     function: str, steps: Sequence[AdvisedStep], filled: frozenset[str], machine: Machine
 ) -> list[KernelForm]:
-    """The kernel as it is, then its forms that may pay: proven and timed at all its launches, and
-    faster, or with an array in memory that the host fills, which another kernel may share."""
+    """The kernel as it is, then its forms that may gain. These are proven and timed at all launches
+    of the kernel, and either faster or with an array in memory that the host fills, which another
+    kernel may use, too."""
     nothing = Placement(())
     forms = [
         KernelForm(
@@ -227,7 +230,8 @@ def _moved(
 def _fits(
     moved: dict[int, frozenset[str]], advised: Sequence[AdvisedStep], machine: Machine
 ) -> bool:
-    """Whether the arrays fit constant memory together, each of them there once."""
+    """Whether the arrays fit constant memory together. An array that several launches use counts
+    once."""
     arrays = set().union(*moved.values())
     home = standard_memory(machine, Way.HOST_BUFFER)
     capacity = machine.memory(home).size_bytes if home else None

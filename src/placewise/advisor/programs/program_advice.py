@@ -1,4 +1,4 @@
-"""What is said of a program: the forms of its kernels together, and each launch alone."""
+"""Advice on a program: the forms of all its kernels together, and each launch alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class ProgramAdvice:
     written: WrittenProgram | None
     """The recommended forms in one source."""
     verification: Verification | None
-    """What came out when the written program ran in sequence."""
+    """Outcome of running the written program, launch after launch, and comparing all that it
+    writes."""
     verdict: str
     notes: tuple[str, ...]
     seconds: float

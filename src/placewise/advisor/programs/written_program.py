@@ -25,8 +25,8 @@ from placewise.rewriter import Rewritten, rewrite
 from placewise.rewriter.ways.host_buffer import FilledBuffer
 
 ROUNDS_RUN = 2
-"""Rounds of a program that are run as its proof, if it has as many: copies that are made again only
-from the second round on are then run, too."""
+"""Most rounds of a program that are run as its proof. Two rounds also run the copies that are made
+only from the second round on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def write_program(steps: Sequence[Step], chosen: Combination, rounds: int, machi
             made = rewrite(read.case, form.placement, machine, read.view, held)
             if number != form.options[0][0] and made.case.source != source:
                 raise UnsupportedError(
-                    f"launches of '{form.function}' would need a version each",
+                    f"launches of '{form.function}' would each need a version of their own",
                     where=step.case.filename,
                 )
             source = made.case.source
@@ -79,7 +79,7 @@ def write_program(steps: Sequence[Step], chosen: Combination, rounds: int, machi
 def _buffers(
     made: Rewritten, step: Step, elements: Mapping[str, tuple[str, int]]
 ) -> dict[str, FilledBuffer]:
-    """Buffers of the written source, by the program's array in them."""
+    """Buffers of the written source, by the name of the program's array that they hold."""
     names = dict(made.renamed)
     sizes = {symbol: data.nbytes for symbol, data in made.case.inputs.constants}
     return {
@@ -122,7 +122,7 @@ def prove(
                 check = compare(name, expected, found[name])
                 if not check.identical:
                     detail = (
-                        f"{name} differs in {check.different} of {check.elements} elements behind "
+                        f"{name} differs in {check.different} of {check.elements} elements after "
                         f"launch {step.title}"
                     )
                     return Verification(False, detail, ())
@@ -154,7 +154,7 @@ class _Buffers:
         return self._content.setdefault(symbol, np.zeros(size, np.uint8))
 
     def copy(self, array: str, symbol: str, at: int, content: NDArray[np.uint8]) -> None:
-        """Make the copy."""
+        """Copy ``content`` to byte ``at`` of the buffer ``symbol``."""
         self._content[symbol][at : at + content.nbytes] = content
         self._filled.add(array)
 
@@ -166,8 +166,8 @@ def _bytes(data: NDArray[np.generic]) -> NDArray[np.uint8]:
 def _case_now(
     step: Step, form: Rewritten | None, written: WrittenProgram, state: State, buffers: _Buffers
 ) -> Case:
-    """The written launch on what the program's arrays and buffers hold now, behind the copies that
-    the program makes in front of it."""
+    """The written launch with the present content of the program's arrays and buffers, after the
+    copies that the program makes before this launch."""
     if form is None:
         case = replace(step.case, source=written.source)
         return with_arrays(case, step.arrays, state)
@@ -208,9 +208,9 @@ def _case_now(
 def _host(
     steps: Sequence[Step], written: Mapping[int, Rewritten], fills: Sequence[Fill], rounds: int
 ) -> str:
-    """What the host does, in order: once for each kernel what its form needs, then the rounds with
-    their copies and launches."""
-    # Copies from the host are left out where one on the device comes before each use.
+    """The host's code, in order: once for each kernel the preparations of its form, then the rounds
+    with their copies and launches."""
+    # A copy from the host is left out where a copy on the device comes before each use.
     lines: list[str] = []
     launches: list[str] = []
     again = {f.array: f for f in fills if f.before}
@@ -251,7 +251,8 @@ _NEVER = Fill("", 0, (), 0, 0.0)
 
 
 def _fills_one_of(parameters: set[str], line: str) -> bool:
-    """Whether a line of host code copies one of these arrays from the host, or says so."""
+    """Whether a line of host code copies one of these arrays from the host, or is the comment on
+    it."""
     return any(
         f", {p}_host, " in line or (line.startswith(f"// {p}: ") and "copied from" in line)
         for p in parameters
