@@ -1,12 +1,13 @@
-"""Lower bounds of the times of many placements at once.
+"""Lower bounds on the times of many placements at once.
 
-The time is the longest of several paths. A bound that takes each path by itself is weak: an array
-burdens some path wherever it goes, but such a bound lets it burden none. So the bounds here are
-Lagrange's: with weights of the paths that add up to 1, the weighted sum of the paths is never more
-than the longest, and it falls apart into a minimum for each array. What is limited gets a price in
-the same way. Arrays that share a cache make each other slower, which no sum over arrays tells: each
-costs at least what it does beside the arrays that are there for certain. Good weights and prices
-are found by the subgradient method (Held, Wolfe and Crowder 1974).
+The time is that of the slowest data path. A bound on each path by itself is weak: wherever an array
+goes, it adds cycles to some path, but for each single path there is a placement where it adds none.
+So the bounds here are Lagrangian. With weights of the paths that add up to 1, the weighted sum of
+the paths is never more than the slowest path, and it splits into one minimum for each array.
+Limited capacities get prices in the same way. Arrays that share a cache make each other slower,
+which a sum over arrays cannot express; so each array costs at least what it costs beside the arrays
+that are certainly in its caches. Good weights and prices are found by the subgradient method (Held,
+Wolfe and Crowder 1974).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from placewise.choose.costs import Costs
 from placewise.compiled_code import compiled
 
 KEPT = 4
-"""Weights kept of the subgradient method: the last four that raised the bound."""
+"""Number of weights that are kept from the subgradient method: those of the last steps that raised
+the bound."""
 
 
 class Weights(NamedTuple):
@@ -41,8 +43,8 @@ def relaxed(
     costs: Costs, path: NDArray[np.float64], price: NDArray[np.float64],
     counts: NDArray[np.int64], array: int,
 ) -> tuple[float, int, int]:  # fmt: skip
-    """min over an array's options of λ·(least cycles) + μ·takes, with ``counts`` (caches,) other
-    arrays in the caches, or more; also the best option and its row."""
+    """The least value of λ·(least cycles) + μ·takes over an array's options, if there are at least
+    ``counts`` (caches,) other arrays in the caches; also the option that has it, and its row."""
     least, chosen, at = np.inf, 0, 0
     for o in range(costs.options[array]):
         row = costs.start[array, o]
@@ -60,7 +62,7 @@ def relaxed(
 
 @compiled(nogil=True)
 def certain_counts(costs: Costs) -> NDArray[np.int64]:
-    """(caches,) arrays in each cache that have no other option."""
+    """(caches,) number of arrays that are in each cache because they have only one option."""
     counts = np.zeros(costs.stride.shape[2], np.int64)
     for a in range(costs.options.size):
         if costs.options[a] == 1:
@@ -73,7 +75,8 @@ def certain_counts(costs: Costs) -> NDArray[np.int64]:
 def best_weights(
     costs: Costs, least: float, steps: int, choice: NDArray[np.int64]
 ) -> tuple[float, Weights]:
-    """The highest bound found, and the weights and prices behind it and behind those before it.
+    """The highest bound found, and weights and prices: those of the last steps that raised the
+    bound, and each path alone.
 
     The method takes at most ``steps`` steps and stops where the bound reaches ``least``. ``choice``
     (arrays,) receives the options that the best bound rests on, which need not fit together.
@@ -122,7 +125,7 @@ def best_weights(
         if not costs.sums:
             path = on_simplex(path + pace * uneven)
         price = np.maximum(0.0, price + pace * least**2 * excess / unit)
-    # Of each path alone, too: deep in the tree one path often decides.
+    # Weights of 1 for each path alone are added: deep in the tree one path often decides.
     count = min(number, KEPT)
     alone = 0 if costs.sums else path.size
     all_paths = np.zeros((count + alone, path.size))

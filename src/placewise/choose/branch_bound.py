@@ -1,8 +1,9 @@
-"""Branch and bound over placements (Chen et al. 2017, section 3.2): exact, without visiting all.
+"""Branch and bound over placements (Chen et al. 2017, section 3.2): finds the best without visiting
+all.
 
-The tree has an array at each level; the combinations of the first few arrays are searched on
-several cores, which tell each other of better placements. The bounds are those of
-:mod:`placewise.choose.bounds`.
+Each level of the tree chooses the option of one array. The subtrees below the combinations of the
+first few arrays are searched on several cores, which share the best time found so far. The bounds
+are those of :mod:`placewise.choose.bounds`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from placewise.choose.greedy import climb, greedy_choice
 from placewise.choose.table import CostTable
 
 MOST_BRANCHES = 20_000_000
-"""Branches looked at before the search gives up, some seconds of a core."""
+"""Branches that are visited before the search gives up; this takes some seconds of one core."""
 _STEPS = 150
 """Steps of the subgradient method."""
 _TASKS_PER_CORE = 16
@@ -32,12 +33,13 @@ class Found:
     """What the search found."""
 
     choice: NDArray[np.int64]
-    """(arrays,) options."""
+    """(arrays,) option of each array."""
     time: float
     exact: bool
-    """No placement is better. False: the search gave up before it had looked at all branches."""
+    """True: no placement is better. False: the search gave up before it had visited all
+    branches."""
     branches: int
-    """Branches that were looked at."""
+    """Number of branches visited."""
 
 
 def branch_and_bound(
@@ -80,7 +82,8 @@ def branch_and_bound(
 
 
 def _first(costs: Costs, placed: int) -> NDArray[np.int64]:
-    """A good placement: the better of the greedy and the present one, both improved."""
+    """A good placement to start from: the better of the greedy and the present one, each improved
+    by local search."""
     starts = [greedy_choice(costs, placed), costs.present.copy()]
     for choice in starts:
         climb(costs, choice, placed)
@@ -88,7 +91,8 @@ def _first(costs: Costs, placed: int) -> NDArray[np.int64]:
 
 
 def _order(costs: Costs, placed: int) -> NDArray[np.int64]:
-    """Arrays without a choice first, then those with the largest difference between options."""
+    """Order of the arrays: those with one option first, then by falling difference between their
+    options."""
     at_stake = np.full(len(costs.options), np.inf)
     for a in range(placed):
         options = np.arange(costs.options[a])
@@ -101,8 +105,8 @@ def _order(costs: Costs, placed: int) -> NDArray[np.int64]:
 def _prefixes(
     costs: Costs, order: NDArray[np.int64], wanted: int
 ) -> tuple[list[NDArray[np.int64]], int]:
-    """All combinations of options of the first arrays of the order that fit, ``wanted`` or more if
-    there are so many, and the number of those arrays, which is less than that of all."""
+    """All combinations of options of the first few arrays of the order that fit, and how many
+    arrays that is. As many arrays are taken as give ``wanted`` combinations, but never all."""
     found = [costs.present.copy()]
     depth = 0
     while depth < len(order) - 1 and (len(found) < wanted or costs.options[order[depth]] == 1):

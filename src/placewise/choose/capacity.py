@@ -1,4 +1,4 @@
-"""How much of each memory of its own size arrays may take together."""
+"""Memories whose limited size several arrays share, and how much of them a block may take."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from placewise.space import MemorySpace, Way
 
 
 def limited_memories(machine: Machine) -> tuple[str, ...]:
-    """Memories that arrays get a part of, and whose size all arrays there share: those that the
-    host fills, and those of which each block has a buffer. In the machine file's order."""
+    """Memories whose size all arrays there share, in the machine file's order: those that the host
+    fills, and those in which each block has a buffer."""
     homes = (s.levels[-1] for s in machine.spaces if s.way.has_own_memory)
     return tuple(dict.fromkeys(homes))
 
@@ -30,24 +30,25 @@ def space_in(machine: Machine, memory: str) -> MemorySpace:
 
 
 def standard_memory(machine: Machine, way: Way) -> str | None:
-    """The memory that CUDA itself reaches in this way: of several, the one whose name says so
-    (``sharedMem``, ``constantMem``), else the first; None where the machine has none."""
+    """The memory that CUDA itself reaches in this way. Where a machine has several it is the one
+    with CUDA's name (``sharedMem``, ``constantMem``), else the first; None where it has none."""
     homes = [s.levels[-1] for s in machine.spaces if s.way is way]
     named = [h for h in homes if way.facts.implied.part in h.lower().replace("_", "")]
     return next(iter((*named, *homes)), None)
 
 
 def bytes_per_block(machine: Machine, memory: str) -> int | None:
-    """What a block may have of a memory of which each block has a buffer; None where the file does
-    not tell. Of shared memory that is the launch limit, of any other the memory's own size."""
+    """Bytes that one block's buffer may have: of shared memory the limit of a launch, of any other
+    memory its size; None where the machine file does not give it."""
     if memory == standard_memory(machine, Way.KERNEL_BUFFER):
         return machine.limits.shared_bytes_per_block
     return machine.memory(memory).size_bytes
 
 
 def resident_by(machine: Machine, memory: str, taken_bytes: int) -> int | None:
-    """Blocks of an SM whose buffers fit a memory other than shared memory, ``taken_bytes`` each;
-    None where the file does not tell its size. A memory that SMs share is shared evenly."""
+    """Number of blocks of an SM whose buffers of ``taken_bytes`` each fit a memory other than
+    shared memory; None where the machine file does not give its size. Each SM gets an equal part of
+    a memory that SMs share."""
     found = machine.memory(memory)
     if found.size_bytes is None or not taken_bytes:
         return None

@@ -1,5 +1,5 @@
-"""Placements that keep arrays in shared tiles of a loop's chunks, for loops too long for one
-tile."""
+"""Placements that keep arrays in shared tiles, one chunk of a loop's iterations at a time, for
+loops whose data do not fit one tile."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from placewise.space import Placement
 def chunked_placements(
     view: SourceView, machine: Machine, execution: Execution, legality: Legality
 ) -> tuple[Placement, ...]:
-    """For each plan of the source, its arrays in shared memory by chunks of each length that fits;
-    the other arrays stay. Empty where the machine has no shared memory."""
+    """Placements in tiles by chunks of a loop: one for each chunk plan of the source and each chunk
+    length that fits. Arrays that are not in the plan stay. Empty where the machine has no shared
+    memory."""
     shared = next((s.name for s in machine.spaces if s.way.facts.per_block), None)
     if shared is None:
         return ()
@@ -34,7 +35,7 @@ def chunked_placements(
 
 
 def _allowed(plan: ChunkPlan, execution: Execution, legality: Legality) -> bool:
-    """Whether nothing ties the plan's arrays to where they are, and the run wrote none of them."""
+    """Whether all arrays of the plan may move and the run wrote to none of them."""
     return all(
         array in legality.arrays and array not in legality.tied and array not in execution.written
         for array in plan.arrays

@@ -1,9 +1,9 @@
 """Costs of placements as plain arrays, for the compiled loops that search them.
 
-A placement gives each array one of its options (spaces). What an option costs depends on the other
-arrays only through the numbers of arrays in the caches on its way, so a row of ``cycles`` belongs
-to an array, an option, and those numbers. Compiled with Numba, because a search asks for millions
-of placements.
+A placement gives each array one of its options (spaces). The cost of an option depends on the other
+arrays only through how many of them share each of its caches. So there is a row of ``cycles`` for
+each array, option and combination of these numbers. The functions are compiled with Numba, because
+a search evaluates millions of placements.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from placewise.compiled_code import compiled
 
 NOT_WORSE = 1.0 - 1e-12
-"""A placement counts as better only if it takes less than this part of the best one's time."""
+"""A placement counts as better only if its time is less than this factor times the best time."""
 _PARTS = (2, 3, 4)
-"""Parts of a memory's room: arrays larger than one of so many are counted."""
+"""Arrays that take more than 1/2, 1/3 or 1/4 of a memory's room are counted; see
+:func:`with_covers`."""
 
 
 class Costs(NamedTuple):
@@ -35,26 +36,27 @@ class Costs(NamedTuple):
     uses: NDArray[np.int64]
     """(arrays, options, caches) 1 where the array takes a portion of the cache."""
     stride: NDArray[np.int64]
-    """(arrays, options, caches) rows by which one array more in the cache moves an option on."""
+    """(arrays, options, caches) step to the row of the same option with one array more in the
+    cache."""
     start: NDArray[np.int64]
-    """(arrays, options) row of an option with no array in its caches."""
+    """(arrays, options) first row of an option: that with no array in its caches."""
     cycles: NDArray[np.float64]
-    """(rows, paths) cycles."""
+    """(rows, paths) cycles that the option adds to each path."""
     floor: NDArray[np.float64]
-    """(rows, paths) least cycles with as many arrays in each cache, or more."""
+    """(rows, paths) least cycles with at least as many arrays in each cache as in the row."""
     takes: NDArray[np.int64]
-    """(arrays, options, limits) what the option takes of all that is limited."""
+    """(arrays, options, limits) amount that the option takes of each limited resource."""
     room: NDArray[np.int64]
-    """(limits,) what all arrays may take together."""
+    """(limits,) amount of each limited resource that all arrays may take together."""
     host_filled: NDArray[np.bool_]
     """(arrays, options) whether the host copies the array there before the launch."""
     sums: bool
-    """The time is the sum of the paths' times; else the longest."""
+    """True: the time is the sum of the paths' times; False: the longest of them."""
 
 
 @njit(nogil=True, inline="always")
 def row_of(costs: Costs, array: int, option: int, counts: NDArray[np.int64]) -> int:
-    """Row of an option with so many arrays in each cache, ``counts`` (caches,)."""
+    """Row of an option with ``counts`` (caches,) arrays in each cache."""
     row = int(costs.start[array, option])
     for c in range(costs.stride.shape[2]):
         row += int(costs.stride[array, option, c] * counts[c])
@@ -89,11 +91,12 @@ def time_of(costs: Costs, choice: NDArray[np.int64]) -> float:
 def with_covers(
     sizes: NDArray[np.int64], room: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """``takes`` and ``room`` of memories, with what follows for whole arrays.
+    """``takes`` and ``room`` of memories, with further limits on the number of large arrays.
 
-    ``sizes`` (arrays, options, memories) and ``room`` (memories,) are in bytes. Of arrays that take
-    more than a half, a third or a quarter of a memory's room, one, two or three fit: limits that
-    bytes with a price do not know, as under such a price a part of an array would do.
+    ``sizes`` (arrays, options, memories) and ``room`` (memories,) are in bytes. At most one array
+    fits that takes more than a half of a memory's room, two that take more than a third, three that
+    take more than a quarter. The limit in bytes alone gives weaker bounds, since its relaxation
+    lets a part of an array fit.
     """
     columns, most = [sizes], [room]
     for parts in _PARTS:

@@ -11,7 +11,7 @@ from placewise.choose.costs import NOT_WORSE, Costs, row_of, time_of
 from placewise.compiled_code import compiled
 
 
-# One loop with its whole state: compiled code cannot recurse over arrays as cheaply.
+# One long loop with its own stack: in compiled code that is cheaper than recursion over arrays.
 @compiled(nogil=True)
 def descend(
     costs: Costs,
@@ -25,10 +25,11 @@ def descend(
 ) -> bool:
     """Search all completions of the first arrays of ``order``, depth first, an array at a level.
 
-    ``choice`` (arrays,) has the options of the ``first`` ones, which leave one array at least.
-    ``least`` (1,) is the least time found so far, by any searcher: branches that cannot be better
-    are cut. A better placement goes to ``best`` (arrays,). ``nodes`` (2,) counts the branches
-    looked at and says how many there may be. Returns whether all completions were searched or cut.
+    ``choice`` (arrays,) has the options of the ``first`` ones; at least one array is left to
+    choose. ``least`` (1,) is the least time found so far by any thread; branches that cannot be
+    better are cut. A better placement is written to ``best`` (arrays,). ``nodes`` (2,) has the
+    number of branches visited and the most that may be. Returns whether all completions were
+    searched or cut.
     """
     n = order.size
     widest = costs.start.shape[1]
@@ -98,8 +99,8 @@ def _move(
     costs: Costs, array: int, option: int, times: int,
     counts: NDArray[np.int64], taken: NDArray[np.int64],
 ) -> bool:  # fmt: skip
-    """Add an option ``times`` times to what is in caches and what is taken, in place; whether that
-    fits."""
+    """Add (``times`` = 1) or remove (-1) an option in ``counts`` and ``taken``, in place. Returns
+    whether the arrays still fit."""
     for c in range(counts.size):
         counts[c] += times * costs.uses[array, option, c]
     fit = True
@@ -111,8 +112,8 @@ def _move(
 
 @compiled(nogil=True)
 def _rest(costs: Costs, weights: Weights, order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(k, arrays + 1) what the arrays from each position of the order on add at the least, under
-    each of the weights, less what the prices of all room come to."""
+    """(k, arrays + 1) for each of the weights, the least that the arrays from each position of the
+    order on add to the bound, minus price times room of all limits."""
     certain = certain_counts(costs)
     others = np.zeros(certain.size, np.int64)
     rest = np.zeros((weights.path.shape[0], order.size + 1))
@@ -133,9 +134,10 @@ def _bound(
     depth: int, counts: NDArray[np.int64], taken: NDArray[np.int64], spent: NDArray[np.float64],
     rest: NDArray[np.float64], least: float,
 ) -> float:  # fmt: skip
-    """Least time of any completion of the arrays up to position ``depth`` of the order, which put
-    ``counts`` arrays into the caches and take ``taken``. The rest is first reckoned as at the root,
-    and as it is beside these arrays only where that does not cut the branch."""
+    """A lower bound on the time of all completions of the arrays up to position ``depth`` of the
+    order, which put ``counts`` arrays into the caches and take ``taken``. The cost of the remaining
+    arrays is first taken from ``rest``, worked out at the root; only where that does not cut the
+    branch is it worked out anew beside these arrays."""
     spent[:] = 0.0
     for k in range(depth + 1):
         row = row_of(costs, order[k], choice[order[k]], counts)

@@ -1,4 +1,4 @@
-"""Every placement that fits, judged: exact, and fast enough up to some hundred thousand."""
+"""Evaluates every placement that fits; exact, and fast enough up to some hundred thousand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIE = 1e-9
 
 
 def placements(table: CostTable) -> int:
-    """Number of combinations of legal spaces, fitting or not."""
+    """Number of combinations of legal spaces, including those whose arrays do not fit together."""
     return math.prod(len(spaces) for spaces in table.options)
 
 
@@ -24,8 +24,9 @@ def exhaustive(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The best placements: (n, arrays) options and (n,) times, best first, n at most ``limit``.
 
-    Ties go to the placement that moves fewer arrays. Unless ``equals``, placements of several moves
-    one of which changes nothing are left out: the same without that move is in the list.
+    Ties go to the placement that moves fewer arrays. A placement with an idle move, one of several
+    moves that changes nothing, is left out unless ``equals``, since the placement without that move
+    is in the list.
     """
     shape = tuple(len(spaces) for spaces in table.options)
     times = np.full(placements(table), np.inf)

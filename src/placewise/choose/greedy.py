@@ -12,11 +12,11 @@ from placewise.compiled_code import compiled
 
 
 def greedy(table: CostTable) -> NDArray[np.int64]:
-    """(arrays,) options of one good placement, found without combining arrays.
+    """(arrays,) options of one good placement, found by choosing one array after another.
 
-    Procedure 1: arrays that gain in constant memory fill it, those with the largest gain first;
-    each of the others then gets its best space given all earlier ones, in descending order of what
-    it could gain at most. δ is the reduction of the array's own time against its present space,
+    Procedure 1: arrays that gain in constant memory fill it, those with the largest gain first.
+    Each of the others then gets its best space given all earlier choices, in descending order of
+    its largest possible gain. δ is the reduction of the array's own time against its present space,
     where the paper says "extra memory performance (i.e., reduction of memory transactions)"; only
     arrays with a positive δ_c are "appropriate arrays" for constant memory.
     """
@@ -58,7 +58,7 @@ def greedy_choice(costs: Costs, placed: int) -> NDArray[np.int64]:
             done[array] = True
         else:
             choice[array] = before
-    # Lines 6 to 13: the others by falling potential, each to its best place given the earlier ones.
+    # Lines 6 to 13: the others by falling possible gain, each to its best space given earlier ones.
     for a in np.argsort(-most, kind="mergesort"):
         if not done[a]:
             _improve_array(costs, choice, a, np.inf)
@@ -68,7 +68,7 @@ def greedy_choice(costs: Costs, placed: int) -> NDArray[np.int64]:
 @compiled(nogil=True)
 def climb(costs: Costs, choice: NDArray[np.int64], placed: int) -> float:
     """Improve a placement that fits, in place, by changes of one array, then of two at once, until
-    neither helps; the time then."""
+    neither helps. Returns the time of the result."""
     least: float = time_of(costs, choice)
     while True:
         before = least
@@ -85,8 +85,8 @@ def climb(costs: Costs, choice: NDArray[np.int64], placed: int) -> float:
 
 @compiled(nogil=True)
 def _improve_array(costs: Costs, choice: NDArray[np.int64], array: int, least: float) -> float:
-    """Give one array its best option, in place, if that takes less than ``least``; the time then.
-    The present option comes first, so that it wins ties."""
+    """Give one array its best option, in place, if that takes less time than ``least``. Returns the
+    resulting time. The present option is tried first, so that it wins ties."""
     best = choice[array]
     for k in range(costs.options[array] + 1):
         o = costs.present[array] if k == 0 else k - 1
@@ -103,8 +103,8 @@ def _improve_array(costs: Costs, choice: NDArray[np.int64], array: int, least: f
 def _improve_pair(
     costs: Costs, choice: NDArray[np.int64], one: int, other: int, least: float
 ) -> float:
-    """Give two arrays their best options together, in place, if that takes less than ``least``; the
-    time then."""
+    """Give two arrays their best options together, in place, if that takes less time than
+    ``least``. Returns the resulting time."""
     first, second = choice[one], choice[other]
     for o in range(costs.options[one]):
         for q in range(costs.options[other]):

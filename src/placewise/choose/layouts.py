@@ -1,4 +1,4 @@
-"""The layouts of a struct that are worth being written out and timed."""
+"""Candidate layouts of a struct, to be written out and timed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from placewise.space.layout import (
 )
 
 MOST = 8
-"""Candidates; each takes about a second to write, run and time."""
+"""Most candidates; each takes about a second to write, run and time."""
 SIMPLEST_FIRST = ("AoS", "SoA", "SoAoS", "AoSoA")
-"""A struct that is only aligned or ordered anew changes least; plain arrays need no new structs;
-tiles of lanes are the hardest to live with."""
+"""Kinds of layouts, the simplest change to the program first. AoS only changes the alignment or
+order of the declared struct; SoA needs plain arrays but no new structs; tiles are the hardest to
+work with."""
 LANES = 32
 """Elements of a tile: one for each lane of a warp."""
 
@@ -65,8 +66,8 @@ def _best(costs: FieldCosts, used: list[str], unused: list[str]) -> Layout:
 
 
 def _vector_groups(record: Record, used: list[str], unused: list[str]) -> list[Layout]:
-    """The accessed fields in their order, cut into structs of at most 16 bytes that one instruction
-    loads."""
+    """A layout with the accessed fields in their order, cut into structs of at most 16 bytes, which
+    one instruction can load."""
     parts: list[list[str]] = [[]]
     for name in used:
         widened = shape_of(record, Group((*parts[-1], name))).size_bytes
@@ -78,7 +79,7 @@ def _vector_groups(record: Record, used: list[str], unused: list[str]) -> list[L
 
 
 def _tidied(record: Record) -> list[Layout]:
-    """One struct: with its fields ordered for least padding; aligned to 16 bytes."""
+    """Two layouts of one struct: its fields ordered for least padding, and aligned to 16 bytes."""
     packed = _packed(record, record.names)
     size = shape_of(record, Group(tuple(packed))).size_bytes
     declared = shape_of(record, record.declared.groups[0])
@@ -98,14 +99,15 @@ def padded_struct(record: Record) -> Layout | None:
 
 
 def _packed(record: Record, names: list[str] | tuple[str, ...]) -> list[str]:
-    """Fields by falling alignment, else in their order, where that saves padding."""
+    """Fields sorted by falling alignment, if that saves padding; otherwise in their declared
+    order."""
     by_size = sorted(names, key=lambda n: -record.field(n).align_bytes)
     before, after = (shape_of(record, Group(tuple(o))).size_bytes for o in (names, by_size))
     return list(by_size if after < before else names)
 
 
 def _same_bytes(record: Record, one: Layout, other: Layout) -> bool:
-    """Whether two layouts put every field on the same bytes."""
+    """Whether two layouts put every field at the same bytes."""
     if len(one.groups) != len(other.groups):
         return False
     return all(

@@ -31,9 +31,11 @@ class Choice:
     reason: str | None
     """Why it is illegal; None where it is legal."""
     memory: str | None = None
-    """The memory whose room it would share with other arrays, if it is such a memory."""
+    """The memory whose limited size the array would share with other arrays; None where the space
+    has no such memory."""
     taken_bytes: int = 0
-    """What it would take of that memory: for each block, where each block has its own buffer."""
+    """Bytes that the array would take of that memory; per block where each block has its own
+    buffer."""
 
     @property
     def legal(self) -> bool:
@@ -42,7 +44,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Legality:
-    """Every choice of every array, and the limits that several arrays share."""
+    """Every array in every space, legal or not, and the limits that several arrays share."""
 
     machine: Machine
     launch: Launch
@@ -58,13 +60,15 @@ class Legality:
     """Bytes of shared memory per block that the kernel uses."""
     allow_lower_occupancy: bool
     tied: tuple[str, ...] = ()
-    """Arrays that must stay where they are, whatever the space."""
+    """Arrays that must stay where they are, since stored pointers lead to them or they hold such
+    pointers."""
     chunked: tuple[Placement, ...] = ()
-    """Placements in shared tiles of a loop's chunks, which are no choice of one array alone."""
+    """Placements in shared tiles by chunks of a loop. They move several arrays together, so they
+    are no choice of one array."""
     inputs: Inputs | None = None
     """What the kernel is launched with."""
     by_hand: bool = False
-    """Whether spaces are searched, too, that the programmer must move an array to."""
+    """Whether the search includes spaces that Placewise cannot write code for."""
     _by_key: dict[tuple[str, str], Choice] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -91,8 +95,9 @@ class Legality:
         return tuple(sorted(legal, key=lambda space: space != self.present[array]))
 
     def searched(self, array: str) -> tuple[str, ...]:
-        """Legal spaces of ``array`` without cache hints, since the path model ranks these and hints
-        are no space of their own; without those that no code is written for unless ``by_hand``."""
+        """Legal spaces of ``array`` that the search combines: without cache hints, which the path
+        model cannot rank, and, unless ``by_hand``, without spaces that Placewise cannot write code
+        for."""
         present = self.present[array]
         found = []
         for name in self.spaces(array):
@@ -107,12 +112,12 @@ class Legality:
         return self._by_key[array, space].reason
 
     def occupancy_of(self, placement: Placement) -> Occupancy:
-        """Occupancy under ``placement``, its tiles counted."""
+        """Occupancy under ``placement``, including the shared memory of its tiles."""
         return self._occupancy_with(self._taken(placement))
 
     def fits(self, placement: Placement) -> str | None:
-        """Why the arrays of ``placement`` do not fit together, or None. Single choices are taken
-        to be legal."""
+        """Why the arrays of ``placement`` do not fit together, or None. Each array is assumed to be
+        legal in its space."""
         windows = [a for a, s in placement if self.machine.space(s).way.facts.host_window]
         if len(windows) > 1:
             return (
@@ -121,8 +126,9 @@ class Legality:
         return self.over(self._taken(placement))
 
     def over(self, taken: Mapping[str, int]) -> str | None:
-        """Why arrays that take so many bytes of memories (by name; for each block where each block
-        has its own buffer) do not fit beside what the kernel uses already, or None."""
+        """Why arrays do not fit beside what the kernel uses already, or None. ``taken`` gives the
+        bytes that they take of each memory, by name; per block where each block has its own
+        buffer."""
         machine = self.machine
         tiles: dict[str, int] = {}
         for memory, needed in taken.items():
@@ -157,11 +163,11 @@ class Legality:
         return None
 
     def room(self, memory: str) -> int:
-        """Bytes that arrays may take together of a memory that they share, beside what is in use;
-        of a memory of unknown size, more than all arrays have."""
+        """Bytes that arrays may take together of a memory, beside what is in use; for a memory of
+        unknown size, more than all arrays have."""
         everything = sum(a.data.nbytes for a in self.inputs.arrays) if self.inputs else 0
         tiles = sum(c.taken_bytes for c in self.choices if c.memory == memory)
-        # Occupancy falls with every byte, so the largest amount that fits is found by halving.
+        # More bytes never raise occupancy, so the largest amount that fits is found by bisection.
         low, high = 0, max(everything, tiles) + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -185,7 +191,7 @@ class Legality:
         return 0
 
     def _occupancy_with(self, tiles: Mapping[str, int]) -> Occupancy:
-        """Occupancy with so many bytes of tiles in each memory."""
+        """Occupancy if each block has tiles of these sizes in bytes, by memory."""
         shared = standard_memory(self.machine, Way.KERNEL_BUFFER)
         found = occupancy(
             self.launch,
@@ -220,9 +226,9 @@ def legal_spaces(
 ) -> Legality:
     """Legality of every array that is a pointer argument in every space of ``machine``.
 
-    An array counts as written if the source or the run says so. ``read_only_loads`` names arrays
-    that the compiled kernel reads through the read-only cache already, whatever the source says
-    (``const T *__restrict__``): that is where they are at present, and plain loads are no choice.
+    An array counts as written if the source or the run writes to it. ``read_only_loads`` names
+    arrays that the compiled kernel already reads through the read-only cache (the compiler does so
+    for ``const T *__restrict__``). For them this is the present space, and plain loads are illegal.
     ``kernel`` gives the registers and the static shared memory; without it only the launch's
     dynamic shared memory is known. Shared placements that lower occupancy are illegal unless
     ``allow_lower_occupancy``: PORPLE's Placer, too, "tries to ensure that the size does not lower"
@@ -261,7 +267,7 @@ def legal_spaces(
                 reason = tied.get(argument.name)
                 reason = reason or _property(view, use, argument, space, machine, written=written)
                 if argument.name in read_only_loads and space.way is Way.DIRECT:
-                    reason = "the compiler makes its loads read-only ones (const … __restrict__)"
+                    reason = "the compiler loads it read-only already (const … __restrict__)"
                 reason = reason or (bare.over({memory: taken}) if memory else None)
             choices.append(Choice(argument.name, space.name, reason, memory, taken))
     return Legality(
@@ -280,7 +286,8 @@ def legal_spaces(
 
 
 def _tied(inputs: Inputs) -> dict[str, str]:
-    """Why arrays must stay that stored pointers lead to, or that hold such pointers."""
+    """Why arrays must stay where they are, by name: stored pointers lead to them, or they hold such
+    pointers."""
     found: dict[str, str] = {}
     for holder, pointer in inputs.pointers:
         found.setdefault(holder, f"it holds pointers to '{pointer.array}'")
@@ -298,8 +305,8 @@ def in_words(amount: float) -> str:
 
 
 def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
-    """Space that the compiled kernel has the array in (the direct one where the machine lacks the
-    way)."""
+    """Space that the compiled kernel has the array in; the space of plain loads where the machine
+    does not have that way of access."""
     direct = next(s.name for s in machine.spaces if s.way.is_plain)
     through = [s for s in machine.spaces if s.way.facts.by_load_function]
     plain = next((s.name for s in through if s.hint is None), direct)
@@ -312,8 +319,8 @@ def _present(use: ArrayUse, machine: Machine, read_only: bool) -> str:
 
 
 def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[str | None, int]:
-    """The memory whose room a choice shares with others (None: no such memory), and the bytes that
-    it takes of it, for each block where each block has its own buffer."""
+    """The memory whose limited size an array in ``space`` shares with others (None: no such
+    memory), and the bytes that it takes of it; per block where each block has its own buffer."""
     if space.way.facts.host_filled or space.way.facts.by_hand:
         return space.levels[-1], argument.data.nbytes
     if space.way.facts.per_block and use.tile is not None:
@@ -322,8 +329,8 @@ def _takes(use: ArrayUse, argument: ArrayArgument, space: MemorySpace) -> tuple[
 
 
 def dimensions_of(use: ArrayUse, argument: ArrayArgument) -> frozenset[int]:
-    """Dimensions under which an array may be said to live in memory: one, as every pointer has, and
-    those of the host's array or of rows and columns that the source indexes it by."""
+    """Numbers of dimensions that an array can be seen with: one, as every pointer, and those of the
+    host's array or of the rows and columns that the source indexes it by."""
     by_rows = {2} if use.tile is not None and use.tile.pitch > 0 else set()
     return frozenset({1, max(1, argument.data.ndim)} | by_rows)
 
@@ -337,7 +344,8 @@ def _property(
     *,
     written: bool,
 ) -> str | None:
-    """What about the array or its use rules the space out, other than limits arrays share."""
+    """Why the array or its use rules the space out, apart from limits that arrays share; None where
+    nothing does."""
     home = machine.levels(space.name)[-1]
     if written and not (space.writable and home.writable):
         lines = [a.line for a in use.accesses if a.kind != "load"]
@@ -354,7 +362,7 @@ def _property(
         return obstacle
     channels = texel(use.parameter.element_type)
     if space.way.facts.texels and channels and use.parameter.element_bytes // channels[1] < 4:
-        return "texels of 8 or 16 bits, which the executor cannot read: it could not be proven"
+        return "the executor cannot read texels of 8 or 16 bits, so the form could not be proven"
     elements = argument.data.nbytes // max(1, use.parameter.element_bytes)
     if home.size_elements is not None and elements > home.size_elements:
         return f"{elements} elements; {space.name} memory holds {home.size_elements}"

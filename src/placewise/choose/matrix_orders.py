@@ -1,4 +1,4 @@
-"""Orders of a kernel's matrices that are worth being written out and timed."""
+"""Candidate orders of a kernel's matrices, to be written out and timed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from placewise.memory.fields.record import SECTOR
 from placewise.space.array_order import ArrayOrder, row_major, transposed
 
 LEAST_SAVING = 0.9
-"""An order is tried if the array's accesses move at most this share of the sectors in it."""
+"""An order is tried if with it the array's accesses move at most this share of the present
+sectors."""
 MOST_ALONE = 4
-"""Matrices that are tried one by one, those that save most first."""
+"""Most matrices that are tried one by one, those that save most first."""
 _LEAST_PADDED = 512
-"""Bytes of a row up from which it is padded: the padding then is at most a quarter of it."""
+"""Rows of at least this many bytes are padded; the padding is then at most a quarter of the row."""
 _LINE = 128
-"""Bytes that lines of a matrix begin at multiples of: a line of the L1 cache."""
+"""Rows or columns begin at multiples of this many bytes: a line of the L1 cache."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class MatrixUse:
 
 
 def matrix_uses(matrices: Sequence[MatrixArray], accesses: FieldAccesses) -> tuple[MatrixUse, ...]:
-    """The best order of each array: of the ways to see it as a matrix, the one that moves least."""
+    """The best order of each array. If an array can be seen as a matrix in several ways, it is the
+    one whose accesses move the fewest sectors."""
     found: dict[str, MatrixUse] = {}
     for matrix in matrices:
         if matrix.name not in accesses.arrays:
@@ -47,7 +49,8 @@ def matrix_uses(matrices: Sequence[MatrixArray], accesses: FieldAccesses) -> tup
 
 
 def order_candidates(uses: Sequence[MatrixUse]) -> list[tuple[StoredMatrix, ...]]:
-    """Sets of matrices to store otherwise: all that save sectors together, then one by one."""
+    """Sets of matrices to store in another order: first all that save sectors together, then one by
+    one."""
     saving = sorted(
         (u for u in uses if u.best is not None and u.best_sectors <= LEAST_SAVING * u.sectors),
         key=lambda u: u.best_sectors - u.sectors,
@@ -70,7 +73,8 @@ def padded_matrix(matrix: MatrixArray) -> StoredMatrix:
 
 
 def _padded(length: int, matrix: MatrixArray) -> int:
-    """Elements of a stored line with what aligns the next one."""
+    """Elements from one stored row or column of ``length`` elements to the next, padding
+    included."""
     elements = max(1, _LINE // matrix.parameter.element_bytes)
     return -(-length // elements) * elements
 

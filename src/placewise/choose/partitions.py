@@ -3,10 +3,10 @@
 Up to :data:`EXACT_FIELDS` fields the search is exact: a dynamic programme over subsets, which looks
 at 3^n pairs where trying all partitions looks at as many as the n-th Bell number (Peng, Grossman
 and Sarkar 2016, section I: B(20) is over 50 trillion). Beyond, the search is iterated local search.
-Partitions grow by merging the pair of groups that saves most, and are then mended until no step
-saves anything: single fields move, and two groups at a time are partitioned anew in the exact way.
-Then a few fields are thrown into groups at random and the result is mended again, and kept where it
-is better.
+It starts by merging, again and again, the pair of groups that saves most. Then it improves the
+partition until no step saves anything: it moves single fields, and it partitions two groups at a
+time anew by the exact search. Then it moves a few fields into random groups, improves the result
+again, and keeps it if it is better.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ GroupCost = Callable[[int], float]
 EXACT_FIELDS = 10
 """Fields up to which the search is exact: 3^10 = 59,049 steps."""
 KICKS = 150
-"""Times that the best partition is disturbed and mended."""
+"""How often the best partition is changed at random and improved again."""
 _KICKED = 4
-"""Fields that are thrown into other groups at once."""
+"""Fields that are moved into random groups at once."""
 _RENEWED_FIELDS = 8
-"""Fields of the groups that are partitioned anew together: 3^8 = 6,561 steps."""
+"""Most fields of the groups that are partitioned anew together: 3^8 = 6,561 steps."""
 
 
 def best_partition(fields: int, cost: GroupCost) -> tuple[int, ...]:
@@ -50,7 +50,8 @@ def best_partition(fields: int, cost: GroupCost) -> tuple[int, ...]:
 
 
 def all_partitions(fields: int) -> Iterator[tuple[int, ...]]:
-    """Every partition of ``fields`` fields, as groups of bits: the n-th Bell number of them."""
+    """Every partition of ``fields`` fields, as groups of bits. Their number is the Bell number of
+    ``fields``."""
 
     def extend(field: int, groups: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if field == fields:
@@ -119,7 +120,8 @@ def _merged(groups: tuple[int, ...], cost: _Remembered) -> tuple[int, ...]:
 
 
 def _kicked(groups: tuple[int, ...], fields: int, random: np.random.Generator) -> tuple[int, ...]:
-    """The partition with a few fields thrown into other groups, or into one of their own."""
+    """The partition after a few fields are moved at random into other groups, or into a group of
+    their own."""
     changed = [*groups, 0]
     for field in random.choice(fields, min(_KICKED, fields), replace=False):
         bit = 1 << int(field)

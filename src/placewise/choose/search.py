@@ -1,8 +1,8 @@
 """Search for the best placements: PORPLE's hybrid (Chen et al. 2017, section 3.2).
 
-All placements are judged where they are few; branch and bound finds the best where they are many;
-what branch and bound has found when it gives up, greedy search among it, is taken where they are
-too many even for that.
+If there are few placements, all are evaluated. If there are many, branch and bound finds the best.
+If there are too many even for that, it gives up, and the best placement that it or greedy search
+has found is taken.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from placewise.model.uncertainty import Ratio, relative
 from placewise.space import Placement
 
 EXHAUSTIVE_UP_TO = 300_000
-"""Combinations of legal spaces up to which all are judged (about a second)."""
+"""Up to this many combinations of legal spaces, all are evaluated; that takes about a second."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Candidate:
 
     @property
     def copy_seconds(self) -> float | None:
-        """Time of those copies; None where the machine file does not tell."""
+        """Seconds that those copies take; None where the machine file has no copy bandwidth."""
         seconds = [a.copy_seconds for a in self.counters.arrays]
         known = [s for s in seconds if s is not None]
         return sum(known) if len(known) == len(seconds) else None
@@ -78,10 +78,11 @@ def search(
     """The ``limit`` best placements that are legal and fit, by predicted time, best first; the
     present one is always among them (behind the others where it is not one of the best).
 
-    Every combination is judged while there are at most ``EXHAUSTIVE_UP_TO``; beyond that, branch
-    and bound's placement, greedy search's, the present one, and all that differ from one of these
-    in one array. Ties go to fewer moves, then to fewer bytes copied. Placements of several moves
-    one of which changes nothing are listed only if ``equals``.
+    Every combination is evaluated if there are at most ``EXHAUSTIVE_UP_TO``. If there are more,
+    only these are: the placements of branch and bound and of greedy search, the present one, and
+    all that differ from one of these in one array. Ties go to fewer moves, then to fewer bytes
+    copied. A placement with a move that changes nothing, among several moves, is listed only if
+    ``equals``.
     """
     table = CostTable(profile, legality, machine, model, reading)
     table.prepare()
@@ -107,7 +108,7 @@ def judged(
     model: AdditiveModel,
     reading: Reading | None = None,
 ) -> tuple[Candidate, ...]:
-    """What the model says of some placements, which are taken to be legal and to fit."""
+    """The model's predictions for some placements, which are assumed to be legal and to fit."""
     present = counters(profile, machine, legality.present, reading=reading)
     candidates = []
     for placement in chosen:
@@ -132,7 +133,7 @@ def combinations(legality: Legality) -> int:
 
 
 def _without_idle_moves(table: CostTable, choice: NDArray[np.int64]) -> NDArray[np.int64]:
-    """``choice`` with every move undone that does not shorten the time."""
+    """``choice`` after undoing every move that does not shorten the time."""
     kept = choice.copy()
     least = table.times(kept[None])[0]
     for a, present in enumerate(table.present):

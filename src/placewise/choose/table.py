@@ -26,7 +26,7 @@ class CostTable:
     """Path times of each array in each legal space, by how many arrays share its caches.
 
     An array's time depends on the others only through the number of arrays in each cache, so a
-    table of all such numbers holds all that a search can ask for.
+    table over all such numbers has every time that a search can ask for.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class CostTable:
         """Names of the memories whose room the arrays there share."""
 
     def prepare(self) -> None:
-        """Have every histogram that the table needs worked out ahead, on several cores."""
+        """Compute all histograms that the table needs, on several cores."""
         wanted = []
         for array, spaces in self._everything():
             element = self._profile.array(array).element_bytes
@@ -86,7 +86,7 @@ class CostTable:
                     for m, memory in enumerate(self.memories):
                         taken = choice.taken_bytes if choice.memory == memory else 0
                         sizes[a, o, m] = taken
-        # Arrays that may be in each cache at once, and one row for none.
+        # Most arrays that can be in each cache at once, plus one for a cache without any.
         most = uses.max(axis=1, initial=0).sum(axis=0) + 1
         rows, floors, used = [], [], 0
         for a, (name, spaces) in enumerate(everything):
@@ -136,8 +136,8 @@ class CostTable:
         return self.model.total(self.path_times(choice))
 
     def fits(self, choice: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(placements,) whether each placement's arrays fit together. What the present placement
-        takes is in use already, whatever the limits say."""
+        """(placements,) whether each placement's arrays fit together. The present placement always
+        fits, whatever the limits say."""
         whole = self._whole(choice)
         each = np.arange(whole.shape[1])
         taken = self.costs.takes[each, whole].sum(axis=1)
@@ -163,7 +163,7 @@ class CostTable:
         return Placement(tuple((a, spaces[o]) for a, spaces, o in picked))
 
     def _whole(self, choice: NDArray[np.int64]) -> NDArray[np.int64]:
-        """``choice`` with the arrays that the source has placed."""
+        """``choice`` extended by the arrays that the source itself has placed."""
         return np.pad(choice, ((0, 0), (0, len(self._fixed))))
 
     def _everything(self) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,4 +1,5 @@
-"""Models in which every transaction costs a fixed number of cycles: PORPLE's and its ancestor."""
+"""Models in which every transaction costs a fixed number of cycles: PORPLE's path model and the
+latency-centric model before it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ DEFAULT_ALPHA = 0.2
 """Chen et al. 2017, section 3.1.2: "we use 1 for constant memory and 0.2 for other types"."""
 CONSTANT_ALPHA = 1.0
 SHARED = "L2 and DRAM of all paths"
-"""Name of what bounds joint paths, among the parts of a prediction."""
+"""Name of the part of a prediction for the memories that all paths share, where paths are joint."""
 ALPHAS = (0.1, 0.2, 0.5)
 """Every value that the paper uses for memories other than constant: 0.1 and 0.5 in Fig. 4 for
 memory- and compute-intensive kernels, 0.2 in the experiments."""
@@ -32,22 +33,23 @@ class AdditiveModel:
     name: str
     combine: Literal["max", "sum"]
     intensity: Intensity | None = None
-    """Which of a memory's two concurrency factors applies. None: that of the kernel, as its
-    counters tell it."""
+    """Which of a memory's two concurrency factors applies. None: the one for the kernel's
+    intensity, which its counters give."""
     alpha: float | None = None
     """Concurrency factor of all memories but constant, in place of the machine file's."""
     joint: bool = False
-    """What all paths together ask of the memories that they share bounds the time, too: paths run
-    at the same time, but one L2 and one DRAM serve them all."""
+    """Whether the time is also bounded by the transactions of all paths together in the memories
+    that they share: paths run at the same time, but one L2 and one DRAM serve them all."""
     varied: bool = True
-    """The concurrency factors are open: ``variants`` spans the values that the paper uses."""
+    """Whether ``variants`` tries all concurrency factors that the paper uses."""
 
     def judging(self, intensity: Intensity) -> AdditiveModel:
-        """The model for a kernel of this intensity; as it is where it has one of its own."""
+        """The model for a kernel of this intensity; unchanged if ``intensity`` is set already."""
         return self if self.intensity is not None else replace(self, intensity=intensity)
 
     def concurrency(self, memory: Memory, machine: Machine) -> float:
-        """α of a memory: the machine file's, the experiments' values where that has ``?``."""
+        """α of a memory: the machine file's; where that has ``?``, the value of the paper's
+        experiments."""
         if self.alpha is not None and not _constant_only(memory, machine):
             return self.alpha
         if memory.concurrency is not None:
@@ -94,8 +96,8 @@ class AdditiveModel:
         return self.path_times(replace(array, levels=()), machine)
 
     def path_names(self, machine: Machine) -> tuple[str, ...]:
-        """Everything that a time may be bound by on ``machine``: its paths and, where these are
-        ``joint``, the memories that they share together."""
+        """Names of the parts that can bound the time on ``machine``: its paths and, where these are
+        ``joint``, the memories that they share."""
         paths = tuple(dict.fromkeys(space.path for space in machine.spaces))
         return (*paths, SHARED) if self._shared(machine) else paths
 
@@ -128,7 +130,7 @@ class AdditiveModel:
         shared = self._shared(machine)
         asked = [sum(t.cycles for t in p.terms if t.memory in shared) for p in parts]
         if sum(cycles > 0.0 for cycles in asked) > 1:
-            # Without terms, which are those of the paths.
+            # No terms here: they are listed with the paths already.
             parts.append(PathTime(SHARED, sum(asked)))
         parts.sort(key=lambda part: -part.cycles)
         if not parts:
@@ -153,8 +155,8 @@ class AdditiveModel:
         )
 
     def _shared(self, machine: Machine) -> frozenset[str]:
-        """Memories that bound joint paths: what arrays live in, which is one DRAM whatever the
-        space, and caches on several paths. Empty where the paths are not joint."""
+        """Memories that all paths share: DRAM, which holds the arrays of all spaces, and caches on
+        several paths. Empty where the paths are not joint."""
         if not self.joint:
             return frozenset()
         paths: dict[str, set[str]] = {}

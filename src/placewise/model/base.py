@@ -19,7 +19,7 @@ from placewise.model.evidence.warp_paths import WarpPaths
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What is known of one launch of one form of a kernel, whichever way it came to be known."""
+    """What is known of one launch of one form of a kernel. Any part may be missing."""
 
     run: SimulatedLaunch | None = None
     """The launch executed and its memory traffic simulated: instructions with their executions,
@@ -56,14 +56,14 @@ class Term:
 
 @dataclass(frozen=True)
 class PathTime:
-    """What one part of the machine alone would need."""
+    """Time that one part of the machine, such as a data path, would need by itself."""
 
     path: str
     cycles: float
     terms: tuple[Term, ...] = ()
-    """What it is made of, array by array, where that is known."""
+    """Terms that the time is the sum of, by array, where these are known."""
     lines: tuple[tuple[str, float], ...] = ()
-    """(``file:line``, cycles) of the source lines behind it, the most expensive first."""
+    """(``file:line``, cycles) of the source lines that cause it, the most expensive first."""
 
     @property
     def arrays(self) -> tuple[tuple[str, float], ...]:
@@ -88,39 +88,42 @@ class Prediction:
 
     model: str
     total: float
-    """Cycles: of an SM's clock, from the launch's start to its end, where ``absolute``; else in the
-    model's own measure."""
+    """Where ``absolute``: cycles of the SM's clock from the launch's start to its end. Else a
+    measure of the model's own."""
     parts: tuple[PathTime, ...]
     """Every part, the most expensive first."""
     uncertainty: tuple[float, float]
-    """Lowest and highest total over what the model leaves open; see :mod:`.uncertainty`."""
+    """Lower and upper end of the interval of ``total``; :mod:`.uncertainty` says how it is
+    found."""
     absolute: bool
     """``total`` estimates the kernel's time. False: it is a measure of memory traffic that ranks
     placements and means something only as a ratio of two."""
     clock_mhz: float | None = None
-    """Clock that the cycles are turned into time with; None where there is no time."""
+    """Clock in MHz that turns cycles into time; None where there is no time."""
     notes: tuple[str, ...] = ()
-    """What a reader must know to judge the answer: assumptions, stand-ins, what was left out."""
+    """What a reader must know to judge the answer: assumptions, substituted figures, what was left
+    out."""
     model_error: tuple[float, float] | None = None
-    """Measured over predicted time at a known clock, lowest and highest; part of ``uncertainty``.
-    None where it is not told apart."""
+    """Lowest and highest ratio of measured to predicted time at a known clock; part of
+    ``uncertainty``. None where it is not known separately."""
     unlike: tuple[str, ...] | None = None
-    """What the launch has that no launch had whose time was measured, in words; empty where it is
-    like them, None where that was not looked at."""
+    """In words, how the launch differs from all launches whose times were measured; empty where it
+    is like them, None where that was not checked."""
     at_clocks: tuple[ClockTime, ...] = ()
     """Times at the highest and at the lowest clock that the machine may run at, without the model's
     error; empty where its clock is known."""
 
     @property
     def nanoseconds(self) -> float | None:
-        """``total`` as time; None where it is not one, or where no clock is known."""
+        """``total`` as time; None where it is not absolute, or where no clock is known."""
         if not self.absolute or self.clock_mhz is None:
             return None
         return self.total * 1e3 / self.clock_mhz
 
     @property
     def interval_nanoseconds(self) -> tuple[float, float] | None:
-        """``uncertainty`` as times; None as for :attr:`nanoseconds`."""
+        """``uncertainty`` as times; None where ``total`` is not absolute, or where no clock is
+        known."""
         if not self.absolute or self.clock_mhz is None:
             return None
         low, high = self.uncertainty
@@ -170,7 +173,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True)
 class OfCounters:
-    """A time model that looks at the transactions of arrays alone."""
+    """A time model made of a :class:`Model`, which needs only the transactions of arrays."""
 
     model: Model
 

@@ -1,4 +1,5 @@
-"""Times where the clock of the SMs is not known: what the clock leaves open, and what the model."""
+"""Intervals of times where the clock of the SMs is not known: they cover the possible clocks and
+the model's own error."""
 
 from __future__ import annotations
 
@@ -15,17 +16,17 @@ from placewise.model.base import ClockTime, Evidence, Prediction, TimeModel
 from placewise.model.domain import features_of, measured_domain
 
 _OF_DOMAIN = "timeline"
-"""The model whose times the domain of measured launches is about."""
+"""The model that the domain of measured launches belongs to."""
 STEPS = 200
-"""Equally probable clocks, and errors, that an interval is reckoned from."""
+"""Number of equally probable clocks, and of errors, from which an interval is computed."""
 TAIL = 0.1
-"""Probability on either side of an interval of 80 %."""
+"""Probability of a time below an 80 % interval, and of one above it."""
 
 
 def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> Prediction:
-    """``model``'s prediction at the clock that ``machine`` is taken to run at, its time scaled as
-    the machine was calibrated, and an interval that covers both what the clock leaves open and the
-    model's own error. The prediction says each of the two apart.
+    """``model``'s prediction at the clock that ``machine`` is assumed to run at, its time scaled by
+    the factor of the machine's calibration, with an interval that covers both the possible clocks
+    and the model's own error. The prediction also has each of the two separately.
 
     Raises what the model does.
     """
@@ -64,8 +65,8 @@ def predict_clocked(model: TimeModel, evidence: Evidence, machine: Machine) -> P
 
 
 def _judged(found: Prediction, evidence: Evidence) -> tuple[Prediction, tuple[float, float]]:
-    """``found`` with what its launch has that no measured one had, and the bounds of measured over
-    predicted time, which are wider for such a launch."""
+    """``found`` with notes on how its launch differs from all measured ones, and the bounds of
+    measured over predicted time, which are wider for such a launch."""
     low, high = (bound / found.total for bound in found.uncertainty)
     if found.model != _OF_DOMAIN or evidence.run is None:
         return found, (low, high)
@@ -73,7 +74,7 @@ def _judged(found: Prediction, evidence: Evidence) -> tuple[Prediction, tuple[fl
     news = domain.news(features_of(evidence.run))
     if not news:
         return replace(found, unlike=()), (low, high)
-    note = f"unlike the launches whose times were measured, so that its range is wider: {news[0]}"
+    note = f"unlike all launches whose times were measured, so its range is wider: {news[0]}"
     more = f" and {len(news) - 1} more" if len(news) > 1 else ""
     found = replace(found, unlike=news, notes=(*found.notes, note + more))
     return found, (low**domain.wider, high**domain.wider)
@@ -84,12 +85,12 @@ def interval(
 ) -> tuple[float, float]:
     """Interval of 80 % of a time.
 
-    ``assumed`` is the time at the clock that is taken, ``by_clock`` are those at the highest and at
-    the lowest clock. Half of all launches are taken to run at the first of these clocks, the others
-    at any between the other two, where time changes evenly (in its logarithm). ``model_error`` are
-    the bounds of the central 80 % of measured over predicted time, whose logarithm is taken to be
-    normal on either side of 1, each with its own width. Clock and error are independent. The result
-    is in the unit of the times.
+    ``assumed`` is the time at the clock that is assumed, ``by_clock`` are the times at the highest
+    and at the lowest clock. The assumptions: half of all launches run at the assumed clock; for the
+    others the logarithm of the time is uniform between the two times ``by_clock``. ``model_error``
+    are the bounds of the central 80 % of measured over predicted time, whose logarithm is normal on
+    either side of 0, each side with its own width. Clock and error are independent. The result is
+    in the unit of the times.
     """
     steps = (np.arange(STEPS) + 0.5) / STEPS
     fast, slow = np.log(by_clock)

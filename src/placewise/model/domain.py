@@ -32,7 +32,8 @@ SHARES = {
     "surface": "surface accesses",
     "synchronisation": "barriers and fences",
 }
-"""Groups of instructions whose share may be higher than measured, in words."""
+"""Groups of instructions, in words. A launch is unlike the measured ones if their share is
+higher."""
 OTHERS = {
     "code": "bytes of code",
     "lanes": "of a warp's lanes active",
@@ -40,7 +41,7 @@ OTHERS = {
     "blocks": "blocks for each SM",
 }
 LEAST = ("lanes", "occupancy", "blocks")
-"""Features that may be lower than measured; the others may be higher."""
+"""Features of which a value below the measured ones is new; of the others, a value above them."""
 SLACK = 1.1
 """A feature is new where it exceeds its bound by more than this factor."""
 SMALL = 0.02
@@ -49,19 +50,20 @@ SMALL = 0.02
 
 @dataclass(frozen=True)
 class Domain:
-    """What the launches span whose times were measured."""
+    """The range of features of the launches whose times were measured."""
 
     bounds: tuple[tuple[str, float], ...]
-    """(feature, greatest value, or the least of :data:`LEAST`)."""
+    """(feature, greatest measured value; for features in :data:`LEAST` the least)."""
     launches: int
     made_from: str
-    """Which measurements, and the command that looked at them."""
+    """Which measurements, and the command that made the bounds from them."""
     wider: float
-    """How much wider (in its logarithm) an interval is that is to hold as many measured times where
-    a launch is beyond the bounds."""
+    """Factor by which the interval of a launch beyond the bounds must be wider (in logarithms) to
+    hold as large a share of measured times."""
 
     def news(self, features: Mapping[str, float]) -> tuple[str, ...]:
-        """What of a launch lies beyond the bounds, in words; nothing where it is like them."""
+        """Features of a launch that lie beyond the bounds, in words; empty where it is like the
+        measured launches."""
         bounds = dict(self.bounds)
         found = []
         for name, value in features.items():

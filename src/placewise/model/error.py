@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class ErrorBand:
-    """Measured over predicted time: what ``share`` of the measured configurations lie between."""
+    """Bounds ``low`` and ``high`` of measured over predicted time that ``share`` of the measured
+    configurations lie between."""
 
     share: float
     low: float
@@ -19,11 +20,12 @@ class ErrorBand:
     fitted_on: str
     """GPUs, kernel and when."""
     checked_on: str = ""
-    """Where the band was tried out; empty where nowhere."""
+    """Measurements that the band was tested on, other than those it was fitted on; empty where
+    there are none."""
     checked: int = 0
-    """Configurations tried out."""
+    """Number of configurations of the test."""
     checked_within: int = 0
-    """Configurations tried out that lay in the band."""
+    """Number of configurations of the test that lay in the band."""
 
     def coverage(self, predicted: ArrayLike, measured: ArrayLike) -> float:
         """Share of configurations whose measured time lies between ``low`` and ``high`` times the
@@ -43,7 +45,7 @@ def fit_band(
     """Band of the central ``share`` of log(measured / predicted).
 
     ``predicted`` and ``measured`` are (n,) times, positive, n at least 1. ``weights``, (n,) and
-    positive, say how much each counts; all count alike where they are not given.
+    positive, say how much each configuration counts; without them all count the same.
     """
     p, m = np.asarray(predicted, np.float64), np.asarray(measured, np.float64)
     w = np.ones(len(p)) if weights is None else np.asarray(weights, np.float64)

@@ -1,8 +1,9 @@
 """Hu and Liu 2015, "A Performance Prediction Model for Memory-intensive GPU Kernels": global memory
 as a pipeline whose slowest stage is the DRAM access.
 
-A request's transactions are one synthesized access whose DRAM stage is as many times as long; the
-pipeline delivers one request per such stage. Times are in nanoseconds, the whole device's.
+The transactions of a request form one synthesized access. Its DRAM stage is as many times as long
+as the request has transactions, and the pipeline delivers one request per such stage. Times are in
+nanoseconds and for the whole device.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class HuLiuModel:
     name: str = "hu-liu"
 
     def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
-        """Time of the launch's global requests; nothing else is charged. Raises UnsupportedError
-        without a simulated launch, or where no clock or bandwidth is known."""
+        """Time of the launch's global requests; nothing else costs time in this model. Raises
+        UnsupportedError without a simulated launch, or where no clock or bandwidth is known."""
         run = evidence.simulated(self.name)
         clock = machine.limits.clock_mhz
         if clock is None:
@@ -88,7 +89,7 @@ class HuLiuModel:
         cycle = sector_bytes / bandwidth
         return cycle, (
             f"read cycle {cycle:.4g} ns: a sector of {sector_bytes} bytes at {bandwidth:g} GB/s, "
-            "since no data sheet of the DRAM is at hand"
+            "since the machine file has no DRAM timings for it"
         )
 
 

@@ -1,10 +1,10 @@
 """The rule-based choice of memories after Jang et al. 2011: a baseline without a model.
 
-A reconstruction: Chen et al. 2017 (sections 5.1 to 5.3), where the rules are compared with, tell
-what they rest on ("read/write patterns, loop-based temporal locality, and status of memory
-coalescing that are determined through some static analysis") and that arrays whose patterns cannot
-be inferred stay in global memory, but do not give them. The rules below are ours in that spirit;
-they look at the kernel alone, never at the machine, as the originals do.
+This is a reconstruction. Chen et al. 2017 (sections 5.1 to 5.3), who compare with such rules, tell
+what these use ("read/write patterns, loop-based temporal locality, and status of memory coalescing
+that are determined through some static analysis") and that arrays whose patterns cannot be inferred
+stay in global memory, but do not print the rules. The rules below were written for Placewise in
+that spirit; as the originals, they use facts of the kernel alone, not of the machine.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from placewise.space import Way
 
 @dataclass(frozen=True)
 class AccessFacts:
-    """What the rules look at, of one array."""
+    """Facts about one array that the rules use."""
 
     written: bool
     coalesced: bool
     """Every access of a warp takes as few transactions of global memory as its bytes allow."""
     repeated: bool
-    """Loaded again and again by the same warps: in a loop."""
+    """The same warps load it again and again, in a loop."""
     own_tile: bool
-    """Each block touches a piece of its own that is known beforehand."""
+    """Each block accesses its own piece, which is known before the launch."""
     index_from_data: bool
-    """The index was looked up: a warp's addresses follow no rule."""
+    """The index was itself loaded, so a warp's addresses have no pattern."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Choice:
 
 
 def rule_based(facts: AccessFacts) -> Choice:
-    """Way of access that the rules choose for one array; the first that holds decides."""
+    """Way of access that the rules choose for one array; the first rule that applies decides."""
     if facts.written:
-        return Choice(Way.DIRECT, "written: only global memory takes it without more ado")
+        return Choice(Way.DIRECT, "written: only global memory can be written without a copy")
     if facts.repeated and facts.own_tile and facts.coalesced:
-        return Choice(Way.KERNEL_BUFFER, "a block's own piece, read again and again")
+        return Choice(Way.KERNEL_BUFFER, "each block reads its own piece again and again")
     if facts.index_from_data and not facts.repeated:
-        return Choice(Way.DIRECT, "index depends on data: no pattern to go by")
+        return Choice(Way.DIRECT, "index depends on data: no known pattern")
     if not facts.coalesced:
         return Choice(Way.BINDING, "read-only and not coalesced: the texture cache may help")
     return Choice(Way.DIRECT, "coalesced, little reuse")

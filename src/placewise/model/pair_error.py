@@ -1,5 +1,5 @@
-"""How far a predicted ratio of two forms of a kernel can be trusted: intervals and probabilities
-from pairs of forms whose times were measured.
+"""The error of predicted ratios of two forms' times: intervals and probabilities from pairs of
+forms whose times were measured.
 
 Split conformal prediction, normalised by how much the two forms differ (Papadopoulos et al. 2008;
 Lei et al. 2018, section 5.2). On one half of the measured shapes the size of the error is fitted
@@ -28,17 +28,15 @@ _FILE = "pair_errors.json"
 
 @dataclass(frozen=True)
 class PairError:
-    """The error of one model's ratios, as fitted. Ratios are of times, errors in their
-    logarithm."""
+    """The fitted error of one model's ratios of times; errors are in the logarithm of the ratio."""
 
     base: float
     by_change: float
-    """Per unit of change: the largest change of any limit of the machine, as a share of the
-    slower form's time."""
+    """Size of the error per unit of change (see :func:`change_of`)."""
     by_ratio: float
-    """Per unit of |log ratio|."""
+    """Size of the error per unit of |log ratio|."""
     scores: tuple[float, ...]
-    """(log measured - log predicted) / size of the error, one a measured pair, ascending."""
+    """(log measured - log predicted) / size of the error, one for each measured pair, ascending."""
     fitted_on: str
     """GPUs, kernel, forms and the number of pairs."""
 
@@ -47,16 +45,17 @@ class PairError:
         return self.base + self.by_change * change + self.by_ratio * abs(math.log(ratio))
 
     def interval(self, ratio: float, change: float, share: float = SHARE) -> tuple[float, float]:
-        """(low, high) that hold the measured ratio with probability ``share``, and the predicted
-        ratio in any case."""
+        """(low, high) between which the measured ratio lies with probability ``share``. The
+        predicted ratio always lies between them."""
         size = self.size(ratio, change)
         tail = (1.0 - share) / 2.0
         low, high = _quantile(self.scores, tail), _quantile(self.scores, 1.0 - tail)
         return ratio * math.exp(min(0.0, low) * size), ratio * math.exp(max(0.0, high) * size)
 
     def faster(self, ratio: float, change: float) -> float:
-        """Probability that the measured ratio is below 1: the share of measured pairs that would
-        have stayed below with such a prediction; never 0 or 1, as pairs are finite."""
+        """Probability that the measured ratio is below 1: the share of the measured pairs whose
+        error would leave this predicted ratio below 1. It is never 0 or 1, as the number of pairs
+        is finite."""
         limit = -math.log(ratio) / self.size(ratio, change)
         below = bisect_right(self.scores, limit)
         return (below + 0.5) / (len(self.scores) + 1.0)
@@ -66,9 +65,9 @@ def fit_pair_error(
     predicted: Sequence[float], measured: Sequence[float], change: Sequence[float],
     shape: Sequence[int], fitted_on: str,
 ) -> PairError:  # fmt: skip
-    """The error of (n,) predicted ratios whose (n,) measured ones are known. ``change`` is how much
-    the forms of each pair differ, ``shape`` numbers the kernel's shapes: pairs of one shape stay in
-    one half. Even shapes fit the size of the error, odd ones give the scores.
+    """The error of (n,) predicted ratios whose (n,) measured ratios are known. ``change`` (n,) is
+    how much the forms of each pair differ, ``shape`` (n,) is the number of the kernel's shape.
+    Pairs of even shapes fit the size of the error, pairs of odd shapes give the scores.
 
     Raises ValueError where either half is empty.
     """
@@ -81,7 +80,7 @@ def fit_pair_error(
         raise ValueError("pairs of one half are missing")
     residual = np.abs(m - p)
     weights, _ = nnls(features[~odd], residual[~odd])
-    # Without a base, a pair that hardly differs would have no width at all.
+    # Without a base, the interval of a pair that hardly differs would have no width.
     weights[0] = max(weights[0], float(np.median(residual[~odd])) / 10.0)
     sizes = features @ weights
     scores = np.sort(((m - p) / sizes)[odd])
@@ -92,8 +91,8 @@ def fit_pair_error(
 
 
 def change_of(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """How much two forms differ: the largest change of what any part of the machine alone would
-    need, in the units of the arguments, which map parts to times."""
+    """How much two forms differ: the largest difference of the times that any one part of the
+    machine needs in both. The arguments map parts to times, and the result has their unit."""
     names = {*one, *other}
     return max((abs(one.get(n, 0.0) - other.get(n, 0.0)) for n in names), default=0.0)
 

@@ -1,5 +1,5 @@
-"""How many warps reach memory at once: MWP and CWP of Hong and Kim 2009, and what Sim et al. 2012
-make of them.
+"""How many warps access memory at once: MWP and CWP of Hong and Kim 2009, and quantities that Sim
+et al. 2012 derive from them.
 
 All times are cycles of the SM's clock, bandwidths bytes per such cycle.
 """
@@ -31,7 +31,7 @@ def mwp(
 
 
 def cwp(memory_cycles: float, computation_cycles: float, active_warps: float) -> float:
-    """Computation warp parallelism: warps that can compute during one warp's wait, and it itself
+    """Computation warp parallelism: warps that can compute during one warp's wait, plus that warp
     (Hong and Kim 2009, Eqs. 1 and 2: min((mem + comp) / comp, N))."""
     if computation_cycles <= 0.0:
         return active_warps

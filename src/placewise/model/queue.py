@@ -1,10 +1,10 @@
-"""One queue before one server, with any arrivals and any service: G/G/1.
+"""One queue before one server, with any distributions of arrivals and of service times (G/G/1).
 
 Kingman 1961 ("The single server queue in heavy traffic", Proc. Cambridge Phil. Soc. 57)
 approximates the mean wait by ρ / (1 − ρ) · (c_a² + c_s²) / 2 · τ_s. Huang and Li 2017 print it with
-c_a + c_s and τ_a in their place (Eq. 9). Over kinds of arrivals, service and load, a discrete-event
-simulation is several times nearer to the usual form than to the printed one
-(docs/explanation/papers.md has the figures), so that the usual form is the default.
+c_a + c_s and τ_a in their place (Eq. 9). For many distributions and loads, a discrete-event
+simulation is several times nearer to the usual form than to the printed one (figures:
+docs/explanation/papers.md), so the usual form is the default.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def moments(between_arrivals: ArrayLike, service: ArrayLike) -> QueueMoments:
 
 
 def kingman(queue: QueueMoments, reading: Kingman = "usual") -> float:
-    """Mean wait before service (Eq. 9), in the unit of ``queue``; infinite where arrivals outrun
-    the server."""
+    """Mean wait before service (Eq. 9), in the unit of ``queue``; infinite where requests arrive
+    faster than they are served."""
     load = queue.utilization
     if load >= 1.0:
         return math.inf
@@ -65,10 +65,10 @@ def kingman(queue: QueueMoments, reading: Kingman = "usual") -> float:
 def mean_wait(queue: QueueMoments, requests: float, reading: Kingman = "usual") -> float:
     """Mean wait of the first ``requests`` arrivals at an empty queue.
 
-    Kingman's formula is for a queue that has settled; a launch is finite. Where arrivals outrun the
-    server the k-th waits about k (τ_s − τ_a), so n wait (n − 1) / 2 · (τ_s − τ_a) in the mean; and
-    none waits longer than if all had come at once, (n − 1) / 2 · τ_s. Not in the paper, which does
-    not say what it does at ρ ≥ 1.
+    Kingman's formula is for a queue in its steady state, but a launch is finite. Where requests
+    arrive faster than they are served, the k-th waits about k (τ_s − τ_a), so the mean wait of n is
+    (n − 1) / 2 · (τ_s − τ_a). The mean wait is never longer than if all had arrived at once, (n −
+    1) / 2 · τ_s. The paper does not say what it does at ρ ≥ 1.
     """
     ahead = max(0.0, requests - 1.0) / 2.0
     at_once = ahead * queue.service_mean

@@ -19,12 +19,11 @@ from placewise.model.timeline import timeline_model
 
 @dataclass(frozen=True)
 class KnownModel:
-    """How to make a model, and what it wants to know."""
+    """How to make a model, and what evidence it needs."""
 
     make: Callable[[], TimeModel]
     needs_counters: bool
-    """Whether it looks at the transactions of :attr:`Evidence.counters`, which take a traced run of
-    their own."""
+    """Whether it needs :attr:`Evidence.counters`, which take a traced run of their own."""
 
 
 MODELS: dict[str, KnownModel] = {
@@ -48,9 +47,8 @@ VARIANTS: dict[str, KnownModel] = {
     (name := f"huang-li:{part}"): KnownModel(partial(make, name), needs_counters=False)
     for part, make in _WITHOUT.items()
 }
-"""Huang and Li's model with one ingredient switched off, for those who ask for it. Counting
-instructions is no switch here, as it matters only beside a sample
-(:mod:`placewise.reproduce.ablations`)."""
+"""Huang and Li's model with one of its parts switched off. Instruction counting is not among these
+switches, as it matters only for a target beside a sample (:mod:`placewise.reproduce.ablations`)."""
 
 
 def known_model(name: str) -> KnownModel:

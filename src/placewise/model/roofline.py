@@ -1,4 +1,4 @@
-"""Roofline: the time in which the binding one of four peaks does its work, all else for nothing.
+"""Roofline: the longest of four times, each that of one part of the machine at its peak rate.
 
 Williams, Waterman and Patterson 2009 ("Roofline: an insightful visual performance model") with
 floating-point lanes and DRAM; Ding and Williams 2019 ("An instruction roofline model for GPUs") add
@@ -21,7 +21,8 @@ _WARP = 32
 
 @dataclass(frozen=True)
 class RooflineModel:
-    """Issue, floating-point lanes, L2 and DRAM bandwidth, each as if alone."""
+    """The longest of the times that issue, floating-point lanes, L2 bandwidth and DRAM bandwidth
+    need."""
 
     name: str = "roofline"
 
@@ -62,7 +63,7 @@ class RooflineModel:
             (total, total),
             absolute=True,
             clock_mhz=clock,
-            notes=("a lower bound: nothing but one peak is charged",),
+            notes=("a lower bound: the time of one part of the machine at its peak rate",),
         )
 
 

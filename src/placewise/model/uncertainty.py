@@ -1,4 +1,4 @@
-"""How far the ratio of two placements' predictions can be trusted."""
+"""Uncertainty of the ratio of two placements' predicted times."""
 
 from __future__ import annotations
 
@@ -23,30 +23,33 @@ class Ratio:
     """Interval that holds the measured ratio with a probability of 80 %."""
     parameter_low: float
     parameter_high: float
-    """Least and greatest ratio over what the model and the block sample leave open: what ``low``
-    and ``high`` are without ``error``."""
+    """Least and greatest ratio over the variants of the model and the halves of the block sample:
+    the interval without the model's error."""
     faster: float | None
     """Probability that the first placement takes less time; None where the model's error is not
     known."""
     error: PairError | None
-    """What the model's ratios have been worth where times were measured. None: not known for this
-    model, or not needed, the two forms being the same."""
+    """The error of the model's ratios on measured pairs of forms; None where it is not known for
+    this model, or not needed because the two forms are the same."""
     change: float = 0.0
-    """How much the two forms differ, as the error is a function of it."""
+    """How much the two forms differ; the error depends on it
+    (:func:`placewise.model.pair_error.change_of`)."""
 
 
 SAME = Ratio(1.0, 1.0, 1.0, 1.0, 1.0, 0.0, None)
-"""The ratio of a form to itself, or to one that takes the machine the same in every way."""
+"""The ratio of a form to itself, or to a form that needs the same time of every part of the
+machine."""
 
 
 def relative(model: Model, candidate: Counters, present: Counters, machine: Machine) -> Ratio:
-    """``candidate``'s predicted time over ``present``'s, with the range that it takes over every
-    variant of the model and over the whole block sample and its halves; both placements are always
-    judged under the same variant and from the same blocks. 1 where nothing is accessed.
+    """``candidate``'s predicted time over ``present``'s, with its range over all variants of the
+    model and over the block sample and its halves. Both placements are always predicted with the
+    same variant and from the same blocks. The ratio is 1 where nothing is accessed.
 
     Where the placements differ, the range is widened by the model's error on measured pairs, and
-    the probability of a gain is that of the range's upper end. There is none where an array moves
-    that is updated by atomic functions: what those cost in a memory, transactions do not tell.
+    the probability of a gain is that of the range's upper end. No probability is given where an
+    array moves that atomics update, since the number of transactions does not give the cost of
+    atomics.
     """
     pairs = [(candidate, present)]
     if len(candidate.halves) == len(present.halves):
@@ -82,8 +85,8 @@ def moved_atomics(candidate: Counters, present: Counters) -> tuple[str, ...]:
 
 def relative_times(candidate: Prediction, present: Prediction) -> Ratio:
     """``candidate``'s time over ``present``'s, both predicted by the same model from their own
-    code. The interval is as wide as measured pairs that differ as much ask for; two forms that
-    take every part of the machine the same have ratio 1 and no width.
+    code. The width of the interval comes from the errors of measured pairs that differ as much. Two
+    forms that need the same time of every part of the machine have ratio 1 and no width.
 
     Raises UnsupportedError for predictions of different models, or of one that gives no time.
     """
@@ -109,12 +112,12 @@ def relative_times(candidate: Prediction, present: Prediction) -> Ratio:
 
 
 def ratio_of_sums(parts: Sequence[tuple[float, Ratio]], added: float = 0.0) -> Ratio:
-    """Ratio of the sums of several forms' times. Each part is the share that a form's present time
-    has of the sum (shares add up to 1) and the form's own ratio; ``added`` is a time that the new
-    forms take besides, as a share of the present sum.
+    """New over present sum of the times of several forms. Each part is (share of the present sum,
+    the form's own ratio); shares add up to 1. ``added`` is extra time of the new forms, as a share
+    of the present sum.
 
-    The errors of the parts are taken to go together, as they do where a machine's figure is off,
-    so that they do not average out. Raises ValueError without parts.
+    The errors of the parts are assumed to be fully correlated, as they are where a figure of the
+    machine is wrong, so they do not average out. Raises ValueError without parts.
     """
     if not parts:
         raise ValueError("a sum of no times has no ratio")
@@ -136,7 +139,7 @@ def ratio_of_sums(parts: Sequence[tuple[float, Ratio]], added: float = 0.0) -> R
 
 
 def _at(ratio: Ratio, score: float) -> float:
-    """The ratio where its error has this score."""
+    """The ratio if its error has this score."""
     if ratio.error is None:
         return ratio.ratio
     return ratio.ratio * math.exp(score * ratio.error.size(ratio.ratio, ratio.change))

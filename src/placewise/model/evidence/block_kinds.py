@@ -1,10 +1,10 @@
-"""Which blocks of a launch are looked at, and what kind each is of.
+"""Which blocks of a launch are traced in its place, and which kind of block each one is.
 
 Guards make blocks at the last column, row or layer of the grid differ from those in the interior:
-they may have most of their threads idle. Blocks are of one kind if the same of these edges hold for
-them; kinds that are rare in the launch count as interior ones. Looked at are the blocks that one SM
+they may have most of their threads idle. Blocks that lie at the same of these edges are of one
+kind; kinds that are rare in the launch count as interior. The traced blocks are those that one SM
 holds at a time in the middle of the launch, whose accesses go through the SM's caches together, and
-a stratified sample of all (:mod:`placewise.executor.stratified_blocks`), with at least two blocks
+a stratified sample of all blocks (:mod:`placewise.executor.stratified_blocks`), with at least two
 of each kind.
 """
 
@@ -23,9 +23,9 @@ from placewise.memory.simulate.schedule.block_to_sm import block_slots
 from placewise.model.evidence.spills import SEED
 
 WARPS = 64
-"""Warps in each of the two block samples, about."""
+"""Approximate number of warps in each of the two block samples."""
 ALL_WARPS = 640
-"""Warps of a launch the paths of whose blocks are all looked at."""
+"""Of launches with at most this many warps, all blocks are traced."""
 LEAST_BLOCKS = 2
 _RARE = 0.02
 """Kinds of blocks that are fewer than this share of the launch count as interior ones."""
@@ -33,7 +33,7 @@ _RARE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class BlockKinds:
-    """Blocks to look at (n of them), and what they stand for."""
+    """The n blocks of a launch that are traced, and which blocks of the launch they stand for."""
 
     numbers: NDArray[np.int64]
     """(n,) linear numbers, ascending."""
@@ -41,7 +41,7 @@ class BlockKinds:
     """(n,) whether the block is one of those that one SM holds together."""
     sample: SampledBlocks
     rows: NDArray[np.int64]
-    """Rows of ``numbers`` of the sample's blocks."""
+    """(blocks of the sample,) their positions in ``numbers``."""
     kind: NDArray[np.int64]
     """(n,) kind of each block; 0 is the most frequent one."""
     stratum_kind: NDArray[np.int64]
@@ -49,18 +49,19 @@ class BlockKinds:
     launch: NDArray[np.uint8]
     """(blocks of the launch,) kind of each."""
     rare: NDArray[np.bool_]
-    """(n,) whether the block is of a kind that is rare, and so counts as one of kind 0."""
+    """(n,) whether the block is of a rare kind, and so counts as kind 0."""
     most_traced: int
-    """Blocks of a kind whose accesses are looked at, at most."""
+    """Most blocks of a kind whose accesses are simulated."""
 
     @property
     def kinds(self) -> int:
-        """How many kinds there are."""
+        """Number of kinds."""
         return int(self.stratum_kind.max()) + 1
 
     def traced(self, kind: int) -> NDArray[np.bool_]:
-        """(n,) blocks whose accesses go through the caches for those of ``kind``: those of one SM,
-        or, of another kind than the most frequent one, any."""
+        """(n,) whether the block's accesses are simulated to stand for blocks of ``kind``. For the
+        most frequent kind these are blocks that one SM holds together; for another kind, any of
+        that kind."""
         own: NDArray[np.bool_] = (self.kind == kind) & ~self.rare
         together = own & self.resident
         if not kind and together.any():
@@ -68,12 +69,12 @@ class BlockKinds:
         return own & (np.cumsum(own) <= self.most_traced)
 
     def timed(self, kind: int) -> NDArray[np.int64]:
-        """Rows of the blocks whose paths are those of ``kind``."""
+        """Positions of the blocks whose warp paths stand for those of ``kind``."""
         return np.flatnonzero((self.kind == kind) & ~self.rare)
 
     def totals(self, values: NDArray[np.int64], kind: int) -> NDArray[np.float64]:
-        """Totals over all blocks of one kind in the launch, from ``values`` (n, …) of each block
-        that is looked at."""
+        """Totals over all blocks of one kind in the launch, estimated from ``values`` (n, …) of the
+        traced blocks."""
         own = np.asarray(values[self.rows], np.float64)
         total = np.zeros(own.shape[1:])
         for stratum in np.flatnonzero(self.stratum_kind == kind).tolist():
@@ -83,8 +84,7 @@ class BlockKinds:
 
 
 def blocks_by_kind(launch: Launch, machine: Machine, resident: Occupancy) -> BlockKinds:
-    """The blocks of ``launch`` to look at, of which an SM of ``machine`` holds
-    ``resident.blocks``."""
+    """The blocks of ``launch`` to trace. An SM of ``machine`` holds ``resident.blocks`` of them."""
     count = max(LEAST_BLOCKS, min(8, WARPS // launch.warps_per_block))
     together = _together(launch, machine, resident)
     if launch.blocks <= count or launch.blocks * launch.warps_per_block <= ALL_WARPS:
@@ -115,8 +115,8 @@ def blocks_by_kind(launch: Launch, machine: Machine, resident: Occupancy) -> Blo
 
 
 def every_block(launch: Launch) -> BlockKinds:
-    """All blocks of ``launch``, each standing for itself, edges of any number as kinds of their
-    own; for launches small enough to look at all."""
+    """All blocks of ``launch``, each standing for itself; kinds with few blocks count, too. For
+    launches small enough to trace all."""
     numbers = np.arange(launch.blocks)
     edges = edges_of(launch, numbers)
     kind = np.argsort(np.argsort(-np.bincount(edges, minlength=8), kind="stable"))[edges]
@@ -129,8 +129,8 @@ def every_block(launch: Launch) -> BlockKinds:
 
 
 def _together(launch: Launch, machine: Machine, resident: Occupancy) -> NDArray[np.int64]:
-    """Blocks that one SM holds at a time in the middle of the launch, as the memory system seats
-    them: they share its L1."""
+    """Numbers of the blocks that one SM holds at a time in the middle of the launch, as the
+    simulated memory system assigns them; they share an L1."""
     sms = machine.processor.sms
     wave = sms * resident.blocks
     middle = -(-launch.blocks // wave) // 2

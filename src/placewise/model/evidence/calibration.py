@@ -1,9 +1,9 @@
-"""A measured run of one form, and what its counters say of what is predicted of the others.
+"""Corrects predicted counters of all forms by the recorded counters of one form.
 
 Huang and Li 2017 predict a placement from a sample run of another: counters of the sample are
-measured, not modelled. Here every counter of the sample that a model rests on replaces the
-predicted one, and its ratio to the predicted one, the model's error in this kernel on this machine,
-is carried over to the forms that nobody has measured.
+measured, not modelled. Here every measured counter that a model uses replaces the predicted one.
+The ratio of the two is the model's error for this kernel on this machine; predicted counters of the
+other forms, which were not measured, are multiplied by it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ L2_READS = "lts__t_sectors_op_read.sum"
 DRAM_READS = "dram__sectors_read.sum"
 DRAM_WRITES = "dram__sectors_write.sum"
 CARRIED = (INSTRUCTIONS, SHARED_LOADS, SHARED_STORES, L2_READS, DRAM_READS, DRAM_WRITES)
-"""Counters that are carried over: those whose prediction may be wrong. Requests and sectors asked
-of L1 follow from the addresses and are exact."""
+"""Counters that are corrected: those whose prediction may be wrong. Requests and sectors asked of
+L1 follow from the addresses and are exact."""
 LEAST = 100.0
-"""Counts below which a ratio says nothing: a profiler's own accesses, a few cold misses."""
+"""Counts below this give no factor: a profiler's own accesses or a few cold misses would decide
+it."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,7 @@ class Corrections:
         return dict(self.factors).get(counter, 1.0)
 
     def apply(self, evidence: Evidence) -> Evidence:
-        """``evidence`` of any form of the kernel with its counters corrected; the models see the
-        corrected ones."""
+        """``evidence`` of any form of the kernel with its counters multiplied by the factors."""
         if not self.factors or evidence.run is None:
             return evidence
         paths = evidence.warp_paths
@@ -82,8 +82,8 @@ NONE = Corrections()
 def corrections(
     run: SimulatedLaunch, measured: Mapping[str, float], *, microseconds: float | None = None
 ) -> Corrections:
-    """What ``measured`` counters (names of Nsight Compute, of the launch that ``run`` predicts) say
-    of the predicted ones. ``microseconds`` is how long it took, where that is known."""
+    """Factors from ``measured`` counters (by Nsight Compute's names) of the launch that ``run``
+    predicts. ``microseconds`` is how long the measured launch took, where that is known."""
     predicted = {m.name: m.value for m in launch_metrics(run, microseconds=microseconds)}
     own = {m.name: m.value for m in traffic_metrics(run.traffic.sites, run.traffic.sector_bytes)}
     found = []
@@ -91,7 +91,7 @@ def corrections(
         value, beside = measured.get(name), predicted.get(name, 0.0)
         if value is None or min(value, beside) < LEAST:
             continue
-        # What is read of L2 for machine code, and at all times, is no array's.
+        # Reads of L2 for machine code, and the machine's background reads, belong to no array.
         others = beside - own[name] if name in own else 0.0
         if value > others and beside > others:
             found.append((name, (value - others) / (beside - others)))

@@ -1,8 +1,8 @@
 """Evidence of one launch, from its kernel and inputs: a sliced trace of a few blocks if possible.
 
-Which blocks: those that one SM holds at a time in the middle of the launch, and a stratified sample
-of all, which tells how the edges of the grid differ (:mod:`.block_kinds`). Every kind of block has
-paths, traffic and counts of its own; the launch's are their sums.
+The blocks are those that one SM holds at a time in the middle of the launch, and a stratified
+sample of all, which shows how blocks at the edges of the grid differ (:mod:`.block_kinds`). Every
+kind of block has its own paths, traffic and counts; those of the launch are their sums.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ from placewise.model.evidence.warp_paths import warp_paths_of
 from placewise.model.timeline.schedule import instructions as instructions_of
 
 RECORDS = 2_000_000
-"""Warp accesses traced of a kernel that cannot be sliced, about: a few waves of most launches."""
+"""Approximate number of warp accesses that are traced of a kernel that cannot be sliced; that is a
+few waves of most launches."""
 LONG_WORK = 4 * WORK
-"""Work allowed for a slice without guards; a full run of such a launch takes minutes."""
+"""Most work for a slice that leaves out guards of arithmetic; a full run of such a launch would
+take minutes."""
 
 
 def evidence_of(
@@ -55,13 +57,13 @@ def evidence_of(
     placement: Mapping[str, str] | None = None,
     every: bool = False,
 ) -> Evidence:
-    """What ``kernel`` does in ``launch`` on ``machine``, arrays seen in the spaces of ``placement``
-    (by name) whatever the code does.
+    """What ``kernel`` does in ``launch`` on ``machine``. Accesses to the arrays in ``placement``
+    (space by array) are counted as if they were in these spaces, whatever the code does.
 
-    From a slice of its machine code where that is possible, else, or with ``whole``, from a run of
-    the whole launch. The slice is of a few blocks, or with ``every`` of all.
-    Raises CaseError where not even one block fits an SM or the inputs do not fit the kernel, and
-    what :func:`placewise.memory.simulate.launch.simulate_launch` raises.
+    It comes from a slice of the machine code, run for a few blocks (with ``every``, for all). Where
+    no slice is possible, or with ``whole``, it comes from a run of the whole launch. Raises
+    CaseError where not even one block fits an SM or the inputs do not fit the kernel, and what
+    :func:`placewise.memory.simulate.launch.simulate_launch` raises.
     """
     run_all = partial(
         simulate_launch, kernel, launch, inputs, machine, placement=placement, records=RECORDS
@@ -156,10 +158,10 @@ def _resident(
 
 
 def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds) -> SlicedTrace:
-    """The sliced trace, with the accesses of the blocks that go through the caches for each kind.
+    """The sliced trace of ``blocks``, with the accesses of those that are simulated for each kind.
 
-    If the paths are long, guards of arithmetic are not counted: they are most of the work in
-    kernels whose arithmetic branches (a square root of small numbers).
+    If the paths are long, branches that only guard arithmetic (such as a square root of small
+    numbers) are left out, since they are most of the work in such kernels.
     """
     traced = np.logical_or.reduce([blocks.traced(k) for k in range(blocks.kinds)])
     try:

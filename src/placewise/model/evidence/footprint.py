@@ -1,9 +1,9 @@
-"""Traffic of one SM's blocks as the whole launch's: what the SMs find in L2 for each other.
+"""Corrects the traffic of one SM's blocks for data that other SMs have brought into L2.
 
-A few blocks of one SM meet an L2 that no other SM has filled, so what they fetch from DRAM counts
-as often as SMs want the same. Of an array that the launch reads, DRAM delivers each sector once,
-where all that comes in between fits L2 before it is wanted again: assumed here, since the blocks at
-work at one time are neighbours. So an array's sectors are the most that it costs.
+A few blocks of one SM are simulated with an L2 that no other SM has filled. Scaled to the launch, a
+sector that several SMs need would be fetched from DRAM once for each of them. Here it is assumed
+that DRAM delivers each sector of an array once, since the blocks that run at one time are
+neighbours, and what they need together fits L2. So an array never costs more sectors than it has.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic
 
 
 def missed_as_often(traffic: Traffic, usual: Traffic) -> Traffic:
-    """``traffic`` of some blocks with the share of L2's misses that each instruction has in
-    ``usual`` blocks: simulated alone, blocks of a rare kind meet an L2 without the data that their
-    neighbours share with them."""
+    """``traffic`` of some blocks in which each load misses L2 as often as in ``usual`` blocks.
+    Simulated alone, blocks of an uncommon kind would find an L2 without the data that they share
+    with their neighbours."""
     shares = {
         t.site: t.dram_sectors.value / t.l2_sectors.value
         for t in usual.sites
@@ -59,7 +59,7 @@ def _missing(t: SiteTraffic, share: float) -> SiteTraffic:
 
 
 def stored_in_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> float:
-    """Sectors of arrays that are stored to, each once."""
+    """Number of different sectors of arrays that are stored to, at most."""
     most = _sectors(traffic, sizes)
     stored: dict[str, float] = {}
     for t in traffic.sites:
@@ -69,8 +69,9 @@ def stored_in_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> floa
 
 
 def sharing(alone: Traffic, bounded: Traffic) -> float:
-    """How many SMs fetch the same sector of an array, on the average: what they fetch with an L2 to
-    themselves, over what is fetched where :func:`within_arrays` has bounded it."""
+    """How many SMs fetch the same sector of an array, on the average: sectors that are fetched if
+    each SM has its own L2 (``alone``), over those after :func:`within_arrays` has limited them
+    (``bounded``)."""
     before, after = (
         sum(amount for name, amount in _fetched(t).items() if name) for t in (alone, bounded)
     )
@@ -92,7 +93,7 @@ def _fetched(traffic: Traffic) -> dict[str, float]:
 
 
 def _less(t: SiteTraffic, share: float) -> SiteTraffic:
-    """Only a share of the sectors from DRAM, the others found in L2."""
+    """``t`` with only this share of its DRAM sectors; the others become hits in L2."""
     if share == 1.0:
         return t
     fetched = t.dram_sectors.value * share

@@ -1,7 +1,7 @@
-"""Long paths, shortened: some of every stretch of a path stands for all of it.
+"""Shortens long paths: the beginning of each section of a path stands for the whole section.
 
-A path of millions of instructions is a loop that does the same over and over; a timeline of some
-ten thousand of them has found its pace long since.
+A path of millions of instructions is a loop that does the same again and again; a timeline reaches
+its steady rate within some ten thousand of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LONGEST = 32_768
-"""Instructions of a path that is left as it is."""
+"""Paths of at most this many instructions are not shortened."""
 SECTIONS = 8
 
 
@@ -19,9 +19,10 @@ def shortened(
 ) -> NDArray[np.int64]:
     """A path (steps,) of basic blocks, or about ``longest`` instructions of it.
 
-    ``sizes`` are the instructions of each basic block, by number. Of each of ``SECTIONS`` equal
-    parts of a longer path the beginning is kept, from the first step on that goes on where the part
-    before broke off: what follows what in the result does so in the path, wherever that can be.
+    ``sizes`` are the instructions of each basic block, by number. A longer path is cut into
+    ``SECTIONS`` equal parts, and the beginning of each is kept. It starts, where possible, at the
+    basic block that followed the end of the part kept before, so that blocks that are neighbours in
+    the result are neighbours in the path, too.
     """
     behind = np.cumsum(sizes[path])
     total = int(behind[-1]) if len(path) else 0

@@ -1,10 +1,9 @@
 """Local memory of all SMs in the L2 that they share.
 
-Every resident thread of a launch has local memory of its own, so that what the SMs spill asks for
-as much of L2 as all of them hold threads, while the blocks of one SM are simulated with an L2 to
-themselves. Here a few SMs, each with the same blocks, go through their part of L2. The data of
-arrays are the same for all of them: as many are taken as read the same data in the launch, where
-neighbours are at work at one time.
+Every resident thread of a launch has its own local memory, so spills of all SMs together fill L2,
+while the blocks of one SM are simulated with an L2 of their own. Here a few SMs, each with the same
+blocks, are simulated with their part of L2. They all read the same data of arrays; so as many SMs
+are taken as read the same data in the launch, on the average.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from placewise.model.evidence.footprint import stored_in_arrays
 MOST_SMS = 8
 """Most SMs that are simulated."""
 WAVES = 3
-"""Waves simulated in a row: the first finds empty caches, and each later block reuses the local
-memory of the block before it."""
+"""Number of waves simulated one after another. The first one finds empty caches; each later block
+reuses the local memory of the block before it."""
 SEED = 1
 """Seed of the random assignment of blocks to SMs."""
 _SPACES = ("global", "generic", "texture", "local")
@@ -40,7 +39,7 @@ def with_spills_of_all(
     *,
     sharing: float,
 ) -> Traffic:
-    """``traffic``, with local memory sought in an L2 that all SMs fill.
+    """``traffic`` with hits and misses of local memory as they are in an L2 that all SMs fill.
 
     ``chunk`` has the accesses of one SM's blocks to the sites and arrays of ``names``; ``sharing``
     is how many SMs, on the average, read the same data of arrays.
@@ -70,7 +69,8 @@ def with_spills_of_all(
 
 
 def _counts(site: Site) -> bool:
-    """Stores to arrays are left out: which of L2's lines are dirty is asked of local memory."""
+    """Whether accesses of the site are simulated: all of local memory, but no stores to arrays,
+    whose dirty lines are counted in another way."""
     return site.space == "local" or site.kind == "load"
 
 
@@ -79,7 +79,7 @@ def _stores_locally(t: SiteTraffic) -> bool:
 
 
 def _beyond(t: SiteTraffic, crowd: SiteTraffic) -> SiteTraffic:
-    """``t`` with the share of L2's misses that it has among all SMs."""
+    """``t`` with the share of L2 misses that it has in ``crowd``, the traffic of several SMs."""
     asked = crowd.l2_sectors.value
     if t.site.kind == "store" or asked <= 0.0:
         return t
@@ -98,8 +98,8 @@ def _simulated(
     machine: Machine,
     held: int,
 ) -> Traffic:
-    """The blocks of ``chunk`` on every SM of ``machine``, again in each wave with other data of
-    arrays."""
+    """Traffic of the blocks of ``chunk`` on every SM of ``machine``, wave after wave, with other
+    data of the arrays in each wave."""
     sms = machine.processor.sms
     waves = -(-facts.launch.blocks // (sms * held))
     launch = replace(facts.launch, grid=(waves * sms * held, 1, 1))
@@ -123,7 +123,7 @@ def _simulated(
 
 
 def _moved(chunk: TraceChunk, by: NDArray[np.int64]) -> TraceChunk:
-    """``chunk`` with its accesses ``by`` (n,) bytes further on in their arrays."""
+    """``chunk`` with each access moved ``by`` (n,) bytes forward in its array."""
     listed = chunk.row >= 0
     count = np.bitwise_count(chunk.mask[listed]).astype(np.int64)
     before = np.repeat(np.cumsum(count) - count, count)
@@ -146,7 +146,7 @@ def _rows(chunk: TraceChunk, rows: NDArray[np.int64]) -> TraceChunk:
 
 
 def _part_of(machine: Machine, sms: int, busy: int) -> Machine:
-    """``machine`` with some of its ``busy`` SMs, and as large a part of the cache of the die."""
+    """``machine`` with ``sms`` of its ``busy`` SMs and the same share of its last-level cache."""
     processor = replace(machine.processor, tpcs=1, sms_per_tpc=sms)
     memories = tuple(
         replace(m, size_bytes=max(1, m.size_bytes * sms // busy))

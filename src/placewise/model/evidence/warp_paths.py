@@ -1,4 +1,4 @@
-"""What the warps of some blocks do, instruction by instruction, and what their accesses ask of L1.
+"""The instructions that the warps of some blocks execute, and how their accesses use L1.
 
 It comes from a sliced trace of the blocks (:mod:`placewise.executor.slice_interpreter`) and depends
 on no machine, only on the target that the code was compiled for.
@@ -28,17 +28,17 @@ BANKS, BANK_BYTES = 32, 4
 """L1's data and shared memory lie in one array of 32 banks of four bytes (CUDA C++ Programming
 Guide, "Shared Memory", and see :func:`data_passes`)."""
 _MOST_COUNTED = 256
-"""Executions of one instruction whose passes are counted; more are taken to be like these."""
+"""Executions of one instruction whose passes are counted; further ones are assumed to be alike."""
 _THROUGH_L1 = ("global", "local", "generic", "texture")
 
 
 class Passes(NamedTuple):
-    """What one access of an instruction asks of L1, on the average."""
+    """How one access of an instruction uses L1, on the average."""
 
     data: float
     """Cycles of the data array."""
     lines: float
-    """Lines whose tags are looked up."""
+    """Number of lines whose tags are looked up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +46,13 @@ class KindOfBlocks:
     """Blocks of a launch that do the same, such as those at the last column of the grid."""
 
     passes: Mapping[int, Passes]
-    """By offset, of the instructions that go through L1."""
+    """Use of L1 by each instruction that goes through it, by the instruction's offset."""
     l2: Mapping[int, float]
-    """By offset: sectors that one execution asks of L2, over those of the launch's average."""
+    """By offset: sectors that one execution in blocks of this kind asks of L2, over the average of
+    the launch."""
     scale: float
-    """Instructions of the launch's average block of this kind over those of the blocks at hand, as
-    they are here, and over ``WarpPaths.scale``."""
+    """Factor that, times ``WarpPaths.scale``, gives the instructions of the launch's average block
+    of this kind over those of the (shortened) paths of these blocks."""
     executions: Mapping[int, float]
     """By offset: warps of all blocks of this kind that execute the instruction; empty where nothing
     but the launch's executions is known."""
@@ -76,22 +77,22 @@ class WarpPaths:
     barriers: frozenset[int]
     """Offsets of instructions at which the block's warps wait for each other."""
     scale: float
-    """Instructions of the launch's average block over those of blocks of its kind that are here, as
-    they are here: long paths are shortened."""
+    """Instructions of the launch's average block over those of the paths that stand for it, which
+    may be shortened."""
     hottest: Mapping[int, float] = field(default_factory=dict)
-    """By offset, of global atomics: share of their lanes that meet at one address."""
+    """By offset of each global atomic: share of its lanes that access the same address."""
     kinds: tuple[KindOfBlocks, ...] = (ONE_KIND,)
     kind: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(blocks,) kind of each; empty: 0."""
+    """(blocks,) kind of each block; empty: all are of kind 0."""
     launch: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """(blocks of the launch,) kind of each; empty: 0."""
+    """(blocks of the launch,) kind of each; empty: all are of kind 0."""
 
     def rows_of(self, kind: int) -> NDArray[np.int64]:
-        """Rows of ``warps`` of the blocks of one kind."""
+        """Rows of ``warps`` that are blocks of one kind."""
         return np.flatnonzero(self.kind == kind) if len(self.kind) else np.arange(len(self.warps))
 
     def blocks_of_kinds(self, blocks: int) -> list[int]:
-        """Blocks of each kind in the launch, which has ``blocks``."""
+        """Number of blocks of each kind in the launch, which has ``blocks`` in all."""
         if not len(self.launch):
             return [blocks]
         found: list[int] = np.bincount(self.launch, minlength=len(self.kinds)).tolist()
@@ -99,9 +100,10 @@ class WarpPaths:
 
 
 def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Traffic]) -> WarpPaths:
-    """Paths of the warps of the blocks of a sliced trace that stand for those of each kind.
+    """Paths of the warps in the blocks of a sliced trace that stand for the launch's blocks of each
+    kind.
 
-    ``traffic`` is that of all blocks of the launch of each kind.
+    ``traffic`` has, for each kind, the traffic of all blocks of that kind in the launch.
     """
     rows = np.sort(np.concatenate([blocks.timed(k) for k in range(blocks.kinds)]))
     program = sliced.program
@@ -119,7 +121,7 @@ def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Tra
                 found.append(path)
             warps[n, w] = paths[key]
     whole = np.array([int(sizes[path].sum()) for path in found])
-    # All are shortened alike, so that what differs in length still does.
+    # All are shortened by the same factor, so that their ratios of lengths stay.
     least = min(1.0, LONGEST / max(1, int(whole.max())))
     short = [shortened(p, sizes, math.ceil(n * least)) for p, n in zip(found, whole, strict=True)]
     joined = [np.concatenate([places[b] for b in p]) if len(p) else p for p in short]
@@ -185,9 +187,9 @@ def _over_average(own: Traffic, average: Traffic) -> dict[int, float]:
 
 
 def warp_paths_from_counts(run: SimulatedLaunch) -> WarpPaths:
-    """A single path of the average warp, where no more is known than how often each basic block was
-    executed: blocks in the order of the program, neighbours that are executed equally often as one
-    loop."""
+    """A single path that stands for the average warp, made from how often each basic block was
+    executed: blocks in the order of the program, with neighbours that are executed equally often
+    taken as one loop."""
     warps = run.launch.blocks * run.launch.warps_per_block
     pieces: list[tuple[NDArray[np.int64], int]] = []
     execution = run.execution
@@ -221,8 +223,8 @@ def _waits(terminator: object) -> bool:
 
 
 def _hottest(sliced: SlicedTrace) -> dict[int, float]:
-    """Share of each global atomic's lanes at the address that most of them go to, less two standard
-    deviations of what chance would bring there."""
+    """By offset of each global atomic: share of its lanes that access the most frequent address,
+    minus two standard deviations of the share that would come there by chance."""
     found: dict[int, list[NDArray[np.int64]]] = {}
     for access in sliced.accesses:
         site = sliced.sites[access.site]
@@ -241,8 +243,8 @@ def _hottest(sliced: SlicedTrace) -> dict[int, float]:
 
 
 def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]:
-    """Passes of each instruction's accesses, by its offset; ``traced`` (blocks,) are those whose
-    accesses count."""
+    """Average use of L1 by each instruction's accesses, by its offset; ``traced`` (blocks,) says
+    which blocks count."""
     counts = traced[sliced.block_of_warp]
     counted: dict[int, list[NDArray[np.float64]]] = {}
     seen: dict[int, int] = {}
@@ -259,7 +261,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
             access = _of_warps(access, own_warps)
         seen[place] = seen.get(place, 0) + len(access.mask)
         if site.space == "local":
-            # The threads of a warp have their words side by side.
+            # Local memory interleaves the words of a warp's threads, so they lie side by side.
             words = max(1.0, site.lane_bytes / BANK_BYTES)
             counted.setdefault(place, []).append(np.full((len(access.mask), 2), words))
         else:
@@ -283,7 +285,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
 
 
 def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
-    """One execution by some of its warps."""
+    """``access`` with only the warps where ``kept`` holds."""
     return replace(
         access,
         warps=access.warps[kept],
@@ -296,8 +298,9 @@ def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
 def _passes_of(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n, 2) passes and lines of each access. Those of full warps in equal steps depend on the step
-    and on where in a line they begin, and so are worked out once for each of these."""
+    """(n, 2) cycles of the data array and lines of each access. For full warps with a constant
+    stride these depend only on the stride and on the first byte within a line, so they are computed
+    once for each pair of these."""
     step = offsets[:, 1] - offsets[:, 0]
     even = (np.diff(offsets, axis=1) == step[:, None]).all(axis=1) & mask.all(axis=1)
     key = step[even] * LINE_BYTES + offsets[even, 0] % LINE_BYTES
@@ -331,8 +334,8 @@ def _different(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> NDArray[np
 def data_passes(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n,) cycles of L1's data array for each load: lanes that fill 128 bytes go together, and
-    different words of one bank one after another, as in shared memory.
+    """(n,) cycles of L1's data array for each load: groups of lanes that together ask for 128 bytes
+    are served together, and different words of one bank one after another, as in shared memory.
 
     ``offsets`` and ``mask`` (n, 32) are the lanes' bytes and which are active. Measured cycles of
     strided loads (gpu-benches, gpu-strides on A100, A40 and H200) are the larger of this and of the

@@ -1,5 +1,5 @@
 """Huang and Li 2017, "Performance Modeling for Optimal Data Placement on GPU with Heterogeneous
-Memory Systems": every equation a function, and the model that they make.
+Memory Systems": a function for each equation, and the model made of them.
 
 | file | equations |
 |---|---|

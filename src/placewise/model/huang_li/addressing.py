@@ -2,10 +2,10 @@
 
 Section III-B of Huang and Li 2017: moving an array changes the number of executed instructions by
 what its addressing mode takes. They print the counts for one-dimensional arrays of float on Kepler;
-for a current architecture the counts are read here from the machine code of a kernel that does
-nothing but load one element: of all instructions that the load's address rests on, those that
-depend on the index. Constants and base addresses that do not are fetched once and leave loops.
-Architectures whose machine code cannot be listed take what the paper prints.
+for a current architecture the counts are found here from the machine code of a kernel that only
+loads one element: of all instructions that the load's address is computed from, those that depend
+on the index are counted. The others, such as constants and base addresses, are executed once,
+outside of loops. For architectures whose machine code cannot be listed the paper's counts are used.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ TEXTURE_2D = "texture2d"
 """A texture of two dimensions (2T of Table IV), whose index is a column and a row."""
 TYPES = ("float", "int", "double", "float2", "float4")
 KEPLER_FLOAT: Mapping[str, int] = {"global": 2, "texture": 0, "constant": 1, "shared": 1}
-"""As printed for one-dimensional arrays of float on a K80 (section III-B). Of other types the paper
-prints nothing; the address is an index times a size whatever the size, so they count alike here."""
+"""As printed for one-dimensional arrays of float on a K80 (section III-B). The paper prints nothing
+for other types; they get the same counts here, since the address is an index times a size for each
+of them."""
 KEPLER_2D = 2
 """Instructions that address a texture in two dimensions on Kepler. The paper prints no count: both
 coordinates are converted to float."""
 OLDEST_LISTED = 70
-"""Architectures before it take the paper's counts."""
+"""The oldest target whose machine code is listed; for earlier ones the paper's counts are used."""
 
 _LOADS = {"global": "LDG", "texture": "TLD", "constant": "LDC", "shared": "LDS", TEXTURE_2D: "TEX"}
 _ELEMENTS = 1024
@@ -54,7 +55,7 @@ __global__ void load({type} *found, int n{parameter}) {{
     if ({first} == 1) *found = x;
 }}
 """
-"""The index is kept in a register by the test against n; the store has an address of its own."""
+"""The comparison with n keeps the index in a register. The store does not use the index."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Addressing:
 
 @lru_cache(maxsize=256)
 def addressing(arch: str, type_: str, memory: str, nvrtc: str = DEFAULT_NVRTC) -> Addressing | None:
-    """Counts for ``type_`` in ``memory`` (of :data:`MEMORIES`, or :data:`TEXTURE_2D`), from code
-    compiled for ``arch``; those printed for Kepler where it is older than Volta.
+    """Counts for ``type_`` in ``memory`` (one of :data:`MEMORIES`, or :data:`TEXTURE_2D`), from
+    code compiled for ``arch``; the counts printed for Kepler where ``arch`` is older than Volta.
 
     None where such loads do not exist (textures of double). Raises UnsupportedError for an
     architecture whose machine code cannot be listed.
@@ -101,8 +102,8 @@ def addressing(arch: str, type_: str, memory: str, nvrtc: str = DEFAULT_NVRTC) -
 def instruction_difference(
     arch: str, type_: str, sample: str, target: str, nvrtc: str = DEFAULT_NVRTC
 ) -> int:
-    """Executed instructions per access that a move from ``sample`` to ``target`` memory adds; types
-    other than :data:`TYPES` count as the one of their size that is there, ``float`` in doubt.
+    """Executed instructions per access that a move from ``sample`` to ``target`` memory adds. A
+    type that is not in :data:`TYPES` counts as one of the same size that is, else as ``float``.
 
     Raises UnsupportedError where either memory has no loads of the type.
     """
@@ -142,8 +143,8 @@ def _count(instructions: tuple[Instruction, ...], opcode: str) -> Addressing:
 
 
 def _coordinates(load: Instruction) -> frozenset[tuple[str, int]]:
-    """Registers that a load's address is in: of a texture in two dimensions a pair, of which the
-    listing names the first."""
+    """Registers that hold a load's address. A texture in two dimensions has a pair, and the listing
+    names only the first."""
     if load.parts[0] != _LOADS[TEXTURE_2D]:
         return _registers(load.operands[1:])
     first = load.operands[2]
@@ -163,15 +164,16 @@ def _writer(
 
 
 def _is_load(instruction: Instruction) -> bool:
-    """Whether a constant load is of the array: it has an address in a register."""
+    """Whether an instruction with the load's opcode loads the array: then its address is in a
+    register."""
     if instruction.parts[0] != "LDC":
         return True
     return any(isinstance(o, Constant) and o.base is not None for o in instruction.operands)
 
 
 def _indices(instructions: tuple[Instruction, ...]) -> set[int]:
-    """Numbers of the instructions that make the index, or its column and row: what is compared
-    with n."""
+    """Numbers of the instructions that compute the index (or column and row): those whose result is
+    compared with n."""
     found: set[int] = set()
     for at, instruction in enumerate(instructions):
         if instruction.parts[0] != "ISETP":

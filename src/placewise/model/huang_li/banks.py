@@ -1,7 +1,9 @@
-"""Requests of each DRAM bank: where they go, what the row buffer makes of them, how long they wait.
+"""Requests of each DRAM bank: their bank and row, whether they hit the row buffer, and how long
+they wait.
 
 Eqs. 6 to 8 of Huang and Li 2017. A bank's number and a row come from the machine file's address
-mapping (``dram``); the paper takes all bits but those of row and column to number the bank.
+mapping (``dram``). The paper takes all address bits that are not bits of row or column as the
+number of the bank.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ HIT, MISS, CONFLICT = range(3)
 
 @dataclass(frozen=True)
 class RowTimes:
-    """Latencies of the three outcomes, in one unit."""
+    """Latencies of the three outcomes of a request at the row buffer, all in the same unit."""
 
     hit: float
     miss: float
     """No row was open."""
     conflict: float
-    """Requests that found another row open."""
+    """Another row was open."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def parity(addresses: NDArray[np.int64], mask: int) -> NDArray[np.int64]:
 def banks_and_rows(
     addresses: NDArray[np.int64], dram: Dram
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(n,) number of the bank, channels told apart, and (n,) row of byte ``addresses`` (n,)."""
+    """(n,) numbers of banks, unique over all channels, and (n,) rows of the byte ``addresses``
+    (n,)."""
     bank = np.zeros(len(addresses), np.int64)
     for mask in (*dram.channel_hashes, *dram.bank_hashes):
         bank = 2 * bank + parity(addresses, mask)
@@ -60,8 +63,8 @@ def banks_and_rows(
 
 
 def row_outcomes(bank: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) HIT, MISS or CONFLICT of requests in order of time: a bank keeps the row of its last
-    request open, and has none open before its first."""
+    """(n,) HIT, MISS or CONFLICT of requests in order of time. A bank keeps the row of its last
+    request open; before its first request it has none open."""
     order = np.argsort(bank, kind="stable")
     outcome = np.full(len(bank), MISS, np.int64)
     same = np.r_[False, bank[order][1:] == bank[order][:-1]]
@@ -95,8 +98,8 @@ def service_deviation(times: RowTimes, hits: float, misses: float, conflicts: fl
 def bank_loads(
     time: NDArray[np.float64], bank: NDArray[np.int64], row: NDArray[np.int64]
 ) -> tuple[BankLoad, ...]:
-    """Loads of all banks that are asked, from requests in order of time: (n,) each. A bank with one
-    request has a gap of infinity."""
+    """Loads of all banks that get requests. The arguments are (n,), one entry per request in order
+    of time. The gap of a bank with one request is infinite."""
     outcome = row_outcomes(bank, row)
     loads = []
     for number in np.unique(bank).tolist():
@@ -117,7 +120,7 @@ def bank_loads(
 
 
 def loads_of(traffic: BankTraffic) -> tuple[BankLoad, ...]:
-    """Loads of the banks that are asked; gaps as fractions of the launch's duration."""
+    """Loads of the banks that get requests; gaps are fractions of the launch's duration."""
     loads = []
     whole = traffic.duration
     for n, hits, misses, conflicts, gaps, squares in zip(
@@ -146,8 +149,9 @@ def bank_latency(
 ) -> float:
     """Queueing delay and service time of one bank (Eq. 6), in the unit of ``times``.
 
-    ``outstanding`` is how many requests can be at the bank at once: warps wait for theirs before
-    they send more, so none waits for longer than so many take. Not in the paper.
+    ``outstanding`` is the most requests that can be at the bank at once, since warps wait for their
+    requests before they send more. So no request waits for longer than that many take. This limit
+    is not in the paper.
     """
     outcomes = (load.hits, load.misses, load.conflicts)
     queue = QueueMoments(
@@ -166,10 +170,11 @@ def dram_latency(
     reading: Kingman = "usual",
     outstanding: float = np.inf,
 ) -> float:
-    """Mean DRAM latency: every bank's, weighed by its rate of arrivals (Eq. 7). All banks work for
-    the same time, so that rates are in the ratio of requests. 0 where nothing is asked.
+    """Mean DRAM latency: that of each bank, weighted by its rate of arrivals (Eq. 7). All banks
+    work for the same time, so the weights are the numbers of requests. 0 without requests.
 
-    ``outstanding`` requests can be under way to all banks together; each has its share of them.
+    ``outstanding`` is the most requests that can be under way to all banks together; each bank gets
+    its share.
     """
     total = sum(load.requests for load in loads)
     if not total:
@@ -182,9 +187,9 @@ def dram_latency(
 
 
 def even_load(requests: float, banks: int, duration: float) -> BankLoad:
-    """One bank's load where ``requests`` are spread evenly over ``banks`` and over ``duration``, as
-    if at random: exponential gaps, and every request finds its row closed. The form of the queue
-    without address mapping (Fig. 8)."""
+    """One bank's load where ``requests`` arrive at random, evenly over ``banks`` and over
+    ``duration``: gaps are exponential, and no row is open for any request. It is used without an
+    address mapping (Fig. 8)."""
     each = requests / banks
     gap = duration / each if each else np.inf
     return BankLoad(each, 0.0, each, 0.0, gap, gap)

@@ -1,9 +1,9 @@
 """T_comp and the sum of the parts: Eqs. 1, 2 and 13 to 16 of Huang and Li 2017.
 
-As printed, Eq. 13 calls "throughput" what is cycles per instruction, and Eq. 2 divides by it and by
-W_serial together: more cycles per instruction would make the kernel faster, and a serialization
-overhead would, too. Sim et al. 2012, where both are from, have
-T_comp = #inst · #warps / #SMs · avg_inst_lat / ITILP + W_serial. Both readings are here.
+As printed, the "throughput" of Eq. 13 is in cycles per instruction, and Eq. 2 divides by the sum of
+it and W_serial: more cycles per instruction, or more serialization, would make the kernel faster.
+Sim et al. 2012, the source of both equations, have T_comp = #inst · #warps / #SMs · avg_inst_lat /
+ITILP + W_serial. Both readings are here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ def effective_throughput(average_latency: float, parallelism: float) -> float:
 
 def itilp(ilp: float, warps: float, most: float) -> float:
     """Inter-thread instruction-level parallelism min(ILP · N, ITILP_max) (Eq. 14): instructions of
-    all ``warps`` (N) of an SM that are in its pipelines at once; ``ilp`` is that of one warp."""
+    all ``warps`` (N) of an SM that are in its pipelines at once. ``ilp`` is ILP of one warp,
+    ``most`` is ITILP_max."""
     return min(ilp * warps, most)
 
 
 def itilp_max(average_latency: float, warp_size: float, simd_width: float) -> float:
-    """avg_inst_lat / (warp_size / SIMD_width) (Eq. 15): instructions that fill the SM's lanes.
-    ``average_latency`` cycles, ``simd_width`` lanes of an SM."""
+    """avg_inst_lat / (warp_size / SIMD_width) (Eq. 15): number of warp instructions in flight that
+    keep all lanes of the SM busy. ``average_latency`` is in cycles, ``simd_width`` is the number of
+    lanes of an SM."""
     return average_latency / (warp_size / simd_width)
 
 
@@ -50,8 +52,8 @@ def t_comp_printed(
     w_serial: float,
 ) -> float:
     """Eq. 2 as printed: #inst · #warps / #SMs · 1 / (throughput + W_serial). ``instructions`` are
-    those that a warp issues, replays among them; ``throughput`` is Eq. 13 as printed. The result
-    has no unit of time."""
+    those that a warp issues, including replays; ``throughput`` is Eq. 13 as printed. The result is
+    not in a unit of time."""
     return instructions * total_warps / active_sms / (throughput + w_serial)
 
 
@@ -63,6 +65,6 @@ def t_comp(
     w_serial: float,
 ) -> float:
     """Eq. 2 as corrected: #inst · #warps / #SMs / throughput + W_serial, in cycles.
-    ``instructions`` are those that a warp issues, replays among them; ``throughput`` is that of
-    :func:`effective_throughput`."""
+    ``instructions`` are those that a warp issues, including replays; ``throughput`` is the result
+    of :func:`effective_throughput`."""
     return instructions * total_warps / active_sms / throughput + w_serial

@@ -1,4 +1,4 @@
-"""Latency of arithmetic: from the machine file, or read off compiled machine code.
+"""Latency of arithmetic: from the machine file, or from the stall counts of compiled machine code.
 
 Since Volta the compiler knows the fixed latencies: where one multiply-add needs the result of
 another, the stall count between them is the latency (:mod:`placewise.kernel.binary.sass.control`).
@@ -19,8 +19,8 @@ from placewise.machine.machine import Machine
 from placewise.machine.opcode_pipes import pipes_of, timing_of
 
 ARITHMETIC = "FFMA"
-"""Sim et al. 2012 and Huang and Li 2017 (appendix) take the latency of floating-point operations
-for that of all instructions."""
+"""Sim et al. 2012 and Huang and Li 2017 (appendix) use the latency of floating-point operations for
+all instructions."""
 _CHAIN = """
 __global__ void chain(float *x, float a, float b) {
     float y = *x;
@@ -47,7 +47,7 @@ def arithmetic_latency(machine: Machine) -> float:
         raise UnsupportedError(
             f"the latency of {ARITHMETIC} is not known",
             where=f"machine {machine.name}",
-            hint=f"its file wants: pipe NAME {{ executes = <{ARITHMETIC}>; latency = … clk; }}",
+            hint=f"add to its file: pipe NAME {{ executes = <{ARITHMETIC}>; latency = … clk; }}",
         )
     return found
 

@@ -1,21 +1,24 @@
-"""The model of Huang and Li 2017: T = T_comp + T_mem − T_overlap, every ingredient a switch.
+"""The model of Huang and Li 2017: T = T_comp + T_mem − T_overlap, with a switch for each of its
+parts.
 
-The paper predicts a target placement from a measured sample. Here both are observed in the same
-way, and a measured time of the sample scales the ratio of the two. Without a regression of
-T_overlap (Eqs. 11 and 12, which measured times must train) the overlap is that of Sim et al. 2012.
+The paper predicts a target placement from a measured sample. Here the numbers of both come from the
+same simulation, and the measured time of the sample is scaled by the ratio of the two. Without a
+regression of T_overlap (Eqs. 11 and 12, which measured times must train) the overlap is that of Sim
+et al. 2012.
 
-What the paper leaves open, or says of Kepler only, is read as follows.
+Where the paper is not specific, or is about Kepler only, it is read as follows.
 
-- Requests of shared memory do not pay the caches' hit latency. Hits are served by the cache that
-  the simulation finds them in: the paper calls L2's latency for all "very limited impact", on a GPU
-  whose loads pass L1 by.
+- Requests of shared memory do not pay the caches' hit latency. A hit pays the latency of the cache
+  that serves it in the simulation. The paper uses L2's latency for all hits, with "very limited
+  impact", on a GPU whose loads bypass L1.
 - No more requests wait at the banks than the resident warps can have under way.
-- A DRAM bank is busy for as long as its share of the bandwidth takes for a sector, stretched for
-  row misses and conflicts as their latencies are. The latencies themselves as service times
-  (Eq. 8 put into Eq. 10) would cap a K80 at 3 % of its bandwidth: ``service="latency"``.
-- Of W_serial (Eq. 16) the contention for special functions is charged, as in Sim et al.;
-  divergence is in the executed instructions already, and what a barrier costs the paper does not
-  say.
+- A DRAM bank is busy for the time in which its share of the bandwidth moves a sector; row misses
+  and conflicts take longer in the ratio of their latencies. With the latencies themselves as
+  service times (Eq. 8 put into Eq. 10), ``service="latency"``, a K80 would never exceed 3 % of its
+  bandwidth.
+- Of W_serial (Eq. 16) only the contention for special functions is charged, as in Sim et al.
+  Divergence is in the executed instructions already, and the paper does not say what a barrier
+  costs.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ Queue = Literal["none", "even", "mapped"]
 
 @dataclass(frozen=True)
 class Parts:
-    """Eq. 1's terms in cycles of the SM's clock, and what they are made of."""
+    """The terms of Eq. 1 in cycles of the SM's clock, and values that they are computed from."""
 
     t_comp: float
     t_mem: float
@@ -55,34 +58,36 @@ class Parts:
     events: Events
     notes: tuple[str, ...]
     staging: float = 0.0
-    """What the blocks take to fill shared memory, which precedes all else (section III-B)."""
+    """Cycles in which the blocks fill shared memory, before anything else (section III-B)."""
 
     @property
     def total(self) -> float:
-        """Eq. 1, and the staging."""
+        """Time of Eq. 1 plus staging."""
         return comp.execution_time(self.t_comp, self.t_mem, self.t_overlap) + self.staging
 
 
 @dataclass(frozen=True)
 class HuangLiModel:
-    """The switches of Figs. 7 to 9; the default is the whole model."""
+    """The model with the switches of Figs. 7 to 9; by default all its parts are on."""
 
     name: str = "huang-li"
     count_instructions: bool = True
-    """Executed instructions of the target itself; else the sample's."""
+    """True: executed instructions are those of the target itself; False: those of the sample."""
     count_replays: bool = True
-    """Issued instead of executed instructions."""
+    """True: issued instructions (with replays) count; False: executed ones."""
     queue: Queue = "mapped"
-    """DRAM latency: constant, queues with evenly spread requests, or queues per mapped bank."""
+    """How DRAM latency is found: ``none``: it is constant; ``even``: one queue per bank, with
+    requests spread evenly; ``mapped``: one queue per bank, with requests by the address mapping."""
     kingman: Kingman = "usual"
     service: Literal["bandwidth", "latency"] = "bandwidth"
-    """Whether a bank is busy for its share of the bandwidth, or for the latency."""
+    """Service time of a bank: the time that its share of the bandwidth takes for a sector, or the
+    latency."""
     regression: OverlapRegression | None = None
     """None: the overlap of Sim et al."""
 
     def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
-        """Absolute time of the launch that ``evidence`` is of. Raises UnsupportedError without a
-        simulated launch, or where the machine file lacks what the equations need."""
+        """Absolute time of the launch that ``evidence`` describes. Raises UnsupportedError without
+        a simulated launch, or where the machine file lacks a figure that the equations need."""
         run = evidence.simulated(self.name)
         observed = observe(run, machine)
         parts = self.parts(observed, machine)
@@ -108,10 +113,10 @@ class HuangLiModel:
         sample: Observed | None = None,
         sample_replays: float | None = None,
     ) -> Parts:
-        """Eq. 1's terms of ``target``. ``sample`` is the measured placement, the target itself by
-        default: its instructions stand for the target's where instructions are not counted, and its
-        replays by reasons (5) to (10) are carried over. ``sample_replays`` are all of its replays,
-        as a profiler counted them."""
+        """The terms of Eq. 1 for ``target``. ``sample`` is the measured placement, by default the
+        target itself. Its instructions are used for the target where instructions are not counted,
+        and its replays by reasons (5) to (10) are added to the target's. ``sample_replays`` are all
+        its replays as a profiler counted them."""
         latency = arithmetic_latency(machine)
         sample = target if sample is None else sample
         issued = (target if self.count_instructions else sample).instructions
@@ -159,7 +164,8 @@ class HuangLiModel:
     def _dram_latency(
         self, target: Observed, t_comp: float, machine: Machine
     ) -> tuple[float, tuple[str, ...], float]:
-        """Cycles of DRAM beyond L2, what was assumed, and row misses and conflicts."""
+        """Cycles that an access to DRAM takes in addition to L2's latency; notes on assumptions;
+        and the number of row misses and conflicts."""
         constant = latencies(machine).dram
         clock, bandwidth = machine.limits.clock_mhz, machine.limits.dram_bandwidth_gb_per_s
         if self.queue == "none" or not target.dram_sectors:
@@ -170,7 +176,8 @@ class HuangLiModel:
         busy = count * target.sector_bytes / bandwidth * clock / 1e3
         times = _row_times(machine, constant if self.service == "latency" else busy)
         if self.queue == "mapped" and target.banks:
-            # A request is what a line has in one row: several sectors.
+            # A bank's request is the part of a line that lies in one row, so it may have several
+            # sectors.
             of_banks = target.bank_sectors or target.dram_sectors
             each = max(1.0, of_banks / sum(b.requests for b in target.banks))
             times = bk.RowTimes(times.hit * each, times.miss * each, times.conflict * each)
@@ -179,14 +186,15 @@ class HuangLiModel:
                 for b in target.banks
             )
             rows = sum(b.misses + b.conflicts for b in loads)
-            notes = (f"{len(loads)} banks of the DRAM are asked",)
+            notes = (f"{len(loads)} banks of the DRAM get requests",)
         else:
             loads = (bk.even_load(target.dram_sectors, count, t_comp),) * count
             times = bk.RowTimes(times.hit, times.hit, times.hit)
             rows = 0.0
             why = "" if self.queue == "even" else "no address mapping of the DRAM is known: "
             notes = (f"{why}requests spread evenly over {count} banks",)
-        # Beyond the constant latency, which is that of a row hit: the wait, and other rows' time.
+        # The constant latency is that of a row hit; add the wait, and the time of misses and
+        # conflicts.
         reaching = target.global_.dram + target.texture.dram + target.constant.dram
         asked = sum(load.requests for load in loads) / reaching if reaching else 1.0
         waiting = target.active_sms * target.resident_warps * target.mlp * asked
@@ -195,7 +203,8 @@ class HuangLiModel:
 
 
 def _row_times(machine: Machine, hit: float) -> bk.RowTimes:
-    """Time that a bank is busy, in the ratio of the machine's row timings; equal where unknown."""
+    """Times that a bank is busy: ``hit`` for a row hit, the others in the ratio of the machine's
+    row timings; all equal where these are not known."""
     dram = machine.dram
     if dram is None or not (dram.hit_ns and dram.miss_ns and dram.conflict_ns):
         return bk.RowTimes(hit, hit, hit)
@@ -203,8 +212,8 @@ def _row_times(machine: Machine, hit: float) -> bk.RowTimes:
 
 
 def _bank_count(machine: Machine) -> int:
-    """Banks of the whole DRAM: those that the machine file gives, else as many as its mapping tells
-    apart."""
+    """Number of banks of the whole DRAM: as the machine file gives it, else as many as its address
+    mapping distinguishes."""
     dram = machine.dram
     if dram is not None and dram.banks:
         return (dram.channels or 1) * dram.banks
@@ -213,13 +222,13 @@ def _bank_count(machine: Machine) -> int:
 
 
 def _staging(target: Observed, machine: Machine) -> tuple[float, tuple[str, ...]]:
-    """Cycles of filling shared memory, from bandwidth and size (section III-B), and a note where no
+    """Cycles to fill shared memory, from size and bandwidth (section III-B), and a note where no
     bandwidth is known."""
     clock, bandwidth = machine.limits.clock_mhz, machine.limits.dram_bandwidth_gb_per_s
     if not target.staged_bytes:
         return 0.0, ()
     if clock is None or bandwidth is None:
-        return 0.0, ("no clock or DRAM bandwidth is known: filling shared memory is free",)
+        return 0.0, ("no clock or DRAM bandwidth is known: time to fill shared memory left out",)
     return target.staged_bytes / bandwidth * clock / 1e3, ()
 
 
@@ -228,9 +237,9 @@ DEFAULT_BANKS = 96
 
 
 def _special_contention(target: Observed, machine: Machine) -> float:
-    """O_SFU of Sim et al. 2012 in cycles: special functions that their few lanes hold up, as far as
-    they are more of the instructions than their lanes are of all. 0 where the lanes are not
-    known."""
+    """O_SFU of Sim et al. 2012 in cycles: the time of special functions on their few lanes, times
+    the amount by which their share of the instructions exceeds these lanes' share of all lanes. 0
+    where the number of lanes is not known."""
     lanes = sum(p.lanes_per_cycle or 0.0 for p in pipes_of(machine, "MUFU"))
     if not lanes or not target.special:
         return 0.0
@@ -264,12 +273,12 @@ def _amat(target: Observed, dram: float, machine: Machine) -> float:
 def _warps(
     target: Observed, issued: float, access: float, machine: Machine
 ) -> tuple[float, float, float]:
-    """MWP, CWP, and the most requests of an SM that can be in service at once: what bandwidth
-    serves (MWP_peak_bw), and what its load/store units let depart meanwhile."""
+    """MWP, CWP, and the most requests of an SM that can be in service at once, limited by the
+    memory's bandwidth (MWP_peak_bw) and by the rate at which the load/store units send requests."""
     warps = target.resident_warps
     per_warp = target.requests / target.total_warps
     lanes = min((p.lanes_per_cycle or WARP for p in pipes_of(machine, "LDG")), default=WARP)
-    # The units take a request's addresses while its earlier passes are served.
+    # The load/store units take in addresses while they serve passes: the slower of the two counts.
     departure = max(target.passes_per_request, WARP / lanes)
     peak = access / departure
     bandwidth, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz

@@ -1,7 +1,7 @@
-"""What the models of Huang and Li, and of Sim et al., want to know of a launch, as numbers.
+"""The numbers of a launch that the models of Huang and Li and of Sim et al. need.
 
-Everything is per warp or per SM as the equations have it. The counts come from the executed
-machine code and the simulated memory system; what the paper measures with a profiler is counted.
+Numbers are per warp or per SM, as the equations have them. They come from the executed machine code
+and the simulated memory system, where the paper measures them with a profiler.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Requests:
 
     requests: float = 0.0
     first_misses: float = 0.0
-    """Requests that the nearest cache does not serve."""
+    """Requests that miss the nearest cache."""
     dram: float = 0.0
     """Requests that DRAM serves."""
     second_hits: float = 0.0
-    """First misses that a further cache before L2 serves: constant memory's."""
+    """Of the first misses, those that hit a second cache before L2; only constant memory has
+    one."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,12 @@ class Observed:
     resident_warps: float
     """Resident warps of an SM (N in the paper)."""
     instructions: float
-    """Executed per warp."""
+    """Executed instructions per warp."""
     special: float
     """Special-function instructions per warp."""
     stall: float
-    """Mean cycles between two instructions that a warp by itself can issue; the arithmetic latency
-    where no machine code says."""
+    """Mean cycles between two instructions that a warp can issue, from the stall counts; the
+    arithmetic latency where there is no machine code."""
     mlp: float
     """Memory requests that a warp has in flight at once."""
     replays: Replays
@@ -72,8 +73,8 @@ class Observed:
     constant: Requests
     shared: Requests
     passes_per_request: float
-    """Through the load/store units, of all requests: a line each, or a bank's conflict-free part;
-    at least 1."""
+    """Mean number of passes of a request through the load/store units, at least 1. A pass serves
+    one line, or the lanes that access shared memory without a bank conflict."""
     dram_sectors: float
     """Sectors that are fetched from DRAM."""
     sector_bytes: float
@@ -81,15 +82,17 @@ class Observed:
     """Requests of each DRAM bank in the whole launch, gaps as fractions of its duration; empty
     where the machine's address mapping is not known."""
     bank_sectors: float = 0.0
-    """Sectors of the banks' requests, fetched and written ones; 0 stands for ``dram_sectors``."""
+    """Sectors of the banks' requests, both fetched and written; 0 means as many as
+    ``dram_sectors``."""
     carried: float = 0.0
     """Replays of the whole launch by the reasons (5) to (10), which no placement changes."""
     staged_bytes: float = 0.0
-    """Bytes that all blocks together copy into shared memory, beyond what is in the accesses."""
+    """Bytes that all blocks together copy into shared memory, apart from copies that the kernel's
+    own accesses make."""
 
     @property
     def off_chip(self) -> float:
-        """Requests of the launch that go towards DRAM."""
+        """Requests of the launch to memories that lie in DRAM (global, local, texture)."""
         return self.global_.requests + self.texture.requests
 
     @property
@@ -108,11 +111,11 @@ def observe(
 ) -> Observed:
     """Numbers of ``run``, which is a launch on ``machine``.
 
-    ``placement`` says where the simulated memory system was told to see arrays (retargeting,
-    section III-E), by name. Their accesses then count for that space, and executed instructions
-    differ by what its addressing takes (section III-B). ``staged_bytes`` are what the blocks copy
-    into shared memory for it. ``leaves_shared`` names the memory, global or texture, that all of
-    the kernel's shared memory moves to.
+    ``placement`` (space by array) are the moves for which ``run`` was simulated by retargeting
+    (section III-E). Accesses to these arrays count for their new space, and the instructions that
+    compute its addresses are added (section III-B). ``staged_bytes`` are the bytes that blocks copy
+    into shared memory for these moves. ``leaves_shared`` names the memory, global or texture, that
+    all of the kernel's shared memory moves to.
     """
     launch, traffic = run.launch, run.traffic
     moved = memories_of(machine, placement or {})
@@ -160,13 +163,14 @@ def observe(
 
 
 def _is_request(site: SiteTraffic) -> bool:
-    """Not so are constants that instructions have as operands: they are read where they issue."""
+    """Whether the site makes memory requests. Constants that are operands of instructions do not:
+    they are read when the instruction issues."""
     return site.site.space != "constant" or is_constant_load(site.site)
 
 
 def _requests(sites: list[SiteTraffic]) -> Requests:
-    """A request counts as served where most of its sectors are: shares of sectors are shares of
-    requests."""
+    """Requests of the sites by the memory that serves them. Shares of sectors are taken as shares
+    of requests."""
     requests = first = dram = 0.0
     for s in sites:
         requests += s.requests
@@ -177,7 +181,8 @@ def _requests(sites: list[SiteTraffic]) -> Requests:
 
 
 def _constant_requests(sites: Sequence[SiteTraffic]) -> Requests:
-    """Loads of constant memory: a request's share of misses is that of the lines it asks for."""
+    """Requests of loads from constant memory. The share of lines that miss is taken as the share of
+    requests that miss."""
     requests = first = second = dram = 0.0
     for s in sites:
         requests += s.requests
@@ -194,8 +199,9 @@ def _constant_requests(sites: Sequence[SiteTraffic]) -> Requests:
 
 
 def _issue(run: SimulatedLaunch) -> tuple[float | None, float, float]:
-    """Mean stall of the executed instructions; executed special-function instructions; and those of
-    double precision, which issue over two cycles."""
+    """Mean stall count of the executed instructions, number of executed special-function
+    instructions, and number of executed double-precision instructions, which take two cycles to
+    issue."""
     if not run.from_machine_code:
         text = run.kernel.ptx.splitlines()
         counts = run.execution.instruction_counts()
@@ -216,7 +222,8 @@ def _issue(run: SimulatedLaunch) -> tuple[float | None, float, float]:
 
 
 def _parallelism(run: SimulatedLaunch) -> float:
-    """Requests over the times that a warp waits for some."""
+    """Memory requests that a warp has in flight at once: all requests over the number of times that
+    a warp waits for some."""
     if not run.from_machine_code:
         return 1.0
     firsts = first_of_bursts(machine_code(run.kernel).instructions, shared=True)
@@ -228,19 +235,19 @@ def _parallelism(run: SimulatedLaunch) -> float:
 
 @dataclass(frozen=True)
 class Latencies:
-    """Cycles of the memories that Eq. 5 speaks of."""
+    """Latencies in cycles of the memories in Eq. 5."""
 
     first: float
     """The cache nearest to the cores on the way to global memory."""
     l2: float
     """The last cache of the die."""
     dram: float
-    """What an access that misses it takes beyond."""
+    """Additional cycles of an access that misses L2."""
     constant: float
     """The nearest cache of constant memory."""
     shared: float
     second_constant: float = 0.0
-    """The cache of constant memory behind it; L2's where there is none."""
+    """The next cache of constant memory; L2's latency where there is none."""
 
 
 def latencies(machine: Machine) -> Latencies:

@@ -1,8 +1,8 @@
 """T_overlap: Eqs. 11 and 12 of Huang and Li 2017, a linear regression on memory events.
 
 Events are per memory request, since the paper has its model "based on the event ratio instead of
-the absolute event numbers". What it was trained on belongs to a regression as much as its
-coefficients: :class:`OverlapRegression` carries both, and how it did on what it had not seen.
+the absolute event numbers". :class:`OverlapRegression` has the coefficients, the launches that they
+were trained on, and the error on launches that were not in the training set.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Events:
 
 @dataclass(frozen=True)
 class OverlapRegression:
-    """Coefficients g, c, t, s, r, w and the constant of Eq. 11, with where they are from."""
+    """Coefficients g, c, t, s, r, w and the constant of Eq. 11, and the launches they were fitted
+    on."""
 
     coefficients: tuple[float, ...]
     """In the order of the fields of :class:`Events`."""
@@ -45,7 +46,8 @@ class OverlapRegression:
     training_error: float
     """Mean |fitted − observed| overlap ratio of the training set."""
     held_out: str = NOT_TESTED
-    """What it was tried on that it had not seen, and the error there; or that it was not."""
+    """Launches outside the training set that it was tested on, and the error there; or
+    :data:`NOT_TESTED`."""
 
     def ratio(self, events: Events) -> float:
         """T_overlap / T_mem as Eq. 11 has it; it may leave [0, 1]."""
@@ -59,8 +61,8 @@ def t_overlap(ratio: float, t_mem: float) -> float:
 
 
 def bounded_overlap(overlap: float, t_comp: float, t_mem: float) -> float:
-    """What two times can share: between nothing and the shorter of the two. Not in the paper, whose
-    regression can leave these bounds."""
+    """``overlap`` limited to the range from 0 to the shorter of the two times. The paper does not
+    limit it, although its regression can leave this range."""
     return min(max(0.0, overlap), t_comp, t_mem)
 
 
@@ -72,14 +74,15 @@ def observed_ratio(t_comp: float, t_mem: float, measured: float) -> float:
 def fit_overlap(
     events: Sequence[Events], ratios: Sequence[float], trained_on: Sequence[str]
 ) -> OverlapRegression:
-    """Least squares of Eq. 11 over a training set; of coefficients that the set leaves open (an
-    event that never varies) the smallest. All three sequences have one entry per launch."""
+    """Least squares of Eq. 11 over a training set. Where the set does not determine the
+    coefficients (an event never varies), the smallest ones are taken. All three sequences have one
+    entry per launch."""
     matrix = np.array([[*astuple(e), 1.0] for e in events], np.float64)
     wanted = np.asarray(ratios, np.float64)
-    # Here, as every command would take longer to start.
+    # Imported here, since SciPy would make every command start later.
     from scipy.linalg import lstsq
 
-    # Columns of one size, so that "smallest" does not depend on units.
+    # Columns are scaled to the same size, so that "smallest" does not depend on units.
     scale = np.abs(matrix).max(axis=0)
     scale[scale == 0.0] = 1.0
     solution, *_ = lstsq(matrix / scale, wanted, cond=1e-9)

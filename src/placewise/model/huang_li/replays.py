@@ -3,9 +3,9 @@
 On Kepler and before, an instruction that the load/store units cannot serve at once is issued again:
 a replay takes an issue slot. From Maxwell on, and so on Volta and later, it is issued once and
 passes the data stage of its unit several times; Nsight Compute counts these passes as wavefronts.
-They keep the pipe as replays kept the issue port, so one replay here is one wavefront beyond the
-first of a request there, and Eq. 3 holds of either (NVIDIA, Nsight Compute documentation, "Metrics
-Decoder"; Maxwell Tuning Guide, "Instruction Scheduling").
+Further wavefronts occupy the pipe as replays occupied the issue port. So each wavefront of a
+request after the first counts as one replay, and Eq. 3 holds for both (NVIDIA, Nsight Compute
+documentation, "Metrics Decoder"; Maxwell Tuning Guide, "Instruction Scheduling").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Reason(IntEnum):
     """Why an instruction is replayed, as numbered in section III-B."""
 
     GLOBAL_DIVERGENCE = 1
-    """Addresses of a warp diverge in global memory, or are more words than one cycle loads."""
+    """Addresses of a warp diverge in global memory, or ask for more words than one cycle loads."""
     CONSTANT_MISS = 2
     CONSTANT_DIVERGENCE = 3
     BANK_CONFLICT = 4
@@ -40,7 +40,8 @@ COUNTED = (
     Reason.CONSTANT_DIVERGENCE,
     Reason.BANK_CONFLICT,
 )
-"""Reasons that follow from the trace; the others are carried over from the sample."""
+"""Reasons whose replays are counted from the trace; those of the others are taken from the
+sample."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Replays:
 
     @property
     def total(self) -> float:
-        """All four."""
+        """Sum of all four."""
         return (
             self.global_divergence
             + self.constant_misses
@@ -68,9 +69,9 @@ def replays_of(sites: Iterable[SiteTraffic], constant_misses: float = 0.0) -> Re
     addresses (constant) and bank passes (shared) beyond the first.
 
     ``constant_misses`` are the misses of the nearest constant cache, each one replay. Lines and
-    passes are those of the machine whose traffic it is: a wide access that needs several counts as
-    several, and one whose threads want neighbouring words as the words' bytes over the size of a
-    line, as the paper counts reason (1).
+    passes are those of the machine that the traffic was simulated for. As in the paper's reason
+    (1), a wide access that needs several lines counts as several even if its threads access
+    neighbouring words: the words' bytes over the size of a line.
     """
     divergence = constant = conflicts = 0.0
     for site in sites:
@@ -85,10 +86,10 @@ def replays_of(sites: Iterable[SiteTraffic], constant_misses: float = 0.0) -> Re
 
 
 def carried_replays(sites: Iterable[SiteTraffic], two_cycles: float = 0.0) -> float:
-    """Replays of a launch by the reasons that no placement changes and that can be counted: (5)
-    ``two_cycles``, executed instructions that issue over two cycles; (6) passes of shared atomics
-    beyond the first; (7) misses and (9) lines beyond the first of local memory. Misses of
-    instructions (8) and full units (10) only a profiler counts."""
+    """Replays of a launch by those reasons that no placement changes and that can be counted: (5)
+    ``two_cycles``, executed instructions that take two cycles to issue; (6) passes of shared
+    atomics after the first; (7) misses and (9) lines after the first in local memory. Instruction
+    cache misses (8) and full units (10) are left out; only a profiler counts them."""
     replays = two_cycles
     for site in sites:
         if site.site.space == "shared" and site.site.kind == "atomic":
@@ -102,6 +103,7 @@ def carried_replays(sites: Iterable[SiteTraffic], two_cycles: float = 0.0) -> fl
 
 
 def replays_of_target(of_sample: float, sample_counted: float, target_counted: float) -> float:
-    """Eq. 3: replays of the target placement, from all those of the sample (measured, or counted)
-    and from what reasons (1) to (4) give in either; (5) to (10) are carried over."""
+    """Eq. 3: replays of the target placement. ``of_sample`` are all replays of the sample, measured
+    or counted; ``sample_counted`` and ``target_counted`` are the replays of both by reasons (1) to
+    (4). Replays by reasons (5) to (10) are those of the sample."""
     return of_sample - sample_counted + target_counted

@@ -7,9 +7,9 @@ from __future__ import annotations
 def effective_requests(
     instructions: float, total_warps: float, active_sms: float, parallelism: float
 ) -> float:
-    """#mem_instrs · #warps / (#SMs · ITMLP) (Eq. 17): memory requests of an SM that follow one
-    another. ``instructions`` are a warp's memory instructions, weighed by their size where the
-    memories' requests differ; ``parallelism`` is ITMLP (Eq. 18)."""
+    """#mem_instrs · #warps / (#SMs · ITMLP) (Eq. 17): memory requests of an SM that are served one
+    after another. ``instructions`` are a warp's memory instructions, weighted by their size where
+    requests of the memories differ in size; ``parallelism`` is ITMLP (Eq. 18)."""
     return instructions * total_warps / (active_sms * parallelism)
 
 

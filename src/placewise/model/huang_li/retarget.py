@@ -1,4 +1,5 @@
-"""Traffic of arrays that are seen elsewhere than the kernel accesses them (section III-E)."""
+"""Retargeting (section III-E): traffic of a kernel's accesses counted as if its arrays were in
+other memories."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ from placewise.model.huang_li.addressing import (
 )
 
 _TYPE_OF_SIZE = {4: "float", 8: "float2", 16: "float4"}
-"""Addresses depend on the size of an element alone. A double comes through texture as two words,
-as textures of double do not exist."""
+"""A type for each size, since address instructions depend only on the size of an element. A double
+is loaded from texture as two words, as textures of double do not exist."""
 _LANES = 32
 
 
 def memories_of(machine: Machine, placement: Mapping[str, str]) -> dict[str, str]:
-    """The kind of memory that each moved array is in; :data:`TEXTURE_2D` stands for itself."""
+    """The state space that each moved array is in; :data:`TEXTURE_2D` stays as it is."""
     return {
         array: space if space == TEXTURE_2D else machine.space(space).way.facts.state_space
         for array, space in placement.items()
@@ -33,8 +34,8 @@ def memories_of(machine: Machine, placement: Mapping[str, str]) -> dict[str, str
 
 
 def spaces_of(placement: Mapping[str, str]) -> dict[str, str]:
-    """Spaces whose caches moved arrays go through: a texture in two dimensions is a texture. Its
-    tiles are taken to be as good as lines."""
+    """Spaces whose caches moved arrays use. A texture in two dimensions counts as a texture: its
+    tiles are treated like lines."""
     return {a: "texture" if space == TEXTURE_2D else space for a, space in placement.items()}
 
 
@@ -46,15 +47,15 @@ def seen_in(site: SiteTraffic, moved: Mapping[str, str]) -> SiteTraffic:
 
 
 class AddressInstructions(NamedTuple):
-    """Executed instructions that moved arrays' addresses take more (negative: less)."""
+    """Additional executed instructions to compute addresses of moved arrays (negative: fewer)."""
 
     of_warps: float = 0.0
     of_threads: float = 0.0
 
 
 def addressing_arch(run: SimulatedLaunch) -> str:
-    """The architecture whose addressing counts: the machine's own where it is so old that the code
-    of a later one stands in for its."""
+    """The architecture whose address instructions are counted: the compiled kernel's. For a machine
+    so old that the kernel was compiled for a later architecture, it is the machine's own."""
     major, minor = run.machine.limits.compute_capability
     is_old = 10 * major + minor < OLDEST_LISTED
     return f"sm_{major}{minor}" if is_old else run.kernel.arch
@@ -63,13 +64,13 @@ def addressing_arch(run: SimulatedLaunch) -> str:
 def leaving_shared(
     run: SimulatedLaunch, sites: Iterable[SiteTraffic], target: str
 ) -> tuple[tuple[SiteTraffic, ...], AddressInstructions]:
-    """``sites`` with all that the kernel has in shared memory in global or texture memory instead,
-    and the instructions that addresses then take more.
+    """``sites`` with all accesses to shared memory counted as accesses to global or texture memory,
+    and the additional instructions for their addresses.
 
-    The paper puts a global thread's number in the place of the index (section III-B): the lanes of
-    a warp access neighbouring elements, and every thread one of its own. So L2 has what it is asked
-    for again, if it holds an element of every resident thread; else DRAM has. The launch keeps its
-    occupancy. Raises UnsupportedError for any other ``target``.
+    The paper replaces the index by the thread's number in the grid (section III-B): lanes of a warp
+    access neighbouring elements, and each thread its own element. So loads hit L2 if it can hold
+    one element of every resident thread; else they go to DRAM. Occupancy is left unchanged. Raises
+    UnsupportedError for any other ``target``.
     """
     if target not in ("global", "texture"):
         raise UnsupportedError(f"shared memory is not moved to {target} memory")
@@ -109,7 +110,7 @@ def leaving_shared(
 
 
 def address_instructions(run: SimulatedLaunch, moved: Mapping[str, str]) -> AddressInstructions:
-    """What the addresses of moved arrays take more."""
+    """Additional instructions for the addresses of moved arrays."""
     warps = threads = 0.0
     arch = addressing_arch(run)
     for site in run.traffic.sites:

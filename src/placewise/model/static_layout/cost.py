@@ -1,4 +1,4 @@
-"""Static cost of a layout: transactions at each level times the level's coefficient.
+"""Static cost of a layout: transactions at each memory level times that level's weight.
 
 Loops are unrolled twice: the second iteration finds in the caches what the first one left, and
 stands for all later ones. That is exact under the paper's assumptions, since reuse reaches back
@@ -22,9 +22,9 @@ from placewise.model.static_layout.terms import (
 from placewise.space.layout import Layout, Record, shape_of
 
 UNKNOWN_LENGTH = 100
-"""Iterations taken for a loop whose length the source does not tell (section IV-G)."""
+"""Iterations assumed for a loop whose length the source does not give (section IV-G)."""
 _REACH = 64
-"""Accesses that reuse is looked for behind; caches hold far fewer for each thread."""
+"""How many accesses back reuse is searched; caches hold far fewer for each thread."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class CacheLevels:
-    """What the cost knows of a GPU (Table II)."""
+    """The figures of a GPU that the cost uses (Table II)."""
 
     l1_bytes: int
     """0: L1 does not cache global memory."""
@@ -68,7 +68,8 @@ class CostVector:
 
     @property
     def total(self) -> float:
-        """All entries together, loops of unknown length taken at :data:`UNKNOWN_LENGTH`."""
+        """Sum of all entries, with :data:`UNKNOWN_LENGTH` iterations for each loop of unknown
+        length."""
         return sum(self.entries)
 
 
@@ -76,8 +77,9 @@ def dynamic_cost(
     reads: float, writes: float, l1_hits: float, l2_read_hits: float, l2_write_hits: float,
     weights: Weights = Weights(),
 ) -> float:  # fmt: skip
-    """Cost from counters (section III): transactions of reads and writes, and the shares of them
-    that hit L1, of the reads' others that hit L2, and of the writes that hit L2."""
+    """Cost from counters (section III). ``reads`` and ``writes`` are transactions; ``l1_hits`` is
+    the share of reads that hit L1, ``l2_read_hits`` the share of the other reads that hit L2,
+    ``l2_write_hits`` the share of writes that hit L2."""
     missed = 1.0 - l1_hits
     read = weights.l1 * l1_hits + weights.l2 * missed * l2_read_hits
     read += weights.dram * missed * (1.0 - l2_read_hits)
@@ -87,7 +89,8 @@ def dynamic_cost(
 
 @dataclass(frozen=True)
 class _Executed:
-    """An access as unrolled, with its index moved by the iteration, and how often it stands."""
+    """An access in an unrolled loop, with its index shifted by the iteration, and how many
+    executions it stands for."""
 
     access: StaticAccess
     times: float
@@ -104,10 +107,10 @@ def static_cost(
     launch: Launch, levels: CacheLevels, *, reading: Reading = LITERAL,
     weights: Weights = Weights(), element_bytes: int = 4,
 ) -> CostVector:  # fmt: skip
-    """Cost of all warps' accesses, arrays laid out as ``layouts`` says.
+    """Cost of the accesses of all warps if arrays have the given ``layouts``.
 
-    ``records`` and ``layouts`` are by array; an array that they lack is one of numbers of
-    ``element_bytes``.
+    ``records`` and ``layouts`` are by the array's name; an array that is missing there has plain
+    elements of ``element_bytes`` bytes.
     """
     threads = launch.threads_per_block
     warps = launch.blocks * launch.warps_per_block
@@ -152,7 +155,7 @@ def static_cost(
 def _unrolled(
     items: Sequence[StaticAccess | StaticLoop], times: float, depth: int
 ) -> Iterator[_Executed]:
-    """All accesses, loops unrolled twice; later iterations stand as the second one."""
+    """All accesses, with loops unrolled twice; the second iteration stands for all later ones."""
     for item in items:
         if isinstance(item, StaticAccess):
             yield _Executed(item, times, depth)
@@ -168,7 +171,8 @@ def _unrolled(
 def _shifted(
     item: StaticAccess | StaticLoop, loop: str, iteration: int
 ) -> StaticAccess | StaticLoop:
-    """An item as it is in an iteration of a loop around it."""
+    """``item`` with the indices that it has in iteration ``iteration`` of the loop ``loop`` around
+    it."""
     if isinstance(item, StaticLoop):
         return replace(item, body=tuple(_shifted(one, loop, iteration) for one in item.body))
     by = dict(item.index.loops).get(loop, 0)
@@ -199,7 +203,7 @@ def _reuse(
 
 
 def _difference(one: StaticIndex, other: StaticIndex) -> int | None:
-    """Difference of two indices of a thread; None where it is no fixed number."""
+    """Difference of two indices of a thread; None where it is not a constant."""
     if (one.thread, one.uniform, one.loops) != (other.thread, other.uniform, other.loops):
         return None
     return abs(one.constant - other.constant)

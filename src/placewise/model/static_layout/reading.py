@@ -1,4 +1,5 @@
-"""How the paper is read where it leaves something open; every result names its reading."""
+"""Interpretations of the paper where it is not specific. Every result names the one that was
+used."""
 
 from __future__ import annotations
 
@@ -7,13 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reading:
-    """Choices that the paper's text allows."""
+    """One interpretation that the paper's text allows."""
 
     l2_line_bytes: int = 32
-    """Line that two accesses must share to be L2-beneficial. Table II has 32; 128 is what the
-    figures of N-body come near with."""
+    """Bytes of the line that two accesses must share to be L2-beneficial. Table II has 32; with 128
+    the results come near the paper's figures for N-body."""
     charges_uniform: bool = True
-    """Whether an access whose lanes all have one address costs its one transaction."""
+    """Whether an access whose lanes all have the same address costs one transaction, or nothing."""
 
     def describe(self) -> str:
         """The reading in words."""
@@ -22,4 +23,4 @@ class Reading:
 
 
 LITERAL = Reading()
-"""The text as it stands."""
+"""The literal text of the paper."""

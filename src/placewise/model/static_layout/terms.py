@@ -17,16 +17,17 @@ def transactions(stride_bytes: int | None) -> int:
 
 
 def is_accordant(index_difference: int | None, struct_bytes: int, line_bytes: int) -> bool:
-    """Whether two accesses to one array of structs fall into one cache line for certain (section
-    IV-F): ``(|i - j| + 2) * sizeof(struct)`` is at most the line's size. None: not known."""
+    """Whether two accesses to one array of structs certainly lie in one cache line (section IV-F):
+    ``(|i - j| + 2) * sizeof(struct)`` is at most the line's size. None: not known."""
     if index_difference is None:
         return False
     return (abs(index_difference) + 2) * struct_bytes <= line_bytes
 
 
 def instruction_distance(threads: int, bytes_per_thread: int) -> int:
-    """Bytes that all threads which share a cache access between two accesses of a thread, both
-    included (section IV-B-5); ``threads`` are those of an SM's blocks for L1, of the grid for L2.
+    """Bytes that all threads that share a cache access between two accesses of a thread, both
+    included (section IV-B-5). ``threads`` is the number of threads that share it: those of an SM's
+    blocks for L1, those of the grid for L2.
     """
     return threads * bytes_per_thread
 

@@ -1,4 +1,4 @@
-"""From the timeline of a few SMs' blocks to the whole launch."""
+"""Extends the timeline of a few SMs' blocks to the whole launch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from placewise.model.evidence.warp_paths import WarpPaths
 from placewise.model.timeline.warps import Pace, run
 
 INSTRUCTIONS = 250_000
-"""Issued in one timeline, about: tens of milliseconds."""
+"""Approximate number of instructions issued in one timeline; that takes tens of milliseconds."""
 MOST_SMS = 8
-"""SMs in one timeline at most, of a launch that is too large to run all of it."""
+"""Most SMs in one timeline of a launch that is too large to be run in full."""
 WHOLE = 8
-"""Times as many instructions that are issued to run all of a launch of several kinds of blocks."""
+"""A launch with several kinds of blocks is run in full if it has up to this many times
+:data:`INSTRUCTIONS`."""
 KINDS_SMS = 4
-"""SMs in one timeline at most where blocks of several kinds take a few waves."""
+"""Most SMs in one timeline of a launch with several kinds of blocks and a few waves."""
 
 
 class Course(NamedTuple):
-    """Cycles of an SM."""
+    """Cycles of an SM in a launch."""
 
     first: float
     """Cycles of an SM's first resident blocks, from their start to their end."""
@@ -43,25 +44,25 @@ def course(
     """Cycles of a launch of ``blocks`` blocks on ``busy`` SMs, which hold ``resident`` each.
 
     ``table`` has the rows of all instructions for each kind of block, one kind after another;
-    ``offsets`` (instructions,) are their offsets, ascending. About ``instructions`` are issued in
-    one timeline:
+    ``offsets`` (instructions,) are their offsets, ascending. A timeline issues about
+    ``instructions`` instructions, so only a part of a larger launch is run:
 
-    - A launch of no more is run as it is, block by block in the order of their numbers on all SMs.
-    - Where blocks are of several kinds, an SM or, of a launch of few waves, a few together are run
-      with as many blocks of each kind in proportion, in the order of the launch.
-    - Where no SM gets more than it holds, a few SMs are run together that have as many blocks on
-      the average as all of them: those with fewer blocks leave bandwidth to the others.
-    - Else one SM is run.
+    - A launch of at most so many instructions is run in full, on all SMs, in the order of blocks.
+    - If there are several kinds of blocks, one SM (a few SMs if there are few waves) is run, with
+      the launch's proportion and order of kinds.
+    - If no SM gets more blocks than it holds at a time, a few SMs are run together. Their average
+      number of blocks is that of all SMs, since SMs with fewer blocks leave bandwidth to others.
+    - Otherwise one SM is run.
 
-    Of a launch of many waves some SMs are run with their resident blocks and with some times as
-    many; further ones take as long as those between the two.
+    For a launch of many waves an SM is run twice: with its resident blocks only, and with several
+    times as many. The difference gives the cycles of each further block.
     """
     own = _ready_to_run(table, paths, offsets, pace, instructions)
     kinds = paths.launch if len(paths.launch) == blocks else np.zeros(blocks, np.uint8)
     most = -(-blocks // busy)
     sizes = np.bincount(kinds, minlength=len(own.rows))
     several = np.count_nonzero(sizes) > 1
-    # Which SMs get the longer blocks matters: more is run before a part stands for all.
+    # With several kinds it matters which SMs get the longer blocks, so larger launches run in full.
     if float(sizes @ own.instructions) <= instructions * (WHOLE if several else 1):
         total = _cycles(own, kinds, min(most, resident), busy) * own.scale_of(kinds, kinds)
         return Course(total, total / most, total)
@@ -72,27 +73,29 @@ def course(
 
 
 class _Blocks(NamedTuple):
-    """The blocks at hand, ready to run."""
+    """The traced blocks, in the form that the timeline runs."""
 
     table: NDArray[np.float64]
     path: NDArray[np.int64]
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     warps: NDArray[np.int64]
-    """As :func:`placewise.model.timeline.warps.run` takes them."""
+    """(rows, warps of a block) path of each warp, as :func:`placewise.model.timeline.warps.run`
+    takes them."""
     rows: tuple[NDArray[np.int64], ...]
-    """Rows of ``warps`` of each kind."""
+    """For each kind, the rows of ``warps`` that are blocks of it."""
     instructions: NDArray[np.float64]
-    """(kinds,) instructions of the average block at hand of each kind."""
+    """(kinds,) instructions of the average traced block of each kind."""
     scale: NDArray[np.float64]
-    """(kinds,) of the launch's average block over these."""
+    """(kinds,) instructions of the launch's average block of each kind over ``instructions``."""
     pace: Pace
     budget: int
-    """Instructions issued in one timeline, about."""
+    """Approximate number of instructions to issue in one timeline."""
 
     def scale_of(self, kinds: NDArray[np.uint8], ran: NDArray[np.uint8]) -> float:
-        """Instructions of the launch's average block, of ``kinds``, over those of ``ran``, the
-        blocks that were run."""
+        """Instructions of the launch's average block over those of the average block that was run.
+        ``kinds`` are the kinds of the launch's blocks, ``ran`` those of the blocks that were
+        run."""
         work = (self.instructions * self.scale)[kinds].mean()
         return float(work / self.instructions[ran].mean())
 
@@ -104,8 +107,8 @@ def _ready_to_run(
     pace: Pace,
     budget: int,
 ) -> _Blocks:
-    """The blocks of ``paths``, which are repeated for each kind as instructions have rows of their
-    own there."""
+    """The blocks of ``paths``. Paths are repeated for each kind of block, since ``table`` has rows
+    of its own for each kind."""
     kinds = len(paths.kinds)
     place = np.searchsorted(offsets, paths.instructions)
     each = np.arange(kinds)[:, None]
@@ -131,7 +134,7 @@ def _ready_to_run(
 def _cycles(
     own: _Blocks, kinds: NDArray[np.uint8], resident: int, sms: int = 1, pace: Pace | None = None
 ) -> float:
-    """Cycles of blocks of ``kinds`` (blocks,), in this order, on ``sms`` SMs."""
+    """Cycles of blocks of the given ``kinds`` (blocks,), run in this order on ``sms`` SMs."""
     order = np.empty(len(kinds), np.int64)
     for k, rows in enumerate(own.rows):
         at = np.flatnonzero(kinds == k)
@@ -192,13 +195,15 @@ def _of_one_kind(own: _Blocks, resident: int, blocks: int, busy: int) -> Course:
 
 
 def _more(own: _Blocks, resident: int) -> int:
-    """Blocks to run on an SM after its first ``resident`` ones: as many, up to four times."""
+    """Number of blocks to run on an SM after its first ``resident`` ones: one to four times
+    ``resident``, as the budget of instructions allows."""
     return int(np.clip(own.budget / (own.instructions[0] * resident), 1, 4)) * resident
 
 
 def _sharing(pace: Pace, share: float) -> Pace:
-    """``pace`` where the blocks that are run move ``1 / share`` times the data that their SMs would
-    of the launch, so that they get the share of the bandwidth that they would have of all."""
+    """``pace`` with the cycles per byte of L2 and DRAM times ``share``: the blocks that are run
+    move ``1 / share`` times the data that their SMs move in the launch, so they need as much more
+    bandwidth."""
     return pace._replace(
         l2_cycles_per_byte=pace.l2_cycles_per_byte * share,
         dram_cycles_per_byte=pace.dram_cycles_per_byte * share,
@@ -206,8 +211,9 @@ def _sharing(pace: Pace, share: float) -> Pace:
 
 
 def in_order(kinds: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
-    """``count`` blocks that stand for those of ``kinds`` (blocks,): after any part of them, as many
-    of each kind have come, in proportion, as in the launch, but for one."""
+    """Kinds of ``count`` blocks that stand for a launch with blocks of ``kinds`` (blocks,). At each
+    point of the sequence the number of blocks of each kind so far differs by less than about one
+    from the launch's proportion."""
     if count == len(kinds):
         return kinds
     which = np.unique(kinds)
@@ -223,15 +229,15 @@ def in_order(kinds: NDArray[np.uint8], count: int) -> NDArray[np.uint8]:
 
 
 def sms_alike(blocks: int, busy: int, most: float = MOST_SMS) -> int:
-    """How many SMs, up to ``most``, to run in place of ``busy`` that share ``blocks`` evenly: the
-    fewest of those for which the number of blocks on an SM comes nearest to that of all. Where that
-    is a whole number, one; no SM then differs from the others."""
+    """How many SMs, up to ``most``, to run in place of ``busy`` SMs that share ``blocks`` evenly:
+    the smallest number for which a whole number of blocks comes nearest to the average blocks per
+    SM. It is 1 where ``blocks / busy`` is whole."""
     numbers = np.arange(1, max(1, int(min(most, MOST_SMS, busy))) + 1)
     off = np.abs(np.rint(numbers * blocks / busy) / numbers - blocks / busy)
     return int(numbers[np.argmin(off.round(6))])
 
 
 def _evenness(blocks_per_sm: float, resident: int) -> float:
-    """Share of the last, partial turn that SMs make up for: blocks go to whichever SM has room, so
-    that over many turns the SMs end together."""
+    """How evenly SMs end, from 0 to 1: the share of the last, partial wave's cost that does not
+    occur because blocks go to whichever SM has room. It grows with the number of waves."""
     return float(1.0 - np.exp(-(blocks_per_sm / resident - 1.0)))

@@ -1,4 +1,5 @@
-"""What each part of a machine alone would need for a launch: lower bounds, explained by source."""
+"""Times that each part of a machine would need by itself for a launch: lower bounds, split by
+source line."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from placewise.model.timeline.pace import (
 from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitions
 
 _LINES = 5
-"""Source lines named for each part."""
+"""Most source lines that are named for each part."""
 CONTENTION = "atomics on one address"
 NAMES = {LOAD_STORE: "load/store unit", TEXTURE: "texture unit"}
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What all blocks of one kind do."""
+    """Work of all blocks of one kind."""
 
     blocks: int
     executions: Mapping[int, float]
@@ -35,10 +36,10 @@ class Work:
 
 
 def busiest(kinds: Sequence[Work], busy_sms: int) -> float:
-    """Into how many equal parts a launch falls if the busiest of ``busy_sms`` SMs has one of them.
+    """The launch's work over the work of the busiest of ``busy_sms`` SMs, at most ``busy_sms``.
 
-    However blocks are handed out, one SM at least has so many blocks of a kind (of 79 blocks on 68
-    SMs two, one of 39.5 parts), and one has the average."""
+    However blocks are assigned, at least one SM has the average number of blocks of a kind rounded
+    up. For 79 blocks of one kind on 68 SMs that is 2, so the result is 39.5."""
     work = [sum(k.executions.values()) for k in kinds]
     most = max(-(-k.blocks // busy_sms) * w / k.blocks for k, w in zip(kinds, work, strict=True))
     return min(float(busy_sms), sum(work) / most) if most else float(busy_sms)
@@ -50,8 +51,9 @@ def issue_limits(
     run: SimulatedLaunch,
     sms: float,
 ) -> list[PathTime]:
-    """Issue, the partitions' pipes, and the pipes that they share, on the busiest SM, which has one
-    of ``sms`` equal parts of the launch (:func:`busiest`)."""
+    """Times of instruction issue, of the pipes of the SM's partitions, and of the pipes that
+    partitions share, on the busiest SM, which has ``1 / sms`` of the launch's work
+    (:func:`busiest`)."""
     machine = run.machine
     issue: dict[int, float] = {}
     pipes: dict[str, dict[int, float]] = {}
@@ -119,9 +121,11 @@ def written_share(run: SimulatedLaunch) -> float:
 
 
 def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list[PathTime]:
-    """Global atomics that meet at one address: one after the other, whichever SM they are from.
+    """Time of global atomics on one address: they are served one after the other, whichever SM they
+    are from.
 
-    ``hottest`` is by offset, as of :class:`placewise.model.evidence.warp_paths.WarpPaths`.
+    ``hottest`` is the share of each atomic's lanes that access the same address, by the
+    instruction's offset.
     """
     terms = []
     lines: dict[str, float] = {}

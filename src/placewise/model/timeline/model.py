@@ -34,17 +34,19 @@ from placewise.model.timeline.warps import Pace
 
 NAME = "timeline"
 LAUNCH_NS = 2000.0
-"""From a kernel's start to its first instruction and from its last to its end, where the machine
-file does not say; of the order that empty kernels take between two events."""
+"""Nanoseconds from a kernel's start to its first instruction plus those from its last instruction
+to its end, where the machine file does not give them; about the time of an empty kernel between two
+events."""
 
 
 @dataclass(frozen=True)
 class TimelineModel:
-    """The model."""
+    """The timeline model."""
 
     name: str = NAME
     instructions: int = INSTRUCTIONS
-    """Issued in one timeline, about: a launch of more is timed from a part of its blocks."""
+    """Approximate number of instructions issued in one timeline. A larger launch is timed from a
+    part of its blocks."""
 
     def predict(self, evidence: Evidence, machine: Machine) -> Prediction:
         """Time of the launch on ``machine``.
@@ -94,7 +96,7 @@ class TimelineModel:
             *contention_limit(run, paths.hottest),
             _latency(matrix, paths, offsets, run, busy, pace),
         ]
-        # No part can be done sooner than it would be alone.
+        # The launch takes at least as long as each part of the machine by itself.
         total = float(max(on_sm.total, *(part.cycles for part in parts)) + overhead)
         parts.append(PathTime("launch", overhead))
         parts.sort(key=lambda part: -part.cycles)
@@ -123,8 +125,8 @@ def _latency(
     busy: int,
     pace: Pace,
 ) -> PathTime:
-    """What the blocks would need if each had an SM's place for itself: nothing waits for a pipe
-    that another block uses, and nothing hides its latencies."""
+    """Time that blocks would need if each ran alone on its SM, one after another in its slot: no
+    block waits for a pipe that another one uses."""
     alone = course(matrix, paths, offsets, 1, 1, 1, pace)
     resident = max(1, run.occupancy.blocks)
     per_sm = run.launch.blocks / busy
@@ -134,8 +136,9 @@ def _latency(
 def reach_of(
     run: SimulatedLaunch, executions: Mapping[int, float], kind: KindOfBlocks = ONE_KIND
 ) -> dict[int, Reach]:
-    """What one execution of each memory instruction asks of each level in blocks of a kind, by
-    offset; ``executions`` are the warps that execute it in the whole launch."""
+    """How one execution of each memory instruction uses each memory level in blocks of a kind, by
+    offset. ``executions`` are the numbers of warps that execute each instruction in the whole
+    launch, by offset."""
     traffic = run.traffic
     stores = sum(t.sectors for t in traffic.sites if t.site.kind != "load")
     written = traffic.dram_sectors_written().value * traffic.sector_bytes

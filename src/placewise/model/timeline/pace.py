@@ -1,4 +1,4 @@
-"""What the timeline takes from a machine file."""
+"""Figures of a machine that the timeline uses, from the machine file or assumed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from placewise.model.timeline.warps import Pace
 QUEUE_CYCLES = 16.0
 HAND_OVER_CYCLES = 2.0
 BARRIER_CYCLES = 20.0
-"""Not documented, and the same for all machines: order of magnitude, from trying factors of two on
-one half of the measured configurations (docs/explanation/models.md tells how little they
-matter)."""
+"""Three figures that are not documented; all machines have the same. They are right only in order
+of magnitude: factors of two were tried on one half of the measured configurations
+(docs/explanation/models.md shows how little they matter)."""
 LAUNCH_CYCLES = 200.0
-"""From the end of a block to the first instruction of the next one in its place. Fitted, to tens of
-cycles: gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and H200."""
+"""Cycles from the end of a block to the first instruction of the next one in its slot. Fitted, to
+tens of cycles, on gpu-benches' streams with two blocks of 64 threads on an SM, on A100, A40 and
+H200."""
 DRAIN_SHARE = 0.5
 """Share of L2's round-trip latency that a store needs to reach L2."""
 ACHIEVED_DRAM = 0.97
@@ -23,11 +24,12 @@ ACHIEVED_DRAM = 0.97
 machine file does not say. gpu-benches' gpu-stream, all SMs full: read 0.96 to 0.98, written 0.97 to
 0.99 (V100, A100, A40, L40)."""
 TURNING = 0.36
-"""What turning between reads and writes costs of that, times the shares of both: the same curves,
-0.88 to 0.94 where a half is written, 0.88 to 0.94 where a third is."""
+"""Loss of achieved DRAM bandwidth by switching between reads and writes: this times the share of
+reads times the share of writes. From gpu-benches' gpu-stream, which achieves 0.88 to 0.94 of the
+peak where a half, or a third, of the traffic is written."""
 SAME_ADDRESS_PER_CYCLE = 1.0
 """Atomic operations of all SMs together on one address in global memory (NVIDIA, Kepler GK110
-whitepaper: "one operation per clock"; nothing newer is documented)."""
+whitepaper: "one operation per clock"; no newer figure is documented)."""
 L2_PORT_BYTES = 64.0
 """Bytes that one SM can receive from L2 in a cycle (NVIDIA, A100 whitepaper: 5,120 B/clk in all for
 Ampere's L2; 64 per SM is what the request path of each is described with)."""
@@ -62,8 +64,8 @@ def pace_of(machine: Machine, busy_sms: int, written: float = 0.0) -> Pace:
 
 
 def l2_bytes_per_cycle(machine: Machine) -> float:
-    """Bytes per cycle that L2 gives all SMs; where the machine file does not say, what the ports of
-    all SMs can take."""
+    """Bytes per cycle that L2 delivers to all SMs together; where the machine file does not give
+    it, the most that the ports of all SMs can take."""
     for memory in machine.levels(machine.spaces[0].name):
         if memory.scope == "die" and memory.detail.bytes_per_cycle:
             return memory.detail.bytes_per_cycle
@@ -72,7 +74,7 @@ def l2_bytes_per_cycle(machine: Machine) -> float:
 
 def dram_bytes_per_cycle(machine: Machine, written: float = 0.0) -> float:
     """Achieved bandwidth of DRAM in bytes per cycle of the SMs, where ``written`` is the share of
-    stores in its traffic; endless where it is unknown."""
+    stores in its traffic; infinite where the bandwidth is not known."""
     limits = machine.limits
     bandwidth = limits.dram_bandwidth_achieved_gb_per_s
     if bandwidth is None and limits.dram_bandwidth_gb_per_s is not None:

@@ -1,7 +1,9 @@
-"""Instructions as the timeline needs them: where they run, for how long, and what waits for them.
+"""Instructions as the timeline needs them: on which pipe they run, for how long, and what they wait
+for.
 
-Fixed latencies are the compiler's own stall counts. For the rest a scoreboard is released a latency
-after the instruction began, which is the pipe's in the machine file, or a memory's.
+Instructions of fixed latency have the compiler's stall counts. Each other instruction releases its
+scoreboard a latency after it began; that is the latency of its pipe in the machine file, or of a
+memory.
 """
 
 from __future__ import annotations
@@ -24,17 +26,17 @@ from placewise.machine.opcode_pipes import pipes_of, timing_of
 
 WARP = 32
 FETCHED = 8
-"""Instructions of a line of code: 128 bytes, 16 each."""
+"""Instructions in a line of code: 128 bytes, at 16 bytes each."""
 LOAD_STORE, TEXTURE = "lsu", "tex"
 """Pipes that all partitions of an SM share; the others belong to a partition each."""
 READ_CYCLES = 10.0
-"""From the moment that a shared pipe takes an instruction until its operands have been read, where
-a scoreboard guards them. Assumed; 4 in its place changes predictions by 1 %
+"""Cycles from when a shared pipe takes an instruction until its operands have been read, where a
+scoreboard protects them. Assumed; 4 in its place changes predictions by 1 %
 (docs/explanation/models.md)."""
 ALL_BANKS_BYTES = 128.0
 """32 banks of four bytes."""
 TAGS = 4
-"""Lines looked up in a cycle, where the machine file does not say."""
+"""Lines whose tags are looked up in a cycle, where the machine file does not give it."""
 _SHARED_GROUPS = ("shared", "shared atomic", "warp exchange")
 _ARRAY_GROUPS = ("global", "global atomic", "local")
 _STORES = ("ST", "RED")
@@ -46,29 +48,30 @@ class Row(NamedTuple):
 
     pipe: int
     busy: float
-    """Cycles that it keeps its partition's pipe."""
+    """Cycles that it occupies its partition's pipe."""
     server: int
     passes: float
-    """Cycles that it keeps a shared pipe."""
+    """Cycles that it occupies a shared pipe."""
     latency: float
-    """From the end of its turn (where it is served) or its issue to its result."""
+    """Cycles to its result, from the end of its service by a shared pipe, or from its issue where
+    it uses none."""
     read: float
     stall: float
     write_barrier: int
     read_barrier: int
     waits: int
-    """Scoreboards waited for, a bit each."""
+    """Scoreboards that it waits for, one bit each."""
     barrier: int
-    """1 where it waits for the block's other warps."""
+    """1 if it waits for the block's other warps, else 0."""
     l2_bytes: float
-    """Bytes of one execution that go past the SM's caches to L2."""
+    """Bytes of one execution that miss the SM's caches and go to L2."""
     dram_bytes: float
     misses: float
     """Share of its executions that wait for L2."""
     far: float
-    """Share of those that wait for DRAM."""
+    """Share of the misses that wait for DRAM."""
     line: int = 0
-    """Line of code that it lies in."""
+    """Number of the instruction cache line that it lies in."""
 
 
 COLUMNS = Row._fields
@@ -76,12 +79,14 @@ COLUMNS = Row._fields
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """What one execution of a memory instruction asks of each level."""
+    """How one execution of a memory instruction uses each memory level."""
 
     passes: float
-    """Turns in shared memory, constant memory or L1's data array, where a lane accesses."""
+    """Cycles of shared memory, constant memory or L1's data array, for executions in which some
+    lane accesses memory."""
     lines: float
-    """Lines whose tags are looked up, where a lane accesses; 0 for shared memory."""
+    """Lines whose tags are looked up, for executions in which some lane accesses memory; 0 for
+    shared memory."""
     l2_bytes: float = 0.0
     dram_bytes: float = 0.0
     misses: float = 0.0
@@ -92,10 +97,11 @@ class Reach:
 
 
 def partitions(machine: Machine) -> int:
-    """Schedulers of an SM; MachineError where the file does not say."""
+    """Number of schedulers of an SM; raises MachineError where the machine file does not give
+    it."""
     if machine.limits.schedulers_per_sm is None:
         raise MachineError(
-            "the machine file says nothing of its schedulers",
+            "the machine file does not give the number of schedulers of an SM",
             where=machine.name,
             hint="limits { schedulers_per_sm = 4; }",
         )
@@ -103,8 +109,7 @@ def partitions(machine: Machine) -> int:
 
 
 def instructions(kernel: Kernel) -> tuple[Instruction, ...]:
-    """The kernel's machine code; raises as
-    :func:`placewise.kernel.binary.machine_code.listing_of`."""
+    """The kernel's machine code. Raises UnsupportedError where it cannot be listed."""
     assert kernel.cubin is not None
     return without_padding(listing_of(kernel.cubin, kernel.entry).instructions)
 
@@ -134,7 +139,7 @@ def table(
 
 
 def row_of(values: NDArray[np.float64]) -> Row:
-    """A row of :func:`table` by names."""
+    """A row of :func:`table` as a :class:`Row`."""
     row = Row(*values.tolist())
     return row._replace(pipe=int(row.pipe), server=int(row.server), line=int(row.line))
 
@@ -152,13 +157,13 @@ def _pipe(i: Instruction, machine: Machine) -> Pipe:
 
 
 class _Unit(NamedTuple):
-    """What runs an opcode."""
+    """The pipe that runs an opcode."""
 
     number: int
     """Number of the pipe."""
     name: str
     width: float
-    """Lanes taken in a cycle."""
+    """Lanes that it takes in a cycle."""
     latency: float
 
 
@@ -181,7 +186,7 @@ def _row(
         return Row(0, 1, 0, 0, 0, 0, c.stall, write, read, waits, barrier, 0, 0, 0, 0)
     number, name, width, latency = unit
     if name not in (LOAD_STORE, TEXTURE):
-        # A load from constant memory takes a turn for each different address of its lanes.
+        # A load from constant memory takes a cycle for each different address of its lanes.
         turns = max(1.0, reach.passes) if reach else 1.0
         busy = WARP / (width / partitions(machine)) * turns
         latency += busy * (1.0 - 1.0 / turns)
@@ -202,11 +207,11 @@ def _row(
 
 
 def tag_cycles(lines: float, machine: Machine) -> float:
-    """Cycles of L1's tags for a load of so many lines: a quarter each of what is looked up at a
-    time, and the rest of the first.
+    """Cycles of L1's tags for a load of ``lines`` lines: one for the first, and for each further
+    line one over the number of lines that are looked up at a time.
 
-    Measured (gpu-benches, gpu-strides on A100, A40 and H200; several look-ups at a time): 1.00 for
-    one line, 1.24 for 2, 1.89 for 4, 2.83 for 8, 4.67 for 16, 8.3 for 32.
+    Measured with gpu-benches' gpu-strides on A100, A40 and H200, which look up several lines at a
+    time: 1.00 for one line, 1.24 for 2, 1.89 for 4, 2.83 for 8, 4.67 for 16, 8.3 for 32.
     """
     if lines <= 1.0:
         return lines
@@ -217,8 +222,8 @@ def tag_cycles(lines: float, machine: Machine) -> float:
 
 
 def _pass_cycles(machine: Machine) -> float:
-    """Cycles in which the array of L1 and shared memory gives all its banks' words once; 1 where
-    the machine file does not say what it moves in a cycle."""
+    """Cycles in which the array of L1 and shared memory delivers one word of each bank; 1 where the
+    machine file does not give its bytes per cycle."""
     direct = machine.spaces[0].levels[0]
     moved = next(m.detail.bytes_per_cycle for m in machine.memories if m.name == direct)
     return max(1.0, ALL_BANKS_BYTES / moved) if moved else 1.0

@@ -1,4 +1,5 @@
-"""The timeline: resident warps of a few SMs, cycle by cycle, from issue to issue.
+"""The timeline: simulates the resident warps of a few SMs, cycle by cycle, instruction by
+instruction.
 
 Each partition issues at most one instruction a cycle, from the warp that it issued from last or,
 where that one has to wait, from the oldest that is ready (Huerta et al. 2025, section 5, find
@@ -6,11 +7,11 @@ where that one has to wait, from the oldest that is ready (Huerta et al. 2025, s
 and greedy then youngest, the second fits measured kernels best, see docs/explanation/models.md). A
 warp is ready when the stall count of its last instruction has passed and the scoreboards that the
 next one waits for are released. A pipe takes an instruction when it is done with the one before.
-Loads and stores of all partitions queue up for one load/store pipe; what misses L1 queues up for
-the SM's port and for the share of L2's and DRAM's bandwidth that the SMs have together, and a block
-ends when its stores have reached L2. A warp that comes to another line of code waits until its
-partition's cache of instructions has it; fetches of all partitions queue up. The next block goes to
-whichever SM has room first.
+Loads and stores of all partitions queue up for one load/store pipe. Accesses that miss L1 queue up
+for the SM's port to L2 and for these SMs' share of the bandwidth of L2 and DRAM. A block ends when
+its stores have reached L2. A warp that comes to another line of code waits until its partition's
+instruction cache has it; fetches of all partitions queue up. The next block goes to whichever SM
+has room first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SERVERS = 2
 
 
 class Pace(NamedTuple):
-    """What the timeline takes from a machine, in cycles of its SMs."""
+    """Figures of a machine that the timeline uses, in cycles of its SMs."""
 
     partitions: int
     l2_cycles_per_byte: float
@@ -45,24 +46,25 @@ class Pace(NamedTuple):
     l2_latency: float
     dram_latency: float
     queue: float
-    """Cycles of work that may wait for a shared pipe before partitions have to hold back."""
+    """Cycles of work that may queue up for a shared pipe before partitions must stop sending to
+    it."""
     hand_over: float
-    """Cycles between two instructions of a partition for a shared pipe."""
+    """Least cycles between two instructions that a partition sends to a shared pipe."""
     barrier: float
-    """From the arrival of a block's last warp until all go on."""
+    """Cycles from the arrival of a block's last warp at a barrier until all warps continue."""
     launch: float
-    """From a block's place being free until the next one's warps issue."""
+    """Cycles from when an SM slot is free until warps of the next block issue."""
     drain: float = 0.0
-    """From a store's turn at L2 until the block that issued it may end."""
+    """Cycles from when L2 serves a store until the block that issued it may end."""
     code_lines: int = 0
     """Lines that a partition's instruction cache holds (direct-mapped); 0: every fetch hits."""
     fetch: float = 0.0
-    """Cycles between two lines of code that partitions receive."""
+    """Least cycles between two fetches of lines of code by an SM's partitions."""
     port_cycles_per_byte: float = 0.0
     """Cycles that an SM needs to receive a byte from L2, or to send one there."""
 
 
-# One loop over the cycles; the state of the SMs is plain numbers, as calls would slow it down.
+# One long loop with the SMs' state in plain arrays and numbers, since calls would slow it down.
 @compiled(nogil=True, error_model="numpy")
 def run(
     table: NDArray[np.float64],
@@ -114,7 +116,7 @@ def run(
     done = 0
     for turn in range(sms * resident):
         if begun < blocks:
-            # The SMs in turn get a block each.
+            # Blocks are handed out to the SMs in turn, one each.
             place = turn % sms * resident + turn // sms
             _begin(
                 place, begun, order[begun], pace.launch, start, length, warps, at, end, ready,
@@ -238,7 +240,7 @@ def run(
     return float(max(now, drained.max()))
 
 
-# Compiled by Numba: the arrays of one warp's state, one parameter each.
+# Numba takes plain arrays: one parameter for each array of the warps' state.
 @compiled(nogil=True)
 def _begin(
     place: int,
@@ -255,7 +257,8 @@ def _begin(
     age: NDArray[np.int64],
     alive: NDArray[np.int64],
 ) -> None:
-    """Put the warps of a block, of row ``row`` of ``warps``, in their places."""
+    """Start the block of row ``row`` of ``warps`` in SM slot ``place``, at ``time``: set the state
+    of its warps."""
     per_block = warps.shape[1]
     for w in range(per_block):
         s = place * per_block + w
