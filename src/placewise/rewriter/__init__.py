@@ -1,4 +1,4 @@
-"""Placements written out as CUDA C++."""
+"""Writes placements as CUDA C++ or PTX."""
 
 from placewise.rewriter.rewrite import rewrite
 from placewise.rewriter.rewritten import Rewritten

@@ -1,4 +1,4 @@
-"""What a rewrite adds at the start and the end of the kernel's body."""
+"""Inserts the statements that a rewrite adds at the start and the end of the kernel's body."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _INDENT = "    "
 def edit_body(draft: Draft) -> None:
     """Insert the draft's statements.
 
-    Where statements follow the body and the body returns early, it becomes a lambda, so that a
-    thread that returns reaches them.
+    Where the draft has statements after the body and the body has an early return, the body becomes
+    a lambda, so that threads that return early reach these statements.
     """
     if not (draft.entry or draft.exit or draft.checks):
         return
     if draft.checks:
-        # A launch of another shape must fail: it would compute nonsense in silence.
+        # A launch of another shape must fail; otherwise it would silently compute wrong results.
         broken = " || ".join(f"{name} != {value}" for name, value in draft.checks.items())
         draft.entry.insert(0, f"if ({broken}) __trap();")
     view = draft.view

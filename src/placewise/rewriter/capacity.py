@@ -13,8 +13,8 @@ from placewise.space import MemorySpace, Way
 def check_host_buffers(
     draft: Draft, space: MemorySpace, machine: Machine, arrays: list[ArrayUse]
 ) -> None:
-    """Raise UnsupportedError where the buffers of ``arrays``, all that are placed in ``space``,
-    exceed its capacity."""
+    """Raise UnsupportedError where the buffers of ``arrays``, which are all the arrays placed in
+    ``space``, exceed its capacity."""
     capacity = machine.levels(space.name)[-1].size_bytes
     held = {use.name for use in arrays}
     needed = sum(a.data.nbytes for a in draft.case.inputs.arrays if a.name in held)
@@ -28,8 +28,8 @@ def check_host_buffers(
 
 
 def check_kernel_buffers(draft: Draft, machine: Machine, spaces: list[MemorySpace]) -> None:
-    """Raise UnsupportedError where a block's tiles in ``spaces`` exceed what a block may have of
-    shared memory and of the other memories among them."""
+    """Raise UnsupportedError where a block's tiles in ``spaces`` exceed the most that a block may
+    have of one of their memories."""
     standard = standard_memory(machine, Way.KERNEL_BUFFER)
     others = {s.levels[-1] for s in spaces if s.levels[-1] != standard}
     capacity = machine.limits.shared_bytes_per_block

@@ -1,8 +1,8 @@
-"""Write loops chunk by chunk, with shared tiles for what each chunk reads.
+"""Rewrite loops to run chunk by chunk, with shared tiles for the data that each chunk reads.
 
 ``for (k = 0; k < n; k++) sum += A[row * n + k];`` becomes a loop over chunks of k: the block fills
-the tile of a chunk, waits at a barrier, runs the loop's part on it, and waits again. A thread's
-operations keep their order, so that its results keep their bits.
+the tile of a chunk, waits at a barrier, runs the loop's iterations of that chunk, and waits again.
+A thread's operations keep their order, so its results have the same bits.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from placewise.rewriter.ways.kernel_buffer import DECLARATION
 from placewise.space import MemorySpace
 
 _TWICE = 1500
-"""Bytes of a loop's body up to which it is written twice: for whole chunks, whose length the
-compiler then knows, and for the last one."""
+"""A loop whose body has at most this many bytes of text is written twice: for whole chunks, whose
+length the compiler then knows, and for the last chunk."""
 _UNROLLED = 4096
-"""Bytes that the body of a whole chunk may have when it is unrolled."""
+"""Most bytes of text that the loop over a whole chunk may have if unrolled; longer ones are not
+unrolled."""
 
 
 def place_chunked(
     draft: Draft, plan: ChunkPlan, iterations: int, uses: dict[str, tuple[ArrayUse, MemorySpace]],
     names: TileNames,
 ) -> None:  # fmt: skip
-    """Put the arrays of ``plan`` into tiles, each for ``iterations`` of its loops."""
+    """Put the arrays of ``plan`` into tiles, each for ``iterations`` iterations of its loop."""
     flags = _guard(draft, plan.guards)
     buffers: dict[str, str] = {}
     for array, largest in plan.largest_tiles(iterations).items():
@@ -75,7 +76,7 @@ def place_chunked(
 
 
 def _guard(draft: Draft, guards: tuple[Guard, ...]) -> list[str]:
-    """Write the guards; the names of the flags that they make, in order."""
+    """Write the guards as flags. Returns the names of the flags, in order."""
     flags: list[str] = []
     for guard in guards:
         before = None if guard.under is None else flags[guard.under]
@@ -120,7 +121,7 @@ def _guarded(draft: Draft, guard: Guard, flag: str) -> Callable[[Render], str]:
 
 def _value(guard: Guard, flag: str) -> Callable[[Render], str]:
     def make(render: Render) -> str:
-        # ``unsigned int()`` is no expression: a type of several words is cast to.
+        # ``unsigned int()`` is not an expression, so a type of several words needs a cast.
         kind = guard.type_text
         nothing = f"({kind})0" if " " in kind else f"{kind}()"
         return f"{flag} ? ({render(guard.start, guard.end)}) : {nothing}"
@@ -132,8 +133,8 @@ def _place(
     draft: Draft, one: ChunkTile, loop: ChunkLoop, iterations: int, use: ArrayUse,
     buffers: Mapping[str, str], names: TileNames, starts: list[str],
 ) -> PlacedTile:  # fmt: skip
-    """Redirect the accesses of one loop to the array's buffer; ``starts`` gets the declarations of
-    where the tile begins that each chunk needs."""
+    """Redirect the accesses of one loop to the array's buffer. Declarations of where the tile
+    begins that change with the chunk are appended to ``starts``."""
     tile = one.tile(iterations)
     assert tile is not None, "a plan has tiles for its chunk lengths"
     rest_on(draft, tile)
@@ -154,8 +155,9 @@ def _place(
 
 
 def _first(draft: Draft, name: str, text: str, moving: tuple[ChunkLoop, list[str]]) -> str | None:
-    """A name for where the tile begins; None where that is 0. It is declared at the start of the
-    body, or in each chunk where it moves with the chunks or with a loop around them."""
+    """Name of the variable with the tile's first row or column; None where that is 0. It is
+    declared at the start of the body, or in each chunk if it changes with the chunk or with a loop
+    around it."""
     loop, starts = moving
     if text == "0" or text.isidentifier():
         return None if text == "0" else text
@@ -191,7 +193,7 @@ def _chunked(
 
 
 def _part(loop: ChunkLoop, iterations: int, flag: str | None, render: Render) -> list[str]:
-    """The loop's own iterations of one chunk."""
+    """The lines that run the loop's iterations of one chunk."""
     first, span = loop.first_name, iterations * loop.stride
     variable, step, body = loop.variable, render(*loop.step), render(*loop.body)
     kind = f"{loop.variable_type} " if loop.variable_type else ""
@@ -230,7 +232,7 @@ def _unroll(loop: ChunkLoop, iterations: int) -> list[str]:
 
 
 def _indentation(draft: Draft, at: int) -> str:
-    """White space in front of the line that ``at`` lies in."""
+    """White space at the start of the line that contains byte ``at``."""
     text = draft.text.text
     line = text[text.rfind(b"\n", 0, at) + 1 : at].decode()
     return line[: len(line) - len(line.lstrip())]

@@ -1,4 +1,4 @@
-"""A rewrite in the making: the edits so far and what the new case and its host will need."""
+"""An unfinished rewrite: the edits so far, and what the new case and its host code will need."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from placewise.rewriter.text import EditedText, Render
 
 @dataclass
 class Draft:
-    """What the rewrites of the single arrays add up to."""
+    """Collects the edits of all arrays that are rewritten."""
 
     case: Case
-    """The case with its arguments under the parameters' names."""
+    """The case, with arguments named after the kernel's parameters."""
     view: SourceView
     text: EditedText
     taken: set[str]
-    """Identifiers of the source, and those made so far."""
+    """Identifiers of the source and those added so far."""
     declarations: list[str] = field(default_factory=list)
     """Lines at file scope in front of the kernel."""
     notes: list[str] = field(default_factory=list)
-    """What was placed where, for the comment at the kernel."""
+    """One line for each placed array, for the comment above the kernel."""
     entry: list[str] = field(default_factory=list)
     """Statements at the start of the body."""
     exit: list[str] = field(default_factory=list)
-    """Statements at its end."""
+    """Statements at the end of the body."""
     parameters: dict[str, str | None] = field(default_factory=dict)
-    """New declaration by parameter name; None where the parameter goes."""
+    """New declaration by parameter name; None where the parameter is removed."""
     arguments: dict[str, Argument | None] = field(default_factory=dict)
-    """New argument by parameter name; None where it goes."""
+    """New argument by parameter name; None where the argument is removed."""
     constants: list[tuple[str, NDArray[np.generic]]] = field(default_factory=list)
     shared_bytes: int = 0
     """Dynamic shared memory of the launch."""
     static_bytes: int = 0
     """Static shared memory of the kernel's own arrays, and of the tiles so far."""
     buffer: str = ""
-    """The dynamic buffer that large tiles share."""
+    """Name of the dynamic shared buffer that large tiles share; empty where there is none."""
     checks: dict[str, int] = field(default_factory=dict)
-    """What sizes in the kernel rest on: dimensions of the block, and arguments, with the values
+    """Dimensions of the block and arguments that sizes in the kernel depend on, with the values
     that they must have."""
     host: list[str] = field(default_factory=list)
     """Host-side lines, in order."""
@@ -54,7 +54,7 @@ class Draft:
     filled: list[tuple[str, int, str]] = field(default_factory=list)
     """(symbol, byte in it, array) for arrays that the host copies to a symbol."""
     load_functions: dict[str, str] = field(default_factory=dict)
-    """Names under which load functions are declared in the file."""
+    """Name in the file of each load function that is declared there, by the function's usual name."""
     window: AccessWindow | None = None
     """Access policy window of the launch."""
     edits: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Draft:
         )  # fmt: skip
 
     def unique(self, name: str) -> str:
-        """``name``, with a number behind it if the source uses it already."""
+        """``name``, with a number appended if the source uses it already."""
         candidate, number = name, 2
         while candidate in self.taken:
             candidate, number = f"{name}{number}", number + 1
@@ -77,15 +77,15 @@ class Draft:
         return candidate
 
     def replace_access(self, place: AccessPlace, make: Callable[[Render], str]) -> None:
-        """Replace an access by what reads (or is) the element; members and the address that an
-        atomic takes stay as they are."""
+        """Replace an access by the expression that ``make`` returns for the element. Members of the
+        element stay, and so does the address-of that an atomic needs."""
         text = self.text.text
         if place.kind == "atomic" and place.form == "pointer":
             self.text.replace(place.start, place.end, lambda render: f"&{make(render)}")
         elif place.intrinsic is None:
             self.text.replace(place.start, place.end, make)
         else:
-            # ``__ldg(&A[i].x)``: what lies between the element and the member stays.
+            # ``__ldg(&A[i].x)``: the text from the element to the end of the member stays.
             members = text[place.end : place.member_end].decode()
             self.text.replace(
                 place.outer_start, place.outer_end, lambda render: make(render) + members
@@ -93,28 +93,29 @@ class Draft:
 
 
 def strip_load_functions(draft: Draft, use: ArrayUse) -> None:
-    """Turn ``__ldg(&A[i])`` into ``A[i]`` wherever the source has it."""
+    """Turn every ``__ldg(&A[i])`` of the array into ``A[i]``."""
     for place in use.accesses:
         if place.intrinsic is not None:
             draft.replace_access(place, partial(_element_text, place, draft.text.text))
 
 
 def _element_text(place: AccessPlace, text: bytes, render: Render) -> str:
-    """The accessed element as an expression of the present pointers, without a load function."""
+    """The accessed element as an expression with the present pointers, without a load function."""
     if place.form != "pointer":
         return render(place.start, place.end)
     if text[place.start : place.start + 1] == b"&":
         return render(place.start + 1, place.end)
     pointer = render(place.start, place.end)
     element = f"*{pointer}" if re.fullmatch(r"\w+", pointer) else f"*({pointer})"
-    # Members bind closer than the star, and a division sign in front would begin a comment.
+    # ``.x`` binds tighter than ``*``, and ``/`` before ``*`` would begin a comment: use
+    # parentheses.
     before, behind = text[: place.outer_start].rstrip(), text[place.outer_end :].lstrip()
     is_bare = not behind.startswith((b".", b"->", b"[")) and not before.endswith(b"/")
     return element if is_bare else f"({element})"
 
 
 def term_text(term: Term, render: Render) -> str:
-    """A term behind a plus or minus sign, in parentheses where it needs them."""
+    """The text of a term that follows a plus or minus sign, in parentheses where needed."""
     if term.literal:
         return f"({term.literal})" if term.literal.startswith("-") else term.literal
     inside = render(term.start, term.end)
@@ -123,7 +124,8 @@ def term_text(term: Term, render: Render) -> str:
 
 
 def sum_text(pointer: str | None, terms: tuple[Term, ...], render: Render) -> str:
-    """``pointer + term - term …``; a single positive term stands as it is, nothing is 0."""
+    """``pointer + term - term …``. A single positive term stays as it is; without pointer and terms
+    the text is ``0``."""
     if pointer is None and len(terms) == 1 and terms[0].sign > 0:
         return terms[0].literal or render(terms[0].start, terms[0].end)
     pieces = [] if pointer is None else [pointer]
@@ -137,13 +139,13 @@ def sum_text(pointer: str | None, terms: tuple[Term, ...], render: Render) -> st
 
 
 def pointers_to_offsets(draft: Draft, use: ArrayUse) -> frozenset[str]:
-    """Turn the array's local pointers, and the parameter if it moves, into offsets.
+    """Turn the array's local pointers, and the parameter if the body changes it, into offsets.
 
     ``const float *row = A + i * n;`` becomes ``const int row_at = i * n;``, ``row`` becomes
-    ``row_at`` wherever it stands. Returns the pointers that are offsets now.
+    ``row_at`` everywhere. Returns the names of the pointers that are offsets now.
     """
     kind = "int" if use.elements < 1 << 31 else "long long"
-    # Aliases of one name live in blocks of their own, and so may their offsets.
+    # Aliases with the same name are in different blocks, so their offsets may share a name, too.
     tokens: dict[str, tuple[int, ...]] = {}
     for alias in use.aliases:
         tokens[alias.name] = (*tokens.get(alias.name, ()), *alias.tokens)
@@ -165,7 +167,8 @@ def pointers_to_offsets(draft: Draft, use: ArrayUse) -> frozenset[str]:
 
 
 def index_text(place: AccessPlace | Alias, offsets: frozenset[str], render: Render) -> str:
-    """The index of an access, or where an alias starts: pointer, as an offset, plus terms."""
+    """The index of an access, or of the element that an alias points to: the pointer's offset plus
+    terms."""
     pointer = None
     if place.pointer in offsets:
         pointer = render(place.pointer_start, place.pointer_end)

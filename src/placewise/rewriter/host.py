@@ -1,4 +1,4 @@
-"""The host's side of a rewritten kernel, as CUDA C++ text."""
+"""The host code of a rewritten kernel, as CUDA C++ text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Placements written out in PTX, for kernels that have no source to rewrite: those that change how
-an array in global memory is loaded, ``ld.global.f32`` → ``ld.global.cg.f32``.
+"""Writes placements in PTX, for kernels without CUDA C++ source. Only placements that change how
+arrays in global memory are loaded are possible: ``ld.global.f32`` → ``ld.global.cg.f32``.
 
-PTX ISA, "ld" and "ld.global.nc": which load accesses which array is known from a run.
+Syntax: PTX ISA, "ld" and "ld.global.nc". A run of the kernel shows which load accesses which array.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ _LOAD = re.compile(r"(?<![\w.])ld(?:\.\w+(?:::\w+)?)+")
 _TARGET = re.compile(r"^[ \t]*\.target[ \t]+sm_(\d+)", re.MULTILINE)
 _REPLACED = frozenset(q for f in LOAD_FUNCTIONS.values() for q in f.qualifiers)
 _ORDERED = frozenset({"volatile", "relaxed", "acquire", "mmio"})
-"""Loads that say more than where to look."""
+"""Qualifiers of loads that order memory accesses between threads; such loads are not changed."""
 
 
 def is_written_in_ptx(space: MemorySpace) -> bool:
-    """Whether a PTX kernel's arrays can be put there."""
+    """Whether arrays of a PTX kernel can be placed in ``space``."""
     return _modifier(space) is not None
 
 
 def _modifier(space: MemorySpace) -> str | None:
-    """What loads of a space say; None where no load of global memory reaches it."""
+    """The qualifiers that a load needs for a space, such as ``.cg``; None where loads of global
+    memory do not reach it."""
     facts = space.way.facts
     if not facts.by_pointer or facts.host_window:
         return None
@@ -46,11 +47,11 @@ def rewrite_loads(
     moves: Mapping[str, MemorySpace],
     loads: Mapping[int, frozenset[str]],
 ) -> tuple[Rewritten, Kernel]:
-    """``kernel`` with the arrays of ``moves`` loaded as their new spaces have it.
+    """``kernel`` with the arrays in ``moves`` loaded as their new spaces ask.
 
-    ``loads`` has the arrays that each load was seen to access, by its line in the PTX. Raises
-    UnsupportedError where a space is not reached by loads of global memory, or an instruction loads
-    from arrays that do not move alike.
+    ``loads`` has the arrays that each load accessed in a run, by its line in the PTX. Raises
+    UnsupportedError where loads of global memory do not reach a space, or where an instruction
+    loads from several arrays that do not all get the same load.
     """
     lines = kernel.ptx.split("\n")
     for array, space in moves.items():
@@ -90,7 +91,7 @@ def rewrite_loads(
 
 
 def _least_target(space: MemorySpace) -> int:
-    """Least ``.target`` that has the loads of a space."""
+    """Least ``.target`` (sm_ number) that supports the loads of a space."""
     function = LOAD_FUNCTIONS.get(space.intrinsic or "")
     return function.target if function else 0
 
@@ -104,13 +105,13 @@ def _for_target(text: str, least: int) -> str:
 
 
 def _with(line: str, modifier: str, number: int) -> str:
-    """A line with its one load's hint replaced."""
+    """``line`` with the cache hint of its only load replaced."""
     found = _LOAD.findall(line)
     if len(found) != 1:
         raise UnsupportedError(f"PTX line {number} has {len(found)} loads")
     parts = found[0].split(".")
     if _ORDERED & set(parts):
-        raise UnsupportedError(f"PTX line {number}: {found[0]} keeps an order with other threads")
+        raise UnsupportedError(f"PTX line {number}: {found[0]} is ordered with other threads")
     parts = [p for p in parts if p not in _REPLACED and not p.startswith("L1::")]
     at = parts.index("global") + 1 if "global" in parts else 1 + ("weak" in parts)
     if modifier == ".nc" and "global" not in parts:

@@ -1,4 +1,4 @@
-"""A placement written out: the user's source with its arrays reached in other ways.
+"""Writes a placement: the user's source with its arrays accessed in other ways.
 
 The five ways of access and the shape of the code follow Chen et al. 2017, section 4 and Figs. 5
 and 6, in today's CUDA C++ (texture objects instead of texture references).
@@ -33,8 +33,8 @@ from placewise.rewriter.ways.window import place_window
 from placewise.space import MemorySpace, Placement, Way
 
 HostBuffers = Callable[[Draft, list[ArrayUse], MemorySpace, int | None], None]
-"""Puts arrays into a memory that the host fills: the draft, the arrays, their space, and the bytes
-that it holds (None: not known)."""
+"""A function that puts arrays into a memory that the host fills. It takes the draft, the arrays,
+their space, and the capacity of the space in bytes (None: not known)."""
 
 
 def rewrite(
@@ -44,11 +44,11 @@ def rewrite(
     view: SourceView,
     known: Mapping[str, FilledBuffer] | None = None,
 ) -> Rewritten:
-    """The case with its arrays where ``placement`` says.
+    """The case rewritten with ``placement``.
 
-    Arrays that the placement does not name, or that are reached that way already, stay as they
-    are. ``known`` are buffers of the source that hold arrays of the case already, by the arrays'
-    names. Raises UnsupportedError naming array and reason where the source cannot be rewritten.
+    Arrays that the placement does not name, or that are reached that way already, stay as they are.
+    ``known`` are buffers of the source that already hold arrays of the case, by the arrays' names.
+    Raises UnsupportedError naming array and reason where the source cannot be rewritten.
     """
     draft = draft_placement(case, placement, machine, view, known=known)
     insert_notes(draft, "Placed by Placewise:")
@@ -62,7 +62,7 @@ def rewrite(
     )
 
 
-# One branch for each way of access: the type checker finds a way that is forgotten.
+# One branch for each way of access, so that the type checker finds a missing one.
 def draft_placement(
     case: Case,
     placement: Placement,
@@ -71,11 +71,11 @@ def draft_placement(
     place_in_host_buffers: HostBuffers = place_host_buffers,
     known: Mapping[str, FilledBuffer] | None = None,
 ) -> Draft:
-    """All edits inside the kernel's definition that ``placement`` asks for.
+    """A draft with all edits inside the kernel's definition that ``placement`` needs.
 
-    What must stand in front of the kernel is in the draft's lists, and not inserted yet.
+    Text that must stand before the kernel is in the draft's lists and is not inserted yet.
     ``place_in_host_buffers`` writes the arrays of one space that the host fills; ``known`` are
-    arrays that the source has in such a buffer already. Raises UnsupportedError naming array and
+    buffers that already hold arrays, by the arrays' names. Raises UnsupportedError naming array and
     reason where the source cannot be rewritten.
     """
     if case.language is not Language.CUDA:
@@ -121,8 +121,8 @@ def draft_placement(
                 place_window(draft, use, space, machine)
             case Way.OTHER:
                 raise UnsupportedError(
-                    f"array '{array}' cannot be placed in {space_name}: its way of access is none "
-                    "that Placewise writes",
+                    f"array '{array}' cannot be placed in {space_name}: Placewise cannot write "
+                    "code for its way of access",
                     where=case.filename,
                     hint="move the array by hand",
                 )
@@ -140,8 +140,8 @@ def draft_placement(
 
 
 def editable(case: Case, view: SourceView, arrays: Iterable[str]) -> tuple[Case, SourceView]:
-    """The source to edit and its view: with calls of device functions written out where one of
-    ``arrays`` can be followed only so."""
+    """The source to edit, and its view. Device functions are inlined in it if this is the only way
+    to follow the uses of one of ``arrays``."""
     inlined = {use.name for use in view.arrays if use.inlined}
     if view.inlined is None or not inlined & set(arrays):
         return case, view
@@ -151,8 +151,8 @@ def editable(case: Case, view: SourceView, arrays: Iterable[str]) -> tuple[Case,
 def _chunked_arrays(
     placement: Placement, machine: Machine, view: SourceView, case: Case
 ) -> ChunkPlan | None:
-    """The plan by which arrays of the placement live in tiles of a loop's chunks; None where it
-    asks for none. Raises UnsupportedError where the source has no such loop."""
+    """The plan for the placement's tiles by chunks of a loop; None where it has no chunk length.
+    Raises UnsupportedError where the source has no such loop."""
     if placement.chunk is None:
         return None
     tiled = {a for a, space in placement if machine.space(space).way.facts.per_block}
@@ -196,7 +196,8 @@ def _use(view: SourceView, array: str, case: Case) -> ArrayUse:
 
 
 def _held(known: Mapping[str, FilledBuffer] | None, use: ArrayUse) -> FilledBuffer | None:
-    """The buffer that holds the array already, as elements of the same type."""
+    """The buffer that already holds the array with the same element type; None where there is
+    none."""
     held = (known or {}).get(use.name)
     same = held is not None and (held.element_type, held.elements) == (
         use.parameter.element_type,
@@ -206,8 +207,8 @@ def _held(known: Mapping[str, FilledBuffer] | None, use: ArrayUse) -> FilledBuff
 
 
 def _check_pointers(case: Case, array: str, space: str) -> None:
-    """Raise UnsupportedError where a stored pointer, such as a second argument into the same array,
-    reaches the array: it would keep to the old place."""
+    """Raise UnsupportedError where a stored pointer, such as a second argument, leads into the
+    array: it would still lead to the old place."""
     holder = next((h for h, pointer in case.inputs.pointers if pointer.array == array), None)
     if holder is not None:
         raise UnsupportedError(
@@ -217,7 +218,7 @@ def _check_pointers(case: Case, array: str, space: str) -> None:
 
 
 def _is_there(use: ArrayUse, space: MemorySpace) -> bool:
-    """Whether the source reaches the array in this way already."""
+    """Whether the source already accesses the array in the way of ``space``."""
     if space.way != use.present:
         return False
     functions = {p.intrinsic for p in use.accesses if p.kind == "load"}
@@ -244,7 +245,7 @@ def _new_case(draft: Draft) -> Case:
 
 
 def with_line_ends_of(original: str, text: str) -> str:
-    """``text`` with CRLF line ends where all of ``original`` has them."""
+    """``text`` with CRLF line ends if all lines of ``original`` have them."""
     if "\n" in original.replace("\r\n", "") or "\r\n" not in original:
         return text
     return text.replace("\r\n", "\n").replace("\n", "\r\n")

@@ -1,4 +1,5 @@
-"""What a rewrite yields: a case that computes the same with its arrays placed elsewhere."""
+"""The result of a rewrite: a case that computes the same with its arrays placed in other
+memories."""
 
 from __future__ import annotations
 
@@ -17,11 +18,12 @@ class Rewritten:
     case: Case
     """The rewritten source, its launch (dynamic shared memory) and inputs (textures, constants)."""
     host: str
-    """Host-side CUDA C++ a user needs: constant copies, texture objects, launch configuration."""
+    """Host code in CUDA C++ that the user needs: copies to constant memory, texture objects, the
+    launch."""
     edits: tuple[str, ...]
     """One line per change, for the report."""
     renamed: tuple[tuple[str, str], ...] = ()
-    """(array, its name in the new case) for arrays that are another argument or a constant now."""
+    """(array, its name in the new case) for arrays that are now another argument or a constant."""
     filled: tuple[tuple[str, int, str], ...] = ()
     """(symbol, byte in it, array) for arrays that the host copies to a symbol before a launch."""
 

@@ -1,4 +1,4 @@
-"""The kernel's parameter list and what stands in front of its definition."""
+"""Edits the kernel's parameter list and inserts text before its definition."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from placewise.rewriter.draft import Draft
 
 
 def edit_signature(draft: Draft) -> None:
-    """Replace and remove parameters as the draft says, of prototypes in the file, too."""
+    """Replace and remove parameters as the draft says, in the definition and in prototypes in the
+    file."""
     definition = tuple((p.start, p.end) for p in draft.view.parameters)
     for ranges in (definition, *draft.view.prototypes):
         _edit_parameters(draft, ranges)
 
 
 def _edit_parameters(draft: Draft, parameters: tuple[tuple[int, int], ...]) -> None:
-    """Edit one list of parameters, by the byte range of each."""
+    """Edit one list of parameters, given the byte range of each parameter."""
     names = [p.name for p in draft.view.parameters]
     for name, (start, end) in zip(names, parameters, strict=True):
         new = draft.parameters.get(name)
@@ -30,7 +31,8 @@ def _edit_parameters(draft: Draft, parameters: tuple[tuple[int, int], ...]) -> N
         behind = at
         while behind < len(parameters) and removed[behind]:
             behind += 1
-        # A run of removed parameters takes one comma along: the one behind it, else the one before.
+        # With consecutive removed parameters one comma goes, too: that after them, else that
+        # before.
         if behind < len(parameters):
             start, end = parameters[at][0], parameters[behind][0]
         else:
@@ -41,8 +43,8 @@ def _edit_parameters(draft: Draft, parameters: tuple[tuple[int, int], ...]) -> N
 
 
 def insert_notes(draft: Draft, heading: str) -> None:
-    """Put the draft's notes, under a heading, and its declarations in front of the kernel, above
-    the comment that belongs to it."""
+    """Insert the draft's notes, under a heading, and its declarations before the kernel, above the
+    comment that belongs to it."""
     if not draft.notes:
         return
     text = draft.text.text
@@ -63,8 +65,8 @@ def insert_notes(draft: Draft, heading: str) -> None:
 
 
 def _this_launch(draft: Draft) -> str:
-    """What sizes in the rewritten source follow from: the launch and the whole-number arguments,
-    or, of tiles alone, what the kernel checks."""
+    """In words, the values that sizes in the rewritten source depend on: the launch and the integer
+    arguments or, if there are only tiles, the values that the kernel checks."""
     launch = draft.case.launch
     shapes = [f"{what} {'x'.join(map(str, dims))}" for what, dims in
               (("grid", launch.grid), ("block", launch.block))]  # fmt: skip

@@ -1,4 +1,5 @@
-"""Edits of a text that may nest: a replacement renders the ranges that it keeps."""
+"""Edits of a text that may be nested: a replacement may contain parts of the text that are edited
+themselves."""
 
 from __future__ import annotations
 
@@ -7,18 +8,19 @@ from dataclasses import dataclass, field
 from functools import partial
 
 Render = Callable[[int, int], str]
-"""Text of a byte range with all edits inside it applied."""
+"""A function that returns the text of a byte range with all edits inside it applied."""
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Replace bytes ``start:end`` by what ``make`` returns; it may render ranges inside."""
+    """Replaces bytes ``start:end`` by the text that ``make`` returns. ``make`` gets a function that
+    renders ranges inside."""
 
     start: int
     end: int
     make: Callable[[Render], str]
     is_outer: bool = False
-    """Whether this edit goes around other edits of the same range."""
+    """Whether this edit encloses other edits of the same range."""
 
 
 @dataclass
@@ -31,9 +33,9 @@ class EditedText:
     def replace(
         self, start: int, end: int, new: str | Callable[[Render], str], *, is_outer: bool = False
     ) -> None:
-        """Replace a range by a text or by what a function makes of the ranges inside.
+        """Replace a range by a text, or by the text that a function makes from ranges inside.
 
-        ``is_outer``: around other edits of the same range.
+        ``is_outer``: this edit encloses other edits of the same range.
         """
         self.edits.append(Edit(start, end, new if callable(new) else _fixed(new), is_outer))
 
@@ -51,8 +53,8 @@ class EditedText:
         return self._render(start, end)
 
     def _render(self, start: int, end: int, inside: tuple[Edit, ...] = ()) -> str:
-        """Outermost edits within the range, without those that are being made: ``inside``. Of two
-        edits of one range the first is outermost."""
+        """The text of a range with its outermost edits applied, except those in ``inside``, which
+        are being applied already. Of two edits of the same range the first is the outermost."""
         pieces, at = [], start
         for edit in self.edits:
             if edit.start < at or edit.end > end or any(edit is one for one in inside):

@@ -1,5 +1,5 @@
-"""The text of a block's shared tiles: their declaration, the loops that fill them and copy them
-back, and accesses to them.
+"""Code for a block's shared tiles: their declarations, the loops that fill them and copy them back,
+and accesses to them.
 
 ``A[row * n + k]`` becomes ``A_tile[(row - A_row) * 16 + (k - k_chunk)]``.
 """
@@ -18,9 +18,10 @@ from placewise.rewriter.draft import Draft, sum_text, term_text
 from placewise.rewriter.text import Render
 
 ALIGNMENT = 16
-"""Bytes; the largest alignment of CUDA's built-in types, and the most that a lane moves at once."""
+"""Alignment of tiles in bytes: the largest of CUDA's built-in types, and the most that a lane moves
+at once."""
 _VECTORS = {"float": "float4", "int": "int4", "unsigned int": "uint4", "double": "double2"}
-"""Type of 16 bytes by element type."""
+"""The 16-byte vector type of each element type."""
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict)\b")
 
 
@@ -29,9 +30,9 @@ class TileNames:
     """Identifiers that all tiles of a kernel share."""
 
     thread: str
-    """The thread's number in its block."""
+    """Variable with the thread's number in its block."""
     at: str
-    """The loop variable of fills."""
+    """Loop variable of the loops that fill tiles."""
     row: str
     column: str
 
@@ -60,8 +61,8 @@ class PlacedTile:
 
 
 def tile_names(draft: Draft) -> TileNames:
-    """New identifiers; the thread's number is declared at the start of the body, with a check that
-    the block has the shape that the tiles are made for."""
+    """New identifiers for tiles. It also declares the thread's number at the start of the body, and
+    checks that the block has the shape that tiles are made for."""
     names = TileNames(*(draft.unique(n) for n in ("tile_thread", "t", "tile_row", "tile_column")))
     x, y, z = draft.case.launch.block
     if (y, z) == (1, 1):
@@ -82,8 +83,8 @@ def tile_names(draft: Draft) -> TileNames:
 
 
 def rest_on(draft: Draft, tile: Tile) -> None:
-    """Have the kernel check the arguments that the tile's size rests on. A tile without conditions
-    of the source's own rests on all whole-number arguments."""
+    """Make the kernel check the arguments that the tile's size depends on. Where the source has no
+    conditions that bound the tile, these are all integer arguments."""
     numbers = {
         a.name: int(a.value.item())
         for a in draft.case.inputs.arguments
@@ -114,7 +115,7 @@ def declare(draft: Draft, use: ArrayUse, tile: Tile, declaration: str, name: str
     count = -(-tile.bytes(size) // size)
     prefix = f"{declaration} __align__({ALIGNMENT})"
     if use.parameter.fields or use.parameter.element_dtype is None:
-        # A type of the user's own may have a constructor, which a shared variable must not run.
+        # A user's type may have a constructor, which a shared variable must not have.
         raw = draft.unique(f"{name}_bytes")
         draft.entry += [
             f"{prefix} unsigned char {raw}[{count} * sizeof({element})];",
@@ -126,8 +127,8 @@ def declare(draft: Draft, use: ArrayUse, tile: Tile, declaration: str, name: str
 
 
 def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
-    """Declare whether rows of the array begin at multiples of 16 bytes; None where the tile cannot
-    be filled so."""
+    """Declare a variable that says whether rows of the array begin at multiples of 16 bytes.
+    Returns its name; None where the tile cannot be filled 16 bytes at a time."""
     vector = ALIGNMENT // use.parameter.element_bytes if use.parameter.element_bytes else 0
     typed = use.parameter.element_type in _VECTORS
     typed = typed and element_text(draft, use) == use.parameter.element_type
@@ -145,8 +146,8 @@ def alignment_flag(draft: Draft, use: ArrayUse, tile: Tile) -> str | None:
 
 
 def fill(placed: PlacedTile) -> list[str]:
-    """Statements with which the threads of a block fill the tile together: consecutive threads take
-    consecutive elements, 16 bytes at a time where the data allow it."""
+    """Statements with which the threads of a block fill the tile together: consecutive threads copy
+    consecutive elements, 16 bytes at a time where alignment allows it."""
     plain = fill_by_element(placed)
     if placed.aligned is None:
         return plain
@@ -186,8 +187,8 @@ def _by_vectors(placed: PlacedTile) -> list[str]:
 
 
 def fill_by_element(placed: PlacedTile) -> list[str]:
-    """The loop that fills a tile element by element, with zeros where the array has nothing for it:
-    the compiler may load an element before the condition that guards its use."""
+    """The loop that fills a tile element by element. Elements of the tile outside the array become
+    zero, since the compiler may load them ahead of the condition that guards their use."""
     return _each(placed, lambda array, element: f"{element} = {array};", zeros=True)
 
 
@@ -197,7 +198,8 @@ def copy_back(placed: PlacedTile) -> list[str]:
 
 
 def merge(placed: PlacedTile) -> list[str]:
-    """The loop that merges a block's own copy into the array by the function that updates it."""
+    """The loop that merges a block's copy into the array with the atomic function that updates the
+    array."""
     function = placed.tile.merge
 
     def update(array: str, element: str) -> str:
@@ -209,10 +211,12 @@ def merge(placed: PlacedTile) -> list[str]:
 def _each(
     placed: PlacedTile, move: Callable[[str, str], str], *, back: bool = False, zeros: bool = False
 ) -> list[str]:
-    """A loop over a tile's elements, with what ``move`` makes of (array element, tile element).
+    """A loop over a tile's elements with the statement that ``move(array element, tile element)``
+    returns.
 
-    What the source's own conditions leave out is left out or, with ``zeros``, set to zero in the
-    tile; where these do not keep it inside the array, its length does.
+    Elements that the source's conditions exclude are skipped or, with ``zeros``, set to zero in the
+    tile. Where these conditions do not keep the index inside the array, a check against its length
+    does.
     """
     use, tile, names = placed.use, placed.tile, placed.names
     lines = [_head(placed, tile.rows * tile.width)]
@@ -248,9 +252,10 @@ def _each(
 
 
 def clear(placed: PlacedTile) -> list[str]:
-    """The loop that sets a block's own copy to what its merging function leaves things at.
+    """The loop that sets a block's copy to the neutral element of the function that merges it.
 
-    The array itself is not read for it: other blocks may be merging into it already.
+    The copy does not start from the array's values, since other blocks may be merging into it
+    already.
     """
     tile, names = placed.tile, placed.names
     move = f"{placed.name}[{names.at}] = {_neutral(placed)};"
@@ -258,7 +263,8 @@ def clear(placed: PlacedTile) -> list[str]:
 
 
 def _neutral(placed: PlacedTile) -> str:
-    """The number that the merging function of a block's own copy changes nothing with."""
+    """The neutral element of the function that merges a block's copy, such as 0 of
+    ``atomicAdd``."""
     parameter = placed.use.parameter
     unsigned, wide = is_unsigned(parameter.element_type), parameter.element_bytes == 8
     most = "9223372036854775807ll" if wide else "2147483647"
@@ -292,7 +298,7 @@ def _within(name: str, extent: Extent) -> list[str]:
 
 
 def _in_tile(row: str, column: str, tile: Tile, vector: int, at: str) -> str:
-    """Index in the tile of what the fill's loop variable stands for."""
+    """Index in the tile of the element that the fill loop is at."""
     if tile.rows == 1:
         return column
     if not tile.padding:
@@ -301,7 +307,7 @@ def _in_tile(row: str, column: str, tile: Tile, vector: int, at: str) -> str:
 
 
 def _position(placed: PlacedTile, row: str, column: str) -> str:
-    """Index in the array of an element by its row and column there."""
+    """Index in the array of the element at a row and column."""
     tile = placed.tile
     if tile.rows == 1:
         return column
@@ -310,7 +316,7 @@ def _position(placed: PlacedTile, row: str, column: str) -> str:
 
 
 def tile_access(placed: PlacedTile, split: Split) -> Callable[[Render], str]:
-    """The text of one access, by row and column."""
+    """The text of one access to the tile, by row and column."""
 
     def make(render: Render) -> str:
         column = _less(split.column, placed.column0, render, factor=False)
@@ -323,7 +329,7 @@ def tile_access(placed: PlacedTile, split: Split) -> Callable[[Render], str]:
 
 
 def _less(terms: tuple[Term, ...], first: str | None, render: Render, *, factor: bool) -> str:
-    """``(terms - first)``, without the parentheses where the place does not need them."""
+    """``(terms - first)``, without parentheses where they are not needed."""
     if first is None and len(terms) == 1 and terms[0].sign > 0:
         text = term_text(terms[0], render)
         return f"({text})" if factor and terms[0].loose and not terms[0].very_loose else text
@@ -332,14 +338,14 @@ def _less(terms: tuple[Term, ...], first: str | None, render: Render, *, factor:
 
 
 def summand(terms: tuple[Term, ...], render: Render) -> str:
-    """The sum of an index's terms, such that ``- x`` may follow."""
+    """The sum of an index's terms, as text that ``- x`` may follow."""
     if len(terms) == 1 and terms[0].sign > 0:
         return term_text(terms[0], render)
     return sum_text(None, terms, render)
 
 
 def _factor(text: str) -> str:
-    """An expression as a factor: in parentheses unless it is a name or a number."""
+    """An expression that can be multiplied: in parentheses unless it is a name or a number."""
     return text if re.fullmatch(r"\w+", text) else f"({text})"
 
 

@@ -24,7 +24,7 @@ from placewise.rewriter.ways.host_buffer import ALIGNMENT, aligned_offsets, data
 from placewise.space import MemorySpace, Placement
 
 CONSTANT = "__constant__"
-"""The only memory that the host fills and that these forms can share."""
+"""Declaration of constant memory, the only memory filled by the host that versions can share."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class CoarseVersion:
     """Machines that it is the best form for."""
     draft: Draft
     text: str
-    """Its definition."""
+    """The definition of the version's kernel."""
     members: tuple[ConstantMember, ...]
     constant_bytes: int
 
@@ -61,18 +61,18 @@ class CoarseVersion:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """What the kernel is launched with on the case's inputs."""
+        """Arguments of the version's kernel for the case's inputs."""
         made = (self.draft.arguments.get(a.name, a) for a in self.draft.case.inputs.arguments)
         return tuple(a for a in made if a is not None)
 
     @property
     def passed(self) -> tuple[str, ...]:
-        """Names of what is passed, in the order of its parameters."""
+        """Names of the arguments, in the order of the version's parameters."""
         return tuple(a.name for a in self.arguments)
 
     @property
     def constant_data(self) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-        """Content of its constant memory on the case's inputs, (constant_bytes,)."""
+        """(constant_bytes,) content of the version's constant memory for the case's inputs."""
         data = np.zeros(self.constant_bytes, np.uint8)
         for member in self.members:
             held = np.ascontiguousarray(data_of(self.draft, member.use)).reshape(-1).view(np.uint8)
@@ -81,7 +81,8 @@ class CoarseVersion:
 
     @property
     def struct(self) -> str | None:
-        """Its member of the union in constant memory; None where it uses none."""
+        """Declaration of the version's member of the union in constant memory; None where the
+        version uses no constant memory."""
         if not self.members:
             return None
         fields = " ".join(
@@ -95,7 +96,8 @@ def coarse_version(
     number: int, case: Case, view: SourceView, machine: Machine, placement: Placement,
     names: AgnosticNames, machines: tuple[str, ...],
 ) -> CoarseVersion:  # fmt: skip
-    """The kernel with ``placement``. Raises UnsupportedError where it cannot be written."""
+    """The kernel written with ``placement``. Raises UnsupportedError where it cannot be written
+    so."""
     members: list[ConstantMember] = []
     sizes: list[int] = [0]
 

@@ -1,4 +1,5 @@
-"""Where arrays are in the buffers that they share: constant memory, and a block's shared memory."""
+"""Offsets of arrays in the buffers that they share: constant memory, and a block's shared
+memory."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from placewise.space import Placement, Way
 CONSTANT_BYTES = 64 * 1024
 """Constant memory of a module (CUDA C++ Programming Guide, Technical Specifications)."""
 _WORDS = 8
-"""Bytes that say of one array where it is: memory and offset."""
+"""Bytes of constant memory that hold one array's memory and offset."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,12 @@ class Layout:
     """First byte in its buffer, by array; arrays in no buffer are left out."""
     constant_bytes: int
     shared_bytes: int
-    """Dynamic shared memory of the launch, that of the kernel itself included."""
+    """Dynamic shared memory of the launch, including what the kernel itself uses."""
 
 
 def constant_room(machine: Machine, view: SourceView, arrays: int) -> int:
-    """Bytes of constant memory for data, beside what the source declares and the words of
-    ``arrays`` arrays."""
+    """Bytes of constant memory that are left for data, after what the source declares and the words
+    that hold memory and offset of ``arrays`` arrays."""
     home = standard_memory(machine, Way.HOST_BUFFER)
     size = machine.memory(home).size_bytes if home else None
     taken = view.constant_bytes + _aligned(_WORDS * arrays)
@@ -39,7 +40,7 @@ def constant_room(machine: Machine, view: SourceView, arrays: int) -> int:
 
 def setting_layout(kernel: FineGrained, setting: Placement, own_shared_bytes: int) -> Layout:
     """Each array's place under ``setting``, in the order of the arrays, at multiples of 16 bytes.
-    Tiles begin behind the ``own_shared_bytes`` that the kernel uses itself."""
+    Tiles begin after the ``own_shared_bytes`` that the kernel itself uses."""
     offsets: dict[str, int] = {}
     spaces = dict(setting.spaces)
     constant, shared = 0, _aligned(own_shared_bytes)

@@ -1,4 +1,5 @@
-"""The fine-grained kernel: every access asks where its array is (Chen et al. 2017, Fig. 6d).
+"""The fine-grained kernel: every access looks up the memory of its array (Chen et al. 2017, Fig.
+6d).
 
 ``A[i]`` becomes ``(memory_of[A] == in_shared ? A_tile[i - A_begin] : load_A(A, A_tex, i))``, where
 ``load_A`` is a small function with a ``switch`` over the other memories that A may be in.
@@ -54,14 +55,14 @@ class ChosenArray:
 
     use: ArrayUse
     spaces: tuple[MemorySpace, ...]
-    """Where it may be; where it is at present comes first."""
+    """Spaces that it may be in, the present one first."""
     texture: str | None
-    """The parameter with its texture object."""
+    """Name of the parameter with its texture object; None where it cannot be a texture."""
     tile_bytes: int
-    """Shared memory of a block that its tile takes; 0 where it has none."""
+    """Bytes of shared memory that its tile takes in each block; 0 where it has none."""
 
     def space(self, way: Way) -> MemorySpace | None:
-        """The space that is reached in ``way``, if it is among them."""
+        """The one of ``spaces`` that is reached in ``way``; None where there is none."""
         return next((s for s in self.spaces if s.way is way), None)
 
     def is_tiled(self, names: AgnosticNames) -> str:
@@ -79,16 +80,16 @@ class FineGrained:
     draft: Draft
     text: str
     checks: tuple[tuple[str, int], ...]
-    """What tiles rest on: dimensions of the block, and arguments, with their values."""
+    """Dimensions of the block and arguments, with the values for which the tiles are right."""
     arguments: tuple[Argument, ...]
-    """What it is launched with on the case's inputs, textures included."""
+    """Its arguments for the case's inputs, including texture objects."""
 
 
 def fine_grained(
     case: Case, view: SourceView, spaces: Mapping[str, tuple[MemorySpace, ...]],
     names: AgnosticNames,
 ) -> FineGrained:  # fmt: skip
-    """The kernel in which each array may be in any of ``spaces``, given by array.
+    """The kernel in which each array may be in any of its ``spaces`` (by the array's name).
 
     Raises UnsupportedError, with the reason, where no array has a choice that can be switched.
     """
@@ -102,7 +103,7 @@ def fine_grained(
     if not arrays:
         line = draft.text.text[: view.signature_start].count(b"\n") + 1
         raise UnsupportedError(
-            f"no array of kernel '{case.kernel}' can be anywhere else, so there is nothing to "
+            f"no array of kernel '{case.kernel}' can be in another memory, so there is nothing to "
             "switch",
             where=f"{case.filename}:{line}",
         )
@@ -127,8 +128,8 @@ def fine_grained(
 
 
 def _chosen(draft: Draft, use: ArrayUse, spaces: tuple[MemorySpace, ...]) -> ChosenArray | None:
-    """The array with those of ``spaces`` that one kernel can switch between; None where that leaves
-    no choice."""
+    """The array with those of its ``spaces`` that one kernel can switch between; None where fewer
+    than two are left."""
     ways = {s.way for s in spaces}
     by_index = Way.BINDING in ways or Way.KERNEL_BUFFER in ways
     by_index = by_index or use.obstacle(Way.KERNEL_BUFFER) is None
@@ -154,11 +155,11 @@ def _chosen(draft: Draft, use: ArrayUse, spaces: tuple[MemorySpace, ...]) -> Cho
 def _place(
     draft: Draft, one: ChosenArray, names: AgnosticNames, shared: TileNames | None
 ) -> PlacedTile | None:
-    """Let every access of the array ask where it is; returns its tile, if it may have one."""
+    """Make every access of the array look up its memory. Returns its tile, if it can have one."""
     use = one.use
     read_only = one.space(Way.INTRINSIC)
     if read_only is not None and len(one.spaces) == 2 and one.space(Way.DIRECT) is not None:
-        # A pointer is enough, so that the source's own pointers stay as they are.
+        # All its spaces are reached by a pointer, so the source's own pointers can stay.
         place_intrinsic(draft, use, replace(read_only, intrinsic=_pointer_load(draft, one, names)))
         return None
     helper = None
@@ -193,7 +194,8 @@ def _access(
     one: ChosenArray, place: AccessPlace, helper: str | None, offsets: frozenset[str],
     in_tile: Callable[[Render], str] | None,
 ) -> Callable[[Render], str]:  # fmt: skip
-    """The text of one access; ``in_tile`` is the condition and the access to the tile."""
+    """The text of one access. ``in_tile`` writes the condition that the array is in shared memory
+    and the access to its tile; None where it has no tile."""
     name = one.use.name
 
     def make(render: Render) -> str:
@@ -209,7 +211,8 @@ def _access(
 
 
 def _pointer_load(draft: Draft, one: ChosenArray, names: AgnosticNames) -> str:
-    """Declare the function that loads through a pointer, from global memory or read-only."""
+    """Declare the function that loads through a pointer, by a plain or by a read-only load. Returns
+    its name."""
     space = one.space(Way.INTRINSIC)
     assert space is not None, "asked for where there is one"
     function = draft.unique(f"{names.prefix}_load_{one.use.name}")
@@ -224,8 +227,8 @@ def _pointer_load(draft: Draft, one: ChosenArray, names: AgnosticNames) -> str:
 
 
 def _index_load(draft: Draft, one: ChosenArray, names: AgnosticNames) -> str:
-    """Declare the function that loads an element by its index, wherever the array is outside of
-    shared memory."""
+    """Declare the function that loads an element by its index from any memory but shared memory.
+    Returns its name."""
     use = one.use
     element = use.parameter.element_type
     cases = []
@@ -266,7 +269,8 @@ def _fetch(draft: Draft, element: str, space: MemorySpace) -> str:
 
 
 def _tile(draft: Draft, one: ChosenArray, names: AgnosticNames, shared: TileNames) -> PlacedTile:
-    """Declare where the tile is in the dynamic buffer, and where in the array it begins."""
+    """Declare a pointer to the tile in the dynamic buffer, and where in the array the tile
+    begins."""
     use = one.use
     tile = tile_of(use)
     rest_on(draft, tile)
@@ -284,7 +288,7 @@ def _tile(draft: Draft, one: ChosenArray, names: AgnosticNames, shared: TileName
 
 def _move_tiles(draft: Draft, placed: list[tuple[PlacedTile, str]]) -> None:
     """Fill the tiles of arrays that are in shared memory before the body, and copy written ones
-    back behind it. With each tile comes the condition that its array is there."""
+    back after it. Each entry is a tile and the condition that its array is in shared memory."""
     filled = [(one, condition) for one, condition in placed if not one.tile.written_whole]
     for one, condition in filled:
         draft.entry += _under(condition, clear(one) if one.tile.merge else fill_by_element(one))
@@ -302,7 +306,7 @@ def _under(condition: str, lines: list[str]) -> list[str]:
 
 
 def _arguments(draft: Draft, arrays: tuple[ChosenArray, ...]) -> tuple[Argument, ...]:
-    """The case's arguments, each array's texture behind it."""
+    """The case's arguments, each array followed by its texture object, if it has one."""
     textures = {}
     for one in arrays:
         if one.texture is not None:

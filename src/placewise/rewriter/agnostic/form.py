@@ -1,5 +1,5 @@
-"""The whole form: the user's source with all versions in it, the host's header, and the cases with
-which each version and each setting of the fine-grained kernel is proven."""
+"""The whole placement-agnostic form: the user's source with all versions in it, a header for the
+host, and the cases that prove each version and each setting of the fine-grained kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from placewise.space import MemorySpace, Placement, Way
 
 @dataclass(frozen=True)
 class WantedVersion:
-    """A placement that gets a whole kernel."""
+    """A placement that gets a kernel of its own (a coarse-grained version)."""
 
     placement: Placement
     machine: Machine
@@ -38,19 +38,20 @@ class WantedVersion:
     best_on: tuple[str, ...] = ()
     """Machines that it is the best form for."""
     capabilities: tuple[int, ...] = ()
-    """Their compute capabilities as two digits and more: 86 for 8.6."""
+    """Compute capabilities of these machines, such as 86 for 8.6."""
 
 
 @dataclass(frozen=True, eq=False)
 class AgnosticForm:
-    """A kernel whose placement a host program chooses while it runs."""
+    """A kernel whose placement the host program chooses while it runs."""
 
     case: Case
-    """The case as it was, its arguments under the parameters' names."""
+    """The original case, with arguments named after the kernel's parameters."""
     source: str
-    """The user's source with the versions and the fine-grained kernel behind the kernel."""
+    """The user's source, with the versions and the fine-grained kernel after the original
+    kernel."""
     header: str
-    """The host side, which the source includes."""
+    """Text of the header with the host code, which the source includes."""
     header_name: str
     names: AgnosticNames
     versions: tuple[CoarseVersion, ...]
@@ -59,7 +60,8 @@ class AgnosticForm:
     """Bytes of the constant buffer that all versions share; 0 where none uses it."""
 
     def setting_spaces(self) -> dict[str, tuple[str, ...]]:
-        """Where the fine-grained kernel may have each of its arrays, the present place first."""
+        """Names of the spaces in which the fine-grained kernel may have each array, the present one
+        first."""
         return {a.use.name: tuple(s.name for s in a.spaces) for a in self.any.arrays}
 
     def settings(self) -> Iterator[Placement]:
@@ -71,11 +73,11 @@ class AgnosticForm:
                 yield placement
 
     def layout(self, setting: Placement) -> Layout:
-        """Where the arrays are in the buffers of the fine-grained kernel under ``setting``."""
+        """Offsets of the arrays in the buffers of the fine-grained kernel under ``setting``."""
         return setting_layout(self.any, setting, self.case.launch.shared_bytes)
 
     def version(self, which: CoarseVersion) -> Rewritten:
-        """A coarse version on the case's inputs."""
+        """A coarse-grained version with the case's inputs."""
         constants = []
         if which.members:
             data = np.zeros(self.constant_bytes, np.uint8)
@@ -86,7 +88,7 @@ class AgnosticForm:
         )
 
     def at(self, setting: Placement) -> Rewritten:
-        """The fine-grained kernel on the case's inputs, its arrays where ``setting`` says."""
+        """The fine-grained kernel with the case's inputs and its arrays placed by ``setting``."""
         layout = self.layout(setting)
         order = list(self._enumerated())
         memory_of = [order.index(setting[a.use.name]) for a in self.any.arrays]
@@ -145,8 +147,9 @@ def write_agnostic(
     spaces: Mapping[str, Sequence[MemorySpace]],
     wanted: Sequence[WantedVersion],
 ) -> AgnosticForm:
-    """The kernel of ``case`` with a version for each of ``wanted`` and a fine-grained kernel that
-    has each array in any of ``spaces`` (by array, the present one first), for ``machine``.
+    """Write the kernel of ``case`` for ``machine`` with a version for each of ``wanted``, and a
+    fine-grained kernel that can have each array in any of its ``spaces`` (by array, the present one
+    first).
 
     Raises UnsupportedError, located in the source, where it cannot be made.
     """
@@ -165,7 +168,7 @@ def write_agnostic(
     if size > room:
         raise UnsupportedError(
             f"a version needs {size} bytes of constant memory, and {room} are left beside the "
-            "words that say where arrays are",
+            "words that hold the arrays' memories",
             where=case.filename,
         )
     header_name = f"{names.prefix}_placements.h"
@@ -193,8 +196,7 @@ def _check(case: Case, view: SourceView) -> None:
     where = f"{case.filename}:{line}"
     if view.in_namespace:
         raise UnsupportedError(
-            f"kernel '{case.kernel}' is in a namespace, so that its host code cannot stand behind "
-            "it",
+            f"kernel '{case.kernel}' is in a namespace, so its host code cannot stand after it",
             where=where,
             hint="rewrite one placement with --place",
         )
@@ -222,7 +224,7 @@ def _block(
     case: Case, names: AgnosticNames, versions: tuple[CoarseVersion, ...], kernel: FineGrained,
     constant_bytes: int, header_name: str,
 ) -> str:  # fmt: skip
-    """What stands behind the kernel: declarations, all kernels, and the header."""
+    """The text that is inserted after the kernel: declarations, all kernels, and the header."""
     spaces = dict.fromkeys(s.name for a in kernel.arrays for s in a.spaces)
     # Templates and overloads may not stand in a block of C linkage.
     in_c = 'extern "C" {' in " ".join(case.source.split())

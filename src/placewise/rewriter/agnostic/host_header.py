@@ -1,7 +1,7 @@
-"""The host's side: a header that prepares the arrays for a version, and launches it.
+"""Writes the header with the host code, which prepares the arrays for a version and launches it.
 
-It is plain C++ 14 and calls the CUDA runtime only, so that it can be checked without a GPU. Every
-function returns an error code of the runtime.
+The header is plain C++ 14 and calls only the CUDA runtime, so that it can be checked without a GPU.
+Its functions return error codes of the runtime.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHARED_WITHOUT_OPT_IN = 48 * 1024
 
 
 class Best(Protocol):
-    """On which GPUs a version is the best."""
+    """The GPUs on which a version is the best form."""
 
     @property
     def best_on(self) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ class Best(Protocol):
 
     @property
     def capabilities(self) -> tuple[int, ...]:
-        """Their compute capabilities, 86 for 8.6."""
+        """Compute capabilities of these machines, such as 86 for 8.6."""
 
 
 def host_header(
@@ -129,7 +129,7 @@ class _Header:
         return [*lines, "};", ""]
 
     def recommended(self, best: Sequence[Best]) -> list[str]:
-        """The version for a GPU."""
+        """The function that names the version for a GPU."""
         p = self.p
         lines = [
             "/// The version that was best for GPUs of a compute capability (86 for 8.6), else the "
@@ -146,7 +146,7 @@ class _Header:
         return [*lines, f"        default: return {p}_as_it_is;", "    }", "}", ""]
 
     def texture_maker(self) -> list[str]:
-        """A texture object over an array in linear memory."""
+        """The function that makes a texture object over an array in linear memory."""
         if not self.textures:
             return []
         return [
@@ -166,7 +166,8 @@ class _Header:
         ]
 
     def version_preparation(self) -> list[str]:
-        """A function for each version: constant copies, textures and shared memory."""
+        """A function for each version that prepares its constant memory, textures and shared
+        memory."""
         lines: list[str] = []
         for version in self.versions:
             n = version.number
@@ -195,7 +196,7 @@ class _Header:
         return lines
 
     def any_preparation(self) -> list[str]:
-        """The function that prepares the fine-grained kernel: Fig. 6b of Chen et al. 2017."""
+        """The function that prepares the fine-grained kernel (Chen et al. 2017, Fig. 6b)."""
         p, names, arrays = self.p, self.names, self.kernel.arrays
         lines = [
             f"static inline cudaError_t {p}_prepare_any({p}_prepared *p, const {p}_placement "
@@ -370,7 +371,7 @@ class _Header:
         ]
 
     def release(self) -> list[str]:
-        """The function that gives texture objects back."""
+        """The function that destroys the texture objects."""
         p = self.p
         lines = [
             "/// Give back what was prepared.",
@@ -391,7 +392,7 @@ class _Header:
 
 
 def _unlike(checks: tuple[tuple[str, int], ...]) -> str:
-    """The condition, on the host, that a launch is not the one that tiles were made for."""
+    """The condition, in host code, that a launch differs from the one that tiles were made for."""
     places = {"blockDim": "block", "gridDim": "grid"}
     parts = []
     for name, value in checks:
@@ -402,7 +403,8 @@ def _unlike(checks: tuple[tuple[str, int], ...]) -> str:
 
 
 def _field(parameter: Parameter) -> str:
-    """A member of the arguments struct; no ``restrict`` and no constant member."""
+    """Declaration of a member of the arguments struct, without ``restrict`` and ``const`` of the
+    member itself."""
     text = parameter.type_text.replace("__restrict__", "").replace("__restrict", "")
     text = text.replace("restrict", "").strip()
     if parameter.is_pointer:

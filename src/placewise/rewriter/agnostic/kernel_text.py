@@ -1,4 +1,4 @@
-"""A drafted kernel as text under another name, to stand beside the original."""
+"""The text of an edited kernel under another name, so that it can stand beside the original."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from placewise.rewriter.draft import Draft
 
 
 def renamed_kernel(draft: Draft, old: str, new: str) -> str:
-    """The kernel's definition with the draft's edits, called ``new`` in place of ``old``.
+    """The kernel's definition with the draft's edits, renamed from ``old`` to ``new``.
 
-    Raises UnsupportedError where the name does not stand in the definition, as in a macro's.
+    Raises UnsupportedError where the definition does not contain the name, as when a macro makes
+    it.
     """
     view, text = draft.view, draft.text.text
     first = view.parameters[0].start if view.parameters else view.body_start
@@ -20,8 +21,8 @@ def renamed_kernel(draft: Draft, old: str, new: str) -> str:
     if not named:
         line = text[: view.signature_start].count(b"\n") + 1
         raise UnsupportedError(
-            f"the definition of kernel '{old}' does not spell its name, so that no version of it "
-            "can be written beside it",
+            f"the definition of kernel '{old}' does not contain its name (a macro makes it), so "
+            "no version of it can be written beside it",
             where=f"{draft.case.filename}:{line}",
         )
     draft.text.replace(named[-1].start(), named[-1].end(), new)
@@ -29,7 +30,7 @@ def renamed_kernel(draft: Draft, old: str, new: str) -> str:
 
 
 def unique_functions(drafts: list[Draft]) -> list[str]:
-    """Lines of the small functions that the drafts declare at file scope, each function once."""
+    """Lines of the functions that the drafts declare at file scope, each function once."""
     pieces: dict[str, None] = {}
     for draft in drafts:
         current: list[str] = []

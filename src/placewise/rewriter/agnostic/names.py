@@ -1,4 +1,4 @@
-"""Identifiers that the forms of one kernel and their host code share."""
+"""Identifiers that the versions of one kernel and their host code use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from placewise.kernel.view.tree.template import base_name
 
 @dataclass(frozen=True)
 class AgnosticNames:
-    """Names that begin with the kernel's own, so that several kernels fit into one program."""
+    """Names that begin with the kernel's name, so that one program can contain several such
+    kernels."""
 
     prefix: str
     """``spmv``, or ``spmv_placed`` where the source uses such names already."""
@@ -27,13 +28,13 @@ class AgnosticNames:
 
     @property
     def memory_of(self) -> str:
-        """The array in constant memory that says where each array is (PORPLE's ``memSpace``)."""
+        """The array in constant memory with the memory of each array (PORPLE's ``memSpace``)."""
         return f"{self.prefix}_memory_of"
 
     @property
     def offset_of(self) -> str:
-        """The array in constant memory with the first byte of each array in the buffer that it is
-        in (PORPLE's ``soffset``)."""
+        """The array in constant memory with each array's first byte in its buffer (PORPLE's
+        ``soffset``)."""
         return f"{self.prefix}_offset_of"
 
     @property
@@ -60,11 +61,11 @@ class AgnosticNames:
         return f"{self.prefix}_in_{name}"
 
     def array(self, name: str) -> str:
-        """The enumerator that numbers an array."""
+        """The enumerator that stands for an array's number."""
         return f"{self.prefix}_array_{name}"
 
     def selector(self, array: str) -> str:
-        """The expression that says, in the kernel, where an array is."""
+        """The expression in the kernel whose value is the memory of an array."""
         return f"{self.memory_of}[{self.array(array)}]"
 
 

@@ -1,4 +1,4 @@
-"""Kernels rewritten to another layout of their arrays, with the host's conversions."""
+"""Rewrites kernels for other layouts of their arrays, with host code that converts the arrays."""
 
 from placewise.rewriter.layouts.host_conversion import cpp_conversion, numpy_conversion
 from placewise.rewriter.layouts.matrix_conversion import (

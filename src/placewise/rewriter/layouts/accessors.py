@@ -1,7 +1,7 @@
-"""The struct that stands for a pointer to an element, whatever the layout.
+"""A struct that replaces pointers to elements and hides the layout from the kernel.
 
-``p[i].x`` of an array of structs becomes ``p.x(i)``: how a field is found is said once, in this
-struct, so that the kernel's text is the same for every layout.
+``p[i].x`` of an array of structs becomes ``p.x(i)``. Only this struct knows where a field lies, so
+the kernel's text is the same for every layout.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _INLINE = "__device__ __forceinline__"
 def layout_declarations(
     arrays: StructArrays, layout: Layout, names: LayoutNames, *, constant: bool
 ) -> list[str]:
-    """Lines that declare the groups' structs and the layout's; ``constant``: no array of them is
-    written, so that their pointers are ``const``."""
+    """Lines that declare the structs of the groups and of the layout. ``constant``: the kernel
+    writes to none of these arrays, so pointers are ``const``."""
     lines = [f"// {layout.kind()} layout of {arrays.type_name}, by Placewise: {layout.describe()}"]
     for group, named in zip(layout, names.groups, strict=True):
         if named.type_name:
@@ -87,7 +87,7 @@ def _layout_struct(
 
 
 def _place(arrays: StructArrays, layout: Layout, names: LayoutNames, field: str, index: str) -> str:
-    """The field's place as an expression of the group's pointer."""
+    """The expression that accesses the field through the group's pointer."""
     number = layout.group_of(field)
     group, named = layout.groups[number], names.groups[number]
     if not is_struct(group):
@@ -102,7 +102,7 @@ def _place(arrays: StructArrays, layout: Layout, names: LayoutNames, field: str,
 
 
 def _is_loaded_whole(arrays: StructArrays, group: Group) -> bool:
-    """Whether the compiler can load a group's struct, or half of it, by one instruction."""
+    """Whether the compiler can load a group's struct, or half of it, with one instruction."""
     return (
         group.lanes == 1
         and group.align_bytes > 1
@@ -113,8 +113,8 @@ def _is_loaded_whole(arrays: StructArrays, group: Group) -> bool:
 def _whole_struct(
     arrays: StructArrays, layout: Layout, names: LayoutNames, number: int, *, constant: bool
 ) -> str:
-    """The function that points to a group's struct. A reference to a field alone would hide its
-    alignment, without which the compiler loads field by field."""
+    """The function that returns a pointer to a group's struct. It tells the compiler the alignment,
+    without which each field would be loaded separately."""
     named, const = names.groups[number], "const " if constant else ""
     pointer = f"{const}{element_type(arrays, layout, names, number)} *"
     index = "at + i" if arrays.makes_pointers else "i"

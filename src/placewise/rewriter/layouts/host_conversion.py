@@ -11,8 +11,9 @@ from placewise.space.layout import Group, shape_of
 
 
 def cpp_conversion(relaid: Relaid, joined: Sequence[str] = ()) -> str:
-    """Two C++ functions, to the layout and back; they need the structs of the rewritten source.
-    Where the fields were separate arrays, ``joined``, the functions take these.
+    """Two C++ functions that convert to the layout and back. They need the structs of the rewritten
+    source. Where the fields were separate arrays, named in ``joined``, the functions take these
+    arrays.
 
     Groups with lanes need room for a whole number of their structs: elements divided by lanes,
     rounded up.
@@ -59,9 +60,9 @@ def _assign(relaid: Relaid, field: str, left: str, right: str) -> str:
 
 
 def numpy_conversion(relaid: Relaid, joined: Sequence[str] = ()) -> str:
-    """Two Python functions, to the layout and back, between a structured array of shape
-    (elements,) with the struct's fields and a tuple of one array for each group. Where the fields
-    were separate arrays, ``joined``, two more functions take and fill these."""
+    """Two Python functions that convert to the layout and back, between a structured array of shape
+    (elements,) with the struct's fields and a tuple with one array for each group. Where the fields
+    were separate arrays, named in ``joined``, two more functions take and fill these arrays."""
     layout, names = relaid.layout, relaid.names
     shorts = [f"{named.short}_group" for named in names.groups]
     lines = ["import numpy as np", "", "", f"def to_{names.type_name}(elements):"]

@@ -1,4 +1,4 @@
-"""Separate arrays joined into one array of structs: from there every layout can be written."""
+"""Joins separate arrays into one array of structs, from which every layout can be written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JoinedArrays:
 
     case: Case
     arrays: tuple[str, ...]
-    """The arrays as they were, which are the fields' names now."""
+    """Names of the separate arrays, which are now the names of the fields."""
     type_name: str
     parameter: str
     """Name of the array of structs."""
@@ -48,7 +48,7 @@ def join_arrays(case: Case, view: SourceView, found: SeparateArrays) -> JoinedAr
     text.replace(declared[first].start, declared[first].end, whole)
     order = [p.name for p in view.parameters]
     for name in others:
-        # With the comma in front of it: the first array stands before it.
+        # The comma before it is removed, too; there is one, since the first array precedes it.
         before = declared[order[order.index(name) - 1]]
         text.replace(before.end, declared[name].end, "")
     arguments = _arguments(case, found.arrays, parameter)
@@ -61,7 +61,7 @@ def join_arrays(case: Case, view: SourceView, found: SeparateArrays) -> JoinedAr
 def separated(
     joined: JoinedArrays, outputs: dict[str, NDArray[np.generic]]
 ) -> dict[str, NDArray[np.generic]]:
-    """Outputs of a run of the joined case with the arrays apart again."""
+    """Outputs of a run of the joined case, with the fields as separate arrays again."""
     apart = {name: data for name, data in outputs.items() if name != joined.parameter}
     structs = outputs[joined.parameter].reshape(-1)
     dtype = _struct_type(joined.case, joined.parameter)

@@ -65,7 +65,8 @@ def restore_rows(lines, rows, columns, stride):
 
 
 def cpp_matrix_conversion(reordered: Reordered) -> str:
-    """C++ functions that convert there and back, with the calls for this case's arrays."""
+    """C++ functions that convert to the stored order and back, with the calls for this case's
+    arrays."""
     calls = [
         f"// store_{_line(one)}s({one.matrix.name}, {one.matrix.name}_lines, {_sizes(one)});"
         for one in reordered.stored
@@ -74,7 +75,8 @@ def cpp_matrix_conversion(reordered: Reordered) -> str:
 
 
 def numpy_matrix_conversion(reordered: Reordered) -> str:
-    """Python functions that convert there and back, with the calls for this case's arrays."""
+    """Python functions that convert to the stored order and back, with the calls for this case's
+    arrays."""
     calls = [
         f"# {one.matrix.name} = store_{_line(one)}s({one.matrix.name}, {_sizes(one)})"
         for one in reordered.stored

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from placewise.space.layout import Group, Layout
 
 _LONGEST = 16
-"""Letters of the fields' names that still make a name for their group."""
+"""A group is named after its fields if their names together have at most this many letters."""
 
 
 @dataclass(frozen=True)
 class GroupNames:
-    """What a group of fields is called in the rewritten source."""
+    """Names of a group of fields in the rewritten source."""
 
     short: str
     """Name made of the group's fields, such as ``xyz``; ends names of parameters (``p_xyz``)."""
@@ -25,13 +25,13 @@ class GroupNames:
 
 @dataclass(frozen=True)
 class LayoutNames:
-    """What a layout and its groups are called."""
+    """Names of a layout and its groups in the rewritten source."""
 
     type_name: str
     groups: tuple[GroupNames, ...]
 
     def parameter(self, array: str, group: int) -> str:
-        """Parameter of the kernel that is the group's array of ``array``."""
+        """Name of the kernel's parameter for the array of this group of ``array``."""
         return f"{array}_{self.groups[group].short}"
 
 
@@ -41,7 +41,7 @@ def is_struct(group: Group) -> bool:
 
 
 def layout_names(type_name: str, layout: Layout, taken: set[str]) -> LayoutNames:
-    """Names that the source, whose identifiers are ``taken``, does not use yet."""
+    """Names for the layout that are not yet among the source's identifiers, ``taken``."""
 
     def unique(name: str) -> str:
         candidate, number = name, 2

@@ -1,4 +1,4 @@
-"""A layout written out: the kernel with its arrays of structs laid out anew."""
+"""Rewrites a kernel for another layout of its arrays of structs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Relaid:
     layout: Layout
     names: LayoutNames
     elements: tuple[tuple[str, int], ...]
-    """(array, number of its elements) for each array laid out anew."""
+    """(array, number of its elements) for each array with the new layout."""
 
     @property
     def struct_bytes(self) -> int:
@@ -67,8 +67,8 @@ def rewrite_layout(case: Case, view: SourceView, arrays: StructArrays, layout: L
     """The case with all its ``arrays`` in ``layout``; its arguments must have their parameters'
     names.
 
-    Raises UnsupportedError where the source does with them what cannot be written for another
-    layout, and CaseError where the layout is none of the struct.
+    Raises UnsupportedError where the source uses the arrays in a way that cannot be rewritten, and
+    CaseError where the layout does not fit the struct.
     """
     return rewrite_together([KernelArrays(case, view, arrays)], layout)[0]
 
@@ -159,8 +159,8 @@ def _relaid(kernel: KernelArrays, source: str, layout: Layout, names: LayoutName
 def original_arrays(
     relaid: Relaid, outputs: dict[str, NDArray[np.generic]]
 ) -> dict[str, NDArray[np.uint8]]:
-    """The arrays in their declared layout, as bytes (shape (bytes,)), from the outputs of a run of
-    the rewritten kernel; padding is zero."""
+    """The arrays in their declared layout, as bytes of shape (bytes,), made from the outputs of a
+    run of the rewritten kernel. Padding is zero."""
     record = relaid.arrays.record
     found = {}
     for array, elements in relaid.elements:
@@ -237,7 +237,7 @@ def _new_arguments(
         elif not isinstance(argument, ArrayArgument) or argument.pointers:
             what = "holds pointers" if isinstance(argument, ArrayArgument) else "is no array"
             raise UnsupportedError(
-                f"argument '{argument.name}' {what}, it cannot have another layout",
+                f"argument '{argument.name}' {what}, so it cannot have another layout",
                 where=case.filename,
             )
         else:
@@ -252,8 +252,8 @@ def _group_arguments(
     flat = argument.data.reshape(-1).view(np.uint8)
     if flat.size % size:
         raise UnsupportedError(
-            f"argument '{argument.name}' has {flat.size} bytes, no whole number of structs of "
-            f"{size} bytes",
+            f"argument '{argument.name}' has {flat.size} bytes, which is not a whole number of "
+            f"structs of {size} bytes",
             where=where,
         )
     elements = flat.size // size
@@ -289,8 +289,8 @@ def _group_arguments(
 
 
 def _field_types(dtype: np.dtype[np.generic], record: Record) -> dict[str, np.dtype[np.generic]]:
-    """NumPy type of each field: by the array's own type, or as its element where it is a plain
-    number of that size, else unsigned words."""
+    """NumPy type of each field: that of the array's dtype where it has this field; the array's
+    element type where the field is one number of that size; else unsigned words."""
     own = {} if dtype.fields is None else {name: found[0] for name, found in dtype.fields.items()}
     types = {}
     for field in record.fields:

@@ -1,7 +1,8 @@
-"""Matrices stored in another order: the kernel with its indices written anew.
+"""Rewrites a kernel's indices for matrices that are stored in another order.
 
 ``a[row * columns + column]`` of a transposed array becomes ``a[column * a_stride + row]``. The
-kernel gets ``a_stride``, the elements from one stored line to the next, as a new argument.
+kernel gets a new argument ``a_stride``, the number of elements from one stored column (or row) to
+the next.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Reordered:
     """A kernel some of whose matrices are stored in another order."""
 
     case: Case
-    """The rewritten source, with an argument for the lines behind each array's."""
+    """The rewritten source; each matrix argument is followed by its stride."""
     stored: tuple[StoredMatrix, ...]
     strides: Mapping[str, str]
     """Name of the new argument by array."""
@@ -44,12 +45,13 @@ class Reordered:
 
 
 def rewrite_matrices(case: Case, view: SourceView, stored: tuple[StoredMatrix, ...]) -> Reordered:
-    """The case with each matrix of ``stored`` in its order; its arguments must have their
-    parameters' names.
+    """The case with each matrix of ``stored`` in its new order. The case's arguments must be named
+    after the kernel's parameters.
 
-    Where nothing in the source says that columns stay within their row, the kernel checks that it
-    is launched as the case is, and traps otherwise. Raises UnsupportedError where the kernel is not
-    CUDA C++, CaseError for an order that does not fit its matrix.
+    Where the source does not guarantee that the column index stays within a row, the kernel checks
+    that its launch and arguments are those of the case, and traps otherwise. Raises
+    UnsupportedError where the kernel is not CUDA C++, CaseError for an order that does not fit its
+    matrix.
     """
     if case.language is not Language.CUDA:
         raise UnsupportedError(
@@ -101,7 +103,7 @@ def _write_matrix(draft: Draft, one: StoredMatrix, stride: str) -> None:
 
 
 def _whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:
-    """The range of a statement, with its line where it has one of its own."""
+    """The range of a statement; the whole line where nothing else is on it."""
     first = text.rfind(b"\n", 0, start) + 1
     last = text.find(b"\n", end)
     alone = last >= 0 and not text[first:start].strip() and not text[end:last].strip()
@@ -109,7 +111,8 @@ def _whole_line(text: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _launch_numbers(case: Case, names: tuple[str, ...]) -> dict[str, int]:
-    """The case's values of arguments and of the launch's dimensions, the block's among them."""
+    """Values of the case's arguments and launch dimensions in ``names``, and of all block
+    dimensions."""
     numbers = {
         f"{what}.{axis}": size
         for what, shape in (("blockDim", case.launch.block), ("gridDim", case.launch.grid))
@@ -160,6 +163,6 @@ def _new_arguments(
 
 
 def _elements(one: StoredMatrix, data: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array flat, an item for each element of the parameter."""
+    """The array as one dimension with one item for each element of the parameter's type."""
     size = one.matrix.parameter.element_bytes
     return np.ascontiguousarray(data).reshape(-1).view(f"V{size}")

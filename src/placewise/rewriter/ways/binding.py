@@ -2,8 +2,8 @@
 
 ``A[i]`` becomes ``tex1Dfetch<float>(A_tex, i)``.
 
-64-bit numbers have no texel of their own: they are fetched as ``int2`` and put together by a small
-inline function.
+There are no texels of 64-bit numbers: such numbers are fetched as ``int2`` and put together by a
+small inline function.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INTRINSIC = "tex1Dfetch"
 
 
 def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
-    """Replace the pointer parameter by an object and every load by a fetch."""
+    """Replace the pointer parameter by a texture object and every load by a fetch."""
     declaration = space.declaration or _DECLARATION
     intrinsic = space.intrinsic or _INTRINSIC
     element = use.parameter.element_type
@@ -34,7 +34,7 @@ def place_binding(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     assert found is not None, "an array without texel type is refused before"
     texel_type, lanes = found
     name = draft.unique(f"{use.name}_tex")
-    # In a template the fetch has the template's type, so that each instance fetches its own.
+    # In a template the fetch uses the template's type, so that each instance fetches its own type.
     function = f"{intrinsic}<{element_text(draft, use) if texel_type == element else texel_type}>"
     if texel_type != element:
         function = assembled(draft, element, texel_type, declaration, intrinsic)
@@ -64,7 +64,7 @@ def _fetch(
 
 
 def texels(argument: ArrayArgument, use: ArrayUse, lanes: int) -> NDArray[np.generic]:
-    """The array's data as (texels,) or (texels, lanes) numbers."""
+    """The array's data as numbers of shape (texels,) or (texels, lanes)."""
     channel_bytes = use.parameter.element_bytes // lanes
     kind = "f" if use.parameter.element_type.startswith("float") else "i"
     if use.parameter.element_type.startswith(("u", "unsigned")):

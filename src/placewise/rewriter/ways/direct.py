@@ -8,7 +8,7 @@ from placewise.space import MemorySpace
 
 
 def place_direct(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
-    """Take away the load functions around the array's loads."""
+    """Remove the load functions around the array's loads."""
     strip_load_functions(draft, use)
     draft.notes.append(f"{use.name}: {space.name}")
-    draft.edits.append(f"{use.name}: load functions taken away")
+    draft.edits.append(f"{use.name}: load functions removed")

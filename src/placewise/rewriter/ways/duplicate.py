@@ -1,8 +1,8 @@
-"""Give an array a duplicate that its readers see: loads go to a read-only copy as it is before the
-launch, stores to the array itself.
+"""Give an array a copy for its readers: loads read a copy made before the launch, stores go to the
+array itself.
 
-``levels[i]`` as a load becomes ``levels_before[i]``. Chen et al. 2017 (section 5.3) do so to arrays
-with benign races, so that the copy may be where kernels cannot write.
+A load of ``levels[i]`` becomes ``levels_before[i]``. Chen et al. 2017 (section 5.3) do this for
+arrays with benign races, so that the copy may be in memory that kernels cannot write to.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from placewise.rewriter.rewrite import with_line_ends_of
 
 @dataclass(frozen=True, eq=False)
 class Duplicated:
-    """A case in which the readers of an array see a copy of it."""
+    """A case in which loads of an array read a copy of it."""
 
     case: Case
     array: str
     copy: str
-    """Name of the copy, a further parameter behind the array's."""
+    """Name of the copy, which is a new parameter right after the array."""
 
 
 def duplicate_for_readers(case: Case, view: SourceView, array: str) -> Duplicated:
-    """The case with every load of ``array`` from a copy, which is a further parameter.
+    """The case in which every load of ``array`` reads a copy, which is a new parameter.
 
-    Raises UnsupportedError where the source does something else with the array than loads and
-    stores that name it.
+    Raises UnsupportedError where the source uses the array in any way other than loads and stores
+    by its name.
     """
     case = bind_names(case, view)
     use = view.array(array)
@@ -52,7 +52,7 @@ def duplicate_for_readers(case: Case, view: SourceView, array: str) -> Duplicate
     for argument in case.inputs.arguments:
         arguments.append(argument)
         if argument.name == array and isinstance(argument, ArrayArgument):
-            # Memory of its own: the kernel writes to the array.
+            # The data are copied, since the kernel writes to the array.
             arguments.append(replace(argument, name=name, data=argument.data.copy()))
     return Duplicated(
         replace(
@@ -66,7 +66,8 @@ def duplicate_for_readers(case: Case, view: SourceView, array: str) -> Duplicate
 
 
 def _obstacle(use: ArrayUse, view: SourceView) -> str | None:
-    """What the source does with the array that a duplicate does not allow for, or None."""
+    """The use of the array that rules out a copy for its readers, in words; None where there is
+    none."""
     if use.inlined or use.aliases or use.reassigned:
         return "it is reached through other pointers"
     other = next((a for a in use.accesses if a.kind not in ("load", "store")), None)
@@ -75,7 +76,7 @@ def _obstacle(use: ArrayUse, view: SourceView) -> str | None:
     if len(use.tokens) != len(use.accesses):
         return "its address is taken"
     if "volatile" in use.parameter.type_text:
-        return "it is volatile, so that readers ask for what others write meanwhile"
+        return "it is volatile, so readers need the values that other threads write meanwhile"
     if view.in_namespace and not use.parameter.end:
         return "its parameter is not in the source"
     return None

@@ -17,16 +17,17 @@ from placewise.space import MemorySpace
 
 _DECLARATION = "__constant__"
 ALIGNMENT = 16
-"""Bytes; every array of a shared buffer begins at a multiple, so that any element is aligned."""
+"""Every array of a shared buffer begins at a multiple of this many bytes, so that any element type
+is aligned."""
 
 
 @dataclass(frozen=True)
 class FilledBuffer:
-    """A buffer at file scope that holds an array already: another kernel of the source has it
+    """A buffer at file scope that already holds an array, since another kernel of the source has it
     there."""
 
     name: str
-    """What stands for the array: the symbol, or a member of it."""
+    """Expression that replaces the array's name: the symbol, or a member of it."""
     symbol: str
     at: int
     """First byte of the array in the symbol."""
@@ -37,7 +38,7 @@ class FilledBuffer:
 
 
 def use_filled(draft: Draft, use: ArrayUse, space: MemorySpace, known: FilledBuffer) -> None:
-    """Let a buffer that the source has stand for the array, which is the same array there."""
+    """Replace the array by a buffer of the source that already holds the same array."""
     held = np.ascontiguousarray(data_of(draft, use)).reshape(-1).view(np.uint8)
     data = next((d for name, d in draft.constants if name == known.symbol), None)
     if data is None:
@@ -48,14 +49,14 @@ def use_filled(draft: Draft, use: ArrayUse, space: MemorySpace, known: FilledBuf
     draft.filled.append((known.symbol, known.at, use.name))
     stand_for(draft, use, known.name)
     draft.notes.append(f"{use.name}: {space.name} ({known.name}, filled by the host)")
-    draft.edits.append(f"{use.name}: parameter becomes {known.name}, which is there already")
+    draft.edits.append(f"{use.name}: parameter becomes {known.name}, which exists already")
 
 
 def place_host_buffers(
     draft: Draft, uses: list[ArrayUse], space: MemorySpace, capacity: int | None
 ) -> None:
-    """Put arrays into ``space``, which holds ``capacity`` bytes (None: not known): one buffer for
-    all where they fit with their alignment, else one for each."""
+    """Put arrays into ``space``, which holds ``capacity`` bytes (None: not known). All share one
+    buffer if they fit with their alignment; else each gets its own."""
     ends = aligned_offsets(draft, uses)
     if len(uses) > 1 and (capacity is None or draft.view.constant_bytes + ends[-1] <= capacity):
         _place_together(draft, uses, space, ends)
@@ -65,7 +66,7 @@ def place_host_buffers(
 
 
 def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
-    """Declare a buffer for one array and let the array's name stand for it."""
+    """Declare a buffer for one array and replace the parameter by it."""
     declaration = space.declaration or _DECLARATION
     element = use.parameter.element_type
     name = draft.unique(f"{use.name}_const")
@@ -86,7 +87,8 @@ def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
 def _place_together(
     draft: Draft, uses: list[ArrayUse], space: MemorySpace, offsets: list[int]
 ) -> None:
-    """Declare one buffer for several arrays. ``offsets`` are their first bytes, and the end."""
+    """Declare one buffer for several arrays. ``offsets`` are their first bytes, then the buffer's
+    size."""
     declaration = space.declaration or _DECLARATION
     buffer = draft.unique(f"{space.name}_arrays")
     members = " ".join(
@@ -123,7 +125,7 @@ def aligned_offsets(draft: Draft, uses: list[ArrayUse]) -> list[int]:
 
 
 def _declare(draft: Draft, line: str) -> None:
-    # In a namespace the symbol would be mangled, and the host looks it up by its plain name.
+    # In a namespace the symbol's name would be mangled, but the host looks it up by its plain name.
     draft.declarations.append(f'extern "C" {{ {line} }}' if draft.view.in_namespace else line)
 
 
@@ -133,10 +135,10 @@ def data_of(draft: Draft, use: ArrayUse) -> NDArray[np.generic]:
 
 
 def stand_for(draft: Draft, use: ArrayUse, name: str) -> None:
-    """Drop the parameter and let ``name`` stand for it.
+    """Remove the parameter and use ``name`` in its place.
 
-    Local pointers into the array stay. A parameter that the body itself moves stays as a local
-    pointer to the buffer.
+    Local pointers into the array stay. A parameter that the body changes becomes a local pointer to
+    the buffer.
     """
     if use.reassigned:
         const = "const " if use.parameter.type_text.startswith("const") else ""

@@ -2,9 +2,10 @@
 
 ``A[i]`` becomes ``A_tile[i - A_begin]``.
 
-The threads of a block fill the tiles together before the body, and copy written ones back behind
-it. Tiles are static shared arrays, so that launches stay as they are; larger ones than a static
-array may be share one dynamic buffer behind what the kernel uses of it already.
+The threads of a block fill the tiles together before the body, and copy written ones back after it.
+Tiles are static shared arrays, so that launches need not change. Tiles that together exceed the
+limit of static arrays share one dynamic buffer, after the dynamic shared memory that the kernel
+uses already.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ DECLARATION = "__shared__"
 def place_kernel_buffers(
     draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]], names: TileNames | None
 ) -> None:
-    """Give every array its tile: declared, filled, accessed, copied back if written."""
+    """Give every array a tile: declare it, fill it, redirect accesses to it, and copy it back if
+    written."""
     if not arrays:
         return
     assert names is not None, "tiles are numbered by the threads of the block"
@@ -66,14 +68,14 @@ def place_kernel_buffers(
 
 
 def tile_of(use: ArrayUse) -> Tile:
-    """The array's tile, which must be there."""
+    """The array's tile; it is an error to ask for an array without one."""
     assert use.tile is not None, "an array without a tile is refused before"
     return use.tile
 
 
 def _declare_buffer(draft: Draft, arrays: list[tuple[ArrayUse, MemorySpace]]) -> None:
-    """One dynamic buffer for all tiles. Raises UnsupportedError where the file launches the kernel
-    itself: its launches would not give the memory."""
+    """Declare one dynamic buffer for all tiles. Raises UnsupportedError where the file launches the
+    kernel itself, since these launches do not ask for the memory."""
     kernel = re.escape(draft.case.kernel.split("<")[0].split("::")[-1])
     if re.search(rf"\b{kernel}\s*(?:<[^<>;]*>)?\s*<<<", draft.case.source):
         raise UnsupportedError(
@@ -129,7 +131,8 @@ def _place(
 
 
 def declare_start(draft: Draft, name: str, text: str) -> str | None:
-    """Declare where the tile starts; None where that is 0."""
+    """Declare a variable with the tile's first row or column. Returns its name; None where that is
+    0."""
     if text == "0":
         return None
     name = draft.unique(name)
@@ -140,7 +143,8 @@ def declare_start(draft: Draft, name: str, text: str) -> str | None:
 def flat_access(
     placed: PlacedTile, place: AccessPlace, offsets: frozenset[str]
 ) -> Callable[[Render], str]:
-    """The text of one access to a tile of one row; pointers in ``offsets`` are offsets now."""
+    """The text of one access to a tile of one row. The names in ``offsets`` are pointers that have
+    become offsets."""
 
     def make(render: Render) -> str:
         index = index_text(place, offsets, render)

@@ -1,4 +1,4 @@
-"""Load functions that CUDA C++ does not have, as a rewritten file declares them: each is one PTX
+"""Load functions that CUDA C++ does not have. A rewritten file declares them; each is one PTX
 instruction with a cache hint.
 
 ``load_no_allocate(&A[i])`` loads a ``float`` by ``ld.global.L1::no_allocate.f32``.
@@ -20,11 +20,11 @@ from placewise.space import LOAD_FUNCTIONS
 _VECTOR = re.compile(r"(u?)(char|short|int|long|longlong|float|double)([24])$")
 _BASES = {"longlong": "long long"}
 _HALVES = {"__half": 1, "__nv_bfloat16": 1, "__half2": 2, "__nv_bfloat162": 2}
-"""Bytes of these types are loaded as whole numbers of 16 bits each."""
+"""Types that are loaded as this many 16-bit integers."""
 
 
 class _Register(NamedTuple):
-    """How a number is loaded."""
+    """Types with which inline assembly loads a number."""
 
     ptx: str
     """Type of the load, ``f32``."""
@@ -49,11 +49,12 @@ _REGISTERS = {
 
 
 def declared(draft: Draft, use: ArrayUse, function: str, types: Iterable[str]) -> str:
-    """Declare ``function`` above the kernel for elements of ``types``, once for each; the name that
-    it has in the file.
+    """Declare ``function`` above the kernel, once for each of ``types`` of elements. Returns its
+    name in the file.
 
-    The statement is volatile, else the compiler may move it ahead of the condition that keeps its
-    address inside the array. Where something writes the array it keeps its order with stores, too.
+    The assembly is volatile, since the compiler might otherwise move it ahead of the condition that
+    keeps its address inside the array. If something writes to the array, the load also keeps its
+    order with stores.
     """
     name = draft.load_functions.get(function)
     if name is None:
@@ -79,7 +80,7 @@ def _is_shared(draft: Draft, use: ArrayUse) -> bool:
 
 
 def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
-    """Statements that load a ``type_`` from ``p``; ``is_fixed``: nothing writes there."""
+    """Statements that load a ``type_`` from ``p``. ``is_fixed``: nothing writes to the array."""
     base, lanes = _parts(type_)
     register = _REGISTERS[base]
     names = [f"v{n}" for n in range(lanes)] if lanes > 1 else ["v"]
@@ -107,7 +108,7 @@ def _body(function: str, type_: str, *, is_fixed: bool) -> list[str]:
 
 
 def _parts(type_: str) -> tuple[str, int]:
-    """NumPy dtype of an element's numbers, and how many they are."""
+    """NumPy dtype of an element's numbers, and how many the element has."""
     if type_ in _HALVES:
         return "uint16", _HALVES[type_]
     dtype = dtype_of(type_)

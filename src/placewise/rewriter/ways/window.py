@@ -1,8 +1,9 @@
-"""Rewrite of an array for an access policy window of L2 (way ``window``): the kernel stays as it
-is, the host sets the window before the launch.
+"""Keep an array in L2 by an access policy window (way ``window``): the kernel does not change, the
+host sets the window before the launch.
 
-CUDA Programming Guide, "L2 Cache Control": part of L2 is set aside for persisting accesses; the
-window's hit ratio is what of it fits there, so that persisting lines do not drive out one another.
+CUDA Programming Guide, "L2 Cache Control": part of L2 is set aside for persisting accesses. The
+window's hit ratio is the share of the window that fits there, so that persisting lines do not evict
+each other.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from placewise.rewriter.draft import Draft
 from placewise.space import MemorySpace
 
 _SET_ASIDE = 0.75
-"""Share of L2 set aside where the machine file does not say: the most that the example of
-NVIDIA's programming guide sets aside."""
+"""Share of L2 that is set aside where the machine file does not give it: the most that the example
+in NVIDIA's programming guide sets aside."""
 
 
 def access_window(
@@ -36,8 +37,8 @@ def access_window(
 
 
 def place_window(draft: Draft, use: ArrayUse, space: MemorySpace, machine: Machine) -> None:
-    """Set the launch's window over the array, and write what the host does for it. Raises
-    UnsupportedError where the launch has a window over another array."""
+    """Set the launch's window to the array, and write the host code for it. Raises UnsupportedError
+    where the launch has a window over another array."""
     argument = next(a for a in draft.case.inputs.arrays if a.name == use.name)
     if draft.window is not None and draft.window.array != use.name:
         raise UnsupportedError(
