@@ -1,1 +1,1 @@
-"""Results as people read them: text, figures and SARIF. Each result itself knows its JSON."""
+"""Results as text, HTML pages, figures and SARIF. Each result's ``to_dict()`` gives its JSON."""

@@ -1,4 +1,4 @@
-"""Written placements as a person reads them, and the files that they are written to."""
+"""Written placements as text, and the files that they are written to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placewise.output_file import write_together
 
 
 def render_written(written: WrittenPlacement) -> RenderableType:
-    """One placement: what was proven, what changed, what the host must do."""
+    """Report of one placement: what was proven, what changed, and the host code."""
     parts: list[RenderableType] = [
         Text.from_markup(
             f"[bold]{escape(written.case.kernel)}[/bold] of {escape(written.case.filename)}, "
@@ -31,15 +31,16 @@ def render_written(written: WrittenPlacement) -> RenderableType:
 
 
 def render_agnostic(report: AgnosticReport) -> RenderableType:
-    """A placement-agnostic kernel: its versions, and where its arrays may be."""
+    """Report of a placement-agnostic kernel: its versions, and the memories that its arrays may be
+    in."""
     form = report.form
     names = ", ".join(m.name for m in report.machines)
     count = len(report.versions)
     tested = f"{len(report.settings)} settings"
     if len(report.settings) < report.possible:
         tested += (
-            f" of {report.possible}, in which every two arrays meet in every two of their "
-            "memories that fit together"
+            f" of {report.possible}, which cover every pair of memories of every two arrays, as "
+            "far as these fit together"
         )
     parts: list[RenderableType] = [
         Text.from_markup(
@@ -93,7 +94,7 @@ def _versions(report: AgnosticReport) -> Table:
 def _spaces(report: AgnosticReport) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("array")
-    table.add_column(f"{report.form.any.kernel} has it in", overflow="fold")
+    table.add_column(f"{report.form.any.kernel} can have it in", overflow="fold")
     for array, spaces in report.spaces.items():
         table.add_row(escape(array), escape(", ".join(spaces)))
     return table

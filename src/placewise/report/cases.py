@@ -30,8 +30,8 @@ def render_cases(cases: Sequence[BundledCase]) -> RenderableType:
 def render_cases_by_paper(
     cases: Sequence[BundledCase], papers: Mapping[str, Mapping[str, str]]
 ) -> RenderableType:
-    """For each paper a table of its kernels and the cases that stand for them; ``papers`` has the
-    cases' names by paper and by the kernel's name there."""
+    """For each paper a table of its kernels and the bundled cases of the same kernels. ``papers``
+    has the cases' names by paper and by the kernel's name in the paper."""
     by_name = {case.name: case for case in cases}
     tables: list[RenderableType] = []
     for paper, kernels in papers.items():

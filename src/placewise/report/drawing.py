@@ -1,4 +1,4 @@
-"""Figures as files: SVG or PNG by the name's ending, whole or not at all."""
+"""Writes figures to files: SVG or PNG by the suffix. No partial file is left after an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIXES = (".svg", ".png")
 
 
 def check_drawing(path: Path) -> None:
-    """Raises PlacewiseError where no figure could be written to ``path``; makes nothing."""
+    """Raises PlacewiseError where no figure could be written to ``path``; creates nothing."""
     if path.suffix not in SUFFIXES:
         raise PlacewiseError(
             "a figure is an .svg or a .png file", where=str(path), hint=f"{path.stem}.svg"
@@ -25,7 +25,7 @@ def check_drawing(path: Path) -> None:
 
 
 def write_drawing(figure: Figure, path: Path) -> None:
-    """Write ``figure`` to ``path``; raises PlacewiseError where that cannot be."""
+    """Write ``figure`` to ``path``; raises PlacewiseError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".placewise-") as staging:

@@ -20,14 +20,14 @@ REPORT_WIDTH = 110
 
 @dataclass(frozen=True)
 class Report:
-    """A command's result as text for people and as data, each made only if asked for."""
+    """A command's result, as text and as data. Each is made only when it is printed."""
 
     text: Callable[[], RenderableType]
     data: Callable[[], Mapping[str, Any] | Sequence[Any]]
     files: tuple[Path, ...] = ()
     """Files that the command wrote."""
     what: str = ""
-    """What the written files hold, in words."""
+    """The content of the written files, in words."""
     printed: str = ""
     """Output of the kernel's printf, which goes before the text."""
 
@@ -50,7 +50,7 @@ def print_json(report: Report) -> None:
 
 
 FORMATS: Mapping[str, Callable[[Report], None]] = {"text": print_text, "json": print_json}
-"""By the name that ``--format`` takes."""
+"""The functions by the format's name in ``--format``."""
 
 
 def json_text(data: object) -> str:

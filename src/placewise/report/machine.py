@@ -1,4 +1,4 @@
-"""A machine's figures as a person reads them, and as data."""
+"""A machine's figures as text and as data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def render_list(machines: list[Machine]) -> RenderableType:
 
 
 def render_check(machine: Machine) -> RenderableType:
-    """What a machine file declares, and the warnings about it."""
+    """A summary of what a machine file declares, and the warnings about it."""
     return Group(
         *(Text(f"warning: {warning}") for warning in machine.warnings),
         Text(

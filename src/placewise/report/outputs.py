@@ -1,4 +1,4 @@
-"""Output arrays of a run, as NumPy files: all of them whole, or none."""
+"""Writes output arrays of a run to NumPy files: all of them, or none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placewise.report.advice.files import check_file, check_folder
 
 
 def check_targets(folder: Path | None, file: Path | None) -> None:
-    """Raises PlacewiseError where the outputs could not be written; makes nothing."""
+    """Raises PlacewiseError where the outputs could not be written; creates nothing."""
     if folder is not None:
         check_folder(folder)
     if file is not None:

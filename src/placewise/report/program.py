@@ -1,4 +1,4 @@
-"""Advice on a program as a person reads it, and its files."""
+"""Advice on a program as text, and its files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _table() -> Table:
 
 
 def _launches(advice: ProgramAdvice) -> Table:
-    """Each launch: how often, its share of the time, and what it becomes."""
+    """A table of the launches: how often each runs, its share of the time, and what moves in it."""
     table = _table()
     table.add_column("launch", overflow="fold")
     table.add_column("launches", justify="right")
@@ -80,7 +80,7 @@ def _launches(advice: ProgramAdvice) -> Table:
 
 
 def _combinations(advice: ProgramAdvice) -> Table:
-    """The fastest forms of all kernels together, and the program as it is."""
+    """A table of the fastest combinations of forms, and the program as it is."""
     table = _table()
     table.add_column("#", justify="right")
     table.add_column("what moves in the program", overflow="fold")
@@ -131,7 +131,7 @@ def _copies(one: Combination, number: int) -> str:
 
 def write_program_files(advice: ProgramAdvice, folder: Path) -> tuple[Path, ...]:
     """Write the report as JSON and, where forms are recommended, the source with all kernels in
-    their forms and the host's side. Returns the files written."""
+    their forms and the host code. Returns the files written."""
     texts = {"program.json": json_text(advice.to_dict()) + "\n"}
     if advice.written is not None:
         name = Path(advice.program.filename)

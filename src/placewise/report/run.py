@@ -1,4 +1,4 @@
-"""A run as a person reads it, and as data."""
+"""A run on the CPU as text."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def _number(value: float | int | None) -> str:
 
 
 def _lines(run: CaseRun, source: SourceLines) -> Table:
-    """The lines that execute most, in the order of the source."""
+    """A table of the source lines that execute most instructions, in the order of the source."""
     heaviest = sorted(run.lines, key=_weight, reverse=True)[:LINES_SHOWN]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("line", "warp instr.", "lanes"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("warp accesses", no_wrap=True)
-    # Rich narrows columns that may wrap before those that may not: the figures keep their width,
-    # the source gives up its own, and its lines, which do not wrap, are cut.
+    # Rich first narrows columns that may wrap. So the columns of figures, which may not, keep their
+    # width, and the source column gets narrower and its lines are cut.
     table.add_column("source", overflow="ellipsis")
     several = len({c.file for c in run.lines}) > 1
     for c in run.lines:

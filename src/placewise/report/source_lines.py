@@ -1,4 +1,4 @@
-"""Source text beside the lines that a report names."""
+"""Text of the source lines that a report names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from placewise.kernel.cases.case import Case
 
 
 class SourceLines:
-    """Looks up lines of the case's source, and of files beside it that can be read."""
+    """Looks up lines of the case's source, and of other files that can be read."""
 
     def __init__(self, case: Case | None) -> None:
         self._name = Path(case.filename).name if case is not None else None
@@ -34,7 +34,7 @@ class SourceLines:
 
 
 def short(file: str) -> str:
-    """The path relative to the working folder where it lies below it, else as it is."""
+    """The path relative to the working folder if it is inside it; otherwise unchanged."""
     path = Path(file)
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file

@@ -1,4 +1,4 @@
-"""Files of an advice: all of them are written, or none."""
+"""Writes the files of advice: all of them, or none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from placewise.report.formats import REPORT_WIDTH, json_text
 
 
 def check_folder(folder: Path) -> None:
-    """Raises PlacewiseError where files could not be written into ``folder``; makes nothing."""
+    """Raises PlacewiseError where files could not be written into ``folder``; creates nothing."""
     there = next(p for p in (folder, *folder.absolute().parents) if p.exists())
     if not there.is_dir():
         raise PlacewiseError("is not a folder", where=str(there))
@@ -25,7 +25,7 @@ def check_folder(folder: Path) -> None:
 
 
 def check_file(file: Path) -> None:
-    """Raises PlacewiseError where ``file`` could not be written; makes nothing."""
+    """Raises PlacewiseError where ``file`` could not be written; creates nothing."""
     if file.is_dir():
         raise PlacewiseError("is a folder", where=str(file))
     check_folder(file.absolute().parent)
@@ -34,9 +34,9 @@ def check_file(file: Path) -> None:
 def write_files(advice: Advice, folder: Path) -> tuple[Path, ...]:
     """Write the advice and the verified source into ``folder`` (made if missing).
 
-    ``advice.json`` and ``advice.txt`` always; where there is a recommendation, its verified kernel
-    under the source's name and the host code it needs as ``NAME.host.txt``. Raises PlacewiseError
-    if the folder cannot be written.
+    ``advice.json`` and ``advice.txt`` are always written. If there is a recommendation, its
+    verified kernel is written under the source's name, and the host code that it needs as
+    ``NAME.host.txt``. Raises PlacewiseError if the folder cannot be written.
     """
     contents = {
         "advice.json": json_text(advice.to_dict()) + "\n",

@@ -1,4 +1,4 @@
-"""Advice as a person reads it: a ranked table, the reasons, the costs, and a plain verdict."""
+"""Advice as text: the verdict, a ranked table, reasons and costs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IDENTICAL = "identical"
 
 
 def render(advice: Advice) -> RenderableType:
-    """The whole report of an advice, for a rich console."""
+    """The whole report of advice, for a rich console."""
     parts: list[RenderableType] = [_heading(advice), Text(), _answer(advice), Text()]
     parts += [ranking(advice), Text(), _arrays(advice), Text()]
     if advice.patterns:
@@ -54,7 +54,7 @@ def render(advice: Advice) -> RenderableType:
 
 
 def _answer(advice: Advice) -> RenderableType:
-    """The verdict, and what it rests on."""
+    """The verdict, and notes on what it rests on."""
     grid = Table.grid(padding=(0, 2))
     grid.add_row(Text("Verdict", style="bold"), Text(advice.verdict))
     if advice.why:
@@ -120,7 +120,7 @@ def _table() -> Table:
 
 
 def ranking(advice: Advice) -> Table:
-    """The best options and the present placement, a row each."""
+    """A table of the best options and the present placement, one row each."""
     table = _table()
     table.add_column("#", justify="right")
     table.add_column("what moves", overflow="fold")
@@ -146,7 +146,8 @@ def ranking(advice: Advice) -> Table:
 
 
 def _ranked_cells(option: Option, advice: Advice, timed: bool) -> list[str]:
-    """One row of the ranking behind its number; ``timed``: some form has a predicted time."""
+    """Cells of one row of the ranking, after its number. ``timed``: some form has a predicted
+    time."""
     known = not timed or option.rerun is not None
     cells = [_moves(option, advice), f"{speedup(option.ratio)}×" if known else ""]
     same = option is advice.present or option.judged is SAME
@@ -159,7 +160,7 @@ def _ranked_cells(option: Option, advice: Advice, timed: bool) -> list[str]:
 
 
 def _limit(option: Option) -> str:
-    """The part of the machine that takes most of the option's time, as text."""
+    """The part of the machine that limits the option, as text."""
     if option.timed is not None and option.timed.prediction is not None:
         return option.timed.prediction.binding
     return option.prediction.binding
@@ -179,8 +180,8 @@ def _proof(option: Option, advice: Advice) -> str:
 
 
 def _why(advice: Advice, option: Option) -> RenderableType:
-    """What becomes of the accesses to the arrays that ``option`` moves. Where forms have no time of
-    their own, they are ranked by the time that the data paths take, which is shown then."""
+    """A table of how the accesses change to the arrays that ``option`` moves. Where forms have no
+    predicted time, they are ranked by the cycles of the data paths, which are then shown, too."""
     by_paths = option.rerun is None
     table = _table()
     for column in ("array", "move", "requests", "trans./req.", "served by"):
@@ -209,7 +210,7 @@ def _paths(advice: Advice, option: Option) -> Text:
     """Cycles of each data path, at present and after the move."""
     before = {p.path: p.cycles for p in advice.present.prediction.parts}
     after = {p.path: p.cycles for p in option.prediction.parts}
-    # What paths share is a part of its own only where more than one of them asks for it.
+    # The part that all paths share is shown only where more than one path has cycles.
     paths = "; ".join(
         f"{path} "
         + " → ".join(
@@ -222,7 +223,7 @@ def _paths(advice: Advice, option: Option) -> Text:
 
 
 def _line(where: str, advice: Advice) -> str:
-    """``file:line`` as short as possible in the report of a case."""
+    """``file:line``, or just the line where it is in the case's own source."""
     file, _, line = where.rpartition(":")
     own = Path(advice.case.filename).resolve() == Path(file).resolve()
     return f"line {line}" if own else short(where)
@@ -249,7 +250,7 @@ def _limits(advice: Advice, option: Option) -> RenderableType | None:
     table.add_column("cycles now → then", justify="right")
     table.add_column("most of it now at", overflow="fold")
     for name in sorted(most, key=lambda name: -most[name])[:LIMITS_SHOWN]:
-        # Lines of the rewritten form are others than those of the source that the reader has.
+        # Only lines of the present form: line numbers of the rewritten form differ from the user's.
         lines = now[name].lines[:2] if name in now else ()
         cycles = [count(form[name].cycles if name in form else 0.0) for form in (now, then)]
         table.add_row(

@@ -1,1 +1,1 @@
-"""What lint finds, for people, for baselines and for GitHub."""
+"""Findings of lint as text, as baselines and as annotations for GitHub."""

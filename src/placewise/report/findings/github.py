@@ -14,8 +14,9 @@ from placewise.report.source_lines import short
 
 
 def github_annotations(report: CounterReport, found: Sequence[Found]) -> str:
-    """A line for each finding that is not known, then one for the whole, to be printed in a step of
-    a workflow; paths are relative to the working folder, which should be the repository's root."""
+    """One annotation for each finding that is not in the baseline, then one summary, to be printed
+    in a step of a workflow. Paths are relative to the working folder, which should be the
+    repository's root."""
     lines = []
     for one in found:
         if one.known:
@@ -38,7 +39,7 @@ def github_annotations(report: CounterReport, found: Sequence[Found]) -> str:
 
 
 def _escaped(text: str, further: str = "") -> str:
-    """``%``, line ends and the characters of ``further`` as GitHub reads them."""
+    """``text`` with ``%``, line ends and the characters of ``further`` escaped for GitHub."""
     for character in f"%\r\n{further}":
         text = text.replace(character, f"%{ord(character):02X}")
     return text

@@ -1,4 +1,4 @@
-"""Remarks of the lint as a person reads them."""
+"""Remarks of lint as text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from placewise.report.findings.lint_findings import Found
 
 _WORTH_SAYING = 0.005
-"""Savings below round to nothing."""
+"""Smaller savings are not shown, since they round to 0 %."""
 
 
 def render_lint(report: CounterReport, found: Sequence[Found]) -> RenderableType:
     """Findings in the form of compiler messages: place, level, message and rule, with the source
-    line below. Known ones are counted only."""
+    line below. Findings of the baseline are only counted."""
     source = SourceLines(report.case)
     parts: list[RenderableType] = []
     new = [one.remark for one in found if not one.known]
@@ -55,7 +55,8 @@ def render_lint(report: CounterReport, found: Sequence[Found]) -> RenderableType
 
 
 def saving_in_words(remark: Remark) -> str:
-    """What mending saves, to stand behind the message; empty where that is little or not known."""
+    """Text after the message with what mending would save; empty where that is little or not
+    known."""
     if remark.saving is None or remark.saving < _WORTH_SAYING:
         return ""
     return f" (saves up to {remark.saving:.0%} of the predicted time)"

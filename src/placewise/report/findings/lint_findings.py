@@ -1,4 +1,4 @@
-"""Findings of the lint: their document, their fingerprints, and those that a project knows of."""
+"""Findings of lint: their JSON document, their fingerprints, and comparison with a baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from placewise.report.source_lines import SourceLines
 
 @dataclass(frozen=True)
 class Found:
-    """A remark, with what tells it from others."""
+    """A remark with its fingerprint."""
 
     remark: Remark
     fingerprint: str
@@ -41,8 +41,8 @@ def with_fingerprints(report: CounterReport, remarks: Sequence[Remark]) -> tuple
 
 
 def compared(found: Sequence[Found], baseline: Sequence[str]) -> tuple[Found, ...]:
-    """``found``, of which those are known whose fingerprint is in ``baseline``: as many of one
-    fingerprint as it has."""
+    """``found`` with those marked as known whose fingerprint is in ``baseline``. A fingerprint that
+    is there n times marks at most n findings."""
     left = Counter(baseline)
     marked = []
     for one in found:
@@ -83,7 +83,7 @@ def _document(found: Found) -> dict[str, Any]:
 
 
 def read_baseline(path: Path) -> list[str]:
-    """Fingerprints in the lint document ``path``. Raises CaseError for a file that is none."""
+    """Fingerprints in the lint document ``path``. Raises CaseError for any other file."""
     with reading("lint baseline", path, CaseError, hint="--write-baseline makes one"):
         document: Any = json.loads(path.read_text(encoding="utf-8"))
         if document["schema"] != "placewise-lint":

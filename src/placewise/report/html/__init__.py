@@ -1,1 +1,2 @@
-"""HTML reports: one file each, with its data, script and style, and without any address outside."""
+"""HTML reports: one file each with all its data, script and style, which loads nothing from the
+network."""

@@ -18,8 +18,9 @@ DRAWING = "simulating memories for the report"
 def advice_page(
     advice: Advice, *, instruction_limit: int = DEFAULT_LIMIT, progress: Progress = silent
 ) -> Page:
-    """The page of an advice. The present form, and the recommended one or else the best that was
-    written, are simulated for their memory charts, which takes about as long as ``counters``."""
+    """The page of advice. The present form and the recommended one (or else the best that was
+    written) are simulated for their memory charts, which takes about as long as ``placewise
+    counters``."""
     best = _compared(advice)
     progress(DRAWING, 0, 1 if best is None else 2)
     timed = advice.present.timed
@@ -66,8 +67,8 @@ def advice_page(
 
 
 def _compared(advice: Advice) -> int | None:
-    """Position of the option that stands beside the present form: the recommended one, else the
-    first that was written and proven."""
+    """Position of the option that the page compares with the present form: the recommended one,
+    else the first that was written and proven; None where there is none."""
     for n, option in enumerate(advice.options):
         if option is advice.recommended and option.rewritten is not None:
             return n

@@ -1,4 +1,4 @@
-"""What a written form changes in the source, line by line."""
+"""The lines of the source that a written form changes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from difflib import SequenceMatcher
 from typing import Any
 
 CONTEXT = 3
-"""Lines that are the same and shown around a change."""
+"""Unchanged lines that are shown before and after a change."""
 
 
 def changed_lines(before: str, after: str) -> list[dict[str, Any]]:
-    """Documents :class:`placewise.schemas.page.ChangedLine` of a comparison of two texts."""
+    """Compare two texts; returns documents :class:`placewise.schemas.page.ChangedLine`."""
     old, new = before.splitlines(), after.splitlines()
     found: list[dict[str, Any]] = []
     matcher = SequenceMatcher(None, old, new, autojunk=False)
@@ -27,7 +27,7 @@ def changed_lines(before: str, after: str) -> list[dict[str, Any]]:
 def _same(
     old: list[str], span: tuple[int, int], after: int, *, first: bool, last: bool
 ) -> list[dict[str, Any]]:
-    """Lines of a stretch that is the same, its middle left out where it is long."""
+    """Unchanged lines between two changes; the middle of many lines is left out."""
     begin, end = span
     head = 0 if first else CONTEXT
     tail = 0 if last else CONTEXT

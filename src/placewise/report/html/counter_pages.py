@@ -14,8 +14,8 @@ from placewise.report.html.page import Page
 
 
 def counters_page(report: CounterReport, *, present: CounterReport | None = None) -> Page:
-    """The page of predicted counters; ``present`` is the case without moves where ``report`` has
-    arrays elsewhere."""
+    """The page of predicted counters. Where ``report`` has moved arrays, ``present`` is the report
+    of the case without these moves."""
     forms = [] if present is None else [form_document(present, title=PRESENT)]
     moves = ", ".join(f"{array} → {space}" for array, space in report.moves)
     forms.append(form_document(report, title=moves or PRESENT, option=0 if moves else None))
@@ -37,7 +37,7 @@ def _first_remark(remarks: Sequence[Remark]) -> str:
 
 
 def lint_page(report: CounterReport, found: Sequence[Found]) -> Page:
-    """The page of findings on wasted bandwidth; the verdict leaves out those that are known."""
+    """The page of findings on wasted bandwidth; the verdict leaves out findings of the baseline."""
     remarks = [one.remark for one in found if not one.known]
     warnings = sum(remark.warning for remark in remarks)
     notes = len(remarks) - warnings

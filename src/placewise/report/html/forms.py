@@ -1,4 +1,5 @@
-"""One form of a kernel as a page shows it: source, listings, memory chart, heat, samples."""
+"""The data of one form of a kernel on a page: source, listings, memory chart, heat of lines,
+accesses of single warps."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def form_document(
             notes.append(f"no shares of peak and no roofline: {timed.why_not}")
     samples = warp_samples(run, case.inputs)
     if not samples:
-        notes.append("no accesses of single warps: the block does not run without the others")
+        notes.append("no accesses of single warps: the block cannot run without the others")
     return {
         **_source(case),
         "title": title,
@@ -61,8 +62,8 @@ def simulated_form(
     prediction: Prediction | None = None,
     instruction_limit: int = DEFAULT_LIMIT,
 ) -> dict[str, Any]:
-    """The document of a form that is simulated for it. Where it cannot be, its source stands alone
-    with the reason: a page holds without its charts."""
+    """Simulate a form and return its document. Where it cannot be simulated, the document has only
+    the source and the reason, so that the page can be shown without charts."""
     try:
         report = predict_counters(case, machine, instruction_limit=instruction_limit)
     except PlacewiseError as error:
@@ -72,7 +73,7 @@ def simulated_form(
 
 
 def source_document(case: Case, *, title: str, note: str = "") -> dict[str, Any]:
-    """The document of a form of which nothing but its source is known."""
+    """The document of a form with its source alone."""
     return {
         **_source(case),
         "title": title,

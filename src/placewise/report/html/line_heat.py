@@ -1,4 +1,4 @@
-"""What each source line asks of the memories, for the colours beside the source."""
+"""Memory traffic of each source line, for the colours beside the source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.report.html.memory_chart import CACHED, memory_of
 
 _BANKS_BYTES = 128
-"""Bytes that shared memory serves in one pass."""
+"""Bytes that shared memory can serve in one wavefront."""
 
 
 def line_heat(run: SimulatedLaunch) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""PTX and machine code of a kernel, line by line, each tied to its source line."""
+"""PTX and machine code of a kernel, line by line, each with its source line."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from placewise.kernel.ptx import Instruction
 from placewise.memory.simulate.launch import SimulatedLaunch
 
 MOST_LINES = 4000
-"""Lines of a listing that a page holds."""
+"""Most lines of a listing on a page."""
 
 
 def ptx_listing(kernel: Kernel) -> list[dict[str, Any]]:
-    """The kernel's PTX instructions (:class:`placewise.schemas.page.CodeLine`); none where its
-    bodies cannot be read."""
+    """The kernel's PTX instructions (:class:`placewise.schemas.page.CodeLine`); empty where the PTX
+    cannot be parsed."""
     text = kernel.ptx.splitlines()
     try:
         module = parsed(kernel)
@@ -39,8 +39,8 @@ def ptx_listing(kernel: Kernel) -> list[dict[str, Any]]:
 
 
 def sass_listing(run: SimulatedLaunch) -> list[dict[str, Any]]:
-    """The machine code's instructions with the warps that executed them; none where it cannot be
-    disassembled."""
+    """The machine code's instructions with the number of warps that executed them; empty where it
+    cannot be disassembled."""
     try:
         code = machine_code(run.kernel)
     except PlacewiseError:

@@ -18,7 +18,8 @@ _L2, _DRAM = "L2 bandwidth", "DRAM bandwidth"
 
 
 def memory_of(site: SiteTraffic) -> str:
-    """global, local, texture, shared or constant: the box that an access starts from."""
+    """The box of the chart that an access starts from: global, local, texture, shared or
+    constant."""
     space = site.site.space
     return "global" if space == "generic" else space
 
@@ -26,8 +27,8 @@ def memory_of(site: SiteTraffic) -> str:
 def memory_chart(run: SimulatedLaunch, prediction: Prediction | None) -> dict[str, Any]:
     """The chart's document (:class:`placewise.schemas.page.MemoryChart`).
 
-    Shares of peak are cycles that each part of the machine alone would take, over the predicted
-    cycles of the launch; without ``prediction`` there are none.
+    The share of peak of a part of the machine is the cycles that it needs by itself over the
+    predicted cycles of the launch. Without ``prediction`` there are no shares.
     """
     groups = _groups(run.traffic.sites)
     busy = _busy(prediction)
@@ -54,7 +55,8 @@ def _groups(sites: Iterable[SiteTraffic]) -> dict[str, list[SiteTraffic]]:
 
 
 def _busy(prediction: Prediction | None) -> dict[str, float]:
-    """Share of the predicted time by part, and of the load/store unit's by kind of memory."""
+    """Share of the predicted time for each part of the machine, and for the requests of each kind
+    of memory to the load/store unit."""
     if prediction is None or not prediction.absolute or not prediction.total:
         return {}
     shares = {part.path: part.cycles / prediction.total for part in prediction.parts}
@@ -71,7 +73,7 @@ def _busy(prediction: Prediction | None) -> dict[str, float]:
 
 
 def _levels(run: SimulatedLaunch, groups: Mapping[str, list[SiteTraffic]]) -> list[dict[str, Any]]:
-    """The boxes of the caches and memories that the launch asks."""
+    """The boxes of the caches and memories that the launch uses."""
     cached = [s for name in CACHED for s in groups.get(name, ())]
     units = []
     machine = run.machine
@@ -99,7 +101,7 @@ def _levels(run: SimulatedLaunch, groups: Mapping[str, list[SiteTraffic]]) -> li
 def _below_sms(
     run: SimulatedLaunch, groups: Mapping[str, list[SiteTraffic]], cached: list[SiteTraffic]
 ) -> list[dict[str, Any]]:
-    """The boxes of L2 and DRAM; none where nothing leaves the SMs."""
+    """The boxes of L2 and DRAM; empty where no access leaves the SMs."""
     units = []
     machine = run.machine
     below = [*cached, *(s for s in groups.get("constant", ()) if s.constant)]
@@ -116,7 +118,8 @@ def _below_sms(
 
 
 def _size(machine: Machine, scope: str) -> int | None:
-    """Capacity of the nearest cache of the first space that is shared so widely."""
+    """Capacity in bytes of the nearest cache of the first space with this ``scope``; None where
+    there is none."""
     levels = machine.levels(machine.spaces[0].name)[:-1]
     return next((m.size_bytes for m in levels if m.scope == scope), None)
 

@@ -1,4 +1,4 @@
-"""Results in notebooks: the same page as the file, in a frame of its own."""
+"""Results in notebooks: the HTML report in a frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEIGHT = 720
 
 
 def page_of(result: Any) -> Page:
-    """The page of a result. Raises TypeError for a value that has none."""
+    """The page of a result. Raises TypeError for a value without a page."""
     match result:
         case Advice():
             return advice_page(result)

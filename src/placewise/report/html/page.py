@@ -23,7 +23,7 @@ PAGE_SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Page:
-    """What a report shows. All values are JSON types; the keys are those of
+    """The content of a report. All values are JSON types; the keys are those of
     :class:`placewise.schemas.page.PageDocument`."""
 
     kind: str
@@ -54,10 +54,10 @@ class Page:
 
 
 def page_text(page: Page) -> str:
-    """The report as the text of one HTML file, which asks nothing of the network.
+    """The report as the text of one HTML file, which loads nothing from the network.
 
-    Its content security policy allows the one script that Placewise ships and nothing else, so that
-    text of a kernel could not run even if the page were wrong about it.
+    Its content security policy allows only the one script that Placewise ships. So text of a kernel
+    could not run as a script even if the page failed to escape it.
     """
     script, style = web_file(SCRIPT), web_file(STYLE)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -81,7 +81,8 @@ def page_text(page: Page) -> str:
 
 
 def write_html(path: Path | None, page: Page | None) -> tuple[Path, ...]:
-    """Write the report to ``path``; nothing where either is None. Returns the files written.
+    """Write the report to ``path``; write nothing where either argument is None. Returns the files
+    written.
 
     Raises PlacewiseError where it cannot be written.
     """
@@ -92,7 +93,8 @@ def write_html(path: Path | None, page: Page | None) -> tuple[Path, ...]:
 
 
 def embedded(data: object) -> str:
-    """JSON that can stand inside a ``script`` element: no text in it can end the element."""
+    """JSON to put inside a ``script`` element: characters that could end the element are
+    escaped."""
     text = json.dumps(finite(data), separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

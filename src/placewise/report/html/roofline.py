@@ -18,7 +18,7 @@ _OPERATIONS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "HFMA2": 4, "HADD2": 2, "HMUL2":
                "DADD": 1, "DMUL": 1}  # fmt: skip
 """Floating-point operations of one thread's instruction, by opcode without modifiers."""
 _ZERO_TIMES = "-RZ, RZ,"
-"""Operands of a multiply-add of zeros, with which the compiler only moves a constant."""
+"""Operands of a multiply-add that multiplies zeros: the compiler uses it to move a constant."""
 
 
 def roofline(run: SimulatedLaunch, prediction: Prediction | None) -> dict[str, Any] | None:
@@ -46,8 +46,8 @@ def roofline(run: SimulatedLaunch, prediction: Prediction | None) -> dict[str, A
 
 
 def operations(run: SimulatedLaunch) -> float:
-    """Floating-point operations of all threads, by the machine code that was executed; a
-    multiply-add counts two. 0 where the PTX was executed."""
+    """Floating-point operations of all threads in the executed machine code; a multiply-add counts
+    as two. 0 where PTX was executed."""
     if not run.from_machine_code:
         return 0.0
     code = machine_code(run.kernel)

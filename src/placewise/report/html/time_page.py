@@ -10,7 +10,7 @@ from placewise.report.html.page import Page
 from placewise.report.predictions.times import duration
 
 FORMS = 2
-"""Machines whose memories are simulated for the page, the first ones asked for."""
+"""Most machines whose memories are simulated for the page, the first ones asked for."""
 
 
 def times_page(report: TimeReport, *, progress: Progress = silent) -> Page:

@@ -1,4 +1,4 @@
-"""Accesses of single warps, lane by lane, as they really were in one block of the launch."""
+"""Accesses of single warps, lane by lane, recorded in one block of the launch."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from placewise.memory.simulate.launch import SPACES, SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Banked, banked_transactions
 
 KEPT = 64
-"""Accesses of an instruction that are looked at, the first ones of the block."""
+"""Most accesses of an instruction that are kept, the first ones of the block."""
 MOST_SITES = 60
-"""Instructions with samples: those with the most transactions in the launch."""
+"""Most instructions with samples, those with the most transactions in the launch."""
 _BANK_BYTES = 4
 
 
@@ -39,7 +39,7 @@ class _Collector:
         self.sites, self.arrays = sites, arrays
 
     def chunk(self, chunk: TraceChunk) -> None:
-        """Keep what is still missing of each instruction."""
+        """Keep accesses of this chunk for instructions with fewer than :data:`KEPT`."""
         wanted = [
             at
             for site in np.unique(chunk.site).tolist()
@@ -63,11 +63,10 @@ class _Collector:
 
 
 def warp_samples(run: SimulatedLaunch, inputs: Inputs) -> list[dict[str, Any]]:
-    """Documents of accesses (:class:`placewise.schemas.page.WarpSample`) of the block in the middle
-    of the launch: of each instruction the first one, and the one with the most transactions.
+    """Samples of accesses (:class:`placewise.schemas.page.WarpSample`) in the block in the middle
+    of the launch: for each instruction its first access, and the one with the most transactions.
 
-    Only that block runs, where its threads do not wait for other blocks. Nothing is found where the
-    block does not run alone or ends in an error.
+    Only that block is run. The result is empty where it waits for other blocks or ends in an error.
     """
     if not blocks_run_alone(run.kernel):
         return []

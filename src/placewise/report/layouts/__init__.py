@@ -1,1 +1,1 @@
-"""Advice on layouts as a person reads it, and its files."""
+"""Advice on layouts as text, and its files."""

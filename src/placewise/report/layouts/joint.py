@@ -1,4 +1,4 @@
-"""Advice on layouts and placements together, as a person reads it, and its files."""
+"""Advice on layouts and placements together as text, and its files."""
 
 from __future__ import annotations
 

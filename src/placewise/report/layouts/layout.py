@@ -1,4 +1,4 @@
-"""Advice on layouts as a person reads it: the answer, layouts compared, where bytes are lost."""
+"""Advice on layouts as text: the answer, a comparison of layouts, and lines that waste bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from placewise.report.predictions.times import duration
 LINES_SHOWN = 6
 NOTHING = (
     "The kernel has no array of structs, and none that it indexes as a matrix: there is no layout "
-    "to choose. Where arrays should live, `placewise advise` says."
+    "to choose. `placewise advise` says which memory each array should live in."
 )
 
 
@@ -57,7 +57,7 @@ def _struct(structs: StructAdvice) -> list[RenderableType]:
     parts += [Text(), _options(declared, structs.present, structs.options), Text()]
     wasteful = [use for use in structs.lines if use.moved_bytes > use.used_bytes]
     if wasteful:
-        parts += [Text("Bytes that warps use of those they move, as it is", style="bold")]
+        parts += [Text("Share of moved bytes that warps use, in the present layout", style="bold")]
         parts += [_lines(structs), Text()]
     return parts
 
@@ -85,7 +85,7 @@ def struct_verdict(structs: StructAdvice) -> str:
 
 def matrix_verdict(matrices: MatrixAdvice) -> str:
     """The answer for the arrays that are indexed as matrices, in a sentence."""
-    # Most kernels have matrices that are stored well: one line says so.
+    # Most kernels store their matrices well; then this one line is the whole answer.
     if matrices.best is None:
         return f"Keep {', '.join(use.matrix.name for use in matrices.uses)} row by row."
     return f"Store {matrices.best.text}: {_gain(matrices.best)}."

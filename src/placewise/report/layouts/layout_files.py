@@ -19,7 +19,8 @@ def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
     """Write the report as JSON and, for each struct with a recommended layout and for matrices with
     a recommended order, the rewritten kernel and the host's conversions. Returns the files written.
 
-    With several struct types, or structs and matrices, each kernel has one of them laid out anew.
+    With several struct types, or structs and matrices, there is one kernel for each; only that one
+    has its new layout in it.
     """
     texts = {"layout.json": json_text(advice.to_dict()) + "\n"}
     recommended = [(s.best, s.joined) for s in advice.structs if s.best is not None]

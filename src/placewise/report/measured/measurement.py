@@ -14,8 +14,8 @@ MeasuredRow = tuple[
     bool,
     str | None,
 ]
-"""A placement as (array, space) pairs; (state of L2, median, quartiles) of each series of times in
-ms; whether the outputs are right; and why there are no times, or None."""
+"""One placement: its (array, space) pairs; for each series of times (state of L2, median,
+quartiles), in ms; whether the outputs are right; and why there are no times, or None."""
 
 
 def render_measurement(rows: Sequence[MeasuredRow]) -> RenderableType:

@@ -1,4 +1,4 @@
-"""Predicted over measured times, a panel for every table."""
+"""A plot of predicted against measured times, with a panel for every table."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from placewise.validate import TableResult
 _PANEL_INCHES = 4.2
 _MS = 1e-6
 _MANY = 200.0
-"""Ratio of the largest to the least value from which on only powers of ten are labelled."""
+"""If the largest value is more than this many times the least, only powers of ten are labelled."""
 
 
 def draw_scatter(results: Sequence[TableResult], path: Path) -> None:
-    """Both axes logarithmic, in milliseconds, with the line where both are equal. Models of ratios
-    are drawn with the factor that fits best, and said to be so. Raises PlacewiseError where
-    ``path`` cannot be written."""
+    """Draw predicted against measured times. Both axes are logarithmic, in milliseconds, with the
+    line where both are equal. Predictions of models that give only ratios are scaled by the best
+    factor, and labelled so. Raises PlacewiseError where ``path`` cannot be written."""
     figure = Figure(figsize=(_PANEL_INCHES * len(results), _PANEL_INCHES), layout="constrained")
     for axes, result in zip(
         figure.subplots(1, len(results), squeeze=False)[0], results, strict=True
@@ -43,7 +43,7 @@ def draw_scatter(results: Sequence[TableResult], path: Path) -> None:
             line = np.array([min(ends), max(ends)])
             axes.plot(line, line, color="0.5", linewidth=0.8, zorder=0)
             axes.set(xscale="log", yscale="log", aspect="equal")
-            # Every decade alone over many decades; else so few that labels do not meet.
+            # Over many decades only powers of ten; else a few more labels, which do not overlap.
             marks = (1.0,) if line[1] > _MANY * line[0] else (1.0, 2.0, 5.0)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_locator(LogLocator(subs=marks))

@@ -12,7 +12,7 @@ from placewise.model.huang_li.model import Parts
 
 
 def render_targets(found: TargetTimes) -> RenderableType:
-    """A row for each placement, the fastest first, and what each time is made of."""
+    """A row for each placement, the fastest first, with the terms of its time."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("placement", overflow="fold")
     for column in ("time", "of sample", "T_comp", "T_mem", "T_overlap", "staging"):

@@ -1,4 +1,4 @@
-"""The leaderboard as a person reads it, and as data."""
+"""The leaderboard of models as text and as data."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 VALIDATION_SCHEMA_VERSION = 1
 _SHOWN = 5
-"""Number of configurations that a search has found that are shown in the text."""
+"""Number of configurations found by a search that the text shows."""
 _NOTES = 3
-"""Kinds of notes that are shown of each model."""
+"""Most kinds of notes that are shown for each model."""
 _COLUMNS = (
     ("error", "mean of |predicted − measured| / measured"),
     ("median", "its median"),
-    ("scaled", "mean error with one factor for the table, as where the clock is not known"),
+    ("scaled", "mean error after scaling all times of the table by one factor"),
     ("factor", "that factor"),
     ("rank", "Spearman's rank correlation"),
     ("regret", "time of the model's first choice over the best, less 1"),
-    ("of 20", "the same for the best of its first twenty"),
+    ("of 20", "time of the best of the model's first twenty choices over the best, less 1"),
     ("inside", "share of measured times in the predicted interval"),
 )
 
@@ -103,7 +103,8 @@ def _leaderboard(result: TableResult) -> Table:
 
 
 def _first(result: TableResult) -> Table:
-    """What the model that led a search puts first, beside what was measured."""
+    """The configurations that the model that led a search ranks first, beside their measured
+    times."""
     model = result.models[0]
     measured = result.measured(model)
     optimum = min(row.nanoseconds for row in result.table.rows)
@@ -150,8 +151,8 @@ def _refusals(result: TableResult) -> list[RenderableType]:
 
 
 def _notes(result: TableResult) -> list[RenderableType]:
-    """What the models say must be known to judge their answers; notes that differ in numbers alone
-    are one, shown as the first of them."""
+    """Notes of the models on their answers. Notes that differ only in numbers are shown once, by
+    the first of them."""
     lines: list[RenderableType] = []
     for model in result.models:
         alike: dict[str, list[str]] = {}

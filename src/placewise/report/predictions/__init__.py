@@ -1,1 +1,1 @@
-"""Predicted times and counters as a person reads them."""
+"""Predicted times and counters as text."""

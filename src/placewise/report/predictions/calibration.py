@@ -1,4 +1,4 @@
-"""A calibration as a person reads it."""
+"""A calibration as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from placewise.report.predictions.times import duration
 
 
 def render_calibration(found: Calibration) -> RenderableType:
-    """What was measured and predicted, and what follows for the clock and the times."""
+    """The measured and the predicted time, and the clock and factor that follow."""
     name, clock = found.machine.name, found.clock_mhz
     lines = [
         f"{found.case.kernel} on {name}: measured {duration(found.measured_ms)}, predicted "
@@ -20,7 +20,7 @@ def render_calibration(found: Calibration) -> RenderableType:
         lines.append(f"clock: {clock:.0f} MHz, at which the predicted time comes nearest")
     else:
         lines.append(
-            f"clock: {clock:.0f} MHz, as given or assumed; the kernel's time does not tell it"
+            f"clock: {clock:.0f} MHz, given or assumed; it cannot be found from this kernel's time"
         )
     lines.append(f"factor: {found.factor:.3f} for all times on this GPU at that clock")
     return Group(*(Text(line) for line in lines))

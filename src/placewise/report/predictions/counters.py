@@ -1,4 +1,4 @@
-"""Predicted counters as a person reads them, and as data."""
+"""Predicted counters as text."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _CERTAIN = 1e-12
 def render_counters(
     report: CounterReport, *, by: str | None = None, present: CounterReport | None = None
 ) -> RenderableType:
-    """The whole report, for a rich console; ``by``: ``array`` or ``line``, parts of the launch.
-    ``present`` is the case as it is, where ``report`` has some of its arrays elsewhere."""
+    """The whole report, for a rich console. ``by`` (``array`` or ``line``) also shows counters of
+    each part of the launch. Where ``report`` has moved arrays, ``present`` is the report of the
+    case as it is."""
     counters = _launch(report) if present is None else _beside(present, report)
     parts: list[RenderableType] = [_heading(report), Text(), counters]
     told = _told(report.run, by)
@@ -110,7 +111,7 @@ def _beside(present: CounterReport, moved: CounterReport) -> Table:
     table.add_column("counter", overflow="fold")
     for heading in ("as it is", "moved", "change"):
         table.add_column(heading, justify="right", no_wrap=True)
-    # What only one of both counts is zero in the other, where that is known.
+    # A counter that only one of the two has is zero in the other.
     names = in_order(dict.fromkeys(m.name for m in (*present.metrics, *moved.metrics)))
     before = {m.name: m for m in with_zeros(present.metrics, names)}
     after = {m.name: m for m in with_zeros(moved.metrics, names)}
@@ -139,7 +140,7 @@ def _change(was: Metric | None, now: Metric | None) -> str:
 
 
 def _arrays(parts: Iterable[tuple[str, tuple[Metric, ...]]]) -> Table:
-    """A table of each counter and the share that each array has of it."""
+    """A table of each counter with the share of each array in it."""
     by_counter: dict[str, list[tuple[str, Metric]]] = {}
     for name, metrics in parts:
         for metric in metrics:
@@ -184,7 +185,8 @@ def _banks(report: CounterReport) -> Table | None:
 
 
 def _told(run: SimulatedLaunch, by: str | None) -> list[tuple[str, Sites]]:
-    """Memory instructions of the launch, and of each part that was asked for."""
+    """(name, memory instructions) of the whole launch (name empty), then of each part that was
+    asked for."""
     told: list[tuple[str, Sites]] = [("", run.traffic.sites)]
     if by == "array":
         told += sites_by_array(run)
@@ -195,8 +197,8 @@ def _told(run: SimulatedLaunch, by: str | None) -> list[tuple[str, Sites]]:
 
 
 def _tlbs(parts: Iterable[tuple[str, Sites]]) -> Table | None:
-    """A table of what each level of address translation was asked and found, by part of the launch;
-    None where the machine file describes none."""
+    """A table of requests and hits of each level of address translation, by part of the launch;
+    None where the machine file describes no TLB."""
     return _levels(
         (name, t.name, t.requests, t.hits)
         for name, sites in parts
@@ -205,7 +207,7 @@ def _tlbs(parts: Iterable[tuple[str, Sites]]) -> Table | None:
 
 
 def _constant(parts: Iterable[tuple[str, Sites]]) -> Table | None:
-    """Requests and misses of each constant cache; None where none was simulated."""
+    """A table of requests and hits of each constant cache; None where none was simulated."""
     return _levels(
         (name, c.name, c.asked.value, c.asked.value - c.missed.value)
         for name, sites in parts
@@ -220,8 +222,8 @@ def _sizes_title(report: CounterReport) -> str:
 
 
 def _sizes(sizes: Iterable[OtherSize]) -> Table | None:
-    """A table of misses of L2s of other sizes, from reuse distances and simulated; None where they
-    were not asked for."""
+    """A table of misses that L2 caches of other sizes would have, estimated from reuse distances
+    and simulated; None where it was not asked for."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("size", "reuse distances", "simulated"):
         table.add_column(heading, justify="right")
@@ -232,9 +234,9 @@ def _sizes(sizes: Iterable[OtherSize]) -> Table | None:
 
 
 def _levels(levels: Iterable[tuple[str, str, float, float]]) -> Table | None:
-    """A table of levels, with how often each was asked and how often it found what was asked for,
-    by part of the launch (the empty name: all of it); None where there are no levels. Levels that a
-    part did not ask are left out."""
+    """A table of requests and hits from (level, part of the launch, requests, hits). The empty part
+    name is the whole launch. None where there are no levels; levels without requests from a part
+    are left out."""
     by_level: dict[str, list[tuple[str, float, float]]] = {}
     for part, level, asked, hits in levels:
         if asked or not part:

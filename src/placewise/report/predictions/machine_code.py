@@ -1,4 +1,4 @@
-"""A kernel's machine code as a person reads it, and as data."""
+"""A kernel's machine code as text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _resources(report: CodeReport) -> Table:
     table.add_column(style="bold")
     table.add_column()
     live = most_live(report)
-    used = "" if live is None else f", {live} in use at the most"
+    used = "" if live is None else f", at most {live} in use at a time"
     table.add_row("registers", f"{facts.registers} per thread{used}")
     shared = facts.static_shared_bytes + launch.shared_bytes
     dynamic = f", {in_words(launch.shared_bytes)} of them dynamic" if launch.shared_bytes else ""

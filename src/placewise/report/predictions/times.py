@@ -1,4 +1,4 @@
-"""Predicted times as a person reads them: a line for each machine, then what limits."""
+"""Predicted times as text: a line for each machine, then what limits the time."""
 
 from __future__ import annotations
 
@@ -82,11 +82,12 @@ def _parts(prediction: TimePrediction) -> Table:
 
 
 def range_in_words(prediction: Prediction) -> str:
-    """What a time's interval is made of: the clock, and the model's error at a known clock."""
+    """In words, what a time's interval covers: the possible clocks, and the model's error at a
+    known clock."""
     low, high = prediction.model_error or (1.0, 1.0)
     clock = prediction.clock_mhz or 0.0
-    like = "like what was measured: " if prediction.unlike == () else ""
-    error = f"{like}at a known clock the measured time is {low:.2f} to {high:.2f} of the predicted"
+    like = "like the measured launches: " if prediction.unlike == () else ""
+    error = f"{like}at a known clock measured times are {low:.2f} to {high:.2f} of predicted ones"
     if not prediction.at_clocks:
         return f"time and range at {clock:.0f} MHz: {error}"
     fast, slow = prediction.at_clocks
@@ -95,12 +96,12 @@ def range_in_words(prediction: Prediction) -> str:
     )
     return (
         f"time at {clock:.0f} MHz; the clock is not known: {', '.join(times)}; {error}; "
-        "the range is 80 % of both together"
+        "the 80 % range covers both"
     )
 
 
 def duration(milliseconds: float) -> str:
-    """A time with the unit that suits it: ``1.31 ms``, ``830 µs``."""
+    """A time as text in a suitable unit: ``1.31 ms``, ``830 µs``."""
     for unit, size in (("s", 1e3), ("ms", 1.0), ("µs", 1e-3)):
         if milliseconds >= size:
             return f"{milliseconds / size:.3g} {unit}"

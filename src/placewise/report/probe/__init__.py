@@ -1,1 +1,1 @@
-"""What a probe found, as text, data and figures."""
+"""The findings of a probe as text, data and figures."""

@@ -21,7 +21,8 @@ _KB = 1024
 
 
 def probe_curves(found: Findings) -> Figure:
-    """A panel for each part that was looked at; raises PlacewiseError where there is none."""
+    """A figure with a panel for each part that was measured; raises PlacewiseError where none
+    was."""
     panels: list[Callable[[Axes, Findings], None]] = []
     if found.curve is not None:
         panels.append(_latency)
@@ -102,7 +103,7 @@ def _bank_rate(axis: Axes, found: Findings) -> None:
 
 
 def _legend_above(axis: Axes) -> None:
-    """From 0, with room for the legend over the highest point."""
+    """Let the y axis begin at 0 and leave room for the legend above the highest point."""
     axis.set_ylim(0, 1.2 * axis.get_ylim()[1])
     axis.legend(fontsize="small", ncols=len(WIDTHS), loc="upper center")
 

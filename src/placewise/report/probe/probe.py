@@ -1,4 +1,4 @@
-"""What a probe found, as a person reads it and as data."""
+"""The findings of a probe as text and as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 
 
 def render_probe(found: Findings) -> RenderableType:
-    """Caches and TLBs, then one table for each other part that was looked at."""
+    """A table of caches and TLBs, then one table for each other part that was measured."""
     facts = found.facts
     major, minor = facts.compute_capability
     parts: list[RenderableType] = [
@@ -36,7 +36,7 @@ def render_probe(found: Findings) -> RenderableType:
 
 
 def probe_document(found: Findings) -> dict[str, Any]:
-    """All that was found, with confidence and doubts."""
+    """All findings, with confidence and doubts, as JSON types."""
     return {
         "schema": "placewise-probe",
         "schema_version": PROBE_SCHEMA_VERSION,
@@ -159,7 +159,7 @@ def _doubts(found: Findings) -> Iterator[str]:
 
 
 def _numbers(bits: tuple[int, ...]) -> str:
-    """``16–29`` for bits in a row."""
+    """Bit numbers as text, with consecutive ones as a range: ``16–29``."""
     runs: list[list[int]] = []
     for bit in bits:
         if runs and bit == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""What each command finds, as rules and results of a SARIF log."""
+"""Findings of commands as rules and results of a SARIF log."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _RULES = (
     ),
     SarifRule(
         Rule.spill,
-        "Registers that have no room are kept in local memory.",
+        "Values that do not fit into registers are kept in local memory.",
         "Keep fewer values alive at once (smaller tiles, less unrolling), or allow more registers "
         "for each thread: __launch_bounds__, maxrregcount.",
     ),
     SarifRule(
         Rule.partly_used,
-        "Sectors are moved of which the threads use a part.",
+        "The threads use only a part of each sector that is moved.",
         "Put elements that are used together side by side: a structure of arrays, rows without "
         "gaps, threads that take neighbouring elements.",
         "note",
@@ -62,15 +62,15 @@ _RULES = (
     SarifRule(
         Rule.dropped_hint,
         "A cache hint of the source is not in the machine code.",
-        "Compilers drop hints without a word where an architecture lacks them: placewise "
+        "Compilers silently drop hints that an architecture does not have: placewise "
         "machine-code CASE --machine GPU --listing shows what is left.",
         "note",
     ),
     SarifRule(
         Rule.registers,
-        "A few registers of each thread keep another block from an SM.",
+        "With a few registers per thread fewer, another block would fit on an SM.",
         "Keep fewer values alive, or limit the registers with __launch_bounds__ or maxrregcount; "
-        "placewise lint tells if that spills.",
+        "placewise lint reports spills that this causes.",
         "note",
     ),
     SarifRule(
@@ -90,7 +90,8 @@ def write_lint_sarif(
     *,
     with_baseline: bool = False,
 ) -> None:
-    """Write the log of :func:`lint_sarif`."""
+    """Write the log that :func:`lint_sarif` makes to ``path``. Raises PlacewiseError where it
+    cannot be written."""
     write_sarif(path, lint_sarif(report, advice, found, with_baseline=with_baseline))
 
 
@@ -101,10 +102,11 @@ def lint_sarif(
     *,
     with_baseline: bool = False,
 ) -> dict[str, Any]:
-    """Log of a lint of what was counted, and of the better placement that ``advice`` recommends.
+    """Log of the findings of lint on ``report``, and of the better placement that ``advice``
+    recommends.
 
-    ``found`` are the lint's findings where they are known already; ``with_baseline`` says which of
-    them are new.
+    ``found`` are the findings of lint if they have been computed already. With ``with_baseline``
+    the log says which of them are new.
     """
     if found is None:
         found = with_fingerprints(report, lint_with_layouts(report))
@@ -115,7 +117,7 @@ def lint_sarif(
 
 
 def check_sarif(case: Case, findings: Sequence[Finding]) -> dict[str, Any]:
-    """Log of what the checker found."""
+    """Log of the checker's findings."""
     rules = [
         SarifRule(
             kind,
@@ -151,8 +153,8 @@ def _remark(report: CounterReport, found: Found, *, with_baseline: bool) -> Sari
 
 
 def _better(advice: Advice) -> list[SarifResult]:
-    """A result for each array that the recommended placement moves; the first has the rewritten
-    source as its fix where the host need not change."""
+    """A result for each array that the recommended placement moves. The first one has the rewritten
+    source as its fix if the host code need not change."""
     option = advice.recommended
     if option is None:
         return []
@@ -185,7 +187,7 @@ def _better(advice: Advice) -> list[SarifResult]:
 
 
 def _mended(advice: Advice) -> str | None:
-    """The rewritten source where the host launches it as it launches the present one; else None."""
+    """The rewritten source if the host can launch it like the present kernel; else None."""
     rewritten = advice.recommended.rewritten if advice.recommended is not None else None
     if rewritten is None or rewritten.renamed or rewritten.case.launch != advice.case.launch:
         return None
@@ -212,5 +214,5 @@ def _mistake(case: Case, found: Finding) -> SarifResult:
 
 
 def _path(case: Case, file: str) -> str:
-    """The case's own path where ``file`` has the base name of the case's source, else ``file``."""
+    """The path of the case's source if ``file`` has the same base name, else ``file``."""
     return case.filename if Path(file).name == Path(case.filename).name else file

@@ -22,7 +22,7 @@ SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 ROOT = "SRCROOT"
-"""Base of paths that are relative to where the program was started."""
+"""Name of the base folder of relative paths: the folder where the program was started."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SarifRule:
     help: str
     """What to do about it."""
     level: str = "warning"
-    """By default: error, warning or note."""
+    """Default level: error, warning or note."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class SarifResult:
     line: int | None
     kernel: str
     others: tuple[tuple[str, int, str], ...] = ()
-    """Further places: file, line and what is there."""
+    """Related places: (file, line, description)."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     new_source: str | None = None
-    """The whole file with the finding mended."""
+    """The text of the whole file with the finding mended; None where there is no fix."""
     is_known: bool | None = None
     """Whether the baseline has it; None where there is no baseline."""
 
@@ -89,8 +89,8 @@ def sarif_log(
 
 
 def write_sarif(path: Path, log: Mapping[str, Any]) -> None:
-    """Write a log, indented; its folder is made if missing. Raises PlacewiseError where that cannot
-    be."""
+    """Write a log as indented JSON; its folder is created if missing. Raises PlacewiseError where
+    the file cannot be written."""
     write_whole(path, json.dumps(log, indent=2, allow_nan=False) + "\n")
 
 
@@ -120,7 +120,7 @@ def _result(
                 "logicalLocations": [{"name": result.kernel, "kind": "function"}],
             }
         ],
-        # The line's text in place of its number: the same finding after an edit elsewhere.
+        # Made from the line's text, not its number: it stays the same after edits of other lines.
         "partialFingerprints": {"placewise/v1": mark},
     }
     if result.others:
@@ -165,7 +165,7 @@ def _from_root(uri: str) -> dict[str, Any]:
 
 
 def _whole_file(result: SarifResult, case: Case) -> dict[str, Any]:
-    """A fix that puts a new text in the place of the source's."""
+    """A fix that replaces the whole text of the source."""
     lines = case.source.splitlines() or [""]
     end = len(lines[-1].encode("utf-16-le")) // 2 + 1
     return {

@@ -1,4 +1,4 @@
-"""A sweep as a figure: a panel for each case, a line for each machine."""
+"""Draws a sweep as a figure: a panel for each case, a line for each machine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ PANELS = 12
 _COLUMNS = 3
 _PANEL_INCHES = 4.2
 _MANY = 8.0
-"""Ratio of the largest to the least value from which on an axis is logarithmic."""
+"""An axis is logarithmic if the largest value is at least this many times the least."""
 
 
 def draw_sweep(result: SweepResult, path: Path) -> None:
-    """Predicted time over what is varied most: of each case the swept size with the most values, or
-    the parameter where no size is swept. Each point is the fastest of all rows that share its
-    place, its band what the model leaves open. Raises PlacewiseError where ``path`` cannot be
-    written."""
+    """Draw predicted times against the value that varies most: for each case the swept size with
+    the most values, or the parameter where no size is swept. Each point is the fastest of all rows
+    with that value; the band is the interval of its predicted time. Raises PlacewiseError where
+    ``path`` cannot be written."""
     cases: dict[str, list[Row]] = {}
     for row in result.rows:
         cases.setdefault(row.task.case, []).append(row)
@@ -74,7 +74,8 @@ def _panel(axes: Axes, case: str, rows: Sequence[Row]) -> None:
 
 
 def _fastest_times(rows: Sequence[Row], name: str) -> list[tuple[Any, tuple[float, float, float]]]:
-    """For each value of ``name`` the fastest row's milliseconds, with their least and most."""
+    """For each value of ``name`` the (predicted, lowest, highest) milliseconds of the fastest
+    row."""
     points: dict[Any, list[Row]] = {}
     for row in rows:
         points.setdefault(_value(row, name), []).append(row)

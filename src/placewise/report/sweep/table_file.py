@@ -20,8 +20,8 @@ def table_suffix() -> str:
 
 
 def write_table(records: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Write one row for each of ``records``, which have the same keys; the path's suffix says in
-    which form. Raises PlacewiseError where the file cannot be written."""
+    """Write one row for each of ``records``, which have the same keys. The format follows from the
+    path's suffix. Raises PlacewiseError where the file cannot be written."""
     if path.suffix != ".parquet":
         text = io.StringIO()
         writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
@@ -44,7 +44,7 @@ def write_table(records: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _column(values: list[Any]) -> list[Any]:
-    """Values of one type: of a column that has numbers and words, words."""
+    """``values`` with one type: if a column has both numbers and words, all become words."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) <= 1 or kinds == {int, float}:
         return [float(v) if kinds == {int, float} and v is not None else v for v in values]

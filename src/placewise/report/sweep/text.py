@@ -1,4 +1,4 @@
-"""A sweep as a person reads it: for each case, size and machine the fastest configuration."""
+"""A sweep as text: for each case, size and machine the fastest configuration."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render_sweep(result: SweepResult) -> RenderableType:
 
 
 def by_place(rows: Sequence[Row]) -> dict[tuple[object, ...], list[Row]]:
-    """Rows by case, sizes and machine, in their order: those that differ in parameters alone."""
+    """Rows grouped by case, sizes and machine; rows of a group differ only in parameters."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         key = (row.task.case, row.task.sizes, row.task.machine_name)
@@ -50,7 +50,7 @@ def fastest(rows: Sequence[Row]) -> Row | None:
 
 
 def values_in_words(values: Sequence[tuple[str, object]]) -> str:
-    """``n=512, m=64``."""
+    """Names and values as text, such as ``n=512, m=64``."""
     return ", ".join(f"{name}={value}" for name, value in values)
 
 
@@ -92,7 +92,7 @@ def _table(groups: Sequence[Sequence[Row]]) -> Table:
 
 
 def _errors(failed: Sequence[Row]) -> list[RenderableType]:
-    """Each error once, the most frequent first, with an example."""
+    """Lines with each different error, the most frequent first, with an example."""
     reasons: dict[str, list[Row]] = {}
     for row in failed:
         reasons.setdefault(row.outcome.error or "", []).append(row)

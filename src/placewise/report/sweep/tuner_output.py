@@ -1,4 +1,4 @@
-"""A sweep as files for autotuners."""
+"""Writes a sweep to files for autotuners."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from placewise.sweep.tuner_files import (
 def write_tuner_files(rows: Sequence[Row], cache: Path | None, t4: Path | None) -> tuple[Path, ...]:
     """Write the predictions as Kernel Tuner's cache file, as T4 results, or both.
 
-    Returns the files. Raises CaseError where the sweep is not one kernel on one machine with
-    parameters, and PlacewiseError where a file cannot be written."""
+    Returns the files. Raises CaseError where the sweep is not of one kernel with parameters on one
+    machine, and PlacewiseError where a file cannot be written."""
     if cache is None and t4 is None:
         return ()
     predictions, task = predictions_of(rows), rows[0].task
