@@ -1,9 +1,9 @@
-"""The program's entry point. Imports next to nothing at the top, so that Ctrl-C ends the process
-without a word until there is something to put in order."""
+"""The program's entry point. It imports almost nothing at the top, so that early on Ctrl-C can
+simply end the process, without a traceback."""
 
 from __future__ import annotations
 
-# The module that signal gives names to, there at once: also this import can be interrupted.
+# ``signal`` itself is slower to import, and Ctrl-C during that import would show a traceback.
 import _signal as signal  # type: ignore[import-not-found]
 import sys
 
@@ -17,7 +17,7 @@ def main() -> None:
 
     status = run_command_line()
     if ours:
-        # The interpreter's end runs Python code too, and would show a traceback.
+        # Python code that runs while the interpreter ends could otherwise show a traceback.
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""Runs the command line; whatever happens, there is one message and an exit status."""
+"""Runs the command line. Any error ends in one message and an exit status."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from placewise import interrupts
 from placewise.errors import PlacewiseError
 
 OUTPUT_LOST = 1
-"""Exit status where standard output takes nothing more."""
+"""Exit status where standard output cannot be written."""
 BAD_INPUT = 2
-"""Exit status where the input is at fault."""
+"""Exit status for bad input."""
 OWN_FAULT = 3
-"""Exit status where Placewise itself is at fault."""
+"""Exit status for errors in Placewise itself."""
 SHOW_TRACEBACK = "PLACEWISE_TRACEBACK"
-"""Environment variable; if set, errors of Placewise itself show where they come from."""
+"""Environment variable; if it is set, errors in Placewise itself show their traceback."""
 _OUTPUT_ENDS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE, errno.EBADF)
-"""Why standard output takes nothing more: no room, not open for writing, or a reader that has seen
-enough, of which nothing need be said."""
+"""Errors that mean that standard output cannot be written: no space, not open for writing, or
+(EPIPE) the reader has stopped, which needs no message."""
 _PACKAGE = Path(__file__).parent.parent
 
 
 def run_command_line() -> int:
     """Run the command that ``sys.argv`` gives; on any error, print one message.
 
-    Returns the exit status: 2 for bad input, 1 if standard output is lost, 130 after Ctrl-C, and 3
-    for what Placewise should have refused and did not; otherwise what the command ends with.
+    Returns the exit status: 2 for bad input, 1 if standard output cannot be written, 130 after
+    Ctrl-C, 3 for an error in Placewise itself; otherwise the status that the command ends with.
     """
     for stream in (sys.stdout, sys.stderr):
-        # Letters that the encoding lacks are shown as "?".
+        # Characters that the encoding does not have are shown as "?".
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
@@ -45,11 +45,11 @@ def run_command_line() -> int:
         try:
             app()
         finally:
-            # Not left to the interpreter's end, where nothing could be said about it.
+            # Flush now: an error while the interpreter ends could not be reported.
             if sys.stdout is not None:
                 sys.stdout.flush()
     except SystemExit as end:
-        # Typer turns an interrupt into this status without a word.
+        # Typer turns an interrupt into this status and prints nothing.
         if end.code == interrupts.STATUS:
             _say("interrupted")
         return end.code if isinstance(end.code, int) else int(end.code is not None)
@@ -73,13 +73,13 @@ def run_command_line() -> int:
 
 
 def told_by(error: Exception) -> str | None:
-    """What to tell of an error that is not a fault of Placewise; None if it is one."""
+    """The message for an error that is not an error in Placewise itself; None if it is one."""
     match error:
         case PlacewiseError():
             return str(error)
         case MemoryError():
             return (
-                "this computer's memory does not suffice\n"
+                "this computer does not have enough memory\n"
                 "  hint: give a smaller grid, smaller arrays or a shorter source"
             )
         case RecursionError():
@@ -90,7 +90,7 @@ def told_by(error: Exception) -> str | None:
         case OSError() if error.filename is not None:
             name = os.fsdecode(error.filename) if not isinstance(error.filename, int) else ""
             return f"{name}: {error.strerror or error}"
-        # Python 3.13 may lose the OSError where it imports an extension module.
+        # Python 3.13 may raise SystemError in place of OSError when it imports an extension module.
         case OSError() | SystemError() if not _folder_exists():
             return "the working folder no longer exists\n  hint: change to one that does"
         case _:
@@ -98,7 +98,7 @@ def told_by(error: Exception) -> str | None:
 
 
 def _own_fault(error: BaseException) -> str:
-    """One line on an error that should have been refused with better words."""
+    """The message for an error in Placewise itself."""
     place = _place(error.__traceback__)
     what = " ".join(str(error).split())[:300]
     return (
@@ -108,7 +108,8 @@ def _own_fault(error: BaseException) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """Last line of Placewise's own that led to an error."""
+    """The last line of Placewise's code in a traceback, as `` at FILE:LINE``; empty where there is
+    none."""
     for frame in reversed(traceback.extract_tb(trace)):
         path = Path(frame.filename)
         if path.is_relative_to(_PACKAGE):
@@ -129,7 +130,8 @@ def _folder_exists() -> bool:
 
 
 def _discard(stream: TextIO | None) -> None:
-    """What Python still keeps of the output would fail again at its end."""
+    """Discard output that is still in the buffer, since flushing it at the interpreter's end would
+    fail again."""
     if stream is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

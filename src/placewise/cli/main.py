@@ -1,4 +1,4 @@
-"""The commands, each with its examples. The commands themselves are in files of their names."""
+"""Registers all commands with their examples. Each command is in a file of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and the printing of what they find."""
+"""Arguments and options that several commands take, and a function that prints results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placewise.report.formats import Report
 
 FOUND = 1
-"""Exit status of a command that checks and has found something."""
+"""Exit status of a checking command that has findings."""
 STATUSES = (
     "Exit status: 0 success; 1 findings of `lint` or `run --check`, a time beyond `time "
     "--baseline`, something missing in `doctor`, or output that cannot be written; 2 bad input; 3 "
@@ -23,14 +23,16 @@ STATUSES = (
 
 
 class Format(StrEnum):
-    """Output formats; a test compares them with :data:`placewise.report.formats.FORMATS`."""
+    """Output formats. A test checks that they equal the keys of
+    :data:`placewise.report.formats.FORMATS`."""
 
     text = "text"
     json = "json"
 
 
 class ProfileKind(StrEnum):
-    """How much is traced: :class:`placewise.advisor.prepare.Profiling`, as a test checks."""
+    """How much is traced. A test checks that the values equal those of
+    :class:`placewise.advisor.prepare.Profiling`."""
 
     full = "full"
     active = "active"
@@ -59,8 +61,8 @@ MachineNames = Annotated[
         "--machine",
         "-m",
         metavar="NAME|FILE",
-        help="GPU of the measurements: once for all files, or once for each, in their order. "
-        "Default: the device that the file names.",
+        help="GPU of the measurements: given once for all files, or once for each file, in the "
+        "same order. Default: the device that the file names.",
     ),
 ]
 OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="What to print.")]
@@ -79,8 +81,8 @@ Clock = Annotated[
     typer.Option(
         "--clock",
         metavar="MHZ|base|boost",
-        help="Clock that the SMs run at: a number of MHz; base, as profilers lock it; boost, the "
-        "machine's highest. Default: not known, somewhere between base and boost.",
+        help="Clock of the SMs: a number of MHz; base, to which profilers lock it; or boost, the "
+        "machine's highest. Default: not known, anywhere between base and boost.",
     ),
 ]
 InstructionLimit = Annotated[
@@ -115,15 +117,15 @@ ProfileName = Annotated[
     typer.Option(
         "--profile",
         help="How much of the launch is traced: full, all that memory allows; active, a few blocks "
-        "and more only while they change the picture, a tenth of them at most.",
+        "and more as long as they change the profile, at most a tenth of all.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def separate_names(given: list[str]) -> list[str]:
-    """Machines of options that may be given again and may name several, separated by commas; each
-    once. Raises CaseError where none is named."""
+    """Names of machines from an option that may be given several times, each time with several
+    names separated by commas; without repetition. Raises CaseError where there is none."""
     names = [name.strip() for one in given for name in one.split(",") if name.strip()]
     if not names:
         raise CaseError("no machine is named", where="--machine", hint="give A100, for example")
@@ -131,7 +133,7 @@ def separate_names(given: list[str]) -> list[str]:
 
 
 def show(report: Report, format_: Format, as_json: bool) -> None:
-    """Print what a command has found, in the format that was asked for."""
+    """Print a command's result in the format that was asked for."""
     from placewise.report.formats import FORMATS
 
     FORMATS[Format.json if as_json else format_](report)

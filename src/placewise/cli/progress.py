@@ -15,7 +15,8 @@ FIRST_RUN = (
 
 
 class StepProgress:
-    """Context manager whose ``step`` is a progress callback; a line per step without a terminal."""
+    """Context manager whose ``step`` is a progress callback. It shows a progress bar on a terminal,
+    else prints a line for each step."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
         self._console = console
@@ -26,7 +27,8 @@ class StepProgress:
         self._open = ExitStack()
 
     def __enter__(self) -> StepProgress:
-        # Imported here, as Numba takes longer to load than commands that need no simulator.
+        # Imported here, since commands without the simulator would have to load Numba, which is
+        # slow.
         from placewise.compiled_code import told_of_compiling
 
         self._open.enter_context(told_of_compiling(self._say_first_run))

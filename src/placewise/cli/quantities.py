@@ -1,4 +1,4 @@
-"""Quantities that a user types on the command line."""
+"""Parses quantities that a user types on the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from placewise.errors import CaseError
 _TIME = re.compile(r"^\s*(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)\s*(?P<unit>ns|us|µs|ms|s)\s*$")
 _SHARE = re.compile(r"^\s*(?P<number>\d+(?:\.\d*)?)\s*(?P<percent>%?)\s*$")
 _LEAST_MS, _MOST_MS = 1e-9, 1e12
-"""A millionth of a nanosecond, and thirty years."""
+"""Range of accepted times in ms: from a millionth of a nanosecond to thirty years."""
 _MS_PER_UNIT = {"ns": 1e-6, "us": 1e-3, "µs": 1e-3, "ms": 1.0, "s": 1e3}
 
 
@@ -36,8 +36,8 @@ def parse_time_ms(text: str) -> float:
 
 
 def parse_share(text: str, option: str) -> float:
-    """The share that ``5%`` or ``0.05`` stands for; raises CaseError for anything else and for
-    shares below 0, located at ``option``."""
+    """The share that a text such as ``5%`` or ``0.05`` stands for. Raises CaseError, located at
+    ``option``, for any other text."""
     found = _SHARE.match(text)
     if not found:
         raise CaseError(f"'{text}' is not a share", where=option, hint="such as 5% or 0.05")
@@ -45,10 +45,10 @@ def parse_share(text: str, option: str) -> float:
 
 
 def check_row(row: int | None, file: Path | None) -> None:
-    """Raises CaseError where a launch is chosen of a file that was not given."""
+    """Raises CaseError where ``row`` chooses a launch although no file of counters is given."""
     if row is not None and file is None:
         raise CaseError(
-            "chooses a launch of recorded counters, and no file of them is given",
+            "chooses a launch of recorded counters, but no file of recorded counters is given",
             where="--row",
             hint="give --measured FILE",
         )

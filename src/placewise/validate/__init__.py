@@ -1,4 +1,4 @@
-"""Predictions beside measured times: how far to trust each model."""
+"""Compares predictions with measured times, to show how far each model can be trusted."""
 
 from placewise.recorded.time_tables import MeasuredTime, TimeTable, read_times
 from placewise.validate.figures import Accuracy, PlacementError

@@ -1,4 +1,5 @@
-"""What is known of a configuration before its kernel is compiled: its parameters and its launch."""
+"""Features of a configuration that are known before its kernel is compiled: its parameters and its
+launch."""
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ from placewise.kernel.cases.strict_model import Parameter
 
 Configuration = tuple[tuple[str, Parameter], ...]
 _WIDE = 4.0
-"""Numbers whose greatest is so many times the least count by their logarithm."""
+"""Positive numbers are taken by their logarithm if the largest is at least this many times the
+least."""
 _WARP = 32
 
 
 def parameter_features(configurations: Sequence[Configuration]) -> NDArray[np.float64]:
-    """(n, features) of the parameters alone: a number each, and one for every name of a choice."""
+    """(n, features) from the parameters alone: one feature for a number, and for a choice among
+    names one feature for each name."""
     columns: list[NDArray[np.float64]] = []
     for name, first in configurations[0]:
         values = [dict(configuration)[name] for configuration in configurations]
@@ -36,9 +39,9 @@ def parameter_features(configurations: Sequence[Configuration]) -> NDArray[np.fl
 def launch_features(
     family: CaseFamily, configurations: Sequence[Configuration]
 ) -> NDArray[np.float64]:
-    """(n, features) of the parameters and of the launches that a case file makes of them: blocks,
-    threads, how full warps are, and how far the grid goes beyond the problem (whether at all
-    matters most: where it does not, kernels need no tests at their edges)."""
+    """(n, features) from the parameters and from the launches that a case file makes of them:
+    blocks, threads, how full warps are, whether the grid goes beyond the problem, and how far.
+    Whether it does matters most, since otherwise kernels need no tests at their edges."""
     found = []
     for configuration in configurations:
         shape = family.shape(dict(configuration))
@@ -58,7 +61,8 @@ def launch_features(
 
 
 def normalized(features: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Columns with mean 0 and standard deviation 1; those that never change are left out."""
+    """``features`` with columns scaled to mean 0 and standard deviation 1; constant columns are
+    left out."""
     spread = features.std(axis=0)
     kept = spread > 1e-12
     centred = features[:, kept] - features[:, kept].mean(axis=0)

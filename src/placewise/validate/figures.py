@@ -1,4 +1,4 @@
-"""How good predictions are: the figures of the leaderboard, pure functions of arrays.
+"""Figures of the leaderboard, which say how good predictions are; pure functions of arrays.
 
 Times are in any one unit; all arrays have shape (configurations,) and dtype float64.
 """
@@ -24,10 +24,11 @@ class Accuracy:
     """Mean of |predicted − measured| / measured; NaN for a model of ratios only."""
     median_error: float
     scaled_mean_error: float
-    """Mean error after one free factor for the whole table, since the clock is not known."""
+    """Mean error after all predictions of the table are multiplied by ``factor``, since the clock
+    is not known."""
     scaled_median_error: float
     factor: float
-    """The free factor, measured over predicted, with the least mean error."""
+    """The factor that gives the least mean error."""
     spearman: float
     regret: float
     """Measured time of the model's first choice over the measured optimum, less 1."""
@@ -45,9 +46,10 @@ def accuracy(
     intervals: tuple[Times, Times] | None = None,
     optimum: float | None = None,
 ) -> Accuracy:
-    """All figures of one model on one table. ``absolute``: predictions are times, not only in
-    proportion to them; ``intervals`` are their lower and upper ends; ``optimum`` is the least
-    measured time where that is not among ``measured``."""
+    """All figures of one model on one table. ``absolute``: predictions are times, not just
+    proportional to times. ``intervals`` are the lower and upper ends of their intervals.
+    ``optimum`` is the least measured time, to be given where ``measured`` is only a part of the
+    table."""
     factor = best_factor(predicted, measured)
     errors = relative_errors(predicted, measured)
     scaled = relative_errors(factor * predicted, measured)
@@ -78,8 +80,8 @@ def best_factor(predicted: Times, measured: Times) -> float:
     """The factor f with the least mean of |f · predicted − measured| / measured.
 
     The sum is convex and piecewise linear in f with a kink at every measured / predicted, so the
-    best f is the median of these, weighted by predicted / measured. A prediction of 0 says nothing
-    about f; with no other the factor is 1.
+    best f is the median of these, weighted by predicted / measured. Predictions of 0 do not affect
+    f; if there are no others, the factor is 1.
     """
     use = predicted > 0
     if not use.any():
@@ -91,16 +93,16 @@ def best_factor(predicted: Times, measured: Times) -> float:
 
 
 def rank_correlation(predicted: Times, measured: Times) -> float:
-    """Spearman's; NaN where either side is constant."""
+    """Spearman's rank correlation; NaN where either argument is constant."""
     if len(measured) < 2 or np.ptp(predicted) == 0 or np.ptp(measured) == 0:
         return float("nan")
     return float(spearmanr(predicted, measured).statistic)
 
 
 def regret(predicted: Times, measured: Times, first: int, optimum: float | None = None) -> float:
-    """Least measured time among the ``first`` configurations that the model puts in front, over the
-    least of all (``optimum`` where given), less 1. Where the model sees no difference, the mean
-    over the choices that it leaves open stands for a choice of one."""
+    """Least measured time among the ``first`` configurations in the model's ranking, over the least
+    of all (``optimum`` if given), less 1. With ``first`` = 1 and several equally ranked
+    configurations, it is the mean over these."""
     if first == 1:
         chosen = measured[predicted == predicted.min()].mean()
     else:
@@ -110,7 +112,7 @@ def regret(predicted: Times, measured: Times, first: int, optimum: float | None 
 
 @dataclass(frozen=True)
 class PlacementError:
-    """Pairs of configurations that differ in one placement parameter alone."""
+    """Error on pairs of configurations that differ in only one placement parameter."""
 
     parameter: str
     pairs: int
@@ -121,7 +123,8 @@ class PlacementError:
 
 
 ANY = "any of them"
-"""The pairs of the form with the least value of every placement parameter and every other form."""
+"""Name for the pairs of the form with the least value of every placement parameter and any other
+form."""
 
 
 def placement_errors(
@@ -130,8 +133,9 @@ def placement_errors(
     measured: Times,
     parameters: Sequence[str],
 ) -> tuple[PlacementError, ...]:
-    """For every placement parameter, the error in predicting the time with another value of it from
-    the measured time with its least value, all other parameters the same; and for :data:`ANY`."""
+    """For every placement parameter, the error of predicting the time with another value of it from
+    the measured time with its least value, all other parameters being equal; and for :data:`ANY`,
+    the same over all placement parameters."""
     switches: list[tuple[str, tuple[str, ...]]] = [(name, (name,)) for name in parameters]
     if len(parameters) > 1:
         switches.append((ANY, tuple(parameters)))
@@ -150,8 +154,8 @@ def placement_errors(
 def _pairs(
     configurations: Sequence[tuple[tuple[str, object], ...]], varied: Sequence[str]
 ) -> tuple[list[int], list[int]]:
-    """Positions of (form with the least values, another form) that differ in ``varied`` alone; none
-    where the form with the least value that the table has of each is missing."""
+    """Positions of pairs (form with the least value of each parameter, another form) that differ
+    only in ``varied``. Groups without the form with the least values give no pairs."""
     values = [tuple(dict(c)[name] for name in varied) for c in configurations]
     least = tuple(min((v[k] for v in values), key=order_of) for k in range(len(varied)))
     groups: dict[tuple[object, ...], list[int]] = {}
@@ -169,5 +173,5 @@ def _pairs(
 
 
 def order_of(value: object) -> tuple[str, object]:
-    """Numbers among themselves, words among themselves."""
+    """Sort key of a parameter's value: numbers are compared with numbers, words with words."""
     return ("", float(value)) if isinstance(value, int | float) else (str(value), 0.0)

@@ -1,4 +1,5 @@
-"""What the models say of configurations of one kernel on one machine, several at a time."""
+"""Predictions of all models for configurations of one kernel on one machine, several processes at a
+time."""
 
 from __future__ import annotations
 
@@ -43,12 +44,12 @@ class Answer:
     high: float
     absolute: bool
     parts: tuple[tuple[str, float], ...] = ()
-    """(part of the machine, what it alone would need, as a share of the total)."""
+    """(part of the machine, time that it needs by itself as a share of the total)."""
     notes: tuple[str, ...] = ()
     """What the model says a reader must know to judge the answer."""
     model_error: tuple[float, float] | None = None
-    """Measured over predicted time at a known clock, lowest and highest; None where the model does
-    not tell it apart."""
+    """Lowest and highest ratio of measured to predicted time at a known clock; None where the model
+    does not give it separately."""
     by_clock: tuple[float, ...] = ()
     """Nanoseconds at the highest and at the lowest clock; empty where the clock is known."""
 
@@ -66,7 +67,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Task:
-    """What every worker knows."""
+    """What every worker process needs to know."""
 
     case: Path
     machine: str
@@ -75,16 +76,18 @@ class Task:
     clock_mhz: float | None
     """Clock of the SMs in place of the machine's own."""
     traced: bool
-    """Whether any model needs the papers' transaction counts, which another run must trace."""
+    """Whether any model needs the papers' transaction counts, for which another run is traced."""
     limit_s: float | None = None
-    """Seconds after which a configuration is given up; looked at whenever compiled code returns."""
+    """Seconds after which a configuration is given up. Compiled code is not interrupted; the limit
+    is checked when it returns."""
 
 
 class Predictor:
-    """Processes that predict configurations of a task, kept between calls; a context manager.
+    """Context manager with processes that predict configurations of a task. They are reused between
+    calls.
 
-    A model that refuses a configuration gives its reason. Raises PlacewiseError where a
-    configuration is no valid case at all.
+    For a configuration that a model refuses, the answer is the reason. Raises PlacewiseError where
+    a configuration is not a valid case.
     """
 
     def __init__(self, task: Task, *, workers: int | None = None) -> None:
@@ -96,16 +99,18 @@ class Predictor:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            # What they still work on is of no use.
+            # Results of work that is still going on are not needed.
             for process in list((self._pool._processes or {}).values()):
                 process.kill()
-        # Waited for: Python's end would look for pipes that are closed meanwhile.
+        # Wait for the shutdown; otherwise Python would use pipes at its end that are closed by
+        # then.
         self._pool.shutdown(cancel_futures=True)
 
     def predict(
         self, rows: Sequence[MeasuredTime], progress: Callable[[int, int], None] | None = None
     ) -> tuple[Answers, ...]:
-        """Answers for ``rows``, in their order; ``progress`` is told rows done and rows in all."""
+        """Answers for ``rows``, in the same order. ``progress`` gets the number of rows done and of
+        all rows."""
         found: list[Answers] = []
         running = [
             self._pool.submit(_predict, at, row.configuration) for at, row in enumerate(rows)
@@ -115,8 +120,8 @@ class Predictor:
                 found.append(future.result())
             except BrokenProcessPool as error:
                 raise UnsupportedError(
-                    "a process that predicts configurations was ended",
-                    hint="mostly for want of memory: give smaller arrays",
+                    "a process that predicts configurations was killed",
+                    hint="the usual reason is lack of memory: give smaller arrays",
                 ) from error
             if progress is not None:
                 progress(done, len(rows))

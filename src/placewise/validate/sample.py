@@ -1,4 +1,4 @@
-"""Which measured configurations are predicted: whole groups that differ in placement alone."""
+"""Chooses the measured configurations to predict, in whole groups that differ only in placement."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from placewise.recorded.time_tables import MeasuredTime
 def choose_rows(
     rows: Sequence[MeasuredTime], placement: Sequence[str], count: int | None, seed: int
 ) -> tuple[MeasuredTime, ...]:
-    """About ``count`` rows (all where None), drawn at random in groups of equal parameters but for
-    those of ``placement``, so that placements can be compared; in the table's order."""
+    """About ``count`` random rows (None: all), in the table's order. Rows that differ only in the
+    parameters ``placement`` are drawn together, so that placements can be compared."""
     if count is None or count >= len(rows):
         return tuple(rows)
     groups: dict[tuple[object, ...], list[int]] = {}

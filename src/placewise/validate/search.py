@@ -1,10 +1,11 @@
-"""The configurations that a model puts first, without predicting all of them.
+"""Finds the configurations that a model ranks first without predicting all of them.
 
-A random sample; then, batch by batch, half of what a surrogate (:mod:`.surrogate`) fitted to all
-predictions so far expects most of, and half neighbours of the best that are predicted so far.
-Neighbours differ in one parameter, by one step among the values that the space has with all others
-the same: local search as autotuners do it (Kernel Tuner's "strictly adjacent" neighbours), from
-several starts at once and on predicted times. Alone it stays in the valleys that the sample met.
+It predicts a random sample first, then batches. Half of a batch are the most promising
+configurations by a surrogate (:mod:`.surrogate`) that is fitted to all predictions so far; the
+other half are neighbours of the best so far. Neighbours differ in one parameter by one step, among
+the values that occur with all other parameters equal. That is local search as in autotuners (Kernel
+Tuner's "strictly adjacent" neighbours), from several starts at once and on predicted times. Without
+the surrogate it would not leave the local minima near the sample.
 """
 
 from __future__ import annotations
@@ -23,30 +24,32 @@ from placewise.validate.surrogate import Surrogate, fit
 
 Configuration = tuple[tuple[str, Parameter], ...]
 FIRST = 20
-"""Best-ranked configurations that matter: about as many as a user would measure afterwards."""
+"""Number of best-ranked configurations to find: about as many as a user would measure
+afterwards."""
 _NEAREST = 5
-"""Whose neighbours are looked at before those of all the first."""
+"""Number of best configurations whose neighbours are predicted first."""
 _BATCH = 16
-"""Predicted at a time, enough to keep a few processes busy."""
+"""Configurations of a batch: enough to keep a few processes busy."""
 _SAMPLED = 0.25
-"""Share of the budget that the random sample takes at most."""
+"""Largest share of the budget that the random sample takes."""
 _DEVIATIONS = 2.0
-"""What is expected of a row at best: the surrogate's mean less so many standard deviations."""
+"""The least value that a row may have is taken as the surrogate's mean minus this many standard
+deviations."""
 _FITTED = 300
-"""Rows that a surrogate is fitted to at most."""
+"""Most rows that a surrogate is fitted to."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """What a search has found."""
+    """The result of a search."""
 
     predicted: dict[int, float]
     """Prediction by row; infinite where there is none."""
     sampled: int
-    """How many predictions were drawn at random or known before."""
+    """Number of predictions that were drawn at random or known before."""
     finished: bool
-    """All neighbours of the first are predicted, and of no other row the surrogate expects that it
-    belongs to the first; False: the budget came to its end before."""
+    """True: all neighbours of the best-ranked rows are predicted, and the surrogate expects no
+    other row to be among the best-ranked. False: the budget was used up before."""
 
     @property
     def order(self) -> list[int]:
@@ -63,12 +66,12 @@ def search(
     known: dict[int, float] | None = None,
     features: NDArray[np.float64] | None = None,
 ) -> Search:
-    """Look for the ``configurations`` of least predicted time.
+    """Find the ``configurations`` with the least predicted times.
 
-    ``predict`` gives the predictions of some rows, infinity where there is none. ``known`` are
-    predictions from before; they belong to the sample. There are ``budget`` rows at most.
-    ``features`` (configurations, n) tell the surrogate what is known without a prediction
-    (:func:`.features.launch_features`); the parameters alone where None.
+    ``predict`` returns the predictions of some rows, infinity where there is none. ``known`` are
+    earlier predictions, by row; they count as part of the sample. At most ``budget`` rows are
+    predicted. ``features`` (configurations, n) are the surrogate's inputs
+    (:func:`.features.launch_features`); None: the parameters alone.
     """
     found = dict(known or {})
 
@@ -102,24 +105,25 @@ def search(
 
 
 def _unknown(beside: _Neighbours, rows: Sequence[int], found: dict[int, float]) -> list[int]:
-    """Neighbours of some rows that have no prediction."""
+    """Neighbours of ``rows`` that are not predicted yet."""
     return list(dict.fromkeys(n for row in rows for n in beside.of(row) if n not in found))
 
 
 class _Expected:
-    """What can be hoped of every row, from those that are predicted."""
+    """Estimates, from the predicted rows, how small the prediction of every row may be."""
 
     def __init__(self, features: NDArray[np.float64]) -> None:
         self._features = features
         self._last: Surrogate | None = None
 
     def least(self, found: dict[int, float]) -> NDArray[np.float64]:
-        """(rows,) in the measure of the predictions; minus infinity while nothing is known."""
+        """(rows,) least value that each row may have, in the measure of the predictions; minus
+        infinity as long as nothing is predicted."""
         rows = self._chosen([row for row in found if math.isfinite(found[row])], found)
         if not rows or not self._features.size:
             return np.full(len(self._features), -math.inf)
         values = np.array([found[row] for row in rows])
-        # Times differ by factors.
+        # Times are compared by their ratios, so the logarithm is fitted.
         factors = bool(values.min() > 0)
         begin = None if self._last is None else self._last.scales
         self._last = fit(self._features[rows], np.log(values) if factors else values, begin=begin)
@@ -128,7 +132,8 @@ class _Expected:
         return np.exp(least) if factors else least
 
     def _chosen(self, rows: list[int], found: dict[int, float]) -> list[int]:
-        """The better half of as many as a surrogate is fitted to, and every so many-th other."""
+        """Rows that the surrogate is fitted to: half of them the best, half evenly spread over the
+        others."""
         if len(rows) <= _FITTED:
             return rows
         order = sorted(rows, key=lambda row: (found[row], row))
@@ -138,7 +143,7 @@ class _Expected:
 
 
 class _Neighbours:
-    """Rows that differ from another in one parameter by one step."""
+    """Finds the rows that differ from a row in one parameter by one step."""
 
     def __init__(self, configurations: Sequence[Configuration]) -> None:
         self._configurations = configurations
@@ -160,7 +165,8 @@ class _Neighbours:
 
 
 def _lines_through(configuration: Configuration) -> list[tuple[str, Configuration]]:
-    """(parameter that varies, all others) of each line of the space that a configuration is on."""
+    """For each parameter, the key (parameter, values of all others) of the line of configurations
+    on which only that parameter varies."""
     return [
         (name, tuple(item for item in configuration if item[0] != name))
         for name, _ in configuration

@@ -1,4 +1,5 @@
-"""A guess at predictions not made yet: a Gaussian process over what is known of configurations.
+"""Estimates predictions that are not made yet, by a Gaussian process over the features of
+configurations.
 
 Rasmussen and Williams 2006 ("Gaussian Processes for Machine Learning"): Matérn's covariance with
 ν = 5/2 (equation 4.17), a length scale for every feature, chosen with the noise by the marginal
@@ -24,7 +25,7 @@ _NOISE = (math.log(1e-5), math.log(0.3))
 """Bounds of the logarithm of the noise's share of the variance."""
 _BEGIN_NOISE = math.log(1e-3)
 _SPREAD = 2.0
-"""Standard deviation of log length scales, taken for granted before anything is known."""
+"""Standard deviation of the prior of log length scales."""
 _STEPS = 30
 
 
@@ -44,7 +45,7 @@ class Surrogate:
     """Cholesky factor of the known rows' covariance, as of SciPy."""
 
     def guess(self, features: Array) -> tuple[Array, Array]:
-        """(n,) mean and standard deviation of what is guessed for ``features`` (n, features)."""
+        """(n,) mean and (n,) standard deviation of the estimate for ``features`` (n, features)."""
         between, _ = _covariance(_squares(features, self.at), self.scales[:-1])
         mean = between @ self.weights
         known = np.einsum("ij,ji->i", between, cho_solve(self.factor, between.T))
@@ -55,7 +56,7 @@ class Surrogate:
 def fit(features: Array, values: Array, *, begin: Array | None = None) -> Surrogate:
     """Fit to ``values`` (n,) at ``features`` (n, features), n at least 1, all finite.
 
-    ``begin`` are the scales of an earlier fit, to go on from.
+    ``begin`` are the scales of an earlier fit, to start from.
     """
     mean, spread = float(values.mean()), float(values.std()) or 1.0
     ys = (values - mean) / spread
@@ -81,10 +82,10 @@ def fit(features: Array, values: Array, *, begin: Array | None = None) -> Surrog
 
 
 def likelihood(scales: Array, squares: Array, values: Array) -> tuple[float, Array]:
-    """Negative logarithm of the marginal likelihood but for a constant, and its gradient.
+    """Negative logarithm of the marginal likelihood, up to a constant, and its gradient.
 
     ``scales`` are logarithms of length scales and of the noise's share; ``squares`` (features, n,
-    n) the rows' squared differences.
+    n) are the squared differences of the rows' features.
     """
     lengths, noise = scales[:-1], float(np.exp(scales[-1]))
     among, slope = _covariance(squares, lengths)
@@ -104,7 +105,7 @@ def likelihood(scales: Array, squares: Array, values: Array) -> tuple[float, Arr
 
 
 def _squares(some: Array, others: Array) -> Array:
-    """(features, n, m) squared differences."""
+    """(features, n, m) squared differences of the features of ``some`` and ``others``."""
     difference = some.T[:, :, None] - others.T[:, None, :]
     return np.square(difference)
 

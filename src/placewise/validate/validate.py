@@ -1,4 +1,4 @@
-"""The leaderboard: what each model says of measured configurations, and how far off it is."""
+"""The leaderboard: each model's predictions for measured configurations, and their errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelResult:
     """None where it answered for no configuration."""
     placements: tuple[PlacementError, ...]
     notes: tuple[tuple[str, ...], ...] = ()
-    """What the model says of each prediction."""
+    """The model's notes on each prediction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +59,10 @@ class TableResult:
     chosen: tuple[MeasuredTime, ...]
     models: tuple[ModelResult, ...]
     search: Search | None = None
-    """How ``chosen`` were found, where they were searched for."""
+    """The search that found ``chosen``; None where they were drawn at random."""
 
     def measured(self, result: ModelResult) -> NDArray[np.float64]:
-        """(rows,) measured nanoseconds beside ``result.predicted``."""
+        """(rows,) measured nanoseconds of the rows of ``result.predicted``."""
         return np.array([self.chosen[at].nanoseconds for at in result.rows])
 
 
@@ -87,9 +87,9 @@ def validate(
 
     ``machines`` is one name for all ``files``, one for each, or empty where the files name their
     device. ``clock_mhz`` is the clock that the SMs ran at, where it was not the machine's own.
-    About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in
-    groups that differ in placement alone; with ``best``, those that the first model puts first are
-    looked for instead (:mod:`.search`). ``models`` are names of the registry, all of them where
+    About ``configurations`` of every file are predicted (None: all), drawn with ``seed`` in groups
+    that differ only in placement; with ``best``, those that the first model ranks first are
+    searched instead (:mod:`.search`). ``models`` are names of the registry, all of them where
     empty. ``workers`` is the number of processes (None: one a core), ``limit_s`` the seconds after
     which a configuration is given up, which counts among the refused ones. Raises CaseError and
     MachineError for input that does not fit.
@@ -138,7 +138,7 @@ def validate(
 def _teller(
     table: TimeTable, before: int, total: int, progress: Progress
 ) -> Callable[[int, int], None]:
-    """Tells of rows done, ``before`` of them earlier."""
+    """A callback that reports progress; ``before`` rows were done earlier."""
     what = f"predicting {table.path.name}"
     progress(what, before, total)
     return lambda done, _: progress(what, before + done, total)
@@ -153,7 +153,8 @@ def _best(
     progress: Progress,
     features: NDArray[np.float64],
 ) -> tuple[tuple[MeasuredTime, ...], tuple[Answers, ...], Search]:
-    """The rows that a search for the least predicted times looks at, and what came out."""
+    """The rows that a search for the least predicted times predicts, their answers, and the
+    search."""
     budget = min(configurations or len(table.rows), len(table.rows))
     answers: dict[int, Answers] = {}
 
@@ -178,7 +179,7 @@ def _models(asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def _machines(tables: Sequence[TimeTable], given: Sequence[str]) -> list[str]:
-    """A machine's name for every table."""
+    """The name of the machine for each table."""
     if len(given) == 1:
         return [given[0]] * len(tables)
     if given and len(given) != len(tables):
@@ -196,7 +197,7 @@ def _machines(tables: Sequence[TimeTable], given: Sequence[str]) -> list[str]:
             raise CaseError(
                 f"which machine was this measured on? {device}",
                 where=str(table.path),
-                hint="say it with --machine",
+                hint="name it with --machine",
             )
         names.append(found)
     return names

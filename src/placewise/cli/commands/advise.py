@@ -32,7 +32,8 @@ from placewise.cli.quantities import check_row, parse_time_ms
 
 
 class ChooserName(StrEnum):
-    """Who chooses; a test compares them with :class:`placewise.advisor.choosers.Chooser`."""
+    """Values of ``--chooser``. A test checks that they equal those of
+    :class:`placewise.advisor.choosers.Chooser`, which takes long to import."""
 
     timeline = "timeline"
     porple = "porple"
@@ -41,12 +42,11 @@ class ChooserName(StrEnum):
 
 
 class ModelName(StrEnum):
-    """Models that predict all placements from one sample."""
+    """Values of ``--model``: models that predict all placements from one measured sample."""
 
     huang_li = "huang-li"
 
 
-# A parameter per option of the command.
 # One parameter for each option of the command: Typer reads them from the signature.
 def advise(
     case: CaseName,
@@ -82,22 +82,26 @@ def advise(
     ] = None,
     finalists: Annotated[
         int | None,
-        typer.Option(min=0, help="How many of the best are rewritten, verified and timed."),
+        typer.Option(min=0, help="How many of the best placements are rewritten, verified, timed."),
     ] = None,
     probability: Annotated[
         float,
-        typer.Option(min=0.5, max=1.0, help="Recommend a move only if it is as probably faster."),
+        typer.Option(
+            min=0.5, max=1.0, help="Recommend a move only if it is faster with this probability."
+        ),
     ] = 0.9,
     least_gain: Annotated[
         float,
-        typer.Option(min=0.0, help="… and only if it gains as much: 0.03 is 1.03 times as fast."),
+        typer.Option(
+            min=0.0, help="… and only if it gains at least this: 0.03 is 1.03 times as fast."
+        ),
     ] = 0.03,
     chooser: Annotated[
         ChooserName,
         typer.Option(
-            help="Who chooses: timeline, the predicted times of the finalists; porple, the path "
+            help="What decides: timeline, the predicted times of the finalists; porple, the path "
             "model as Chen et al. 2017 print it; rules, those after Jang et al. 2011; optimum, the "
-            "times of all legal placements."
+            "predicted times of all legal placements."
         ),
     ] = ChooserName.timeline,
     layouts: Annotated[

@@ -30,7 +30,7 @@ from placewise.errors import CaseError
 
 
 class Part(StrEnum):
-    """What counters are broken down by."""
+    """Parts of a launch that counters can be shown for."""
 
     array = "array"
     line = "line"
@@ -77,7 +77,8 @@ def counters(
         bool,
         typer.Option(
             "--sizes",
-            help="Also show the misses of other L2 sizes, from reuse distances and simulated.",
+            help="Also show misses that L2 caches of other sizes would have, estimated from reuse "
+            "distances and simulated.",
         ),
     ] = False,
     sarif: SarifFile = None,

@@ -35,7 +35,7 @@ def layout(
             "-l",
             metavar="LAYOUT",
             help="Try this layout: soa, aos, aosoa:32, or groups of fields such as "
-            "'{x y z} {m}', with @16 behind a group for its alignment in bytes and :32 for tiles "
+            "'{x y z} {m}', with @16 after a group for its alignment in bytes and :32 for tiles "
             "of 32 elements. May be given again. Without it, Placewise chooses what to try.",
         ),
     ] = None,
@@ -55,11 +55,15 @@ def layout(
     ] = None,
     probability: Annotated[
         float,
-        typer.Option(min=0.5, max=1.0, help="Recommend a layout only if it is as probably faster."),
+        typer.Option(
+            min=0.5, max=1.0, help="Recommend a layout only if it is faster with this probability."
+        ),
     ] = 0.9,
     least_gain: Annotated[
         float,
-        typer.Option(min=0.0, help="… and only if it gains as much: 0.03 is 1.03 times as fast."),
+        typer.Option(
+            min=0.0, help="… and only if it gains at least this: 0.03 is 1.03 times as fast."
+        ),
     ] = 0.03,
     nvrtc: CompilerVersion = None,
     html: HtmlFile = None,

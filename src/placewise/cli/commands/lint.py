@@ -26,7 +26,7 @@ from placewise.cli.progress import StepProgress
 
 
 class LintFormat(StrEnum):
-    """Output formats of the lint: those of all commands, and annotations."""
+    """Output formats of lint: those of all commands, and GitHub annotations."""
 
     text = "text"
     json = "json"
@@ -44,8 +44,8 @@ def lint(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Findings that are known, as --write-baseline wrote them: they are counted, and "
-            "only new ones are shown and fail.",
+            help="Known findings, as --write-baseline wrote them. They are only counted; new "
+            "warnings are shown and make the command exit with 1.",
         ),
     ] = None,
     write_baseline: Annotated[
@@ -70,8 +70,8 @@ def lint(
     """Find what a launch does badly with its memories, by line, and what mending it would save.
 
     Uncoalesced accesses, partly used sectors, redundant loads, bank conflicts, divergent constant
-    loads, spills, dropped cache hints, occupancy that a few registers cost.
-    Exit status: 0 if there are no new warnings, 1 if there are, 2 for bad input.
+    loads, spills, dropped cache hints, occupancy lost by a few registers. Exit status: 0 if there
+    are no new warnings, 1 if there are, 2 for bad input.
     """
     from placewise.advisor.lint_rules import lint_launch
     from placewise.advisor.predictions.predicted_counters import predict_counters

@@ -1,4 +1,4 @@
-"""``placewise machine-code``: what the compiler made of a kernel."""
+"""``placewise machine-code``: facts about the machine code that a kernel compiles to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def machine_code(
     run: Annotated[
         bool,
         typer.Option(
-            "--run", help="Execute it with the case's inputs, count, and compare outputs."
+            "--run",
+            help="Execute it with the case's inputs, count instructions, and compare outputs "
+            "with those of the PTX.",
         ),
     ] = False,
     listing: Annotated[

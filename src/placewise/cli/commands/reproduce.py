@@ -15,9 +15,10 @@ from placewise.cli.progress import StepProgress
 from placewise.errors import CaseError
 
 CONFIGURATIONS = 24
-"""Configurations taken of each file of times unless asked otherwise: some minutes."""
+"""Configurations of each file of times that are used by default; they take some minutes."""
 FORMS = 16
-"""Forms written and timed of each kernel for porple-speedups: some ten minutes in all."""
+"""Forms of each kernel that porple-speedups writes and times by default; about ten minutes in
+all."""
 
 
 class What(StrEnum):
@@ -42,7 +43,7 @@ def reproduce(
             metavar="WHAT",
             help="porple-table4, porple-speedups, hu-liu, huang-li-addressing, huang-li-events, "
             "huang-li-ablations, peng-layouts, mei, coverage (every table and figure, and why some "
-            "cannot be recomputed). Default: all that the given files allow, but for "
+            "cannot be recomputed). Default: all that the given files allow, except "
             "porple-speedups and mei, which take minutes.",
         ),
     ] = None,
@@ -77,13 +78,14 @@ def reproduce(
     forms: Annotated[
         int,
         typer.Option(
-            min=3, help="Most forms that porple-speedups writes and times of a kernel and machine."
+            min=3,
+            help="Most forms that porple-speedups writes and times for each kernel and machine.",
         ),
     ] = FORMS,
     configurations: Annotated[
         int,
         typer.Option(
-            "--configurations", "-n", min=2, help="Configurations taken of each --data file."
+            "--configurations", "-n", min=2, help="Configurations of each --data file to use."
         ),
     ] = CONFIGURATIONS,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,

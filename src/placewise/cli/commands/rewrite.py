@@ -1,4 +1,5 @@
-"""``placewise rewrite``: a kernel in the placement that the user names, or in several to switch."""
+"""``placewise rewrite``: writes a kernel in the placement that the user names, or in several
+placements to switch between."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def rewrite(
             "-m",
             metavar="NAME|FILE,…",
             help="Known GPU (see `placewise machine list`) or machine file (.msl). With "
-            "--agnostic several, separated by commas: each gets its best placement.",
+            "--agnostic it may be several, separated by commas: each gets its best placement.",
         ),
     ],
     place: Annotated[
@@ -44,20 +45,20 @@ def rewrite(
         int | None,
         typer.Option(
             min=1,
-            help="With --place ARRAY=shared: tiles for so many iterations of a loop at a time.",
+            help="With --place ARRAY=shared: tiles for this many iterations of a loop at a time.",
         ),
     ] = None,
     agnostic: Annotated[
         bool,
         typer.Option(
             "--agnostic",
-            help="Write versions for the best placements and a kernel with all arrays anywhere, "
-            "which a host program chooses from while it runs.",
+            help="Write versions for the best placements and one kernel that can have each array "
+            "in any memory. The host program chooses among them while it runs.",
         ),
     ] = False,
     versions: Annotated[
         int | None,
-        typer.Option(min=0, help="With --agnostic: how many versions at most, 5 unless given."),
+        typer.Option(min=0, help="With --agnostic: the most versions. Default: 5."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -68,7 +69,7 @@ def rewrite(
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Write a kernel with its arrays where you say, or so that a program can switch; proven."""
+    """Write a kernel in a placement that you name, or in several to switch between; proven."""
     from placewise.advisor.forms.agnostic import VERSIONS, write_agnostic_kernel, write_placement
     from placewise.machine import load_machine
     from placewise.report.advice.files import check_folder
@@ -131,7 +132,7 @@ def _check(
         raise CaseError(
             "one placement is written for one machine",
             where="--machine",
-            hint="several machines go with --agnostic",
+            hint="name one machine, or add --agnostic",
         )
     if versions is not None:
-        raise CaseError("goes with --agnostic", where="--versions")
+        raise CaseError("needs --agnostic", where="--versions")

@@ -9,7 +9,7 @@ import typer
 from placewise.cli.options import AsJson, Format, OutputFormat
 
 SECONDS = 300.0
-"""Longest time of a run unless asked otherwise."""
+"""Longest time of a run in seconds, by default."""
 
 
 def studio(
@@ -17,7 +17,7 @@ def studio(
         int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes a free one.")
     ] = 0,
     seconds: Annotated[
-        float, typer.Option(min=1.0, help="Longest time of a run; it is stopped then.")
+        float, typer.Option(min=1.0, help="Stop a run that takes longer than this.")
     ] = SECONDS,
     runs: Annotated[int, typer.Option(min=1, max=16, help="Most runs at a time.")] = 2,
     open_browser: Annotated[
@@ -26,7 +26,7 @@ def studio(
     as_json: AsJson = False,
     format_: OutputFormat = Format.text,
 ) -> None:
-    """Paste a kernel, choose inputs and a GPU, see the answer; edit machines. In the browser.
+    """In the browser: paste a kernel, choose inputs and a GPU, see the answer; edit machines.
 
     It serves this computer alone, until Ctrl-C.
     """

@@ -1,4 +1,4 @@
-"""``placewise sweep``: many predictions, kept so that a run which was ended goes on."""
+"""``placewise sweep``: many predictions, stored so that an interrupted sweep can continue."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def sweep(
         bool,
         typer.Option(
             "--all-configurations",
-            help="Of tuning problems (T1): all values of their parameters that their own "
+            help="For tuning problems (T1): sweep all values of their parameters that their own "
             "conditions allow.",
         ),
     ] = False,
@@ -85,20 +85,21 @@ def sweep(
         Path,
         typer.Option(
             metavar="DIR",
-            help="Where results are kept, and table and plot written. The same command goes on "
-            "with what is missing there.",
+            help="Folder for results, table and plot. The same command again predicts only what "
+            "is missing there.",
         ),
     ] = Path("sweep"),
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Only part I of N, for job arrays; the same command without it ends the sweep.",
+            help="Predict only part I of N, for job arrays. Afterwards the same command without "
+            "it collects all parts.",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes; default: as many as there are processors."),
+        typer.Option(min=1, help="Number of processes. Default: one for each processor."),
     ] = None,
     dask: Annotated[
         str | None,
@@ -114,7 +115,7 @@ def sweep(
         ),
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try again what failed before.")
+        bool, typer.Option("--retry-failed", help="Repeat predictions that failed before.")
     ] = False,
     cache: Annotated[
         Path | None,
@@ -132,7 +133,7 @@ def sweep(
     format_: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> None:
-    """Predict kernels × machines × sizes × configurations; a run that was ended goes on."""
+    """Predict kernels × machines × sizes × configurations; an interrupted sweep can continue."""
     from placewise.report.advice.files import check_file, check_folder
     from placewise.report.formats import Report
     from placewise.report.sweep.plot import draw_sweep
@@ -145,13 +146,17 @@ def sweep(
                   nvrtc, all_configurations)  # fmt: skip
     if dask is not None and (workers is not None or time_limit is not None):
         name = "--workers" if workers is not None else "--time-limit"
-        raise CaseError("is not for a Dask cluster, whose workers are its own", where=name)
+        raise CaseError("cannot be given for a Dask cluster, which has its own workers", where=name)
     part = None if shard is None else _part(shard)
     check_folder(out)
     for file in (cache, t4):
         if file is not None:
             if part is not None:
-                raise CaseError("goes with the whole sweep", where="--shard", hint="leave it out")
+                raise CaseError(
+                    "only a whole sweep can be written for tuners",
+                    where="--shard",
+                    hint="leave it out",
+                )
             check_file(file)
     console = Console(stderr=True)
     try:
@@ -167,7 +172,7 @@ def sweep(
                 progress=progress.step,
             )
     except KeyboardInterrupt:
-        console.print(f"What is predicted is kept in {out}; the same command goes on.")
+        console.print(f"Predictions so far are kept in {out}; the same command continues.")
         raise
     files: tuple[Path, ...] = ()
     if part is None:
@@ -189,7 +194,9 @@ def _plan(
         for where, given in (("CASE", cases), ("--machine", machines), ("--size", sizes),
                              ("--parameter", parameters), ("--condition", conditions)):  # fmt: skip
             if given:
-                raise CaseError("goes into the plan's file", where=where, hint=f"see {file}")
+                raise CaseError(
+                    "cannot be given beside --plan", where=where, hint=f"write it into {file}"
+                )
         found = read_plan(file)
         return found if nvrtc is None else found.model_copy(update={"nvrtc": nvrtc})
     if not cases:
@@ -223,12 +230,13 @@ def _named(text: str) -> tuple[str, list[str]]:
 
 def _size(text: str) -> int:
     if not text.isdecimal() or int(text) >= 2**63:
-        raise CaseError(f"'{text}' is no size", where="--size", hint="give whole numbers")
+        raise CaseError(f"'{text}' is not a size", where="--size", hint="give whole numbers")
     return int(text)
 
 
 def _value(text: str) -> Parameter:
-    """A number where it reads like one, a truth value for true and false, else a word."""
+    """The value that a text stands for: a number, ``True`` or ``False`` for true and false, else
+    the text."""
     if text in ("true", "false"):
         return text == "true"
     try:

@@ -29,7 +29,7 @@ from placewise.errors import CaseError
 
 
 class TimeModelName(StrEnum):
-    """Models of time that the command offers."""
+    """Values of ``--model``."""
 
     timeline = "timeline"
     huang_li = "huang-li"
@@ -52,7 +52,7 @@ def predicted_time(
         list[str] | None,
         typer.Option(
             metavar="[NAME=]TIME",
-            help="A measured time to stand beside, such as 1.3ms, or A100=1.3ms where there are "
+            help="A measured time to compare with, such as 1.3ms, or A100=1.3ms if there are "
             "several machines. May be given again.",
         ),
     ] = None,
@@ -142,7 +142,8 @@ def predicted_time(
 
 
 def _measured(given: list[str], machines: list[str]) -> dict[str, float]:
-    """Measured milliseconds by machine; raises CaseError where one names no machine."""
+    """Measured milliseconds by machine; raises CaseError where a time does not belong to one of the
+    machines."""
     found: dict[str, float] = {}
     for text in given:
         name, mark, time = text.rpartition("=")

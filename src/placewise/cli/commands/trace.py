@@ -40,7 +40,7 @@ def trace(
         typer.Option(metavar="FILE", help="Write a table with a row for each access of a warp."),
     ] = None,
     blocks: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many blocks; default: all.")
+        int | None, typer.Option(min=1, help="Trace only this many blocks, the first ones.")
     ] = None,
     nvrtc: CompilerVersion = None,
     as_json: AsJson = False,

@@ -21,7 +21,7 @@ from placewise.cli.options import (
 from placewise.cli.progress import StepProgress
 
 CONFIGURATIONS = 100
-"""Configurations predicted of each file unless asked otherwise."""
+"""Configurations of each file that are predicted by default."""
 
 
 # One parameter for each option of the command: Typer reads them from the signature.
@@ -81,11 +81,11 @@ def validate(
             "--limit",
             metavar="SECONDS",
             min=0.001,
-            help="Give up a configuration whose prediction takes longer.",
+            help="Give up a configuration if its prediction takes longer than this.",
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that predict; default: one a core.")
+        int | None, typer.Option(min=1, help="Number of processes. Default: one for each core.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,
     time_column: Annotated[

@@ -1,1 +1,1 @@
-"""Commands about GPUs: their figures, probes, clocks, and this machine's state."""
+"""Commands about GPUs (figures, probes, clocks) and about this computer's installation."""

@@ -35,7 +35,7 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write a machine file (.msl) of the calibrated GPU, which every --machine takes.",
+            help="Write a machine file (.msl) of the calibrated GPU, to use as --machine.",
         ),
     ] = None,
     clock: Clock = None,
@@ -65,10 +65,11 @@ def calibrate(
 
 
 def _check_file(out: Path) -> None:
-    """Raises an error where the machine file cannot be one."""
+    """Raises an error where ``out`` cannot be the name of a machine file, or cannot be written."""
     if out.suffix != ".msl":
         raise CaseError("a machine file ends in .msl", where="--out", hint=f"{out.stem}.msl")
     if not re.match(r"[A-Za-z]", out.stem):
         raise MachineError(
-            "the file's name is the machine's, which begins with a letter", where=f"--out {out}"
+            "the file's name becomes the machine's name and must begin with a letter",
+            where=f"--out {out}",
         )

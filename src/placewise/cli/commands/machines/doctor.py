@@ -1,4 +1,4 @@
-"""``placewise doctor``: what works on this machine, and where the caches are."""
+"""``placewise doctor``: what works on this computer, and where the caches are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def doctor(
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
 ) -> None:
-    """Show what works on this machine, what is missing and how to get it, and the caches.
+    """Show what works on this computer, what is missing and how to get it, and the caches.
 
     Exit status: 0, or 1 if something that Placewise needs is missing.
     """

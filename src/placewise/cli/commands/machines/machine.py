@@ -1,4 +1,4 @@
-"""``placewise machine``: known machines, and files of others."""
+"""``placewise machine``: known machines, and machine files from other tools' measurements."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def list_machines(format_: OutputFormat = Format.text, as_json: AsJson = False) 
 def check_machine(
     machine: Name, format_: OutputFormat = Format.text, as_json: AsJson = False
 ) -> None:
-    """Check a machine file; show its first error, or the figures that it leaves to defaults."""
+    """Check a machine file; show its first error, or warnings such as figures left to defaults."""
     from placewise.machine import load_machine
     from placewise.report.formats import Report
     from placewise.report.machine import check_document, render_check
@@ -84,7 +84,7 @@ def from_mt4g(
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
 ) -> None:
-    """Make a machine file from a topology that mt4g found."""
+    """Make a machine file from the JSON report of mt4g."""
     from rich.text import Text
 
     from placewise.machine import parse_machine

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class Part(StrEnum):
     """Parts of a probe.
 
-    Repeats :data:`placewise.probe.session.PARTS`, which takes long to load, for ``--help``.
+    The same names as :data:`placewise.probe.session.PARTS`. They are repeated here, since
+    ``--help`` needs them and that module takes long to import.
     """
 
     launch = "launch"
@@ -74,7 +75,7 @@ def probe(
             metavar="NAME|FILE", help="Probe a simulation of this machine instead of a GPU."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what the simulation leaves open.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation's random choices.")] = 0,
     html: HtmlFile = None,
     format_: OutputFormat = Format.text,
     as_json: AsJson = False,
@@ -105,7 +106,7 @@ def probe(
         target = _target(stack, simulate, device, seed)
         progress = stack.enter_context(StepProgress(Console(stderr=True), quiet=quiet))
         found = run_probe(target, request, progress.step)
-    # Measurements are shown even where they do not suffice for a machine file.
+    # Measurements are shown even where they are not enough for a machine file.
     missing: PlacewiseError | None = None
     written = []
     name = re.sub(r"\W+", "-", found.facts.name).strip("-")
