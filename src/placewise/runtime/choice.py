@@ -1,4 +1,5 @@
-"""Which version of a kernel is launched for one class of launches, and what it is to gain."""
+"""Chooses the version of a kernel that is launched for one class of launches, and its predicted
+gain."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ from placewise.runtime.stopwatch import Stopwatch
 SCHEMA = 3
 """Version of the format of entries on disk."""
 COPY_LATENCY_US = 3.0
-"""Microseconds that a copy into constant memory adds to a stream beside its bandwidth. An
-assumption on the safe side, not measured: about what one short kernel costs in a stream
+"""Microseconds that a copy into constant memory takes in a stream, in addition to its bytes over
+the bandwidth. A cautious assumption, not measured: about the cost of one short kernel in a stream
 (A. Gray, "Getting Started with CUDA Graphs", NVIDIA, 2019: 2.9 µs of 3.8 µs per kernel run)."""
 SECTOR_BYTES = 32
 """Least bytes that an access moves (CUDA C++ Programming Guide, "Device Memory Accesses")."""
@@ -41,17 +42,17 @@ SECTOR_BYTES = 32
 
 @dataclass(frozen=True)
 class Choice:
-    """A version, or the reason for the original."""
+    """A version to launch, or the original kernel and why."""
 
     form: Form | None
     """None: the original."""
     why: str
     moves: str = ""
-    """What the form moves where, in words."""
+    """The moves of the form, in words."""
     present_ms: float | None = None
     """Predicted time of the original on the machine."""
     chosen_ms: float | None = None
-    """Predicted time of the form, copies into constant memory included."""
+    """Predicted time of the form, including copies into constant memory."""
     faster: float | None = None
     """Probability that the form is faster."""
 
@@ -64,15 +65,17 @@ class Choice:
 
 
 def keep_original(why: str) -> Choice:
-    """The original, and why."""
+    """The choice of the original kernel, with the reason."""
     return Choice(None, why)
 
 
 def choose(case: Case, machine: Machine, demand: Demand, layouts: bool, watch: Stopwatch) -> Choice:
-    """The best placement of the launch ``case``; with ``layouts`` the best layout of its arrays of
-    structs where that is predicted to be faster, conversions at each launch included.
+    """The best placement for the launch ``case``. With ``layouts`` it may be another layout of its
+    arrays of structs instead, if that is predicted to be faster including the conversions at each
+    launch.
 
-    Raises PlacewiseError as :func:`placewise.advise` does, and DoubtError.
+    Raises PlacewiseErrors for kernels that cannot be advised on, and DoubtError where the original
+    must run.
     """
     placed = _placed(case, machine, demand, watch)
     if not layouts:
@@ -100,7 +103,7 @@ def _laid_out(advice: StructAdvice, whole: LayoutAdvice, demand: Demand) -> Choi
     if found.milliseconds is None or not found.bytes:
         return None
     form = form_of_layout(best.relaid, whole.case)
-    # Stripes are copied one after another: those of an array move its sectors several times.
+    # Each stripe (field) is copied by itself, so an array's sectors are moved several times.
     stripes = [(p.elements, s) for p in form.pieces for s in p.stripes]
     moved = sum(n * (min(s.step, s.width + SECTOR_BYTES) + s.width) for n, s in stripes)
     arrays = len({p.argument for p in form.pieces})
@@ -116,9 +119,9 @@ def _laid_out(advice: StructAdvice, whole: LayoutAdvice, demand: Demand) -> Choi
 def _placed(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> Choice:
     """Advise on the launch ``case`` and take the form that is recommended.
 
-    A form that fills constant memory pays for the copies at each launch, since arrays may change
-    between launches; where they eat the gain, or their cost is unknown, the best form without them
-    is taken. Access policy windows of L2 are not set.
+    Arrays may change between launches, so a form in constant memory needs copies at each launch.
+    Where these use up the gain, or their cost is not known, the best form without copies is taken.
+    Forms with access policy windows of L2 are not taken.
     """
     with watch.advising():
         advice = advise(case, machine, demand=demand, progress=watch)
@@ -143,8 +146,8 @@ def _placed(case: Case, machine: Machine, demand: Demand, watch: Stopwatch) -> C
 
 
 def _worthwhile(advice: Advice, demand: Demand) -> Option | None:
-    """The recommended option, if the runtime can launch it and its copies leave enough of the gain;
-    else the one that would be recommended among those without copies."""
+    """The recommended option, if the runtime can launch it and its gain is large enough after the
+    copies; else the one to recommend among options without copies."""
     best = advice.recommended
     if best is None:
         return None
@@ -181,7 +184,7 @@ def _copies_ms(option: Option) -> float | None:
 
 
 def unlike(expected: Snapshot, found: tuple[tuple[int, Any], ...]) -> str | None:
-    """The first array (by argument) that is not the same, bit for bit, in words; else None."""
+    """In words, the first array (by argument) that differs in any bit; None where none does."""
     for number, content in found:
         before = np.asarray(expected[number])
         check = compare(f"argument {number + 1}", before, content)
@@ -195,12 +198,12 @@ def unlike(expected: Snapshot, found: tuple[tuple[int, Any], ...]) -> str | None
 
 @dataclass(frozen=True)
 class Kept:
-    """Choices on disk, under the hash of all that they depend on."""
+    """Choices on disk, under a hash of everything that they depend on."""
 
     cache: DiskCache
 
     def read(self, key: str) -> Choice | None:
-        """The choice under ``key``, or None: also for an entry that is damaged or of another
+        """The choice under ``key``; None where there is none, or the entry is damaged or of another
         schema."""
         stored = self.cache.read(key)
         if stored is None:
@@ -211,7 +214,7 @@ class Kept:
             return None
 
     def write(self, key: str, choice: Choice) -> None:
-        """Keep ``choice``; a folder that cannot be written is done without."""
+        """Store ``choice`` under ``key``. Does nothing where the folder cannot be written."""
         self.cache.write(key, json.dumps(choice_document(choice)).encode())
 
 
@@ -229,7 +232,8 @@ def choice_document(choice: Choice) -> dict[str, Any]:
 
 
 def choice_from_document(document: Mapping[str, Any]) -> Choice:
-    """The inverse of :func:`choice_document`; raises KeyError, TypeError, ValueError for others."""
+    """The choice in a document of :func:`choice_document`; raises KeyError, TypeError or ValueError
+    for any other document."""
     if document["schema"] != SCHEMA:
         raise ValueError("another schema")
     form = document["form"]

@@ -1,4 +1,4 @@
-"""A chosen version of a kernel: its source, and how the original's arguments reach it."""
+"""A chosen version of a kernel: its source, and how it gets the original's arguments."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Texels:
     argument: int
     """Number of the array among the original's arguments, from 0."""
     dtype: str
-    """NumPy's name of a channel's type."""
+    """NumPy name of the type of a channel."""
     channels: int
-    """Per texel: 1, 2 or 4."""
+    """Channels of a texel: 1, 2 or 4."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """One version of a kernel. It computes what the original computes for launches of the grid,
+    """One version of a kernel. It computes the same as the original for launches with the grid,
     block and deciding arguments that it was made for."""
 
     language: Language
@@ -43,13 +43,14 @@ class Form:
     shared_bytes: int
     """Dynamic shared memory of its launches."""
     parameters: tuple[int | Texels | Piece, ...]
-    """What it takes, in order: arguments of the original by number, textures over them, or pieces
-    of them in another layout."""
+    """Its parameters in order: numbers of the original's arguments, textures over such arguments,
+    or pieces of them in another layout."""
     constants: tuple[tuple[str, int, int], ...]
     """(``__constant__`` symbol, byte in it, array of the original that is copied there before each
     launch)."""
     bound: tuple[tuple[int, int], ...]
-    """(argument, value): whole numbers that sizes in its source rest on."""
+    """(argument, value): integer arguments that sizes in its source depend on, with their
+    values."""
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -58,8 +59,8 @@ class Form:
 
 
 def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form:
-    """The version that ``rewritten`` is of ``original``, whose arguments have their parameters'
-    names. With ``bind_numbers`` it holds for the whole-number arguments of this launch alone.
+    """The form made from ``rewritten``, a rewrite of ``original`` whose arguments are named after
+    the parameters. With ``bind_numbers`` it is valid only for the integer arguments of this launch.
 
     Raises DoubtError for an argument that is not one of the original's.
     """
@@ -103,7 +104,8 @@ def form_of(rewritten: Rewritten, original: Case, *, bind_numbers: bool) -> Form
 
 
 def form_of_layout(relaid: Relaid, original: Case) -> Form:
-    """The version that ``relaid`` is of ``original``, whose arguments have their parameters' names.
+    """The form made from ``relaid``, a rewrite of ``original`` whose arguments are named after the
+    parameters.
 
     Raises DoubtError for an argument that is neither one of the original's nor a piece of one.
     """
@@ -132,8 +134,8 @@ def form_of_layout(relaid: Relaid, original: Case) -> Form:
 
 
 def compile_form(form: Form, original: Kernel, nvrtc: str | None = None) -> Kernel:
-    """Compile a form for the target of ``original``, by release ``nvrtc`` of the compiler where it
-    is given; raises what the front ends raise."""
+    """Compile a form for the target of ``original``, with release ``nvrtc`` of the compiler if
+    given. Raises PlacewiseErrors of the front end."""
     nvrtc = nvrtc or form.options.nvrtc
     if form.language is Language.CUDA:
         options = replace(form.options, arch=original.arch, nvrtc=nvrtc)
@@ -172,7 +174,8 @@ def form_document(form: Form) -> dict[str, Any]:
 
 
 def form_from_document(document: Mapping[str, Any]) -> Form:
-    """The inverse of :func:`form_document`; raises KeyError, TypeError or ValueError for others."""
+    """The form in a document of :func:`form_document`; raises KeyError, TypeError or ValueError for
+    any other document."""
     options = document["options"]
     return Form(
         language=Language(document["language"]),

@@ -1,4 +1,5 @@
-"""The kernels that users hand over, whatever library they are of: source, case, own launch."""
+"""Kernels that users pass to the runtime, from any library: how to compile them and make a case of
+a launch."""
 
 from __future__ import annotations
 
@@ -19,39 +20,41 @@ from placewise.kernel.toolchain import DEFAULT_NVRTC
 from placewise.runtime.devices.place import Snapshot
 
 _NUMBER = re.compile(r"(?<=B)\d+v\d+(?=B)")
-"""In Numba's mangled names."""
+"""The number of a function in Numba's mangled names."""
 
 
 class Original(Protocol):
-    """A kernel as its user has it."""
+    """A kernel as the user passes it."""
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Name of the kernel in messages."""
 
     def compile(self, arguments: Sequence[Any], arch: str) -> Kernel:
-        """The kernel for arguments of these types; raises what its front end raises."""
+        """Compile the kernel for arguments of these types; raises PlacewiseErrors of its front
+        end."""
 
     def case(self, launch: Launch, before: Snapshot) -> Case:
         """The launch as a case for the advisor."""
 
     def identity(self, kernel: Kernel) -> str:
-        """Text that is the same for the same source and options; ``kernel`` is what they made."""
+        """Text that identifies source and options; ``kernel`` is the kernel that they compile
+        to."""
 
 
 @dataclass(frozen=True)
 class CudaSource:
-    """CUDA C++: text, kernel and compiler options."""
+    """A kernel in CUDA C++: source text, kernel name and compiler options."""
 
     name: str
-    """Kernel name as in the source, or a template instance."""
+    """Name of the kernel in the source, or a template instance."""
     source: str
     path: Path | None = None
     options: CompileOptions = field(default_factory=CompileOptions)
 
     @property
     def filename(self) -> str:
-        """For messages and includes relative to it."""
+        """File name in messages; includes are relative to it."""
         return str(self.path) if self.path else "kernel.cu"
 
     def compile(self, _arguments: Sequence[Any], arch: str) -> Kernel:
@@ -73,19 +76,19 @@ class CudaSource:
         return replace(made, options=self.options, path=self.path)
 
     def identity(self, kernel: Kernel) -> str:
-        """Source, options, and the PTX, which shows what was included."""
+        """Text made of source, options and the PTX, which also depends on the included files."""
         return key_of(self.source, self.name, repr(self.options), _code(kernel))
 
 
 @dataclass(frozen=True, eq=False)
 class NumbaFunction:
-    """What ``@cuda.jit`` returned, or its Python function."""
+    """A kernel of Numba: the object that ``@cuda.jit`` returned, or its Python function."""
 
     function: Any
 
     @property
     def name(self) -> str:
-        """The Python function's."""
+        """Name of the Python function."""
         return str(getattr(self.function, "py_func", self.function).__name__)
 
     def compile(self, arguments: Sequence[Any], arch: str) -> Kernel:
@@ -105,13 +108,13 @@ class NumbaFunction:
         )
 
     def identity(self, kernel: Kernel) -> str:
-        """The PTX: the function's text does not tell the globals that it uses."""
+        """The PTX, since the function's text does not contain the globals that it uses."""
         return key_of(self.name, _code(kernel))
 
 
 def _code(kernel: Kernel) -> str:
-    """PTX without the names of files and the lines in them, which no result depends on, and without
-    the numbers that Numba gives to functions in the order in which it compiles them."""
+    """PTX without file names and line numbers, which do not affect results, and without the numbers
+    that Numba gives to functions in the order of compilation."""
     lines = kernel.ptx.splitlines()
     kept = (line for line in lines if not line.lstrip().startswith((".loc", ".file", "//")))
     text, _, _ = "\n".join(kept).partition("\t.section")

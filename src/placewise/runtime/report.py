@@ -1,4 +1,5 @@
-"""What the runtime did, what it cost, and after how many launches that has paid."""
+"""Report of the runtime: what it did, what it cost, and after how many launches the cost is paid
+back."""
 
 from __future__ import annotations
 
@@ -23,19 +24,19 @@ class ClassReport:
     tuned_launches: int
     """Launches of the chosen version, out of all."""
     moves: str
-    """What the chosen version moves where; empty where the original runs."""
+    """The moves of the chosen version, in words; empty where the original runs."""
     why: str
-    """Why the original runs, or what is known of the chosen version."""
+    """Why the original runs, or how the chosen version was found."""
     present_ms: float | None
     """Predicted time of the original's launch on the machine."""
     chosen_ms: float | None
-    """Predicted time of the chosen version's, copies into constant memory included."""
+    """Predicted time of the chosen version's launch, including copies into constant memory."""
     faster: float | None
     """Probability that the chosen version is faster."""
     from_cache: bool
-    """The choice was on disk."""
+    """Whether the choice was read from disk."""
     other_values: int
-    """Sets of other scalar values that the choice was taken over for."""
+    """Number of further sets of scalar values for which the choice was reused."""
     overhead: Overhead
 
     @property
@@ -73,14 +74,14 @@ class ClassReport:
 
 @dataclass(frozen=True)
 class TuneReport:
-    """What became of one kernel's launches. ``str(report)`` is a text of a few lines."""
+    """Report on all launches of one kernel. ``str(report)`` is a text of a few lines."""
 
     kernel: str
     classes: tuple[ClassReport, ...]
     untuned: tuple[tuple[str, int], ...]
-    """(reason, launches of the original for it) outside of any class."""
+    """(reason, number of launches) for launches of the original outside of any class."""
     reading: Overhead
-    """Compiling the original to read it, for all classes together."""
+    """Cost of compiling the original and reading its PTX, for all classes together."""
 
     @property
     def launches(self) -> int:
@@ -94,7 +95,7 @@ class TuneReport:
 
     @property
     def overhead(self) -> Overhead:
-        """All that the runtime spent, in seconds."""
+        """All seconds that the runtime spent."""
         return sum((c.overhead for c in self.classes), self.reading)
 
     @property

@@ -1,4 +1,4 @@
-"""Where the runtime's own time goes: profiling, search, checks, compilation."""
+"""Measures the runtime's own time: profiling, search, checks, compilation, look-ups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEPS = {
     "running and tracing": "profiling",
     "counting transactions and reuse": "profiling",
 }
-"""What the advisor's steps count as; all others are search."""
+"""Part of the overhead that the advisor's steps count as; all other steps are search."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class Overhead:
     search: float = 0.0
     """Predicting, writing out and proving placements."""
     checks: float = 0.0
-    """Running the chosen version beside the original and comparing what both wrote."""
+    """Running the chosen version after the original and comparing what both wrote."""
     compilation: float = 0.0
     """Compiling original and chosen version."""
     lookups: float = 0.0
-    """Finding out before each launch which version is to run."""
+    """Finding the version to run, before each launch."""
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """Sum of all parts."""
         return float(sum(getattr(self, f.name) for f in fields(self)))
 
     def __add__(self, other: Overhead) -> Overhead:
-        """Both together."""
+        """Sum of both, part by part."""
         sums = (getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
         return Overhead(*sums)
 
@@ -69,7 +69,7 @@ class Stopwatch:
 
     @contextmanager
     def advising(self) -> Iterator[None]:
-        """Within, the advisor's steps are followed."""
+        """Context manager in which the advisor's steps are timed."""
         self._until = time.perf_counter() + self._patience
         try:
             yield
@@ -79,7 +79,7 @@ class Stopwatch:
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
-        """Within, time counts as ``name``, a field of :class:`Overhead`."""
+        """Context manager in which time counts as ``name``, a field of :class:`Overhead`."""
         start = time.perf_counter()
         try:
             yield
@@ -88,7 +88,7 @@ class Stopwatch:
 
     @property
     def overhead(self) -> Overhead:
-        """What was added up so far."""
+        """The seconds added up so far."""
         return Overhead(**self._seconds)
 
     def _end(self, now: float) -> None:

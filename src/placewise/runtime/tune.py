@@ -1,4 +1,4 @@
-"""The function that turns a kernel into one that places its arrays by itself."""
+""":func:`placewise.tune`, which turns a kernel into one that places its arrays by itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from placewise.runtime.tuned import (
 from placewise.runtime.tuner import Settings, Tuner
 
 KEPT_CHOICES = 4000
-"""Choices on disk, some kilobytes each; the longest unused go first."""
+"""Most choices on disk, some kilobytes each; those unused for longest are deleted first."""
 
 
 # Public and keyword-only: one parameter for each part of a kernel and each option.
@@ -47,27 +47,28 @@ def tune(
 ) -> Tuned:
     """A callable that launches ``kernel`` and finds out by itself where its arrays should live.
 
-    ``kernel`` and how the result is launched, which is as before:
+    ``kernel`` may be one of these; the result is launched like the original:
 
     - a CuPy ``RawKernel``: ``tuned(grid, block, args, shared_mem=0)``; a ``RawModule`` with the
       kernel's ``name`` is launched the same way;
     - a Numba ``@cuda.jit`` function: ``tuned[grid, block, stream, shared](*args)``;
     - a ``cuda.core`` ``Kernel``, with its ``source`` and ``name``, since the object does not hold
-      them: ``tuned(stream, config, *args)``, ``args`` being arrays and numbers;
-    - a path or text of CUDA C++ with the kernel's ``name``, launched as CuPy's; with ``options``.
+      them: ``tuned(stream, config, *args)``, where ``args`` are arrays and numbers;
+    - a path or text of CUDA C++ with the kernel's ``name`` and compiler ``options``:
+      ``tuned(grid, block, args, shared_mem=0)``.
 
     The first launch of a class (grid, block, shapes, types, and scalars that decide about accesses
-    or branches) runs the original, is profiled on the executor, and its best version, if one meets
+    or branches) runs the original and is profiled on the executor. The best version, if one meets
     the ``demand``, is compiled and compared with the original, bit for bit. Later launches run that
-    version; the 4th, 16th, 64th … are compared again. In any doubt the original runs:
-    :meth:`Tuned.report` says why.
+    version; the 4th, 16th, 64th … are compared again. Whenever something is not certain the
+    original runs, and :meth:`Tuned.report` says why.
 
-    ``machine`` is the GPU to choose for, left out the one that the arrays are on; with NumPy arrays
-    kernels run on the executor, and ``machine`` is needed. Choosing takes at most ``patience``
-    seconds for a class, of which there are at most ``choices``. Choices are kept in the folder
-    ``cache``, by default the user's cache folder. With ``layouts`` arrays of structs may also be
-    converted to another layout before each launch, and back. Raises CaseError for what is no
-    kernel, and MachineError.
+    ``machine`` is the GPU to choose for, by default the one that the arrays are on. Kernels on
+    NumPy arrays run on the executor, and then ``machine`` is required. Choosing takes at most
+    ``patience`` seconds for a class, of which there are at most ``choices``. Choices are kept in
+    the folder ``cache``, by default the user's cache folder. With ``layouts`` arrays of structs may
+    also be converted to another layout before each launch, and back. Raises CaseError where
+    ``kernel`` is none of these, and MachineError for an unknown machine.
     """
     folder = DiskCache("tuned", files=KEPT_CHOICES, place=cache)
     settings = Settings(demand, patience, choices, Kept(folder), layouts)
@@ -98,9 +99,9 @@ def tune(
         text, path = _cuda(kernel)
         return TunedSource(tuner(CudaSource(_named(name), text, path, options)))
     raise CaseError(
-        f"this {type(kernel).__name__} is no kernel",
+        f"a {type(kernel).__name__} is not a kernel",
         where="kernel",
-        hint="CuPy's RawKernel, Numba functions, kernels of cuda.core and CUDA C++ are",
+        hint="give CuPy's RawKernel, a Numba function, a kernel of cuda.core, or CUDA C++",
     )
 
 

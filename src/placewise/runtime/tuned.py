@@ -1,4 +1,5 @@
-"""What :func:`placewise.tune` returns: callables with their originals' launch syntax."""
+"""Results of :func:`placewise.tune`: callables that are launched with the same syntax as the
+originals."""
 
 from __future__ import annotations
 
@@ -20,15 +21,15 @@ from placewise.runtime.tuner import Tuner
 
 
 class Tuned(ABC):
-    """A kernel that finds out where its arrays should live. Attributes that it has not itself are
-    the original's. Safe to use from several threads."""
+    """A kernel that finds out where its arrays should live. Other attributes are those of the
+    original. Safe to use from several threads."""
 
     def __init__(self, original: Any, tuner: Tuner) -> None:
         self._original = original
         self._tuner = tuner
 
     def report(self) -> TuneReport:
-        """What was chosen for which launches, what that cost, and when it has paid."""
+        """The choices for each class of launches, what they cost, and when they have paid back."""
         return self._tuner.report()
 
     def __getattr__(self, name: str) -> Any:
@@ -38,7 +39,7 @@ class Tuned(ABC):
 
     @abstractmethod
     def _library_launches(self, values: Sequence[object]) -> bool:
-        """Whether the user's library, not the executor, launches the original with ``values``."""
+        """Whether the user's library (not the executor) launches the original with ``values``."""
 
     # One parameter for each part of a launch.
     def _launch(
@@ -50,10 +51,11 @@ class Tuned(ABC):
         stream: Any,
         original: Callable[[], Any] | None,
     ) -> Any:
-        """Launch through the tuner; ``original`` launches by the user's library, if there is one.
+        """Launch through the tuner. ``original`` launches the original with the user's library, if
+        there is one.
 
-        What is no plain launch of arrays and numbers goes to the user's library at once. Raises
-        CaseError where there is none.
+        A launch that is not a plain launch with arrays and numbers goes to the user's library
+        directly. Raises CaseError where there is no such library.
         """
         try:
             values = tuple(read_value(a) for a in arguments)
@@ -66,7 +68,7 @@ class Tuned(ABC):
             launch = Launch(dims("grid", grid), dims("block", block), int(shared_bytes or 0))
             return self._tuner.launch(Call(launch, values, None, stream_handle(stream)))
         try:
-            # What Placewise does not understand of a launch is the library's to judge.
+            # Arguments that Placewise does not understand are left to the library.
             launch = Launch(dims("grid", grid), dims("block", block), int(shared_bytes or 0))
             handle = stream_handle(stream)
         except (CaseError, TypeError, ValueError) as error:
@@ -107,7 +109,7 @@ class TunedRaw(Tuned):
 
 
 class TunedSource(Tuned):
-    """A kernel of CUDA C++ text; nobody else launches it."""
+    """A kernel given as CUDA C++ text, which no library of the user launches."""
 
     def __init__(self, tuner: Tuner) -> None:
         super().__init__(None, tuner)
@@ -127,8 +129,8 @@ class TunedCore(Tuned):
     """A ``Kernel`` of ``cuda.core``."""
 
     def __call__(self, stream: Any, config: Any, *args: Any) -> Any:
-        """Launch as ``cuda.core.launch(stream, config, kernel, *args)`` does; arrays are passed as
-        they are, not by their address."""
+        """Launch like ``cuda.core.launch(stream, config, kernel, *args)``, but arrays are passed as
+        objects, not by their address."""
 
         def original() -> Any:
             from cuda.core import launch
@@ -150,7 +152,8 @@ class TunedNumba(Tuned):
     """A ``@cuda.jit`` function of Numba."""
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., Any]:
-        """The launcher for ``[grid, block, stream, shared]``; the last two may be left out."""
+        """The launcher for ``[grid, block, stream, shared]``; ``stream`` and ``shared`` may be left
+        out."""
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
             raise CaseError(
                 "a launch takes two to four values in brackets",
@@ -171,7 +174,7 @@ class TunedNumba(Tuned):
     """``tuned.configure(grid, block, stream, shared)``, as Numba has it."""
 
     def __call__(self, *_args: Any) -> Any:
-        """Refused, as Numba does: a kernel is launched with its grid and block."""
+        """Raises an error, like Numba: a launch needs its grid and block in brackets."""
         raise CaseError(
             "a kernel needs its grid and block", where="launch", hint="tuned[grid, block](…)"
         )
@@ -181,7 +184,7 @@ class TunedNumba(Tuned):
 
 
 def is_cuda_core(thing: object) -> bool:
-    """Whether ``thing`` has what a ``Kernel`` of cuda.core has."""
+    """Whether ``thing`` has the attributes of a ``Kernel`` of cuda.core."""
     return all(hasattr(thing, name) for name in ("num_arguments", "arguments_info", "occupancy"))
 
 
@@ -197,11 +200,11 @@ def stream_handle(stream: Any) -> int:
         found = getattr(stream, attribute, None)
         if found is not None:
             return int(getattr(found, "value", found) or 0)
-    raise TypeError(f"a {type(stream).__name__} is no stream")
+    raise TypeError(f"a {type(stream).__name__} is not a stream")
 
 
 def _is_for_gpu(values: Sequence[object]) -> bool:
-    """Whether some array is on a GPU, or there is none at all."""
+    """Whether some array is on a GPU, or there are no arrays."""
     arrays = [v for v in values if isinstance(v, ArrayValue)]
     return not arrays or any(v.on_device for v in arrays)
 

@@ -1,8 +1,8 @@
-"""One kernel's runtime: which version each of its launches gets.
+"""The runtime of one kernel: it decides which version each launch gets.
 
 PORPLE's Placer (Chen et al. 2017, sections 3 and 4) profiles the first launch, places the data, and
 runs the chosen version from then on. Here each class of launches has its own choice, and the
-original runs wherever something is not known for sure.
+original runs whenever something is not certain.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from placewise.runtime.report import ClassReport, TuneReport
 from placewise.runtime.stopwatch import Overhead, Stopwatch
 
 MOST_KEYS = 1 << 16
-"""Launches of different scalars that are remembered one by one."""
+"""Most different sets of scalar values that are remembered."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user asks of the runtime."""
+    """The user's settings of the runtime."""
 
     demand: Demand
     """How probable and how large a predicted gain must be."""
     patience: float
     """Seconds that the advisor may take for one choice."""
     choices: int
-    """Classes of launches that are chosen for."""
+    """Most classes of launches for which a choice is made."""
     kept: Kept
     layouts: bool = False
     """Whether arrays of structs may be converted to other layouts at each launch."""
@@ -56,7 +56,8 @@ class Settings:
 
 @dataclass(eq=False)
 class _Class:
-    """Launches of one class; read and changed under the tuner's lock alone."""
+    """The state of one class of launches. It is read and changed only while the tuner's lock is
+    held."""
 
     what: str
     choice: Choice = field(default_factory=lambda: keep_original("being chosen"))
@@ -65,24 +66,25 @@ class _Class:
     overhead: Overhead = field(default_factory=Overhead)
     launches: int = 0
     tuned: int = 0
-    """Launches of the form."""
+    """Number of launches of the form."""
     others: int = 0
-    """Sets of other scalar values that its choice was taken over for."""
+    """Number of further sets of scalar values for which its choice was reused."""
 
 
 @dataclass(eq=False)
 class _Family:
-    """Classes that differ in the values of scalars alone; changed under the tuner's lock alone."""
+    """Classes that differ only in values of scalars. It is changed only while the tuner's lock is
+    held."""
 
     values: int = 0
-    """Sets of scalar values seen."""
+    """Number of sets of scalar values so far."""
     latest: _Class | None = None
-    """The class that was chosen for last."""
+    """The class for which a choice was made last."""
 
 
 class Tuner:
     """Launches one kernel. Safe to use from several threads: no launch waits for a choice that
-    another one makes; until it is made the original runs."""
+    another thread is making; the original runs until the choice is made."""
 
     def __init__(
         self, kernel: Original, where: Callable[[Call], Where], settings: Settings
@@ -92,19 +94,21 @@ class Tuner:
         self._settings = settings
         self._lock = threading.Lock()
         self._kernels: dict[tuple[str, ...], Kernel] = {}
-        """Compiled kernels by the types of the arguments and the target, as are the facts."""
+        """Compiled kernels, by the types of the arguments and the target; ``_facts`` has the same
+        keys."""
         self._facts: dict[tuple[str, ...], KernelFacts | DoubtError] = {}
         self._classes: dict[str, _Class] = {}
-        """Classes by key; some took their choice over from another class of their family."""
+        """Classes by key. Several keys may share a class if one reused the choice of another in its
+        family."""
         self._chosen: list[_Class] = []
         self._families: dict[str, _Family] = {}
         self._doubts: dict[str, int] = {}
-        """Launches of the original outside of any class, by reason."""
+        """Number of launches of the original outside of any class, by reason."""
         self._compilation = 0.0
 
     def launch(self, call: Call) -> Any:
-        """Launch the version that is right for ``call``; returns what the original returns, and
-        None for others. Raises what the original's own launch raises."""
+        """Launch the version that was chosen for ``call``. Returns what the original's launch
+        returns, or None for another version. Raises what the original's launch raises."""
         start = time.perf_counter()
         where = None
         try:
@@ -119,12 +123,12 @@ class Tuner:
         return self._later(call, where, found, time.perf_counter() - start)
 
     def doubt(self, reason: str) -> None:
-        """Note a launch of the original, and why."""
+        """Count a launch of the original, with the reason."""
         with self._lock:
             self._doubts[reason] = self._doubts.get(reason, 0) + 1
 
     def report(self) -> TuneReport:
-        """What the runtime did so far."""
+        """Report on what the runtime did so far."""
         with self._lock:
             classes = tuple(
                 ClassReport(
@@ -152,13 +156,14 @@ class Tuner:
         try:
             where = where or self._where(call)
         except DoubtError as error:
-            # Nobody else can launch it either.
+            # No library of the user can launch it either.
             raise CaseError(error.reason, where="arguments") from error
         where.place.run_original(call, self._compiled(call, where))
         return None
 
     def _compiled(self, call: Call, where: Where) -> Kernel:
-        """The original for the types of ``call``'s arguments; raises what its front end raises."""
+        """The original, compiled for the types of ``call``'s arguments; raises PlacewiseErrors of
+        its front end."""
         key = (where.arch, *type_signature(call))
         with self._lock:
             known = self._kernels.get(key)
@@ -172,7 +177,8 @@ class Tuner:
             return self._kernels.setdefault(key, made)
 
     def _facts_for(self, call: Call, where: Where) -> KernelFacts:
-        """What the kernel says of itself, compiled for these types. Raises DoubtError."""
+        """Facts of the kernel, compiled for the types of ``call``'s arguments. Raises DoubtError
+        where it cannot be tuned."""
         key = (where.arch, *type_signature(call))
         with self._lock:
             known = self._facts.get(key)
@@ -190,13 +196,15 @@ class Tuner:
         except DoubtError as error:
             return error
         except PlacewiseError as error:
-            # The original's own launch shows what is wrong with it, if anything is.
+            # If something is wrong with the kernel, the original's own launch will show it.
             return DoubtError(f"it cannot be read: {error.message}")
 
     def _class_of(self, call: Call, where: Where, facts: KernelFacts) -> tuple[_Class, bool]:
-        """The class of a launch, and whether this launch is its first, which is to choose.
+        """The class of a launch, and whether this launch is its first one, for which a choice must
+        be made.
 
-        Raises DoubtError where there is none: arrays that share memory, too many classes.
+        Raises DoubtError where there is no class: arrays share memory, or there are too many
+        classes.
         """
         shared = overlaps(call.values)
         if shared:
@@ -228,7 +236,8 @@ class Tuner:
             return made, True
 
     def _later(self, call: Call, where: Where, found: _Class, seconds: float) -> Any:
-        """Launch the chosen version, if there is one and it holds for ``call``."""
+        """Launch the chosen version, if there is one and it is valid for ``call``; else the
+        original."""
         with self._lock:
             found.launches += 1
             found.overhead += Overhead(lookups=seconds)
@@ -242,7 +251,7 @@ class Tuner:
         except DoubtError:
             return self._run_original(call, where)
         except Exception as error:
-            # A failure of ours must not become the program's, as long as it can be undone.
+            # An error in Placewise must not stop the user's program, as long as it can be undone.
             if not where.place.undoes_failures:
                 raise
             self._give_up(found, f"the chosen version failed: {error}")
@@ -252,7 +261,7 @@ class Tuner:
         return None
 
     def _compare(self, call: Call, where: Where, found: _Class, ready: Ready) -> Any:
-        """Launch the original, and compare what the form makes of the same arguments."""
+        """Launch the original, run the form on copies of the same arguments, and compare."""
         watch = Stopwatch(self._settings.patience)
         before = self._before(call, where, ready.original, watch)
         result = self._run_original(call, where)
@@ -266,7 +275,7 @@ class Tuner:
                     where.place.attempt(ready, call, before),
                 )
         except DoubtError:
-            # Nothing is known of the form that was not known before.
+            # No comparison was possible, so nothing changes for the form.
             pass
         except Exception as error:
             differs = f"the chosen version failed: {error}"
@@ -281,14 +290,15 @@ class Tuner:
             found.ready, found.choice = None, keep_original(why)
 
     def _first(self, call: Call, where: Where, facts: KernelFacts, found: _Class) -> Any:
-        """Launch the original, then choose for its class and compare on this launch."""
+        """Launch the original, then make the choice for its class and compare it on this launch's
+        arguments."""
         watch = Stopwatch(self._settings.patience)
         choice, ready, from_disk = keep_original("interrupted while it was chosen"), None, False
         try:
             before = self._before(call, where, facts.kernel, watch)
             result = self._run_original(call, where)
         except BaseException:
-            # The launch itself is wrong, or was interrupted: the next one starts anew.
+            # The launch itself failed or was interrupted: the next one makes the choice.
             with self._lock:
                 self._forget(found)
             raise
@@ -301,7 +311,7 @@ class Tuner:
         except DoubtError as error:
             choice = replace(keep_original(error.reason), present_ms=choice.present_ms)
         except Exception as error:
-            # Whatever goes wrong in choosing, the program goes on with the original.
+            # Whatever goes wrong while choosing, the user's program continues with the original.
             message = error.message if isinstance(error, PlacewiseError) else repr(error)
             choice = keep_original(f"choosing failed: {message}")
         finally:
@@ -330,7 +340,7 @@ class Tuner:
     def _choose(
         self, call: Call, where: Where, facts: KernelFacts, before: Snapshot, watch: Stopwatch
     ) -> tuple[Choice, bool]:
-        """The choice for the class of ``call``, and whether it was on disk."""
+        """The choice for the class of ``call``, and whether it was read from disk."""
         settings = self._settings
         key = disk_key(
             self._original.identity(facts.kernel),
@@ -356,8 +366,8 @@ class Tuner:
         before: Snapshot,
         watch: Stopwatch,
     ) -> Ready:
-        """The form of ``choice``, compiled and compared with what the original just wrote. Raises
-        DoubtError where it cannot be proven or differs."""
+        """The form of ``choice``, compiled and compared with the arrays that the original just
+        wrote. Raises DoubtError where it differs or cannot be proven."""
         assert choice.form is not None
         with watch.part("compilation"):
             ready = where.place.prepare(choice.form, kernel)
@@ -372,19 +382,21 @@ class Tuner:
 
 
 def _is_compared(number: int) -> bool:
-    """Whether launch ``number`` of a class, from 1, is compared with the original although the
-    first one was: the 4th, 16th, 64th …, since first launches of iterations may do little."""
+    """Whether launch ``number`` of a class (from 1) is compared with the original again. These are
+    the 4th, 16th, 64th …, since the first launches of an iteration may do little."""
     return number > 1 and number & (number - 1) == 0 and number.bit_length() % 2 == 1
 
 
 def _is_between(number: int) -> bool:
-    """Whether ``number``, from 1, is no power of two: the sets of scalar values that a choice is
-    made for become rarer, so that a counter among the arguments does not cost one each time."""
+    """Whether ``number`` (from 1) is not a power of two. Only for the 1st, 2nd, 4th, 8th … set of
+    scalar values a new choice is made, so that a counter among the arguments does not cost a choice
+    at each launch."""
     return number & (number - 1) != 0
 
 
 def _holds(choice: Choice, call: Call) -> bool:
-    """Whether the whole numbers that a form rests on are those of ``call``."""
+    """Whether ``call`` has the values of the integer arguments that the choice's form depends
+    on."""
     bound = () if choice.form is None else choice.form.bound
     values = ((call.values[n], expected) for n, expected in bound)
     return all(

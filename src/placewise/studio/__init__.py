@@ -1,1 +1,1 @@
-"""The studio: kernels, placements and machines in a browser, served to this computer alone."""
+"""The studio: kernels, placements and machines in a browser, served only to this computer."""

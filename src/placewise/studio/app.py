@@ -35,8 +35,8 @@ _TEMPLATES = Jinja2Templates(Path(__file__).parent / "templates")
 def make_app(
     *, token: str, hosts: frozenset[str], most: int = 2, seconds: float = 300.0
 ) -> Starlette:
-    """The application. ``hosts`` are the names and ports by which it may be addressed; at most
-    ``most`` runs at a time, each for ``seconds`` at most."""
+    """The web application. ``hosts`` are the names with port by which it may be addressed. At most
+    ``most`` runs take place at a time, each for at most ``seconds``."""
     runs = Runs(most=most, seconds=seconds)
 
     @asynccontextmanager
@@ -124,7 +124,7 @@ async def _draft(request: Request) -> Response:
 
 
 def _text(data: Any, key: str) -> str:
-    """A text of a request; raises ValueError where there is none."""
+    """The text under ``key`` of a request; raises ValueError where there is none."""
     found = data.get(key) if isinstance(data, dict) else None
     if not isinstance(found, str):
         raise ValueError(key)
@@ -172,7 +172,8 @@ async def _report(request: Request) -> Response:
 
 
 async def _machine(request: Request) -> Response:
-    """A bundled machine to start from, a text to check, or one to set a figure in."""
+    """Answer of the machine editor: a bundled machine to start from, a checked text, or a text with
+    one figure set."""
     data = await request.json()
     if "name" in data:
         machine = load_machine(_known(_text(data, "name")))

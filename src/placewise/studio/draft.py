@@ -21,12 +21,12 @@ _DTYPES = {
 }  # fmt: skip
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|restrict|__grid_constant__)\b")
 ELEMENTS = 1 << 20
-"""Elements of an array, and of the problem, to start from."""
+"""Number of elements of each array, and of the problem, in a draft."""
 
 
 def draft(source: str) -> dict[str, Any]:
     """The kernels that ``source`` seems to have, each with arguments to start from. It is a guess
-    for a form that the user looks over; the compiler has the last word."""
+    that fills a form, which the user checks; only the compiler really reads the source."""
     text = _COMMENT.sub(" ", source)
     kernels = []
     for name, parameters in _KERNEL.findall(text):

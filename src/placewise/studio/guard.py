@@ -1,4 +1,5 @@
-"""Who may ask the studio: pages that it served itself, with its token, on this computer."""
+"""Protects the studio: it answers only pages that it served itself, with its token, on this
+computer."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY = 4 << 20
-"""Bytes of a request."""
+"""Most bytes of a request."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -24,10 +25,10 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses requests for another host name (a rebound name), from another origin, without the
-    token, or with a body that is too large; adds headers to all answers.
+    """Refuses requests for another host name (DNS rebinding), from another origin, without the
+    token, or with a body that is too large. Adds security headers to all answers.
 
-    ``open_paths`` hold nothing of the user and are served without the token.
+    Paths under ``open_path`` hold no data of the user and are served without the token.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, hosts: frozenset[str], open_path: str) -> None:
@@ -59,7 +60,7 @@ class Guard:
             return 403, "the studio answers only its own pages"
         size = headers.get("content-length", "0")
         if not size.isdigit() or int(size) > MOST_BODY:
-            return 413, f"a request may have {MOST_BODY >> 20} MB"
+            return 413, f"a request may have at most {MOST_BODY >> 20} MB"
         if scope["path"].startswith(self.open_path):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"))
@@ -73,7 +74,7 @@ class Guard:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """What is received, cut where a body turns out longer than its bound."""
+    """``receive`` limited to :data:`MOST_BODY` bytes, for bodies without a declared length."""
     left = MOST_BODY
 
     async def bounded() -> Message:

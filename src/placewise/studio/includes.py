@@ -1,4 +1,5 @@
-"""Sources from the browser include nothing but what lies beside them and the compiler's headers."""
+"""Checks that sources from the browser include only files in their own folder and the compiler's
+headers."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ _NAME = re.compile(r'[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[ \t]*\r?$')
 
 
 def check_includes(source: str) -> None:
-    """Raises CaseError where ``source`` includes a file that is named by an absolute path, by one
-    that leads out of its folder, or by a macro, whose text is not known before compilation."""
+    """Raises CaseError where ``source`` includes a file by an absolute path, by a path that leads
+    out of its folder, or by a macro, since its text is not known before compilation."""
     text = _SPLICE.sub("", source)
     text = _COMMENT.sub(lambda m: m[0] if m[0].startswith('"') else " ", text)
     for found in _DIRECTIVE.finditer(text):

@@ -13,20 +13,20 @@ from placewise.machine.msl.parse import parse_specification
 from placewise.machine.msl.tree import LimitEntry, Position, Specification
 
 FILE = "machine"
-"""Name of the text in messages."""
+"""File name of the text in messages."""
 EDITED = "edited in the studio"
 _CHANGED = ("size", "blockSize", "banks", "latency")
-"""Fields of an inherited memory that a file can set alone."""
+"""Fields of an inherited memory that a file can change one by one."""
 _WHOLE = ("shareScope", "concurrencyFactor", "rw", "levels")
-"""Fields that stand in an entry of their own, which the text has to give."""
+"""Fields that can only be given in a whole entry, so the editor cannot set them one by one."""
 _VALUE = re.compile(r"[\w.<>?^, /%+-]{1,80}")
 _SEVERAL = re.compile(r"^([\d.]+(?: [\d.]+)+)((?: [\w/]+)?)$")
 _PLACE = re.compile(rf"^{FILE}:(\d+):(\d+)$")
 
 
 def parsed_machine(text: str) -> Machine:
-    """The machine that a text from the browser describes. Raises MachineError, located; a base is
-    a bundled machine or architecture: no file is read."""
+    """The machine that a text from the browser describes. Its base must be a bundled machine or
+    architecture, so that no file is read. Raises MachineError with its place in the text."""
     specification = parse_specification(text, FILE)
     base = None if specification.header is None else specification.header.base
     if base is not None and base.is_path:
@@ -39,7 +39,7 @@ def parsed_machine(text: str) -> Machine:
 
 
 def machine_view(text: str) -> dict[str, Any]:
-    """What the editor shows of a text: its figures, or its first error at its place."""
+    """What the editor shows for a text: its figures, or its first error and the error's place."""
     try:
         machine = parsed_machine(text)
     except MachineError as error:
@@ -80,18 +80,18 @@ def _error(error: MachineError) -> dict[str, Any]:
 def with_figure(text: str, part: str, name: str, value: str) -> str:
     """``text`` with one figure set, as :func:`placewise.machine.figures.figures` names it.
 
-    A setting that the text itself gives is replaced in its place; else it is added to the entry of
-    its part, which is added where there is none. Raises MachineError for a figure that only a whole
-    entry can give, for a value that is none, and where ``text`` does not parse.
+    A setting that the text has already is replaced; else it is added to the entry of its part, and
+    the entry is added if there is none. Raises MachineError for a figure that only a whole entry
+    can give, for an invalid value, and where ``text`` cannot be parsed.
     """
     if not _is_editable(part, name):
-        raise MachineError(f"{part} {name} is edited in the text", where=FILE)
+        raise MachineError(f"{part} {name} can only be edited in the text", where=FILE)
     if not _VALUE.fullmatch(value):
         raise MachineError(f"'{value}' is no value of a machine file", where=f"{part} {name}")
     specification = parse_specification(text, FILE)
     if any(memory.name == part for memory in specification.memories) and name in _CHANGED:
         raise MachineError(f"{part} is described in the text: edit it there", where=FILE)
-    # Several numbers, as figures show them, stand in angle brackets in a file.
+    # A machine file has several numbers in angle brackets; figures show them without.
     value = _SEVERAL.sub(r"<\1>\2", value.strip())
     statement = f'{name} = {value} from "{EDITED}";'
     head = _head(part, name)
@@ -108,7 +108,8 @@ def with_figure(text: str, part: str, name: str, value: str) -> str:
 
 
 def _head(part: str, name: str) -> str:
-    """How the entry begins that gives a figure: ``change L1``, ``detail L1``, ``pipe fma`` …"""
+    """Beginning of the entry that a figure belongs to: ``change L1``, ``detail L1``, ``pipe fma``
+    …"""
     if part in ("limits", "dram") or " " in part:
         return part
     return f"change {part}" if name in _CHANGED else f"detail {part}"
@@ -117,7 +118,7 @@ def _head(part: str, name: str) -> str:
 def _blocks(
     specification: Specification,
 ) -> Iterator[tuple[str, Position, Iterable[LimitEntry]]]:
-    """(head, place, settings) of all entries that consist of settings."""
+    """(beginning, place, settings) of all entries that consist of settings."""
     if specification.limits is not None:
         yield "limits", specification.limits.at, specification.limits.limits
     for change in specification.changes:
@@ -130,7 +131,7 @@ def _blocks(
 
 
 def _offset(text: str, at: Position) -> int:
-    """Position of a line and column in the text."""
+    """Index in the text of a line and column."""
     start = 0
     for _ in range(at.line - 1):
         start = text.index("\n", start) + 1
@@ -138,7 +139,8 @@ def _offset(text: str, at: Position) -> int:
 
 
 def _end(text: str, start: int) -> int:
-    """Behind the semicolon that ends the statement at ``start``; those in quotes do not."""
+    """Index after the semicolon that ends the statement at ``start``; semicolons in quotes do not
+    count."""
     quoted = False
     for at in range(start, len(text)):
         if text[at] == '"':

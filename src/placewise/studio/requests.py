@@ -1,4 +1,4 @@
-"""What the browser may ask for: strict models, with bounds on every size."""
+"""Requests of the browser, as strict models with limits on every size."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from placewise.studio.includes import check_includes
 from placewise.studio.machine_text import parsed_machine
 
 MOST_SOURCE = 500_000
-"""Characters of a source or a machine file."""
+"""Most characters of a source or a machine file."""
 MOST_BYTES = 1 << 30
-"""Bytes of all arrays of a case together."""
+"""Most bytes of all arrays of a case together."""
 MOST_MACHINES = 4
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
 _Extent = Annotated[
@@ -33,7 +33,7 @@ class _Strict(BaseModel):
 
 
 class Filling(_Strict):
-    """Contents of an array or a scalar: one of the ways that need no file."""
+    """How an array or a scalar is filled; only ways that need no file."""
 
     kind: Literal["value", "fill", "uniform", "integers", "arange"]
     value: float = 0
@@ -53,7 +53,7 @@ class AskedArgument(_Strict):
 
 
 class OwnCase(_Strict):
-    """A kernel that was pasted, its launch and its inputs."""
+    """A kernel that the user pasted, with its launch and inputs."""
 
     source: Annotated[str, Field(max_length=MOST_SOURCE)]
     kernel: _Name
@@ -64,7 +64,7 @@ class OwnCase(_Strict):
 
 
 class Example(_Strict):
-    """A bundled case, its source as it is or edited."""
+    """A bundled case; ``source`` is the edited source, None: the original."""
 
     example: _Name
     source: Annotated[str, Field(max_length=MOST_SOURCE)] | None = None
@@ -86,7 +86,7 @@ class AskedRun(_Strict):
 
 
 def asked_run(text: bytes) -> AskedRun:
-    """The request in ``text``. Raises CaseError that names the first key that is wrong."""
+    """The request in ``text``. Raises CaseError that names the first invalid key."""
     try:
         return AskedRun.model_validate_json(text)
     except ValidationError as error:
@@ -96,8 +96,8 @@ def asked_run(text: bytes) -> AskedRun:
 
 
 def machine_of(asked: AskedMachine) -> Machine:
-    """The machine asked for. Raises MachineError for an unknown name or a wrong text; no file is
-    read for it."""
+    """The requested machine. No file is read. Raises MachineError for an unknown name or an invalid
+    text."""
     if asked.text is not None:
         return parsed_machine(asked.text)
     if asked.name not in machine_names():
@@ -106,10 +106,10 @@ def machine_of(asked: AskedMachine) -> Machine:
 
 
 def case_of(asked: OwnCase | Example, folder: Path) -> Case:
-    """The case asked for; ``folder`` is an empty one that its includes are looked up in.
+    """The requested case. ``folder`` is an empty folder, in which its includes are looked up.
 
-    Raises CaseError for sizes beyond the bounds, includes that lead elsewhere, and whatever a case
-    file may have wrong.
+    Raises CaseError for sizes beyond the limits, includes that lead out of the folder, and all
+    errors that a case file can have.
     """
     if asked.source is not None:
         check_includes(asked.source)

@@ -1,4 +1,4 @@
-"""The kinds of runs that the studio offers, each from a case and machines to a page."""
+"""The kinds of runs that the studio offers. Each takes a case and machines and makes a page."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ KINDS: Mapping[str, Run] = {
     "lint": _lint,
     "run": _run,
 }
-"""By the name of the command."""
+"""The functions by the name of the command."""

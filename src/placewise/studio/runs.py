@@ -1,4 +1,4 @@
-"""Runs under way and their results, each in a process of its own that can be killed."""
+"""The studio's runs and their results. Each run is in a process of its own, which can be killed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from functools import partial
 from typing import Any
 
 MOST_LINE = 64 << 20
-"""Bytes of one event, such as a whole page."""
+"""Most bytes of one event, such as a whole page."""
 KEPT = 20
-"""Finished runs whose results are kept."""
+"""Number of finished runs whose results are kept."""
 
 
 @dataclass
@@ -29,35 +29,35 @@ class Run:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     over: bool = False
     ended_by: str = ""
-    """Why it was ended before its time: ``cancelled`` or ``time``."""
+    """Why it was stopped early: ``cancelled`` or ``time``; empty where it was not."""
 
     @property
     def page(self) -> dict[str, Any] | None:
-        """The page of the result; None before the end, and after an error."""
+        """The page of the result; None before the run's end and after an error."""
         last = self.events[-1] if self.events else {}
         found: dict[str, Any] | None = last.get("page")
         return found
 
     def kill(self, why: str) -> None:
-        """End the process and all that it started."""
+        """Kill the process and all processes that it started."""
         if not self.over:
             self.ended_by = self.ended_by or why
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     async def add(self, event: dict[str, Any], *, over: bool = False) -> None:
-        """Tell all who listen."""
+        """Add an event and wake all listeners."""
         async with self.changed:
             self.events.append(event)
             self.over = self.over or over
             self.changed.notify_all()
 
     def _has_told(self, at: int) -> bool:
-        """Whether there are more than ``at`` events, or will be none."""
+        """Whether there are more than ``at`` events, or the run is over."""
         return self.over or len(self.events) > at
 
     async def listen(self) -> AsyncIterator[dict[str, Any]]:
-        """All events from the first on, until the run is over."""
+        """All events, from the first one until the run is over."""
         at = 0
         while True:
             async with self.changed:
@@ -71,7 +71,7 @@ class Run:
 
 
 class Runs:
-    """All runs of a studio; at most ``most`` at a time, each for ``seconds`` at most."""
+    """All runs of a studio: at most ``most`` at a time, each for at most ``seconds``."""
 
     def __init__(self, *, most: int, seconds: float) -> None:
         self.most = most
@@ -85,11 +85,12 @@ class Runs:
 
     @property
     def under_way(self) -> int:
-        """Runs that are not over."""
+        """Number of runs that are not over."""
         return sum(not run.over for run in self._runs.values())
 
     async def start(self, request: bytes) -> str:
-        """Start a run and return its name. Raises BlockingIOError where as many as may run do."""
+        """Start a run and return its name. Raises BlockingIOError if the most runs are under way
+        already."""
         if self.under_way >= self.most:
             raise BlockingIOError
         process = await asyncio.create_subprocess_exec(
@@ -111,14 +112,14 @@ class Runs:
         return name
 
     async def _follow(self, run: Run, request: bytes) -> None:
-        """Pass on what the process says, until it has said all or its time is over."""
+        """Pass on the process's events until it has ended or its time is over."""
         try:
             async with asyncio.timeout(self.seconds):
                 await self._pass_on(run, request)
         except TimeoutError:
             run.kill("time")
         except Exception as error:
-            # Whatever went wrong, the browser must hear of the run's end.
+            # Whatever went wrong, the browser must be told that the run is over.
             run.kill("")
             await run.add(_failed(f"the run was lost: {error}"), over=True)
         await run.process.wait()
@@ -143,7 +144,7 @@ class Runs:
             case "time":
                 return _failed(f"stopped after {self.seconds:g} s, the longest that a run may take")
             case _:
-                return _failed("the run ended without an answer; memory may not have sufficed")
+                return _failed("the run ended without an answer; perhaps it ran out of memory")
 
     def close(self) -> None:
         """End all runs."""

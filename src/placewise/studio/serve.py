@@ -12,9 +12,9 @@ LOOPBACK = "127.0.0.1"
 
 
 def serve_studio(*, port: int, most: int, seconds: float, announce: Callable[[str], None]) -> None:
-    """Serve until interrupted. ``port`` 0 takes a free one; ``announce`` is told the address, with
-    the token that its pages need. Raises PlacewiseError where the port is taken, or the packages
-    of the extra ``studio`` are missing."""
+    """Serve until interrupted. ``port`` 0 takes a free port. ``announce`` is called with the
+    address, which contains the token. Raises PlacewiseError where the port is in use, or packages
+    of the extra ``studio`` are not installed."""
     try:
         import uvicorn
 
@@ -34,7 +34,8 @@ def serve_studio(*, port: int, most: int, seconds: float, announce: Callable[[st
                 where="--port",
                 hint="leave it out to take a free one",
             ) from None
-        # Whoever opens the address at once waits until it is served.
+        # Listen before the address is printed: a browser that opens it at once waits until it is
+        # served.
         listening.listen()
         taken = listening.getsockname()[1]
         token = secrets.token_urlsafe(24)

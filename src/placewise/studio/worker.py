@@ -1,5 +1,5 @@
-"""A run of the studio in a process of its own: a request on standard input, events on standard
-output, one JSON object a line. It can be killed at any moment."""
+"""The process of one run of the studio: it reads a request from standard input and writes events to
+standard output, one JSON object per line. It can be killed at any moment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Say = Callable[[dict[str, Any]], None]
 def main() -> None:
     """Serve one request and end."""
     end_with_parent()
-    # What libraries print must not stand between the events.
+    # Output that libraries print must not get between the events.
     events = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
@@ -32,13 +32,13 @@ def main() -> None:
         events.flush()
 
     with tempfile.TemporaryDirectory(prefix="placewise-studio-") as folder:
-        # A source's own folder is the working folder, as for any source without a file.
+        # The folder of a source without a file is the working folder.
         os.chdir(folder)
         serve(sys.stdin.buffer.read(), Path(folder), say)
 
 
 def serve(request: bytes, folder: Path, say: Say) -> None:
-    """Tell progress, then either the page of the result or one error."""
+    """Report progress, then either the page of the result or one error."""
     from placewise.studio.requests import asked_run
 
     def progress(step: str, done: int, total: int) -> None:
@@ -56,7 +56,7 @@ def serve(request: bytes, folder: Path, say: Say) -> None:
         message = "the input is too large or nested too deeply"
         say({"event": "failed", "message": message, "where": None, "hint": None})
     except Exception as error:
-        # Told to the browser, which has no terminal to look at.
+        # Errors in Placewise are shown in the browser, too, since its user sees no terminal.
         message = f"Placewise failed: {type(error).__name__}: {error}"[:500]
         say({"event": "failed", "message": message, "where": None, "hint": "please report this"})
 

@@ -1,5 +1,5 @@
-"""Many predictions in one go: kernels × machines × sizes × configurations, kept in a store that a
-run which was ended goes on from."""
+"""Sweeps: predictions for kernels × machines × sizes × configurations, kept in a store so that an
+interrupted sweep can continue."""
 
 from placewise.sweep.plan import Task, tasks_of
 from placewise.sweep.plan_file import SweepPlan, SweptKernel, read_plan

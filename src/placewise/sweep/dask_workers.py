@@ -1,4 +1,4 @@
-"""Tasks of a sweep on the workers of a Dask cluster that is already there."""
+"""Runs the tasks of a sweep on the workers of an existing Dask cluster."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from placewise.sweep.plan import Task
 from placewise.sweep.store import Outcome
 
 LEAST_CHUNK_S = 0.05
-"""Least work of one message: what Dask itself takes for a task is about a hundredth of it (Dask's
-best practices, "Avoid very large graphs": 1 ms for each task)."""
+"""Least work, in seconds, that is sent in one message. Dask's own cost of a task is a few
+hundredths of it at most (Dask's best practices, "Avoid very large graphs": 1 ms for each task)."""
 _CHUNK_S = 4 * LEAST_CHUNK_S
-"""Work aimed at."""
+"""Work per message, in seconds, that is aimed at."""
 _CONNECT_S = 20
 _one_at_a_time = threading.Lock()
-"""A worker may have several threads; the compiler's and the simulator's state is one process's."""
+"""Lock of a worker process, which may have several threads, since compiler and simulator have one
+state per process."""
 
 
 def outcomes_by_dask(
     tasks: Sequence[Task], predict: Callable[[Task], Outcome], *, address: str
 ) -> Iterator[tuple[Task, Outcome]]:
-    """Outcomes of ``tasks`` as the cluster with the scheduler at ``address`` makes them.
+    """Outcomes of ``tasks`` in the order in which the cluster with the scheduler at ``address``
+    makes them.
 
-    Tasks travel in chunks of at least 50 ms of work, by the time that earlier ones took. The
-    workers must see the case's files under the same paths. Raises UnsupportedError where Dask is
-    not installed, PlacewiseError where there is no scheduler or it has no workers.
+    Tasks are sent in chunks of at least 50 ms of work, estimated from the times of earlier tasks.
+    The workers must see the case's files under the same paths. Raises UnsupportedError where Dask
+    is not installed, PlacewiseError where there is no scheduler or it has no workers.
     """
     try:
         from dask.distributed import Client, as_completed
@@ -68,7 +70,7 @@ def outcomes_by_dask(
 
 
 class _Chunks:
-    """Tasks in chunks of about the work that is aimed at, as far as that is known."""
+    """Groups tasks into chunks of about :data:`_CHUNK_S` seconds of work."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self.left = list(tasks)
@@ -80,7 +82,7 @@ class _Chunks:
         self._done += len(outcomes)
 
     def next(self) -> tuple[Task, ...]:
-        """The next tasks; before any time is known, one."""
+        """The next chunk; a single task as long as no time is known."""
         each = self._seconds / self._done if self._done else _CHUNK_S
         size = max(1, round(_CHUNK_S / max(each, 1e-6)))
         chunk, self.left = tuple(self.left[:size]), self.left[size:]
@@ -93,7 +95,7 @@ def _run_chunk(predict: Callable[[Task], Outcome], chunk: tuple[Task, ...]) -> l
 
 
 def _outcomes(future: Any, chunk: tuple[Task, ...]) -> list[Outcome]:
-    """What a chunk brought; the same error for all of it where its worker was lost."""
+    """Outcomes of a chunk; an error for all its tasks where the worker was lost."""
     try:
         received: list[Outcome] = future.result()
         return received

@@ -1,7 +1,7 @@
-"""Processes of this computer that do the tasks of a sweep, each one task at a time.
+"""Worker processes on this computer that do the tasks of a sweep, each one task at a time.
 
-The sweep hears of every single task, so that no finished work is lost when it is ended; a process
-that dies takes one known task with it, and is replaced.
+Each outcome is passed on as soon as it is made, so that no finished work is lost when the sweep is
+interrupted. A process that dies loses only its one known task, and is replaced.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from placewise.sweep.store import Outcome
 T = TypeVar("T")
 _CONTEXT = multiprocessing.get_context("fork")
 _DIED = (
-    "the process that made the prediction was ended\n"
-    "  hint: mostly for want of memory: give smaller arrays or fewer --workers"
+    "the process that made the prediction was killed\n"
+    "  hint: the usual reason is lack of memory: give smaller arrays or fewer --workers"
 )
 
 
@@ -36,7 +36,7 @@ def outcomes_here(
     ``predict`` may be any function, as processes are forked; tasks and outcomes are sent to and
     from them.
 
-    A process whose task takes more than ``time_limit`` seconds is ended; the outcome says so. All
+    A process whose task takes more than ``time_limit`` seconds is killed; the outcome says so. All
     processes end when the iterator is closed.
     """
     left = Shares(tasks, workers)
@@ -61,8 +61,8 @@ def outcomes_here(
 
 
 class Shares(Generic[T]):
-    """Which worker gets which task: each goes through neighbours, which share what is compiled;
-    who is done takes over the second half of what most is left of."""
+    """Divides tasks among workers. Each worker does neighbouring tasks, which share compiled
+    kernels; one that is done takes over the second half of the largest remaining share."""
 
     def __init__(self, tasks: Sequence[T], workers: int) -> None:
         cuts = [len(tasks) * n // workers for n in range(workers + 1)]
@@ -96,21 +96,21 @@ class _Worker(Generic[T]):
         other.close()
 
     def give(self, task: T | None) -> None:
-        """Have the process work on ``task``; None: on nothing any more."""
+        """Give ``task`` to the process; None tells it to end."""
         self.task, self._since = task, time.monotonic()
         if task is not None:
             self.connection.send(task)
 
     def left(self, limit: float) -> float:
-        """Seconds until the task is late."""
+        """Seconds until the task exceeds ``limit``."""
         return max(0.0, self._since + limit - time.monotonic())
 
     def is_late(self, limit: float | None) -> bool:
-        """Whether the task took longer than it may."""
+        """Whether the task has taken longer than ``limit``."""
         return limit is not None and self.left(limit) == 0.0
 
     def outcome(self, limit: float | None) -> Outcome:
-        """What came out of the task; a process that died or is late is replaced."""
+        """The task's outcome. A process that died or is late is replaced."""
         seconds = time.monotonic() - self._since
         if self.connection.poll():
             try:

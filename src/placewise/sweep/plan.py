@@ -1,4 +1,4 @@
-"""A plan as single tasks, each with the key that its result is stored under."""
+"""Makes single tasks of a plan, each with the key under which its result is stored."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from placewise.machine.msl.located import nearest
 from placewise.sweep.plan_file import SweepPlan, SweptKernel
 
 MOST_TASKS = 1_000_000
-"""A plan with more is refused: it is more likely a mistake than a wish."""
+"""A plan with more tasks is refused, since it is more likely a mistake."""
 PREDICTING = predict_compiled.__module__
-"""The module that makes the predictions. Results of another state of its text, or of what it
-imports, are not mixed with this one's."""
+"""The module that makes the predictions. The text of it and of the modules that it imports is part
+of a task's key, so that results of different versions are not mixed."""
 
 
 @dataclass(frozen=True)
@@ -40,24 +40,24 @@ class Task:
     """Hash of all that the result depends on: the files of the case, the values, the machine, the
     compiler and the program."""
     case: str
-    """As the plan names it."""
+    """The case's name in the plan."""
     path: Path
     """The case's file."""
     machine: str
-    """As the plan names it."""
+    """The machine's name in the plan."""
     machine_name: str
     sizes: tuple[tuple[str, int], ...]
-    """The swept ones."""
+    """(name, value) of the swept sizes."""
     parameters: tuple[tuple[str, Parameter], ...]
-    """The swept ones."""
+    """(name, value) of the swept parameters."""
     nvrtc: str | None
 
 
 def tasks_of(plan: SweepPlan) -> tuple[Task, ...]:
     """All tasks of ``plan``, in an order in which neighbours share as much as possible.
 
-    Raises CaseError for a case that cannot be read, a size or parameter that it does not have, a
-    condition that is none, and a plan without a task; MachineError for a machine that is not known.
+    Raises CaseError for a case that cannot be read, a size or parameter that it does not have, an
+    invalid condition, and a plan without any task; MachineError for an unknown machine.
     """
     machines = [(name, load_machine(name)) for name in dict.fromkeys(plan.machines)]
     program = key_of(importlib.metadata.version("placewise"), text_digest(PREDICTING))
@@ -83,15 +83,15 @@ def tasks_of(plan: SweepPlan) -> tuple[Task, ...]:
 
 
 def shard_of(tasks: Sequence[Task], shard: tuple[int, int]) -> tuple[Task, ...]:
-    """The tasks of part ``shard[0]`` of ``shard[1]``, counted from 1: neighbours stay together,
-    every task is in one part, and no two parts differ by more than one."""
+    """The tasks of part ``shard[0]`` of ``shard[1]`` parts, counted from 1. Neighbours stay
+    together, every task is in exactly one part, and the sizes of parts differ by at most one."""
     part, parts = shard
     start, end = (len(tasks) * n // parts for n in (part - 1, part))
     return tuple(tasks[start:end])
 
 
 def case_digest(path: Path, model: CaseModel) -> str:
-    """Hash of the case file and of every file that it leads to: source, headers, data."""
+    """Hash of the case file and of every file that it uses: source, headers, data."""
     parts: list[str | bytes] = [path.read_bytes()]
     for file in sorted(set(_files(path, model))):
         if file.is_file():
@@ -109,7 +109,7 @@ def _files(path: Path, model: CaseModel) -> Iterator[Path]:
 
 
 def _with_headers(source: Path, include_paths: Sequence[Path]) -> Iterable[Path]:
-    """A source and all files that it includes, and that these include."""
+    """A source and all files that it includes, directly or indirectly."""
     found: set[Path] = set()
     todo = [source.resolve()]
     while todo:
@@ -124,7 +124,7 @@ def _with_headers(source: Path, include_paths: Sequence[Path]) -> Iterable[Path]
 
 
 def _file_names(values: Any) -> Iterator[str]:
-    """What stands under the key ``file`` anywhere in a case."""
+    """All values of the key ``file`` anywhere in a case."""
     if isinstance(values, Mapping):
         for key, value in values.items():
             if key == "file" and isinstance(value, str):
@@ -173,8 +173,8 @@ def _check(kernel: SweptKernel, model: CaseModel, path: Path) -> None:
 
 
 def _with_whole_space(kernel: SweptKernel, path: Path) -> SweptKernel:
-    """The kernel with the values and conditions that its tuning problem has, but for what the plan
-    says itself."""
+    """The kernel with the values and conditions of its tuning problem, where the plan does not give
+    others."""
     if path.suffix != ".json":
         raise CaseError(
             "only a tuning problem (T1, .json) says which values its parameters take",
@@ -194,8 +194,8 @@ Point = tuple[tuple[tuple[str, int], ...], tuple[tuple[str, Parameter], ...]]
 
 
 def _points(kernel: SweptKernel) -> Iterator[Point]:
-    """(sizes, parameters) of every combination that the conditions allow; sizes vary fastest, as
-    all of them share what the parameters compile to."""
+    """(sizes, parameters) of every combination that the conditions allow. Sizes vary fastest, since
+    all sizes share the kernel that the parameters compile to."""
     try:
         conditions = [Condition(text) for text in kernel.conditions]
     except ValueError as error:
@@ -211,5 +211,5 @@ def _points(kernel: SweptKernel) -> Iterator[Point]:
                 raise CaseError(
                     str(error),
                     where=f"{kernel.case}: conditions",
-                    hint="conditions are of the swept sizes and parameters",
+                    hint="conditions can use the swept sizes and parameters",
                 ) from None

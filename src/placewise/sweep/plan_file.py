@@ -1,4 +1,4 @@
-"""What a sweep varies, as a TOML file says it."""
+"""The plan of a sweep, read from a TOML file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class SweptKernel(Strict):
     all_configurations: bool = False
     """Whether to take all parameter values that a tuning problem's (T1) own conditions allow."""
     conditions: list[str] = Field(default_factory=list)
-    """What must hold of sizes and parameters, such as ``"tile_x * tile_y <= 1024"``."""
+    """Conditions on sizes and parameters, such as ``"tile_x * tile_y <= 1024"``; other combinations
+    are left out."""
 
 
 class SweepPlan(Strict):
@@ -42,7 +43,8 @@ class SweepPlan(Strict):
 
 
 def read_plan(path: Path) -> SweepPlan:
-    """The plan in the TOML file ``path``; paths of cases and machines in it start from its folder.
+    """The plan in the TOML file ``path``. Paths of cases and machines in it are relative to its
+    folder.
 
     Raises CaseError located at the file and the key.
     """
@@ -64,7 +66,8 @@ def read_plan(path: Path) -> SweepPlan:
 
 
 def _from(plan: Path, name: str) -> str:
-    """A file beside the plan where ``name`` is that of one; else the name of something known."""
+    """The path of ``name`` relative to the plan's folder if it is a file there; else ``name``, for
+    something bundled."""
     if Path(name).suffix in (".toml", ".json", ".msl"):
         return str(plan.parent / Path(name).expanduser())
     return name

@@ -1,4 +1,4 @@
-"""One task of a sweep done: what its kernel is predicted to take."""
+"""Does one task of a sweep: predicts the time of its kernel."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from placewise.sweep.plan import Task
 from placewise.sweep.store import Outcome
 
 _KERNELS = 8
-"""Compiled kernels kept by each process: neighbours of a sweep share theirs."""
+"""Most compiled kernels that each process keeps; neighbouring tasks share them."""
 
 
 def predict_task(task: Task) -> Outcome:
-    """The predicted time of ``task``. Whatever goes wrong becomes the outcome's error: one task
-    does not end a sweep."""
+    """The predicted time of ``task``. Any exception becomes the outcome's error, so that one task
+    does not end the sweep."""
     return outcome_of(lambda: _predicted(task))
 
 
 def outcome_of(predict: Callable[[], TimePrediction]) -> Outcome:
-    """What ``predict`` makes, or the error that it raises, and how long it took."""
+    """The prediction that ``predict`` makes, or the error that it raises, and how long it took."""
     start = time.perf_counter()
     error: str | None
     try:
@@ -42,7 +42,7 @@ def outcome_of(predict: Callable[[], TimePrediction]) -> Outcome:
     except PlacewiseError as raised:
         error = str(raised)
     except MemoryError:
-        error = "this computer's memory does not suffice"
+        error = "this computer does not have enough memory"
     except Exception as raised:
         what = " ".join(str(raised).split())[:300]
         error = f"Placewise failed: {type(raised).__name__}: {what}"
@@ -69,7 +69,7 @@ def _predicted(task: Task) -> TimePrediction:
     return predict_compiled(kernel, case, machine)
 
 
-# One alone: its arrays may be most of what fits the memory.
+# Only one is kept, since its arrays may fill most of the memory.
 @lru_cache(maxsize=1)
 def _family(path: Path, sizes: tuple[tuple[str, int], ...]) -> CaseFamily:
     model = read_model(path)

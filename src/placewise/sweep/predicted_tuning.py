@@ -1,8 +1,8 @@
-"""Kernel Tuner on predicted times: tuning without a GPU, and a search that tries first what is
-predicted to be fast.
+"""Kernel Tuner on predicted times: tuning without a GPU, and a search strategy that runs
+configurations in the order of their predicted times.
 
-Kernel Tuner is asked how it makes a launch of a configuration (source, grid, block), so that the
-same launches are predicted that it would run.
+Kernel Tuner itself makes the launch (source, grid, block) of each configuration, so that the
+predicted launches are those that it would run.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from placewise.sweep.store import Outcome
 from placewise.sweep.tuner_files import cache_document, cache_text
 
 MOST = 20_000
-"""Configurations of a search space that are predicted at most."""
+"""Most configurations of a search space that are predicted."""
 _MAX_THREADS = 1_000_000_000
-"""Threads of a block, as Kernel Tuner's simulation restricts the space; the launches that no GPU
-can run have no predicted time."""
+"""Most threads of a block for Kernel Tuner's restriction of the space in its simulation mode; so
+large that it excludes nothing. Launches that no GPU can run get no predicted time."""
 
 
 @dataclass(frozen=True, eq=False)
 class TunedKernel:
-    """A kernel as Kernel Tuner is given it."""
+    """A kernel with the arguments of Kernel Tuner's ``tune_kernel``."""
 
     name: str
     source: Any
@@ -84,14 +84,14 @@ def tune_kernel(
     cache: str | Path | None = None,
     **options: Any,
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """``kernel_tuner.tune_kernel`` on predicted times of ``machine``, where no GPU is there.
+    """``kernel_tuner.tune_kernel`` on predicted times of ``machine``, without a GPU.
 
     All configurations that the restrictions allow are predicted first, by ``workers`` processes
     (None: as many as there are processors); then Kernel Tuner runs in its simulation mode on them,
-    with whatever strategy ``options`` name. ``cache`` is where the predictions are kept as a cache
-    file; the other parameters are Kernel Tuner's. Returns what Kernel Tuner returns: (results,
-    environment); times are in milliseconds. Raises UnsupportedError where Kernel Tuner is not
-    installed, for texture references and for a space of more than 20,000 configurations, and
+    with any strategy that ``options`` name. ``cache`` is the path of a cache file for the
+    predictions; the other parameters are those of Kernel Tuner. Returns what Kernel Tuner returns:
+    (results, environment); times are in milliseconds. Raises UnsupportedError where Kernel Tuner is
+    not installed, for texture references and for a space of more than 20,000 configurations, and
     CaseError where no configuration has a predicted time.
     """
     tuner = _kernel_tuner()
@@ -127,10 +127,10 @@ def tune_kernel(
 
 
 class PredictedFirst:
-    """A search strategy of Kernel Tuner: configurations are run in the order of their predicted
-    times, as far as the budget goes.
+    """A search strategy for Kernel Tuner: it runs configurations in the order of their predicted
+    times until the budget is used up.
 
-    Give it as ``strategy=PredictedFirst("A100")`` to ``kernel_tuner.tune_kernel``, with
+    Pass it as ``strategy=PredictedFirst("A100")`` to ``kernel_tuner.tune_kernel``, with
     ``strategy_options={"max_fevals": 20}`` or a time limit.
     """
 
@@ -141,7 +141,7 @@ class PredictedFirst:
         self._workers = workers
 
     def tune(self, searchspace: Any, runner: Any, tuning_options: Any) -> list[dict[str, Any]]:
-        """What Kernel Tuner calls: the results of all configurations that were run."""
+        """Called by Kernel Tuner. Returns the results of all configurations that were run."""
         _kernel_tuner()
         from kernel_tuner.strategies.common import CostFunc
         from kernel_tuner.util import StopCriterionReached
@@ -156,7 +156,7 @@ class PredictedFirst:
             for _, configuration in order:
                 run(configuration, check_restrictions=False)
         except StopCriterionReached:
-            # The budget is spent.
+            # The budget is used up.
             pass
         found: list[dict[str, Any]] = run.results
         return found
@@ -169,11 +169,11 @@ def predicted(
     machine: Machine,
     workers: int | None = None,
 ) -> Iterator[tuple[dict[str, Any], Outcome]]:
-    """(values by name, outcome) of each configuration in ``space``, in its order. Raises
+    """(values by name, outcome) of each configuration in ``space``, in the same order. Raises
     UnsupportedError for a space of more than 20,000 configurations."""
     if len(space) > MOST:
         raise UnsupportedError(
-            f"{len(space)} configurations are more than the {MOST} that are predicted",
+            f"{len(space)} configurations are too many: at most {MOST} are predicted",
             where="tune_params",
             hint="restrict the space, or use `placewise validate --best`",
         )

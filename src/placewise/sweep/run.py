@@ -1,4 +1,4 @@
-"""A sweep from its plan to its rows: what is stored is taken, the rest predicted and stored."""
+"""Runs a sweep: stored results are read, missing ones are predicted and stored."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class SweepResult:
     rows: tuple[Row, ...]
     """In the plan's order."""
     computed: int
-    """Predictions that this run made; the others were stored before."""
+    """Number of predictions that this run made; the others were stored before."""
     folder: Path
-    """Where the store is."""
+    """Folder of the store."""
     shard: tuple[int, int] | None
-    """(part, parts) where this is one part of the sweep."""
+    """(part, number of parts) if this is one part of the sweep; None for the whole sweep."""
 
     @property
     def failed(self) -> tuple[Row, ...]:
@@ -46,8 +46,8 @@ class SweepResult:
         return tuple(row for row in self.rows if row.outcome.error is not None)
 
     def records(self) -> list[dict[str, Any]]:
-        """One flat mapping for each row: a column for every size and parameter that is swept
-        anywhere, None where a row has no such one."""
+        """One mapping from column to value for each row. There is a column for every size and
+        parameter that is swept for any case; it is None in rows without it."""
         swept = dict.fromkeys(
             name for r in self.rows for name, _ in (*r.task.sizes, *r.task.parameters)
         )
@@ -105,13 +105,12 @@ def sweep(
 ) -> SweepResult:
     """Predict everything in ``plan`` that the store in ``folder`` does not have yet.
 
-    ``shard`` is (part, parts), counted from 1: only that part of the tasks is looked at, and its
-    results go to a file of their own. ``workers`` processes of this computer predict (None: as many
+    ``shard`` is (part, number of parts), counted from 1: only that part of the tasks is done, and
+    its results go to a separate file. ``workers`` processes of this computer predict (None: as many
     as it has processors), or with ``dask`` the cluster whose scheduler is at that address. A task
     that takes more than ``time_limit`` seconds fails (not on a cluster). Failed tasks are stored
     with their error, and tried again only with ``retry_failed``. ``predict`` does one task. Raises
-    CaseError and MachineError for a plan that does not fit, PlacewiseError for a store that cannot
-    be used.
+    CaseError and MachineError for an invalid plan, PlacewiseError for a store that cannot be used.
     """
     tasks = tasks_of(plan)
     name = "results"

@@ -1,8 +1,8 @@
 """Results of a sweep on disk: a folder of SQLite files, one for each process that writes.
 
-A result is in the store as soon as its prediction is made, so a sweep may be ended at any moment.
-Every part of a job array writes a file of its own, as SQLite's locks do not hold on every network
-file system; all read all files.
+A result is stored as soon as its prediction is made, so a sweep may be interrupted at any moment.
+Each part of a job array writes its own file, since SQLite's locks do not work on every network file
+system. All parts read all files.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from placewise.errors import PlacewiseError
 from placewise.sweep.plan import Task
 
 SCHEMA = 1
-"""Version of the tables; a store with another is refused."""
+"""Version of the tables; a store with another version is refused."""
 _SUFFIX = ".sqlite"
 _WAIT_S = 60.0
-"""How long a read waits for a writer of the same file."""
+"""Seconds that a read waits for a writer of the same file."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS results (
     key TEXT PRIMARY KEY, "case" TEXT, machine TEXT, sizes TEXT, parameters TEXT,
@@ -44,20 +44,20 @@ SELECT key, milliseconds, low_ms, high_ms, limited_by, nearly_limited_by, regist
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of one task: a predicted time, or an error."""
+    """The result of one task: a predicted time, or an error."""
 
     milliseconds: float | None = None
     range_ms: tuple[float, float] | None = None
-    """Lowest and highest time that the model leaves open."""
+    """Ends of the interval of the predicted time, in milliseconds."""
     limited_by: str | None = None
     nearly_limited_by: tuple[str, ...] = ()
     """Other parts of the machine that take at least 80 % as long."""
     registers: int | None = None
     warps_per_sm: int | None = None
     error: str | None = None
-    """Why there is no time; None where there is one."""
+    """Why there is no predicted time; None where there is one."""
     seconds: float = 0.0
-    """How long the prediction took."""
+    """Seconds that the prediction took."""
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,16 @@ class Row:
 
 
 class Store:
-    """The file that one process writes, and what all files of the folder hold; made by
-    :func:`opened`."""
+    """The store of a sweep: one file that this process writes, and the results in all files of the
+    folder. Made by :func:`opened`."""
 
     def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
         self._connection = connection
         self._folder = folder
 
     def outcomes(self, keys: Iterable[str]) -> dict[str, Outcome]:
-        """Stored outcomes of ``keys``, from all files of the folder; of several of one key a
-        predicted time goes before an error."""
+        """Stored outcomes of ``keys``, from all files of the folder. If a key has several, a
+        predicted time is preferred to an error."""
         wanted = set(keys)
         found: dict[str, Outcome] = {}
         for file in sorted(self._folder.glob(f"*{_SUFFIX}")):
@@ -103,10 +103,11 @@ class Store:
 
 @contextmanager
 def opened(folder: Path, name: str = "results") -> Iterator[Store]:
-    """The store in ``folder``, which is made where it is missing, to write into its file ``name``.
+    """Context manager: the store in ``folder``, which is created if missing, with ``name`` as the
+    file to write to.
 
     Raises PlacewiseError where another process writes the same file, where the folder cannot be
-    written, and where a file in it is no store.
+    written, and where a file in it is not a store.
     """
     file = folder / f"{name}{_SUFFIX}"
     try:
@@ -123,7 +124,7 @@ def opened(folder: Path, name: str = "results") -> Iterator[Store]:
             raise PlacewiseError(
                 "another sweep writes here",
                 where=str(file),
-                hint="wait for it, give another --out, or a --shard of its own to each",
+                hint="wait for it, give another --out, or give each its own --shard",
             ) from None
         with _told(file):
             connection = sqlite3.connect(file, timeout=_WAIT_S)
@@ -142,8 +143,8 @@ def opened(folder: Path, name: str = "results") -> Iterator[Store]:
 
 
 def times_recorded(folder: Path) -> dict[str, int]:
-    """How often each key of a store was recorded; more than once only where a sweep was asked to
-    try failed tasks again, or two parts had the same task."""
+    """How often each key of a store was recorded. It is more than once only if failed tasks were
+    tried again, or two parts had the same task."""
     found: dict[str, int] = {}
     for file in folder.glob(f"*{_SUFFIX}"):
         for key, _, recorded in _stored(file):
@@ -179,7 +180,8 @@ def _stored(file: Path) -> Iterator[tuple[str, Outcome, int]]:
 
 
 def _check_schema(connection: sqlite3.Connection, file: Path) -> int:
-    """Version of a file's tables, 0 for a new file; raises PlacewiseError for any other one."""
+    """Version of a file's tables: :data:`SCHEMA`, or 0 for a new file. Raises PlacewiseError for
+    any other version."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found not in (0, SCHEMA):
         raise PlacewiseError(
@@ -192,7 +194,7 @@ def _check_schema(connection: sqlite3.Connection, file: Path) -> int:
 
 @contextmanager
 def _told(file: Path) -> Iterator[None]:
-    """Within, what SQLite raises becomes one PlacewiseError."""
+    """Context manager that turns SQLite's errors into a PlacewiseError."""
     try:
         yield
     except (sqlite3.Error, json.JSONDecodeError) as error:

@@ -1,7 +1,7 @@
-"""Predictions as the files of autotuners: Kernel Tuner's cache, and results in the T4 format.
+"""Predictions as files for autotuners: Kernel Tuner's cache, and results in the T4 format.
 
-A cache of predictions is what Kernel Tuner's simulation mode runs on: every search strategy can be
-tried on it without a GPU.
+Kernel Tuner's simulation mode can run on a cache of predictions, so every search strategy can be
+tried without a GPU.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from placewise.sweep.store import Outcome, Row
 
 T4_VERSION = "1.0.0"
 PREDICTED = "predicted by Placewise"
-"""Stands behind the machine's name: nobody is to take the times for measured ones."""
+"""Added after the machine's name, so that nobody mistakes the times for measured ones."""
 Prediction = tuple[Mapping[str, Parameter], Outcome]
-"""(values of the tuning parameters, what was predicted)."""
+"""(values of the tuning parameters, outcome of the prediction)."""
 
 
 def predictions_of(rows: Sequence[Row]) -> list[Prediction]:
-    """The rows of a sweep of one kernel on one machine as an autotuner's configurations; swept
-    sizes count as parameters. Raises CaseError for a sweep of several, and for one without
-    parameters."""
+    """The rows of a sweep of one kernel on one machine, as an autotuner's configurations. Swept
+    sizes count as parameters. Raises CaseError for a sweep of several kernels or machines, and for
+    one without parameters."""
     kernels = {(row.task.case, row.task.machine_name) for row in rows}
     if len(kernels) > 1:
         raise CaseError(
             "an autotuner's file holds one kernel on one machine",
-            hint=f"the sweep has {len(kernels)} pairs of them",
+            hint=f"the sweep has {len(kernels)} pairs of kernel and machine",
         )
     found: list[Prediction] = [
         ({**dict(r.task.parameters), **dict(r.task.sizes)}, r.outcome) for r in rows
@@ -47,8 +47,9 @@ def cache_document(
     machine: str,
     problem_size: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Kernel Tuner's cache file with a predicted time in milliseconds for each configuration; those
-    without one are invalid configurations. All have the same parameters, in the same order."""
+    """Content of Kernel Tuner's cache file, with a predicted time in milliseconds for each
+    configuration; those without a time are marked as invalid. All configurations have the same
+    parameters, in the same order."""
     names = list(predictions[0][0])
     entries = {}
     for values, outcome in predictions:
@@ -66,12 +67,12 @@ def cache_document(
 
 
 def cache_text(document: Mapping[str, Any]) -> str:
-    """A cache file's text, closed as Kernel Tuner closes it."""
+    """The text of a finished cache file, as Kernel Tuner writes it."""
     return json.dumps(document, default=_plain).removesuffix("}}") + "}\n}"
 
 
 def t4_document(predictions: Sequence[Prediction], *, machine: str) -> dict[str, Any]:
-    """Results in the T4 format 1.0.0: of each configuration the predicted time and its range in
+    """Results in the T4 format 1.0.0: for each configuration the predicted time and its interval in
     milliseconds, or that it is invalid."""
     return {
         "schema_version": T4_VERSION,
@@ -97,8 +98,8 @@ def _result(values: Mapping[str, Parameter], outcome: Outcome) -> dict[str, Any]
 
 
 def _times(outcome: Outcome) -> dict[str, Any]:
-    """What Kernel Tuner keeps of a configuration besides its parameters. Its simulation adds up
-    the times of its own work, which a prediction has none of."""
+    """Entries of a configuration in Kernel Tuner's cache besides its parameters. Times of Kernel
+    Tuner's own work, which its simulation adds up, are 0 for predictions."""
     work = dict.fromkeys(
         ("compile_time", "verification_time", "benchmark_time", "strategy_time", "framework_time"),
         0.0,
@@ -115,7 +116,7 @@ def _invalidity(outcome: Outcome) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers as JSON's."""
+    """A NumPy number as a Python number, for JSON."""
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{type(value).__name__} is no value of a parameter")
+    raise TypeError(f"a {type(value).__name__} cannot be the value of a parameter")

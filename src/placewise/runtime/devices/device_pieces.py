@@ -1,4 +1,5 @@
-"""Pieces of arrays of structs on a GPU: memory of their own, filled and emptied by a kernel."""
+"""Pieces of arrays of structs on a GPU: they have their own memory, and a kernel copies fields into
+it and back."""
 
 from __future__ import annotations
 
@@ -43,30 +44,32 @@ extern "C" __global__ void copy_fields(char *array, const Stripe *stripes, long 
 _THREADS = 256
 
 Queue = Callable[[Launch, list[NDArray[Any]]], None]
-"""Queues the copying kernel with these parameters, each an array that holds its value."""
+"""A function that queues the copying kernel. It takes the launch and the parameters, each as an
+array with its value."""
 
 
 @dataclass(frozen=True)
 class Fields:
-    """All pieces of one array."""
+    """The copies for all pieces of one array."""
 
     argument: int
     """Number of the array among the original's arguments, from 0."""
     elements: int
     table: int
-    """Address of the stripes, as the kernel reads them."""
+    """Device address of the table of stripes that the kernel reads."""
     stripes: int
     units: int
-    """Words or bytes of the widest field."""
+    """Length of the widest field in the units (words or bytes) that the kernel copies."""
 
 
 def compile_copy(arch: str, nvrtc: str) -> Kernel:
-    """The copying kernel for a GPU."""
+    """Compile the copying kernel for a GPU."""
     return compile_kernel(SOURCE, "pieces.cu", KERNEL, CompileOptions(arch=arch, nvrtc=nvrtc))
 
 
 def fields_table(pieces: Sequence[tuple[Piece, int]]) -> NDArray[np.int64]:
-    """The stripes of one array's pieces, given with their addresses; shape (stripes, 8)."""
+    """The table of stripes for one array's ``pieces``, which are given with their device addresses;
+    shape (stripes, 8)."""
     rows = [
         (*_numbers(stripe), address, _unit(stripe))
         for piece, address in pieces
@@ -95,6 +98,6 @@ def _numbers(stripe: Stripe) -> tuple[int, ...]:
 
 
 def _unit(stripe: Stripe) -> int:
-    """4 where the field can be copied by words, else 1."""
+    """Bytes that the kernel copies at a time: 4 where the field can be copied in words, else 1."""
     numbers = (stripe.width, stripe.at, stripe.step, stripe.to, stripe.row)
     return 1 if any(n % 4 for n in numbers) else 4

@@ -1,4 +1,5 @@
-"""Launches on a GPU, beside the user's library: in its context, on its streams, on its memory."""
+"""Launches on a GPU beside the user's library: in its CUDA context, on its streams and its
+memory."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ from placewise.runtime.launches.facts import written_parameters
 from placewise.runtime.launches.values import ArrayValue, typed_scalar
 
 _MOST_TEXTURES = 256
-"""Texture objects that a form keeps; they are given back with it alone, since a launch that reads
-through one may still be queued."""
+"""Most texture objects of a form. They are destroyed only together with the form, since a launch
+that reads through one may still be queued."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,22 @@ class _Array:
 
 @dataclass(eq=False)
 class _Loaded:
-    """A form's module."""
+    """The loaded module of a form."""
 
     function: Any
     symbols: dict[str, tuple[Any, int]]
     """Address and bytes of each constant."""
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """No other launch of the form comes between its copies and its launch."""
+    """Held from a launch's copies to the launch itself, so that no other launch of the form comes
+    between them."""
     stream: int | None = None
-    """The only stream that a form with constants or pieces is launched on: launches of other
-    streams would fill them while those of this one read them."""
+    """The only stream on which a form with constants or pieces is launched: launches on another
+    stream would overwrite them while launches on this one read them."""
     textures: dict[tuple[int, int, Texels], Any] = field(default_factory=dict)
     pieces: dict[Piece, int] = field(default_factory=dict)
     """Addresses of the pieces' own memory."""
     fields: tuple[Fields, ...] = ()
-    """Arrays that are cut into pieces, and (numbers) those put together again afterwards."""
+    """Arrays that are copied into pieces."""
     changed: frozenset[int] = frozenset()
 
 
@@ -97,13 +99,14 @@ class DevicePlace:
         self._alignment = device.attribute("TEXTURE_ALIGNMENT")
         self._lock = threading.Lock()
         self._copy: Any = None
-        """The kernel that copies fields, once it is loaded."""
+        """The loaded kernel that copies fields; None before its first use."""
         self._originals: dict[int, Ready] = {}
-        """Kernels that no library of the user's launches, by identity."""
+        """Original kernels that are launched here, since no library of the user launches them; by
+        identity."""
 
     def snapshot(self, call: Call, kernel: Kernel) -> Snapshot:
-        """The arguments on the host; waits for the stream. Raises DoubtError while the stream is
-        recorded into a graph, when nothing may wait for it."""
+        """Copies of the arguments on the host. Waits for the stream. Raises DoubtError while the
+        stream is being recorded into a graph, since waiting is then not allowed."""
         self._enter(call.stream)
         self.device.call("cuStreamSynchronize", call.stream)
         return tuple(
@@ -111,7 +114,8 @@ class DevicePlace:
         )
 
     def run_original(self, call: Call, kernel: Kernel) -> None:
-        """Launch the original where no library of the user's does. Raises DeviceError."""
+        """Launch the original kernel where no library of the user launches it. Raises
+        DeviceError."""
         self._enter(call.stream)
         with self._lock:
             ready = self._originals.get(id(kernel))
@@ -132,7 +136,8 @@ class DevicePlace:
     def attempt(
         self, ready: Ready, call: Call, before: Snapshot
     ) -> tuple[tuple[int, NDArray[np.generic]], ...]:
-        """What the form makes of copies of ``before`` in memory of its own."""
+        """Run the form on copies of ``before`` in separate memory. Returns (argument, content
+        afterwards) of every array."""
         self._enter(call.stream)
         with Scope(self.device) as scope:
             copies = [
@@ -144,21 +149,22 @@ class DevicePlace:
             found = tuple(
                 (n, self._download(v)) for n, v in enumerate(copies) if isinstance(v, _Array)
             )
-        # What it was tried with is gone, and so are the textures over it.
+        # The memory of this attempt is freed, so stream and textures that belong to it are
+        # forgotten.
         ready.loaded.stream = None
         return found
 
     def launch(self, ready: Ready, call: Call) -> None:
-        """Queue a form in place of the original. Raises DoubtError before anything is queued where
-        the form does not suit this call, and DeviceError."""
+        """Queue a form in place of the original. Raises DoubtError, before anything is queued,
+        where the form cannot be used for this call, and DeviceError."""
         self._enter(call.stream, recorded=True)
         values = _values(call, ready.original)
         launch = _of_form(call.launch, ready.form)
         self._launch(ready, launch, values, call.stream, None)
 
     def _enter(self, stream: int, *, recorded: bool = False) -> None:
-        """Make the GPU's context current where this thread has none. Raises DoubtError where it
-        has another one, and unless ``recorded`` where the stream is recorded into a graph."""
+        """Make the GPU's context current if this thread has none. Raises DoubtError if it has
+        another one, and, unless ``recorded``, if the stream is being recorded into a graph."""
         current = self.device.call("cuCtxGetCurrent")
         if not int(current):
             self.device.call("cuCtxSetCurrent", self.device.context)
@@ -185,7 +191,7 @@ class DevicePlace:
         return Ready(form, kernel, original, loaded)
 
     def _load_pieces(self, form: Form, kernel: Kernel, loaded: _Loaded) -> None:
-        """Memory for the pieces of a form, and what the copying kernel is to do."""
+        """Allocate memory for the pieces of a form, and prepare the copying kernel's table."""
         with self._lock:
             if self._copy is None:
                 made = compile_copy(kernel.arch, self._nvrtc)
@@ -211,12 +217,13 @@ class DevicePlace:
         stream: int,
         scope: Scope | None,
     ) -> None:
-        """Queue a form; its textures belong to ``scope``, or to the form if that is None."""
+        """Queue a form. Its textures are destroyed with ``scope``, or with the form if ``scope`` is
+        None."""
         form, loaded = ready.form, ready.loaded
         passing = ready.kernel.passing
         with loaded.lock:
             if (form.constants or form.pieces) and loaded.stream not in (None, stream):
-                raise DoubtError("its own memory belongs to launches of another stream")
+                raise DoubtError("its constants or pieces are in use by launches on another stream")
             parameters: list[NDArray[Any]] = []
             for parameter in form.parameters:
                 if isinstance(parameter, Texels):
@@ -271,10 +278,10 @@ class DevicePlace:
         handle = loaded.textures.get(key) if scope is None else None
         if handle is None:
             if scope is None and len(loaded.textures) >= _MOST_TEXTURES:
-                raise DoubtError(f"more than {_MOST_TEXTURES} arrays were textures")
+                raise DoubtError(f"it needs more than {_MOST_TEXTURES} texture objects")
             elements = array.nbytes // np.dtype(texels.dtype).itemsize
             shape = (elements,) if texels.channels == 1 else (-1, texels.channels)
-            # Only type and shape are looked at.
+            # Only the type and shape of this array are used.
             like = np.broadcast_to(np.zeros(1, texels.dtype), (elements,)).reshape(shape)
             handle = (scope or self._scope).texture_over(array.address, like)
             if scope is None:
@@ -288,8 +295,8 @@ class DevicePlace:
 
 
 def device_where(ordinal: int, machine: Machine | None, driver: Any = None) -> Where:
-    """GPU ``ordinal`` as a place; its machine is the bundled one that is nearest to it unless one
-    is given. Raises DeviceError."""
+    """GPU number ``ordinal`` as a place. Its machine is ``machine``, or else the bundled machine
+    that is nearest to it. Raises DeviceError."""
     device = Device(ordinal, driver)
     major = device.attribute("COMPUTE_CAPABILITY_MAJOR")
     minor = device.attribute("COMPUTE_CAPABILITY_MINOR")
@@ -302,7 +309,7 @@ def _of_form(launch: Launch, form: Form) -> Launch:
 
 
 def _values(call: Call, kernel: Kernel) -> list[_Array | np.generic]:
-    """Arrays on the GPU, and scalars in their parameters' types."""
+    """The arguments of a call: arrays on the GPU, and scalars in the types of their parameters."""
     return [
         _Array(v.address, v.shape, v.dtype)
         if isinstance(v, ArrayValue)
@@ -317,7 +324,7 @@ def _address(value: _Array | np.generic) -> int:
 
 
 def _bytes(value: _Array | np.generic, how: Passing | None) -> list[NDArray[Any]]:
-    """The kernel's parameters for one argument, each as an array that holds its value."""
+    """The kernel's parameters for one argument, each as an array with its value."""
     if isinstance(value, _Array):
         if not isinstance(how, NumbaArray):
             return [np.array([value.address], np.uint64)]

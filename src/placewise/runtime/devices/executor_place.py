@@ -1,4 +1,4 @@
-"""Launches on the CPU executor, with NumPy arrays in place of a GPU's: they change in place."""
+"""Launches on the CPU executor, on NumPy arrays, which the kernel changes in place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from placewise.runtime.launches.values import ArrayValue, as_bytes, copied, over
 
 
 class ExecutorPlace:
-    """The executor as the place where kernels run. Launches from several threads do not meet."""
+    """The executor as the place where kernels run. It may be used from several threads; each launch
+    has memory of its own."""
 
     undoes_failures = True
     """A launch that fails leaves the arrays as they were."""
@@ -35,8 +36,8 @@ class ExecutorPlace:
         )
 
     def run_original(self, call: Call, kernel: Kernel) -> None:
-        """Launch the original. Raises CaseError and ExecutionError; the arrays are then as they
-        were."""
+        """Launch the original. Raises CaseError and ExecutionError; the arrays are then
+        unchanged."""
         self._run(kernel, call.launch, call, None, kernel)
 
     def prepare(self, form: Form, original: Kernel) -> Ready:
@@ -46,7 +47,8 @@ class ExecutorPlace:
     def attempt(
         self, ready: Ready, call: Call, before: Snapshot
     ) -> tuple[tuple[int, NDArray[np.generic]], ...]:
-        """What the form makes of copies of ``before``: (argument, content) of every array."""
+        """Run the form on copies of ``before``. Returns (argument, content afterwards) of every
+        array."""
         copies = [copied(v) if isinstance(v, np.ndarray) else v for v in before]
         _launch(ready.kernel, _of_form(call.launch, ready.form), copies, ready.form)
         return tuple((n, c) for n, c in enumerate(copies) if isinstance(c, np.ndarray))
@@ -77,8 +79,8 @@ class ExecutorPlace:
             assert isinstance(other, np.ndarray)
             if _where(one) != _where(other):
                 raise UnsupportedError(
-                    f"arguments {m + 1} and {n + 1} overlap in part; the executor has arrays that "
-                    "are the same or apart",
+                    f"arguments {m + 1} and {n + 1} overlap partly; the executor takes only arrays "
+                    "that are the same or do not overlap",
                     where="arguments",
                 )
         _launch(kernel, launch, values, form)
@@ -99,7 +101,7 @@ def _launch(
     values: Sequence[NDArray[np.generic] | np.generic],
     form: Form | None,
 ) -> Execution:
-    """Run ``kernel`` on memory of its own and copy what it wrote back to the arrays."""
+    """Run ``kernel`` on copies of the arrays and copy what it wrote back to them."""
     memory = DeviceMemory()
     uploaded: dict[tuple[object, ...], DeviceArray] = {}
     passed: list[DeviceArgument] = []
@@ -120,7 +122,7 @@ def _launch(
             continue
         where = _where(value)
         if where not in uploaded:
-            # A number without dimensions is an array of one element where a pointer is passed.
+            # A zero-dimensional array is passed by pointer as an array of one element.
             uploaded[where] = memory.upload(f"argument {parameter + 1}", np.atleast_1d(value))
         passed.append(uploaded[where])
     for symbol, at, number in form.constants if form is not None else ():

@@ -1,7 +1,7 @@
-"""Arrays of structs in another layout: what is copied where, before a launch and after it.
+"""Arrays of structs in another layout: the copies that are made before and after a launch.
 
-A layout has one array for each group of fields (:mod:`placewise.space.layout`); here each is a
-piece. Every field of the struct is a stripe of it.
+A layout has one array for each group of fields (:mod:`placewise.space.layout`). Such an array is
+called a piece; the bytes of one field in it are called a stripe.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Piece:
 
 
 def pieces_of(relaid: Relaid, numbers: Mapping[str, int]) -> dict[str, Piece]:
-    """The pieces of a rewritten kernel by the names of its parameters; ``numbers`` has the
-    arguments of the original by name."""
+    """The pieces of a rewritten kernel, by the names of its parameters. ``numbers`` has the
+    original's argument numbers by name."""
     record = relaid.arrays.record
     declared = record.declared.groups[0]
     whole = shape_of(record, declared)
@@ -75,7 +75,8 @@ def pieces_of(relaid: Relaid, numbers: Mapping[str, int]) -> dict[str, Piece]:
 
 
 def cut(array: NDArray[np.generic], piece: Piece) -> Bytes:
-    """The piece (shape (size,)) of ``array``; bytes that belong to no field are 0."""
+    """Content of ``piece``, of shape (size,), copied from ``array``. Bytes that belong to no field
+    are 0."""
     made = np.zeros(piece.size, np.uint8)
     flat = as_bytes(array)
     for stripe in piece.stripes:
@@ -85,7 +86,7 @@ def cut(array: NDArray[np.generic], piece: Piece) -> Bytes:
 
 
 def put_back(array: NDArray[np.generic], piece: Piece, content: Bytes) -> None:
-    """Write the fields of a piece to ``array``, in place; its other bytes stay."""
+    """Write the fields of a piece back to ``array``, in place; its other bytes do not change."""
     flat = as_bytes(array)
     for stripe in piece.stripes:
         here, there = _places(stripe, piece.elements)
@@ -111,6 +112,7 @@ def piece_document(piece: Piece) -> dict[str, Any]:
 
 
 def piece_from_document(document: Mapping[str, Any]) -> Piece:
-    """The inverse of :func:`piece_document`; raises KeyError, TypeError, ValueError for others."""
+    """The piece in a document of :func:`piece_document`; raises KeyError, TypeError or ValueError
+    for any other document."""
     stripes = tuple(Stripe(*numbers) for numbers in document["stripes"])
     return Piece(document["piece"], document["elements"], document["size"], stripes)

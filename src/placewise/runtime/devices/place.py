@@ -1,4 +1,4 @@
-"""Where kernels run: what the runtime asks of the executor and of a GPU alike."""
+"""Where kernels run: the interface of the executor and of a GPU for the runtime."""
 
 from __future__ import annotations
 
@@ -25,41 +25,41 @@ class Ready:
     kernel: Kernel
     original: Kernel
     loaded: Any = None
-    """What the place itself keeps of it."""
+    """Data of the place itself, such as the loaded module."""
 
 
 class Place(Protocol):
     """The executor or a GPU."""
 
     undoes_failures: bool
-    """Whether a launch that fails leaves the arrays as they were, so that the original can be
-    launched after it."""
+    """Whether a failed launch leaves the arrays unchanged, so that the original can be launched
+    after it."""
 
     def snapshot(self, call: Call, kernel: Kernel) -> Snapshot:
-        """The arguments as they are now; waits for the stream."""
+        """Copies of the arguments as they are now. Waits for the stream."""
 
     def run_original(self, call: Call, kernel: Kernel) -> None:
-        """Launch the original, compiled as ``kernel``, where no library of the user's does."""
+        """Launch the original, compiled as ``kernel``, where no library of the user launches it."""
 
     def prepare(self, form: Form, original: Kernel) -> Ready:
-        """Compile and load a form of ``original``; raises PlacewiseError where it does not."""
+        """Compile and load a form of ``original``; raises PlacewiseError where that fails."""
 
     def attempt(
         self, ready: Ready, call: Call, before: Snapshot
     ) -> tuple[tuple[int, NDArray[np.generic]], ...]:
-        """Run a form on copies of ``before``, which the user's arrays do not notice: (argument,
+        """Run a form on copies of ``before``; the user's arrays do not change. Returns (argument,
         content afterwards) of every array."""
 
     def launch(self, ready: Ready, call: Call) -> None:
-        """Launch a form in place of the original. Raises DoubtError before anything is launched
-        where the form does not suit this call."""
+        """Launch a form in place of the original. Raises DoubtError, before anything is launched,
+        where the form cannot be used for this call."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """The place that a launch goes to, and the machine that it is."""
+    """The place that a launch goes to, and its machine."""
 
     place: Place
     machine: Machine
     arch: str
-    """The compiler's target for it."""
+    """The compiler's target for that machine, such as ``sm_80``."""

@@ -1,4 +1,4 @@
-"""The place that a launch goes to, from where its arrays are."""
+"""Finds the place that a launch goes to, from the memory that its arrays are in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from placewise.runtime.launches.doubt import DoubtError
 
 
 class Places:
-    """The executor, and the GPUs that arrays were seen on. No GPU is asked for before."""
+    """The executor, and the GPUs that arrays have been on so far. A GPU is opened only when an
+    array is on it."""
 
     def __init__(self, machine: Machine | None) -> None:
         self._machine = machine
@@ -24,15 +25,15 @@ class Places:
         self._devices: dict[int, Where] = {}
 
     def of(self, call: Call) -> Where:
-        """Where ``call`` goes. Raises CaseError where the executor is to run it and no machine is
-        given, DoubtError where its arrays are on no one GPU."""
+        """Where ``call`` goes. Raises CaseError where the executor must run it and no machine is
+        given, and DoubtError where its arrays are not all on one GPU."""
         arrays = [array for _, array in call.arrays]
         if not arrays:
             raise DoubtError("it has no arrays")
         if not any(array.on_device for array in arrays):
             return self._on_executor()
         if not all(array.on_device for array in arrays):
-            raise DoubtError("some of its arrays are NumPy's, others a GPU's")
+            raise DoubtError("some of its arrays are in the host's memory, others on a GPU")
         try:
             ordinals = {device_at(array.address) for array in arrays}
             if len(ordinals) > 1:
@@ -46,7 +47,7 @@ class Places:
             if self._executor is None:
                 if self._machine is None:
                     raise CaseError(
-                        "NumPy arrays run on the executor, which is given no machine",
+                        "kernels on NumPy arrays run on the executor, which needs a machine",
                         where="machine",
                         hint='for instance placewise.tune(kernel, machine="A100")',
                     )

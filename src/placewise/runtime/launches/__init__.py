@@ -1,1 +1,1 @@
-"""What is known of a launch, and of the kernel that it launches."""
+"""Facts about a launch and about the kernel that it launches."""

@@ -1,4 +1,4 @@
-"""One launch as a user asked for it, in terms that all libraries share."""
+"""One launch as the user asked for it, independent of the library."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Call:
     launch: Launch
     values: tuple[Value, ...]
     original: Callable[[], Any] | None = None
-    """Launches the original by the user's library; None where the executor is to run it."""
+    """Launches the original with the user's library; None where Placewise itself must launch it."""
     stream: int = 0
-    """CUDA's handle of the stream; nothing where no GPU is asked."""
+    """CUDA handle of the stream; not used on the executor."""
 
     @property
     def arrays(self) -> tuple[tuple[int, ArrayValue], ...]:

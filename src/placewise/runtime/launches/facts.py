@@ -1,4 +1,5 @@
-"""What a compiled kernel says of itself: which arguments decide, and what speaks against tuning."""
+"""Facts read from a compiled kernel's PTX: which arguments decide about accesses and branches, and
+what rules out tuning."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from placewise.runtime.launches.doubt import DoubtError
 from placewise.runtime.launches.slices import Slices
 
 _COMPILERS_OWN = re.compile(r"^(\$str|__unnamed|__nv_|_ZN\d+_INTERNAL|_ZZ.*__PRETTY|__func__)")
-"""Variables that the compiler makes, which no host code can fill."""
+"""Names of variables that the compiler makes, which host code cannot change."""
 _HARMLESS = frozenset({"__assertfail"})
-"""Functions without a body that a kernel may call."""
+"""Functions without a body in the module that a kernel may call."""
 _ORDERED = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
 _ARRAY_ADDRESS = 4
 """Position of the address among the parameters that Numba makes of one array."""
@@ -24,7 +25,7 @@ _ARRAY_ADDRESS = 4
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """A kernel as the runtime sees it."""
+    """A compiled kernel and the facts that the runtime needs about it."""
 
     kernel: Kernel
     deciding: frozenset[int]
@@ -34,8 +35,8 @@ class KernelFacts:
 def facts_of(kernel: Kernel, arrays: frozenset[int]) -> KernelFacts:
     """Read the PTX of ``kernel``; ``arrays`` are the arguments (from 0) that are arrays.
 
-    Raises DoubtError for kernels that are always launched as they are: those whose outcome depends
-    on more than their arguments, or that do more than write to their arrays.
+    Raises DoubtError for kernels that cannot be tuned: their results depend on more than their
+    arguments, or they do more than write to their arrays.
     """
     module = parsed(kernel)
     _check(module)
@@ -46,10 +47,11 @@ def facts_of(kernel: Kernel, arrays: frozenset[int]) -> KernelFacts:
 
 
 def check_read_only_loads(made: Kernel, arrays: frozenset[int]) -> None:
-    """Prove that what ``made`` loads through the read-only cache (``ld.global.nc``), it never
-    writes: each such load's address comes from arrays that no store or atomic reaches.
+    """Prove that ``made`` never writes to data that it loads through the read-only cache
+    (``ld.global.nc``): the address of each such load comes from arrays that no store or atomic
+    accesses.
 
-    Raises DoubtError where that cannot be told.
+    Raises DoubtError where this cannot be proven.
     """
     module = parsed(made)
     _, addresses = _owners(made, module, arrays)
@@ -58,7 +60,7 @@ def check_read_only_loads(made: Kernel, arrays: frozenset[int]) -> None:
     if not loads:
         return
     if slices.calls:
-        raise DoubtError("it calls functions, so that read-only loads cannot be proven")
+        raise DoubtError("it calls functions, so its loads cannot be proven to be read-only")
     written = set[str]()
     for write in slices.writes():
         if {"shared", "local"} & set(write.parts):
@@ -70,12 +72,12 @@ def check_read_only_loads(made: Kernel, arrays: frozenset[int]) -> None:
     for load in loads:
         found = slices.arrays_at(load)
         if not found or found & written:
-            raise DoubtError(f"what PTX line {load.line} loads might be written by the kernel")
+            raise DoubtError(f"the kernel might write to data that PTX line {load.line} loads")
 
 
 def written_parameters(made: Kernel, arrays: frozenset[int]) -> frozenset[int]:
-    """Parameters (from 0) among ``arrays`` that ``made`` may write to: all of them where some store
-    cannot be followed."""
+    """Parameters (from 0) among ``arrays`` that ``made`` may write to; all of them where the
+    address of some store cannot be traced back."""
     module = parsed(made)
     owners, addresses = _owners(made, module, arrays)
     slices = Slices(module.functions[made.entry], addresses)
@@ -94,7 +96,7 @@ def written_parameters(made: Kernel, arrays: frozenset[int]) -> frozenset[int]:
 def _check(module: Module) -> None:
     unknown = sorted(module.declared - _HARMLESS - set(module.functions))
     if unknown:
-        raise DoubtError(f"it calls {', '.join(unknown)}: more than its arrays may change")
+        raise DoubtError(f"it calls {', '.join(unknown)}, which may change more than its arrays")
     for name in sorted(module.used):
         variable = module.variables.get(name)
         if variable is None or variable.space == "shared" or _COMPILERS_OWN.match(name):
@@ -109,7 +111,7 @@ def _check(module: Module) -> None:
             is_access = instruction.parts[0] in ("ld", "st")
             if ordered and is_access and "shared" not in instruction.parts:
                 what = f"{instruction.opcode} in PTX line {instruction.line}"
-                raise DoubtError(f"it orders its accesses with those of others ({what})")
+                raise DoubtError(f"it orders its accesses with those of other threads ({what})")
 
 
 def _owners(

@@ -1,4 +1,4 @@
-"""Classes of launches: those for which one choice holds."""
+"""Classes of launches: one choice is made for all launches of a class."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from placewise.runtime.launches.values import ArrayValue, Scalar, Value
 
 
 def type_signature(call: Call) -> tuple[str, ...]:
-    """What a compiled kernel depends on: types and dimensions of the arguments."""
+    """Types and numbers of dimensions of the arguments, which a compiled kernel depends on."""
     return tuple(_type(value) for value in call.values)
 
 
 def class_key(signature: tuple[str, ...], call: Call, deciding: Collection[int]) -> str:
-    """Text that is the same for launches of one class: grid, block, shared memory, shapes and types
-    of the arrays, types of the scalars, and values of the ``deciding`` ones (numbers from 0)."""
+    """Key of the class of a launch. It is made from grid, block, shared memory, shapes and types of
+    the arrays, types of the scalars, and values of the ``deciding`` scalars (argument numbers from
+    0)."""
     parts: list[object] = [_shape(call.launch), signature]
     for number, value in enumerate(call.values):
         if isinstance(value, ArrayValue):
@@ -32,7 +33,7 @@ def class_key(signature: tuple[str, ...], call: Call, deciding: Collection[int])
 
 
 def describe_class(call: Call, deciding: Collection[int]) -> str:
-    """A class of launches for readers of a report."""
+    """A class of launches in words, for reports."""
     grid, block = (" × ".join(map(str, _trimmed(d))) for d in (call.launch.grid, call.launch.block))
     arguments = [
         " × ".join(map(str, v.shape)) if isinstance(v, ArrayValue) else str(v)
@@ -43,8 +44,8 @@ def describe_class(call: Call, deciding: Collection[int]) -> str:
 
 
 def disk_key(identity: str, machine: Machine, arch: str, key: str, settings: str) -> str:
-    """Name of a choice on disk: by the kernel's source and options, the machine, the class, what a
-    choice has to meet, and the version of Placewise."""
+    """Name of a choice on disk. It depends on the kernel's source and options, the machine, the
+    class, the demand on a choice, and the version of Placewise."""
     version = importlib.metadata.version("placewise")
     return key_of(version, identity, _digest(machine), arch, key, settings)
 

@@ -1,8 +1,8 @@
-"""Backward slices of a kernel's PTX: from which parameters a register's value comes.
+"""Backward slices of a kernel's PTX: the parameters that a register's value comes from.
 
 Weiser, "Program slicing" (IEEE Transactions on Software Engineering, 1984), without control
-dependence: callers slice from branch conditions as well. Every definition of a register counts,
-whatever the order, so that a slice holds too much rather than too little.
+dependence: callers also slice from branch conditions. All definitions of a register count, in
+whatever order, so a slice may contain too much but never too little.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _PRIVATE = frozenset({"shared", "local"})
 
 @dataclass(frozen=True)
 class Reached:
-    """Where a value comes from."""
+    """The sources of a value."""
 
     parameters: frozenset[str]
     """Names of parameters in the PTX."""
     reads: tuple[Instruction, ...]
-    """Loads, and atomics that return a value; those of parameters are not among them."""
+    """Loads, and atomics that return a value; loads of parameters are not included."""
 
 
 class Slices:
@@ -56,12 +56,12 @@ class Slices:
 
     @property
     def calls(self) -> bool:
-        """Whether the function calls others, behind which nothing is followed."""
+        """Whether the function calls others; values are not traced through calls."""
         return any(i.parts[0] == "call" for i in self.instructions)
 
     def reached(self, registers: Iterable[str], *, behind_reads: bool = True) -> Reached:
-        """Parameters and reads that the registers' values come from by way of registers;
-        ``behind_reads``: also those that the addresses of these reads come from."""
+        """Parameters and reads that the registers' values come from through registers. With
+        ``behind_reads`` also those that the addresses of these reads come from."""
         waiting, seen = list(registers), set[str]()
         parameters, reads = set[str](), dict[int, Instruction]()
         done = set[int]()
@@ -84,8 +84,8 @@ class Slices:
         return Reached(frozenset(parameters), tuple(reads.values()))
 
     def arrays_at(self, instruction: Instruction) -> frozenset[str]:
-        """Parameters with arrays' addresses that a memory access's address comes from. A number
-        that was loaded counts as an index: where it is a pointer, nothing may be found."""
+        """Parameters with addresses of arrays that a memory access's address comes from. A loaded
+        number counts as an index; if it is a pointer instead, the result may be empty."""
         found = self.reached(_addresses(instruction), behind_reads=False)
         return found.parameters & self._arrays
 
@@ -94,9 +94,9 @@ class Slices:
         return (i for i in self.instructions if i.parts[0] in _WRITES)
 
     def deciding(self) -> frozenset[str]:
-        """Parameters on which some address, branch or predicate depends, directly or by way of
-        memory that the kernel itself writes. Others change values only, never where or whether the
-        kernel accesses memory."""
+        """Parameters on which some address, branch or predicate depends, directly or through memory
+        that the kernel itself writes. The other parameters affect only values, never where or
+        whether the kernel accesses memory."""
         roots = set[str]()
         for instruction in self.instructions:
             roots |= set(_addresses(instruction))
@@ -162,7 +162,7 @@ def _registers(operand: Operand) -> Iterator[str]:
 
 def _defined(instruction: Instruction) -> Iterator[str]:
     """Registers that an instruction may write: those of its first operand, unless that is an
-    address; of a call all."""
+    address; for a call, all its registers."""
     if instruction.parts[0] == "call":
         for operand in instruction.operands:
             yield from _registers(operand)

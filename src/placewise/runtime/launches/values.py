@@ -1,4 +1,4 @@
-"""What is known of a launch's arguments, whatever library made them."""
+"""A launch's arguments in one form, whatever library they are from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from placewise.kernel.passing import NumbaScalar
 from placewise.runtime.launches.doubt import DoubtError
 
 _WHOLE = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-"""Types of a Python int by the bytes of the parameter."""
+"""Types for a Python int, by the size of the parameter in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,13 +25,13 @@ class ArrayValue:
     """An array argument, in the host's memory or a GPU's."""
 
     thing: Any
-    """What the user passed."""
+    """The object that the user passed."""
     address: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     on_device: bool
     contiguous: bool
-    """In C order, without gaps."""
+    """Whether the array is in C order without gaps."""
 
     @property
     def nbytes(self) -> int:
@@ -44,7 +44,8 @@ Value = ArrayValue | Scalar
 
 
 def read_value(thing: Any) -> Value:
-    """An argument as it was passed; raises DoubtError for what is no array and no number."""
+    """The value of an argument. Raises DoubtError for an object that is neither an array nor a
+    number."""
     if isinstance(thing, np.ndarray):
         address = int(thing.__array_interface__["data"][0])
         own = thing.flags.c_contiguous
@@ -53,7 +54,9 @@ def read_value(thing: Any) -> Value:
         return thing
     interface = getattr(thing, "__cuda_array_interface__", None)
     if not isinstance(interface, dict):
-        raise DoubtError(f"an argument is a {type(thing).__name__}, no array and no number")
+        raise DoubtError(
+            f"an argument is a {type(thing).__name__}, which is neither an array nor a number"
+        )
     shape = tuple(int(n) for n in interface["shape"])
     dtype = np.dtype(interface["typestr"])
     strides = interface.get("strides")
@@ -65,8 +68,8 @@ def read_value(thing: Any) -> Value:
 def typed_scalar(value: Scalar, kernel: Kernel, number: int) -> np.generic:
     """A scalar in the type of parameter ``number`` (from 0) of ``kernel``.
 
-    NumPy scalars have one of their own. Of Python numbers CuPy and cuda.core pass 64 bits, of which
-    a whole-number parameter takes the low ones. Raises CaseError where the number does not fit.
+    NumPy scalars have a type already. CuPy and cuda.core pass Python numbers as 64 bits, of which
+    an integer parameter takes the low ones. Raises CaseError where the number does not fit.
     """
     where = f"argument {number + 1}"
     if kernel.passing is not None:
@@ -92,7 +95,7 @@ def typed_scalar(value: Scalar, kernel: Kernel, number: int) -> np.generic:
     if isinstance(value, complex) and not isinstance(value, float) and size == 16:
         return np.complex128(value)
     raise CaseError(
-        f"a Python {type(value).__name__} is no value for a parameter of {size} bytes",
+        f"a Python {type(value).__name__} does not fit a parameter of {size} bytes",
         where=where,
         hint="pass a NumPy scalar of the parameter's type, such as numpy.float32(x)",
     )
@@ -105,13 +108,13 @@ def _low_bits(value: int, size: int) -> np.generic:
 
 
 def as_bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:
-    """The bytes of a contiguous array, without a copy: NumPy's own copies and assignments of
-    structs leave out what lies between their members."""
+    """The bytes of a contiguous array, without a copy. It is needed because NumPy's copies and
+    assignments of structs leave out padding."""
     return array.reshape(-1).view(np.uint8)
 
 
 def copied(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """A copy of a contiguous array, of every byte."""
+    """A copy of a contiguous array, including padding of structs."""
     made: NDArray[np.generic] = as_bytes(array).copy().view(array.dtype).reshape(array.shape)
     return made
 
