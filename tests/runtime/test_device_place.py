@@ -150,5 +150,5 @@ def test_arrays_on_both_sides_are_the_librarys_to_judge(placed):
     placed.tuned((1,), (32,), (x, w, placed.out, np.float32(1)))
     assert placed.raw.launches == 1
     untuned = placewise.tune(ORIGINAL, "f")
-    with pytest.raises(placewise.PlacewiseError, match="others a GPU's"):
+    with pytest.raises(placewise.PlacewiseError, match="others on a GPU"):
         untuned(1, 32, (x, w, placed.out, np.float32(1)))

@@ -35,7 +35,7 @@ def test_a_process_that_dies_takes_one_task_with_it(tasks):
 
     made = dict(outcomes_here(tasks, dying, workers=2))
     assert {t for t, outcome in made.items() if outcome.error} == {tasks[3], tasks[20]}
-    assert "was ended" in made[tasks[3]].error
+    assert "was killed" in made[tasks[3]].error
 
 
 def test_a_task_that_takes_too_long_fails_alone(tasks):

@@ -99,7 +99,7 @@ def tune(
         text, path = _cuda(kernel)
         return TunedSource(tuner(CudaSource(_named(name), text, path, options)))
     raise CaseError(
-        f"a {type(kernel).__name__} is not a kernel",
+        f"this {type(kernel).__name__} is not a kernel",
         where="kernel",
         hint="give CuPy's RawKernel, a Numba function, a kernel of cuda.core, or CUDA C++",
     )

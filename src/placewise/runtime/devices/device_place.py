@@ -72,6 +72,7 @@ class _Loaded:
     fields: tuple[Fields, ...] = ()
     """Arrays that are copied into pieces."""
     changed: frozenset[int] = frozenset()
+    """Numbers of the arrays that are copied back from their pieces after a launch."""
 
 
 def device_at(address: int, driver: Any = None) -> int:
@@ -278,7 +279,7 @@ class DevicePlace:
         handle = loaded.textures.get(key) if scope is None else None
         if handle is None:
             if scope is None and len(loaded.textures) >= _MOST_TEXTURES:
-                raise DoubtError(f"it needs more than {_MOST_TEXTURES} texture objects")
+                raise DoubtError(f"its launches used more than {_MOST_TEXTURES} texture objects")
             elements = array.nbytes // np.dtype(texels.dtype).itemsize
             shape = (elements,) if texels.channels == 1 else (-1, texels.channels)
             # Only the type and shape of this array are used.

@@ -22,8 +22,8 @@ from placewise.runtime.launches.values import ArrayValue, as_bytes, copied, over
 
 
 class ExecutorPlace:
-    """The executor as the place where kernels run. It may be used from several threads; each launch
-    has memory of its own."""
+    """The executor as the place where kernels run. Several threads may use it at once, since each
+    launch runs on memory of its own."""
 
     undoes_failures = True
     """A launch that fails leaves the arrays as they were."""
