@@ -1,4 +1,4 @@
-"""The papers' tables recomputed, paper beside program."""
+"""Recomputes tables of papers and shows the printed figures beside the program's."""
 
 from placewise.reproduce.ablations import ablations
 from placewise.reproduce.addressing_table import addressing_reproduction

@@ -1,7 +1,7 @@
-"""Figs. 7 to 9 of Huang and Li 2017 on measured times: what each ingredient of the model brings.
+"""Figs. 7 to 9 of Huang and Li 2017 on measured times: how much each part of the model improves it.
 
-Of every measured configuration that differs from another in its placement alone, the time is
-predicted from the other's measured time (the paper's task) by the model with parts switched off.
+For two measured configurations that differ only in placement, the time of one is predicted from the
+measured time of the other (the paper's task), by the model with some of its parts switched off.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ PRINTED = (
     ("Sim et al. (their [7])", 27.5),
     ("whole model", 9.9),
 )
-"""Mean errors in percent: 9.9 in the text; 17.6 points more for [7]. Of Figs. 7 to 9 the text gives
-improvements only: instruction counting 17 %, queue 31 % with it (even), 13.8 % alone, address
-mapping 8.1 % more, all of it 39.1 %."""
+"""Printed mean errors in percent: 9.9, and 17.6 points more for [7]. For Figs. 7 to 9 the text
+gives only improvements: 17 % by instruction counting, 31 % by it and the (even) queue, 13.8 % by
+the queue alone, a further 8.1 % by address mapping, 39.1 % by all."""
 IMPROVEMENTS = (
     ("+ instruction counting", "17 % over the baseline (Fig. 7)"),
     ("+ instruction counting + queue (even)", "31 % over the baseline (Fig. 8)"),
@@ -44,8 +44,8 @@ IMPROVEMENTS = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two forms of one configuration that differ in placement alone: the sample, whose time is
-    known, and the target, whose time is predicted."""
+    """Two forms of one configuration that differ only in placement: the sample, whose measured time
+    is used, and the target, whose time is predicted."""
 
     group: tuple[tuple[str, object], ...]
     switch: str
@@ -58,7 +58,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Form:
-    """One measured configuration and what was observed of it."""
+    """One measured configuration, and the numbers of its launch that the model needs."""
 
     measured: MeasuredTime
     observed: Observed
@@ -70,8 +70,8 @@ def observe_forms(
     machine: Machine,
     progress: Progress = silent,
 ) -> tuple[Form, ...]:
-    """Compile, execute and observe every row's configuration; those that are refused are left
-    out."""
+    """Compile, execute and observe the configuration of every row; configurations that cannot be
+    are left out."""
     forms = []
     for done, row in enumerate(rows):
         progress(f"observing on {machine.name}", done, len(rows))
@@ -87,7 +87,8 @@ def observe_forms(
 
 
 def pair_up(forms: Sequence[Form], placement: Sequence[str]) -> tuple[Pair, ...]:
-    """Every form with the one of its group whose placement parameters are least."""
+    """Pairs of every form and the form of its group with the least placement parameters, which is
+    the sample."""
     groups: dict[tuple[tuple[str, object], ...], list[Form]] = {}
     for form in forms:
         rest = tuple(item for item in form.measured.configuration if item[0] not in placement)
@@ -132,7 +133,8 @@ def ratio_errors(model: HuangLiModel, pairs: Sequence[Pair], machine: Machine) -
 def train_overlap(
     model: HuangLiModel, forms: Sequence[Form], machine: Machine, what: str
 ) -> OverlapRegression:
-    """Eqs. 11 and 12 fitted to measured times: the overlap that makes Eq. 1 come out."""
+    """Eqs. 11 and 12 fitted to measured times: to the overlaps with which Eq. 1 gives the measured
+    times."""
     events, ratios, names = [], [], []
     clock = machine.limits.clock_mhz or 0.0
     for form in forms:
@@ -156,9 +158,9 @@ def ablations(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Reproduction:
-    """Errors of every ablation on ``data``, of a machine each or of one for all; the regression of
-    the overlap trained on each machine's forms and tested on the others'. About ``configurations``
-    of each file are taken, drawn with ``seed``.
+    """Errors of every ablation on the files ``data``, with one machine for each file or one for
+    all. The regression of the overlap is trained on each machine's forms and tested on those of the
+    others. About ``configurations`` of each file are used, drawn with ``seed``.
 
     Raises CaseError for input that does not fit.
     """
@@ -199,7 +201,7 @@ def ablations(
         )),
         _verdict(figures, observed),
         missing=(
-            "the paper's K80 and its fourteen kernels' times are not at hand",
+            "the times of the paper's fourteen kernels on a K80 are not published",
             "T_overlap trained on one set of kernels and tested on another: "
             "not tested, the measured pairs are of one kernel",
             "address mapping: no mapping of these GPUs' DRAM is known, so the whole model spreads "

@@ -51,7 +51,7 @@ def addressing_reproduction(
                 (
                     "a + b: a for every access, b once (base addresses and constants, which do not "
                     "depend on the index)",
-                    "Kepler's own code cannot be counted: no disassembler for it is at hand",
+                    "Kepler's own code cannot be counted: there is no disassembler for it here",
                 ),
             ),
         ),

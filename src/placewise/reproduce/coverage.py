@@ -1,16 +1,17 @@
-"""Every table and figure of the five papers that holds numbers: where it is recomputed, or why it
-cannot be."""
+"""Every table and figure of the five papers: the command that recomputes it, or why it cannot be
+recomputed."""
 
 from __future__ import annotations
 
 from placewise.reproduce.result import Cell, Reproduction, Table
 
-PLOT = "a plot: our copy of the paper has no numbers of it"
-NO_GPU = "measured on GPUs that are not at hand"
+PLOT = "a plot: the paper's text does not have its numbers"
+NO_GPU = "measured on GPUs that are not available"
 AS_TEXT = "no numbers"
 ENTRIES: tuple[tuple[str, str, str | None, str], ...] = (
     ("Chen et al. 2017", "Figs. 1, 2, 5, 6: structure, syntax, code", None, AS_TEXT),
-    ("Chen et al. 2017", "Fig. 3: serialization conditions", None, "lost in our copy of the paper"),
+    ("Chen et al. 2017", "Fig. 3: serialization conditions", None,
+     "not readable in the copy that was used"),
     ("Chen et al. 2017", "Fig. 4: memory specification of the M2075", "machine show M2075", ""),
     ("Chen et al. 2017", "Table 1: benchmarks", "cases --by paper", ""),
     ("Chen et al. 2017", "Tables 2, 3, 5", "porple-speedups",
@@ -57,11 +58,12 @@ ENTRIES: tuple[tuple[str, str, str | None, str], ...] = (
     ("Peng et al. 2016", "Tables IV and V: static and dynamic costs", "peng-layouts",
      "the speedups in them were " + NO_GPU),
 )  # fmt: skip
-"""(paper, table or figure, command that recomputes it or None, why not or how far)."""
+"""(paper, table or figure, command that recomputes it or None, remark on how far it does or why it
+cannot)."""
 
 
 def coverage() -> Reproduction:
-    """All tables and figures, one a row."""
+    """A table with one row for each table or figure of the papers."""
     rows: list[tuple[Cell, ...]] = [
         (paper, what, f"reproduce {by}" if by and " " not in by else by or "–",
          f"cannot be recomputed: {why}" if by is None and why != AS_TEXT else why)

@@ -1,9 +1,10 @@
-"""Table I of Huang and Li 2017: the events whose counts vary as the time does.
+"""Table I of Huang and Li 2017: events whose counts vary like the time.
 
-For the N recorded forms of a kernel, the cosine similarity of the vector of times and the vector of
-each event; an event above 0.94 is selected. The paper's forms are placements of one kernel; of a
-file with a row per configuration all configurations are forms. All counts being positive, vectors
-that hardly vary have a high similarity, too, so it is no correlation: that stands beside it here.
+For the N recorded forms of a kernel, it computes the cosine similarity of the vector of times and
+the vector of each event; an event above 0.94 is selected. The paper's forms are placements of one
+kernel; here all recorded configurations of a kernel are its forms. Since all counts are positive,
+vectors that hardly vary also have a high similarity. Therefore the tables also show the
+correlation.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from placewise.reproduce.result import Cell, Reproduction, Table
 THRESHOLD = 0.94
 """Least cosine similarity of a selected event (section II-B)."""
 LEAST_KERNELS = 3
-"""Kernels that an event must appear in: those of two alone are removed (section II-B)."""
+"""Least number of kernels that an event must be selected in; the paper removes events of two
+kernels or fewer (section II-B)."""
 SHOWN = 30
 PRINTED: Mapping[str, tuple[str | float, ...]] = {
     "cfd": (0.993, 0.992, 0.961, 0.946, 0.941),
@@ -46,7 +48,7 @@ LIKE = {
 
 @dataclass(frozen=True)
 class Similarity:
-    """How one event of one file varies with time."""
+    """How similar the counts of one event of one kernel are to its times."""
 
     event: str
     cosine: float
@@ -60,14 +62,14 @@ class Similarity:
 
 @dataclass(frozen=True)
 class EventGroup:
-    """Events that are selected across kernels and say much the same."""
+    """Events that are selected in several kernels and have similar counts."""
 
     events: tuple[str, ...]
-    """The one that follows the time best, first."""
+    """Names of the events; first the one that is most similar to the time."""
     kernels: tuple[str, ...]
-    """Kernels in which that one is selected."""
+    """Kernels in which the first event is selected."""
     cosine: float
-    """Its mean similarity with the time over these kernels."""
+    """Mean similarity of the first event with the time over these kernels."""
 
 
 def across_kernels(
@@ -76,9 +78,10 @@ def across_kernels(
     """Events selected across ``kernels`` (launches by name), those of most kernels first.
 
     Section II-B drops events that appear in two kernels or fewer, and aggregates those with similar
-    indications: here events whose vectors are as similar to each other as ``threshold``, in every
-    kernel that selects the first of them. Of three kernels or fewer an event must appear in all.
-    Raises CaseError as :func:`similarities` does.
+    indications. Here these are events whose vectors have at least the similarity ``threshold`` in
+    every kernel that selects the first of them. With three kernels or fewer, an event must be
+    selected in all. Raises CaseError where a launch has no time, or a kernel has fewer than two
+    launches.
     """
     selected: dict[str, dict[str, float]] = {}
     for kernel, launches in kernels.items():
@@ -124,7 +127,7 @@ def cosine_similarity(one: NDArray[np.float64], other: NDArray[np.float64]) -> f
 
 
 def similarities(launches: Sequence[MeasuredLaunch], where: str) -> tuple[Similarity, ...]:
-    """All events that every launch has, the most similar first.
+    """Similarities of all events that every launch has, the most similar event first.
 
     Raises CaseError where a launch has no time, or where there are fewer than two.
     """
@@ -133,7 +136,7 @@ def similarities(launches: Sequence[MeasuredLaunch], where: str) -> tuple[Simila
     if len(recorded) < len(launches) or len(launches) < 2:
         what = "one launch alone" if len(launches) < 2 else "launches without a time"
         raise CaseError(
-            what, where=where, hint=f"wanted are several launches of a kernel, each with {DURATION}"
+            what, where=where, hint=f"give several launches of a kernel, each with {DURATION}"
         )
     times = np.array(recorded)
     found = []
@@ -148,7 +151,7 @@ def similarities(launches: Sequence[MeasuredLaunch], where: str) -> tuple[Simila
 
 
 def event_selection(files: Sequence[Path]) -> Reproduction:
-    """Recompute the selection on recorded counters, each file one kernel."""
+    """Recompute the selection of events on files of recorded counters."""
     tables = [
         Table(
             "Table I as printed: cosine similarity of time and event over a kernel's placements",
@@ -197,7 +200,8 @@ def event_selection(files: Sequence[Path]) -> Reproduction:
 
 
 def _kernels(path: Path) -> dict[str, list[MeasuredLaunch]]:
-    """Launches of each kernel of a file, under the file's name and, of several, the kernel's."""
+    """Launches of each kernel of a file. The key is the file's name, followed by the kernel's name
+    if there are several kernels."""
     launches = read_measured(path)
     several = len({one.kernel for one in launches}) > 1
     found: dict[str, list[MeasuredLaunch]] = {}

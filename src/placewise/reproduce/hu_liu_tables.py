@@ -1,4 +1,4 @@
-"""Tables I to V of Hu and Liu 2015, as far as what is printed lets them be recomputed."""
+"""Tables I to V of Hu and Liu 2015, as far as they can be recomputed from the printed figures."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from placewise.model.hu_liu import memory_time, read_cycle, time_difference
 from placewise.reproduce.result import Cell, Reproduction, Table
 
 ROW_CYCLE_CLOCKS = 12.0
-"""t_RAS + t_RP in clocks of the memory: inferred. The paper prints 1.294 ns and refers to a data
-sheet; 12 clocks give it exactly."""
+"""t_RAS + t_RP in memory clocks. The value is inferred: the paper prints a read cycle of 1.294 ns
+and refers to a data sheet; 12 clocks give exactly that."""
 MEMORY_CLOCK_MHZ = 1546.0
 """Memory clock of the M2050 (NVIDIA, Tesla M2050/M2070 board specification)."""
 PARTITIONS = 6.0
 PRINTED_CYCLE = 1.294
 MEASURED_CYCLES = {5: 1.32, 10: 1.34, 15: 1.34, 20: 1.33}
-"""Table I: ns, by transactions per request."""
+"""Measured read cycles of Table I in ns, by transactions per request."""
 SM_CLOCK_MHZ = 1150.0
 """M2050's processor clock; Table II is in cycles."""
 ELEMENTS = {"97K": 97_046, "193K": 193_474}
-"""Elements of Rodinia's data sets ``fvcorr.domn.097K`` and ``.193K``; the paper has their names."""
+"""Elements of Rodinia's data sets ``fvcorr.domn.097K`` and ``.193K``, which the paper names."""
 WARP = 32
 
 
 @dataclass(frozen=True)
 class Launches:
-    """A row of Table III with Table IV: a kernel whose every thread makes ``requests``."""
+    """A row of Tables III and IV: a kernel in which every thread makes ``requests`` requests."""
 
     kernel: str
     size: str
@@ -115,7 +115,7 @@ def hu_liu_tables() -> Reproduction:
 
 
 def _mended(launch: Launches) -> float:
-    """The printed prediction with its decimal point moved to where the other cells have it."""
+    """The printed prediction with a misplaced decimal point corrected."""
     value = launch.printed_predicted
     return value / 10 if value > 5 * launch.printed_measured else value
 

@@ -1,7 +1,8 @@
-"""Mei et al. 2014: devices built with the printed figures, and the probe told nothing of them.
+"""Mei et al. 2014: probes simulated devices that have the printed figures.
 
 The talk prints figures that its benchmark found on a Fermi (GTX 560 Ti) and a Kepler (GTX 780).
-Here a simulated device has them, and the inference must find them again by timing accesses alone.
+Here a simulated device has these figures, and the probe must find them again from timed accesses
+alone.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from placewise.reproduce.result import Cell, Reproduction, Table
 
 KB, MB = 1 << 10, 1 << 20
 HOT_WAY = (1 / 6, 1 / 2, 1 / 6, 1 / 6)
-"""Odds of each way of Fermi's L1 to be replaced, as printed."""
+"""Printed probabilities that each way of Fermi's L1 is replaced."""
 BIG_SET = tuple(page % 7 for page in range(56)) + (0,) * 9
-"""A mapping under which all 65 pages of the second TLB fit: the paper prints the sets' sizes, not
-which page goes where."""
+"""A mapping of pages to sets with which all 65 pages fit into the second TLB. The paper prints the
+sizes of the sets, but not which page goes where."""
 SEED = 1
 _REACH = 1 << 28
 
@@ -39,7 +40,7 @@ class Hidden:
     name: str
     hierarchy: SimulatedHierarchy
     printed: str
-    """What the talk prints of the nearest cache."""
+    """The figures of the nearest cache as the talk prints them."""
     bypasses: int = 1
 
 
@@ -59,11 +60,13 @@ PATHS = (
     Hidden("Kepler, texture", _cached(SimulatedCache(32, _TEXTURE, 110.0, run=4), 220.0),
            "12 KB, lines of 32 B, 4 sets; hit 110, L2 220"),
 )  # fmt: skip
-"""Sets of L2 and DRAM's latency are not printed and stand in for something."""
+"""The simulated devices. Sets of L2 and the latency of DRAM are not printed; the values here are
+arbitrary."""
 
 
 def mei_tables(progress: Progress = silent) -> Reproduction:
-    """Find the printed caches, latencies and TLBs again."""
+    """Probe the simulated devices and compare the findings with the printed caches, latencies and
+    TLBs."""
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, float] = {}
     right = 0
@@ -153,7 +156,7 @@ def _tlb_rows(progress: Progress, figures: dict[str, float]) -> tuple[tuple[Cell
 
 
 def _bank_table() -> Table:
-    """Conflicts of strided loads of 4 and 8 bytes, banks of 4 and of 8 bytes."""
+    """Table of bank conflicts of strided loads of 4 and 8 bytes, with banks of 4 and of 8 bytes."""
     rows: list[tuple[Cell, ...]] = [
         (stride, *(bank_passes(stride, width, bank) for width in (4, 8) for bank in (4, 8)))
         for stride in (1, 2, 4, 6, 8, 16, 32)

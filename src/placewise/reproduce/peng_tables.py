@@ -1,7 +1,7 @@
 """Peng, Grossman and Sarkar 2016, Tables IV and V: cost of the layouts of Table III.
 
-The authors' kernels are not public. Ours do what the paper describes, in the form of arrays of
-structs; the cost is read off their source.
+The authors' kernels are not public. Placewise has kernels on arrays of structs that do what the
+paper describes; the cost is computed from their source.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from placewise.space.layout import Record, parse_layout
 
 BLOCK = 128
 REGISTERS = 20
-"""Registers of a thread; the paper does not tell, and on both GPUs fewer than 21 do not bind."""
+"""Registers of a thread. The paper does not give them; on both GPUs fewer than 21 do not limit
+occupancy."""
 
 
 @dataclass(frozen=True)
 class PengGpu:
-    """A row of Table II, with the L1 that the run had."""
+    """A row of Table II, with the size of L1 in the paper's runs."""
 
     name: str
     l1_bytes: int
@@ -38,7 +39,7 @@ class PengGpu:
     registers: int
 
     def levels(self) -> CacheLevels:
-        """What the cost asks for."""
+        """The figures that the static cost needs."""
         resident = blocks_per_sm(
             BLOCK, max_blocks=self.max_blocks, max_threads=self.max_threads,
             registers_per_sm=self.registers, registers_per_thread=REGISTERS,
@@ -59,7 +60,7 @@ class PengLayout:
     name: str
     layout: str
     estimated: tuple[float, float]
-    """On Fermi and on Kepler."""
+    """Estimated costs over that of AoS, on Fermi and on Kepler."""
     dynamic: tuple[float, float]
 
 
@@ -76,7 +77,8 @@ LAYOUTS = (
     PengLayout("lavamd", "SoAoS 1", "{rv rx ry rz} {fv fx fy fz}", (0.643, 0.625), (0.791, 0.623)),
 )  # fmt: skip
 GRIDS = {"kmeans": 2048, "nbody": 4, "lavamd": 1000}
-"""Blocks. 512 bodies: of the sizes tried, the printed figures of N-body are nearest there."""
+"""Number of blocks of each kernel. N-body has 512 bodies: of the sizes tried, this one comes
+nearest to the printed figures."""
 READINGS = (
     Reading(),
     Reading(charges_uniform=False),
@@ -88,12 +90,13 @@ NAMED = {
     "nbody": Reading(l2_line_bytes=128),
     "lavamd": Reading(l2_line_bytes=128),
 }
-"""The reading that each kernel's verdict rests on: chosen after the fact, see the notes."""
+"""The reading of the paper that each kernel's verdict uses. It was chosen after seeing the results;
+the notes say so."""
 
 
 def peng_tables() -> Reproduction:
-    """Estimated cost against AoS beside the printed figures, under the named and the literal
-    readings."""
+    """Tables of the estimated cost relative to AoS, under the named and the literal readings,
+    beside the printed figures."""
     tables, figures = [], {}
     for number, gpu in enumerate(GPUS):
         rows: list[tuple[Cell, ...]] = []
@@ -124,7 +127,7 @@ def peng_tables() -> Reproduction:
         "Peng, Grossman and Sarkar 2016, Tables IV and V",
         tuple(tables),
         f"Largest distance from the printed estimates under the named readings: {said}.",
-        missing=("speedups of Tables IV and V: they were measured on GPUs not at hand",),
+        missing=("speedups of Tables IV and V: they were measured on GPUs not available here",),
         figures=figures,
     )
 
@@ -154,7 +157,7 @@ def cost_ratio(one: PengLayout, gpu: PengGpu, reading: Reading) -> float:
 
 
 def peng_kernel(name: str) -> tuple[StaticProgram, Record, Launch]:
-    """The accesses of one of our kernels, its struct and its launch."""
+    """The accesses of one of these kernels, its struct and its launch."""
     source = (files("placewise.reproduce") / "peng_kernels" / f"{name}.cu").read_text()
     arguments: dict[str, Value] = {"p": np.zeros(24, np.float32)}
     if name == "lavamd":

@@ -24,7 +24,8 @@ _LANES = np.arange(32, dtype=np.uint32)
 
 
 def by_thread(stream: ArrayStream) -> ArrayStream:
-    """Every thread's access by itself, a warp's in the order of its lanes."""
+    """The stream with one entry for the access of each thread; those of a warp are in the order of
+    its lanes."""
     addresses = stream.base[:, None] + stream.stride[:, None].astype(np.int64) * _LANES
     irregular = stream.row >= 0
     addresses[irregular] = stream.offsets[stream.row[irregular]]
@@ -50,8 +51,8 @@ Ranked = list[tuple[tuple[float, ...], tuple[str, ...]]]
 
 
 def first_of(ranked: Ranked, present: tuple[str, ...], reading: TableReading) -> tuple[str, ...]:
-    """Spaces of the placement that ``reading`` chooses among the best and its equals; ``present``
-    is where the arrays are now."""
+    """Spaces of the placement that ``reading`` chooses among the best and equally good ones.
+    ``present`` are the arrays' present spaces."""
     equals = [spaces for times, spaces in ranked if times[0] <= ranked[0][0][0] * (1 + TIE)]
     if reading.ties == "paths":
         return equals[0]
@@ -65,7 +66,8 @@ def first_of(ranked: Ranked, present: tuple[str, ...], reading: TableReading) ->
 class PlacementCosts:
     """T(p) of every placement of a profiled kernel (section 3.1.2), under one reading.
 
-    ``profile`` must be of the machine under that reading. Caches are those of the blocks traced.
+    ``profile`` must be made for the machine under that reading. Caches are used only by the traced
+    blocks.
     """
 
     def __init__(self, profile: Profile, legality: Legality, reading: TableReading) -> None:
@@ -78,8 +80,9 @@ class PlacementCosts:
         self._costs: dict[tuple[float, str, str, tuple[int, ...]], Mapping[str, float]] = {}
 
     def ranked(self, *, shared: bool, alpha: float = ALPHA) -> Ranked:
-        """Every placement that fits: by the longest path, ties by the next. ``shared``: arrays may
-        go to shared memory, too. ``alpha``: concurrency factor of all memories but constant."""
+        """Every placement that fits, sorted by the time of the longest path, then of the next one.
+        ``shared``: arrays may also go to shared memory. ``alpha`` is the concurrency factor of all
+        memories but constant."""
         names = self._legality.arrays
         choices = [
             [
@@ -156,7 +159,8 @@ class PlacementCosts:
         return float(counted / sampled * sum(array.requests))
 
     def _missed(self, array: ArrayProfile, cache: Memory, sharers: int) -> float:
-        """Share of the array's accesses that miss a cache of which it has an equal portion."""
+        """Share of the array's accesses that miss a cache whose capacity ``sharers`` arrays share
+        equally."""
         if array.stream is None or (array.requests[STORE] and not cache.writable):
             return 1.0
         key = (array.name, cache.scope)

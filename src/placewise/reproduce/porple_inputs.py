@@ -1,4 +1,4 @@
-"""Inputs of spmv and particlefilter in the papers' sizes, for the bundled kernels."""
+"""Cases of the bundled kernels spmv and particlefilter with inputs of other sizes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placewise.kernel.cases.make_case import make_case
 
 
 def poisson_matrix(points: int) -> csr_array:
-    """The five-point stencil on ``points`` × ``points``."""
+    """Matrix of the five-point stencil on a grid of ``points`` × ``points``."""
     line = eye_array(points, k=1) + eye_array(points, k=-1)
     one = eye_array(points)
     matrix = csr_array(4.0 * kron(one, one) - kron(line, one) - kron(one, line))
@@ -20,7 +20,7 @@ def poisson_matrix(points: int) -> csr_array:
 
 
 def spmv_case(matrix: csr_array) -> Case:
-    """The bundled kernel on ``matrix``."""
+    """The bundled kernel spmv on ``matrix``."""
     base = load_case("spmv")
     rows = matrix.shape[0]
     return make_case(
@@ -42,7 +42,7 @@ def spmv_case(matrix: csr_array) -> Case:
 
 
 def particle_case(particles: int) -> Case:
-    """The bundled kernel on ``particles``."""
+    """The bundled kernel particlefilter with ``particles`` particles."""
     base = load_case("particlefilter")
     random = np.random.default_rng(1)
     return make_case(

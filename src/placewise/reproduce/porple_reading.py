@@ -1,9 +1,9 @@
-"""How Chen et al. 2017 is read to recompute their Table 4: literally, and calibrated.
+"""Readings of Chen et al. 2017 to recompute their Table 4: the literal one and a calibrated one.
 
 All readings take reuse distances over the accesses of single threads, in elements, as the paper's
 profiling function records them ("the number of distinct data items"), and its concurrency factors:
-1 for constant memory, 0.2 elsewhere. The calibrated reading departs from the text in places that
-were chosen by looking at the result, so that its agreement is a fit and no confirmation.
+1 for constant memory, 0.2 elsewhere. The calibrated reading differs from the text in points that
+were chosen by looking at the result, so its agreement is a fit, not a confirmation.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ class TableReading:
     name: str
     text: str
     own_readonly_path: bool = False
-    """The read-only cache is a path of its own, and its and texture's blocks are of 128 bytes."""
+    """The read-only cache is a data path of its own; transactions of it and of texture have 128
+    bytes."""
     serial_without_cache: bool = False
     """Where global memory has no cache, each different address of a warp is a transaction."""
     serial_constant_caches: bool = False
-    """Constant memory's factor of 1 holds for its caches, too."""
+    """The factor α = 1 of constant memory also applies to its caches."""
     ties: Literal["paths", "moves"] = "paths"
-    """What decides between placements whose longest path takes as long: the other paths, or how few
-    arrays leave global memory."""
+    """How to choose among placements with equal longest paths: by the other paths, or by the fewest
+    arrays that leave global memory."""
     transactions_of_nearest: bool = False
-    """N_ij are the transactions that the memory nearest to the cores sees, shared out over the
-    levels that serve them; else each level counts them under its own condition."""
+    """True: N_ij are the transactions of the memory nearest to the cores, divided among the levels
+    that serve them. False: each level counts transactions by its own serialization condition."""
 
     def machine(self, machine: Machine) -> Machine:
         """The machine under this reading."""
@@ -81,7 +82,7 @@ LITERAL = TableReading(
 FEWEST_MOVES = replace(
     LITERAL,
     name="fewest moves",
-    text="the same, but of equal placements the one that moves the fewest arrays",
+    text="the literal reading, but of equal placements the one that moves the fewest arrays",
     ties="moves",
 )
 CALIBRATED = TableReading(
@@ -98,8 +99,9 @@ READINGS = (LITERAL, FEWEST_MOVES, CALIBRATED)
 
 
 def _with_lines_in_constant_caches(machine: Machine) -> tuple[Memory, ...]:
-    """The memories with the serialization condition that Fig. 4 has for caches in those of constant
-    memory, too: lines, where hardware serves addresses one after another."""
+    """The memories, where those of constant memory have the serialization condition that Fig. 4 has
+    for caches: transactions are lines, although hardware serves constant addresses one after
+    another."""
     textures = [s for s in machine.spaces if s.way is Way.BINDING]
     constants = [s for s in machine.spaces if s.way is Way.HOST_BUFFER]
     if not textures or not constants:

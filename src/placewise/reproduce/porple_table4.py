@@ -23,13 +23,14 @@ from placewise.space import MemorySpace, Way
 EMPTY: tuple[Cell, ...] = (None, None, None, None)
 MACHINES = ("C1060", "M2075", "K20c")
 ALPHAS = (0.1, 0.15, 0.2, 0.3, 0.5)
-"""Concurrency factors tried beside the experiments' 0.2; Fig. 4 has 0.1 and 0.5."""
+"""Concurrency factors that are tried; the paper's experiments use 0.2, Fig. 4 has 0.1 and 0.5."""
 GRID = 100
-"""The spmv matrix is that of Poisson's equation on a grid of so many points each way. The paper
-does not name its matrix; rowDelimiters is in constant memory in all its rows, so that there are at
-most 16,383 of them."""
+"""The spmv matrix is that of Poisson's equation on a square grid with this many points on a side.
+The paper does not name its matrix. In all its rows of Table 4 rowDelimiters is in constant memory,
+so its matrix has at most 16,383 rows."""
 ROWS, DENSITY = 10_000, 0.01
-"""SHOC's default matrix is random with 1 % of its entries; so many rows fit constant memory."""
+"""Rows and density of a random matrix. SHOC's default matrix is random with 1 % of its entries;
+this many rows fit constant memory."""
 PARTICLES = 2_000
 """Number of particles. The paper does not give it; the bundled case has 8,000."""
 
@@ -44,10 +45,10 @@ class Printed:
     porple: dict[str, tuple[str, ...]]
     """PORPLE's printed row for each machine."""
     free: int
-    """How many of the arrays, from the first on, can be anywhere but in global memory, as far as a
-    match tells something."""
+    """How many of the first arrays can be in several memories, so that an agreement with the table
+    means something."""
     shared: bool
-    """Whether shared memory is among the choices."""
+    """Whether arrays may be placed in shared memory."""
 
 
 SPMV = Printed(
@@ -89,31 +90,33 @@ PARTICLEFILTER = Printed(
 
 @dataclass(frozen=True)
 class Decision:
-    """What one reading decides on one machine."""
+    """The placement that one reading chooses on one machine."""
 
     machine: str
     reading: str
     chosen: tuple[str, ...]
-    """A letter per array, in the order of the table."""
+    """Letter of the memory of each array, in the order of the table."""
     equals: int
-    """Further placements whose longest path takes as long: shorter paths tell them apart."""
+    """Number of other placements with the same longest path, so that the other paths decide."""
     runner_up: float
-    """Time of the best placement that is really slower, over the chosen one's."""
+    """Time of the best placement that is slower, over the time of the chosen one."""
     printed: float | None
-    """The printed placement's time over the chosen one's; None where it is not among the legal."""
+    """Time of the printed placement over that of the chosen one; None where the printed one is not
+    legal."""
     by_alpha: tuple[tuple[float, tuple[str, ...]], ...]
     with_shared: tuple[tuple[str, ...], int, float] | None = None
-    """Choice, equals and runner-up where shared memory is among the choices, too; None where the
-    benchmark's rows have it anyway."""
+    """``chosen``, ``equals`` and ``runner_up`` if arrays may also be placed in shared memory; None
+    where the benchmark's rows always allow that."""
 
 
 def matching(one: tuple[str, ...], other: tuple[str, ...], free: int) -> int:
-    """Cells in which two rows agree, of the first ``free``."""
+    """Number of the first ``free`` cells in which two rows agree."""
     return sum(a == b for a, b in zip(one[:free], other[:free], strict=True))
 
 
 def constant_answer(printed: Printed) -> tuple[tuple[str, ...], int]:
-    """The one row that agrees best with all machines' rows, and in how many cells it does."""
+    """The single row that agrees best with the rows of all machines, and in how many cells it
+    agrees."""
     columns = list(zip(*printed.porple.values(), strict=True))
     row = tuple(max(column, key=column.count) for column in columns)
     return row, sum(matching(row, p, printed.free) for p in printed.porple.values())
@@ -122,8 +125,8 @@ def constant_answer(printed: Printed) -> tuple[tuple[str, ...], int]:
 def decide(
     case: Case, printed: Printed, machine: Machine, readings: Sequence[TableReading]
 ) -> tuple[Decision, ...]:
-    """Rank all placements of ``case`` on ``machine`` under each of ``readings``; those that differ
-    in the choice among equals alone share their costs."""
+    """Rank all placements of ``case`` on ``machine`` under each of ``readings``. Readings that
+    differ only in the choice among equal placements share their costs."""
     known: dict[TableReading, tuple[Prepared, dict[float, Ranked], Ranked | None]] = {}
     decisions = []
     for reading in readings:
@@ -174,19 +177,22 @@ def _decision(
 def _chosen(
     ranked: Ranked, present: tuple[str, ...], reading: TableReading
 ) -> tuple[tuple[str, ...], int, float]:
-    """The chosen spaces, how many placements are equal, and the time of the next over the best."""
+    """The chosen spaces, the number of other placements that are equal, and the time of the next
+    placement over the best time."""
     best = ranked[0][0][0]
     slower = [times[0] for times, _ in ranked if times[0] > best * (1 + TIE)]
     return first_of(ranked, present, reading), len(ranked) - len(slower) - 1, slower[0] / best
 
 
 def letter_of(space: MemorySpace) -> str:
-    """A space as the table writes it; what is in shared memory comes from global memory."""
+    """The letters with which the table writes a space; shared memory is ``S&G``, since its data
+    come from global memory."""
     return f"{space.letter}&G" if space.way is Way.KERNEL_BUFFER else space.letter
 
 
 def rule_row(case: Case, printed: Printed) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the rules choose, and why, per array: the kernel alone decides."""
+    """The letters that the rules choose for each array, and the rules that apply. They depend only
+    on the kernel."""
     prepared = prepare(case, load_machine(MACHINES[-1]))
     facts = access_facts(prepared)
     letters = {s.way: letter_of(s) for s in prepared.machine.spaces}
@@ -217,7 +223,7 @@ def _inputs() -> Iterator[tuple[str, str, Printed, Callable[[], Case]]]:
 
 
 def porple_table4(progress: Progress = silent) -> Reproduction:
-    """Recompute the table, paper beside program, under both readings; some ten seconds."""
+    """Recompute the table under all readings, beside the paper's; takes some ten seconds."""
     tables = []
     figures: dict[str, float] = {}
     steps = list(_inputs())
@@ -266,7 +272,7 @@ def porple_table4(progress: Progress = silent) -> Reproduction:
         missing=(
             "the paper's matrix and number of particles are not named; sizes of some caches and "
             "Fig. 3's serialization conditions are assumptions of the machine files",
-            "S&R (staged through the read-only cache) is no choice of ours: that cell cannot match",
+            "S&R (staged through the read-only cache) is not modelled: that cell cannot match",
             "only spmv and particlefilter have rows in the paper; its other benchmarks have none",
         ),
         figures=figures,
@@ -330,7 +336,7 @@ def _table(title: str, case: Case, printed: Printed, decisions: list[Decision]) 
 
 
 def _in_shared(decisions: Sequence[Decision], reading: str) -> list[Decision]:
-    """Decisions under ``reading`` with shared memory among the choices."""
+    """Decisions under ``reading`` where arrays may also be placed in shared memory."""
     return [
         replace(d, chosen=d.with_shared[0], equals=d.with_shared[1], runner_up=d.with_shared[2])
         for d in decisions

@@ -1,4 +1,4 @@
-"""What a reproduction gives back: tables of paper beside program, as data."""
+"""The result of a reproduction as data: tables with the paper's figures beside the program's."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
-    """Readings and assumptions, and what marks in cells mean."""
+    """Readings, assumptions, and the meaning of marks in cells."""
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of recomputing a part of a paper."""
+    """The result of recomputing a part of a paper."""
 
     name: str
     """Name on the command line, such as ``hu-liu``."""

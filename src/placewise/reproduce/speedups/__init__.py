@@ -1,1 +1,1 @@
-"""Section 5 of Chen et al. 2017 (PORPLE) recomputed: what choosers of placements gain."""
+"""Section 5 of Chen et al. 2017 (PORPLE) recomputed: gains of several ways to choose placements."""

@@ -1,4 +1,5 @@
-"""What PORPLE's choice, the rules' and the offline optimum gain on one kernel and machine."""
+"""Gains of PORPLE's choice, of the rules' choice and of the offline optimum for one kernel and
+machine."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ from placewise.reproduce.speedups.judges import judge_of
 from placewise.space import Placement
 
 KEPT = DiskCache("speedups", files=4096)
-"""Gains that were worked out, by all that they depend on, so that a run that was cut short goes
-on where it stopped."""
+"""Computed gains on disk, under a key of all that they depend on, so that an interrupted run can
+continue."""
 
 
 @dataclass(frozen=True)
 class Gains:
-    """How many times as fast as the kernel as it is, under the placements of three choosers."""
+    """Gains (present time over new time) of the placements that three methods choose."""
 
     kernel: str
     machine: str
     model: str
-    """Name of the model that judges all three."""
+    """Name of the model that predicts all three gains."""
     porple: float | None
     """PORPLE's choice from an active profile; None where the form was not proven."""
     porple_moves: str
@@ -37,19 +38,19 @@ class Gains:
     optimum: float
     optimum_moves: str
     judged: int
-    """Placements that the optimum rests on."""
+    """Number of placements that were compared to find the optimum."""
     legal: int
     present_ms: float | None
     """Predicted time of the kernel as it is; None where the model has no times."""
 
     @property
     def complete(self) -> bool:
-        """Whether the optimum is that of all legal placements."""
+        """Whether all legal placements were compared to find the optimum."""
         return self.judged >= self.legal
 
 
 def gains_of(case: Case, machine: Machine, most: int, *, cache: DiskCache = KEPT) -> Gains:
-    """The gains on ``machine``, from ``cache`` where they are known.
+    """The gains of ``case`` on ``machine``, read from ``cache`` if they are there.
 
     Where each placement has to be written out and timed, at most ``most`` are. Raises
     PlacewiseError subclasses for a case that the machine cannot run.
@@ -64,7 +65,7 @@ def gains_of(case: Case, machine: Machine, most: int, *, cache: DiskCache = KEPT
 
 
 def porple_choice(prepared: Prepared) -> Placement:
-    """The best placement by the path model as printed, as the paper's engine searches it."""
+    """The best placement by the path model as printed, found by the paper's search."""
     found = search(prepared.profile, prepared.legality, prepared.machine, path_model(), limit=1)
     return found[0].placement
 
@@ -93,7 +94,7 @@ def _work_out(case: Case, machine: Machine, most: int) -> Gains:
 
 
 def _key(case: Case, machine: Machine, most: int) -> str:
-    """Name of what is kept: by this version's code, the kernel, its launch and its inputs."""
+    """Key in the cache, made from this version's code, the kernel, its launch and its inputs."""
     data = [
         part
         for a in case.inputs.arguments

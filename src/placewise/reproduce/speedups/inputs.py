@@ -16,8 +16,9 @@ PARTICLES = (500, 1000, 2000, 4000, 8000, 12_000)
 
 
 def varied_inputs() -> Iterator[tuple[str, Callable[[], Case]]]:
-    """(name, what makes it) of six inputs of particlefilter and six of spmv. The paper's matrices
-    are those of a collection; these are generated, one of each kind of structure."""
+    """(name, function that makes the case) for six inputs of particlefilter and six of spmv. The
+    paper's matrices are from a collection; these are generated, each with another kind of
+    structure."""
     for particles in PARTICLES:
         yield f"particlefilter, {particles:,} particles", partial(particle_case, particles)
     matrices: dict[str, Callable[[], csr_array]] = {
@@ -39,7 +40,7 @@ def _made(make: Callable[[], csr_array]) -> Case:
 
 
 def _grid(points: int) -> csr_array:
-    """The seven-point stencil on a cube."""
+    """Matrix of the seven-point stencil on a cube."""
     line = eye_array(points, k=1) + eye_array(points, k=-1)
     one = eye_array(points)
     sides = kron(kron(line, one), one) + kron(kron(one, line), one) + kron(kron(one, one), line)
@@ -47,18 +48,19 @@ def _grid(points: int) -> csr_array:
 
 
 def _band(rows: int, beside: int) -> csr_array:
-    """All diagonals up to ``beside`` from the main one."""
+    """Matrix of all diagonals up to ``beside`` away from the main one."""
     offsets = list(range(-beside, beside + 1))
     return csr_array(diags_array([1.0] * len(offsets), offsets=offsets, shape=(rows, rows)))
 
 
 def _blocks(count: int, size: int) -> csr_array:
-    """Full blocks along the diagonal."""
+    """Matrix of full blocks along the diagonal."""
     return csr_array(kron(eye_array(count), np.ones((size, size))))
 
 
 def _skewed(rows: int) -> csr_array:
-    """Few long rows and many short ones: 4 to 4,000 entries, by a power law, anywhere."""
+    """Matrix with few long rows and many short ones: 4 to 4,000 entries by a power law, in random
+    columns."""
     rng = np.random.default_rng(3)
     lengths = np.minimum(4 * (1.0 - rng.random(rows)) ** -1.1, 4000).astype(np.int64)
     columns = rng.integers(0, rows, int(lengths.sum()))

@@ -1,4 +1,5 @@
-"""What a placement gains over the present one, by the model that Placewise has for the machine."""
+"""Predicts the gain of a placement over the present one, by the model that Placewise has for the
+machine."""
 
 from __future__ import annotations
 
@@ -24,16 +25,16 @@ from placewise.space import Placement
 
 @dataclass(frozen=True)
 class Optimum:
-    """What a search through the legal placements found."""
+    """The result of a search through the legal placements."""
 
     placement: Placement
     gain: float
     """How many times as fast as the present form."""
     judged: int
-    """Placements that were judged, or ruled out by a bound."""
+    """Number of placements that were predicted, or ruled out by a bound."""
     legal: int
-    """Legal placements; combinations that do not fit together are counted where not all were
-    judged."""
+    """Number of legal placements. If not all were predicted, combinations that do not fit together
+    are counted, too."""
 
     @property
     def complete(self) -> bool:
@@ -46,7 +47,7 @@ class Judge(Protocol):
 
     @property
     def name(self) -> str:
-        """The model: ``timeline`` or ``path``."""
+        """Name of the model: ``timeline`` or ``path``."""
 
     @property
     def present_ms(self) -> float | None:
@@ -56,19 +57,19 @@ class Judge(Protocol):
         """How many times as fast as the present form; None where it was not proven."""
 
     def optimum(self, first: Iterable[Placement]) -> Optimum:
-        """The best of the legal placements, the ``first`` ones among them."""
+        """The best of the legal placements; those in ``first`` are always compared."""
 
 
 def judge_of(prepared: Prepared, most: int) -> Judge:
-    """The default model where machine code is read, else the path model. ``most`` is how many forms
-    are written and timed at most."""
+    """The default model where forms can be timed from machine code, else the path model. At most
+    ``most`` forms are written and timed."""
     if is_timed(prepared.machine):
         return FormTimes(prepared, most)
     return PathTimes(prepared)
 
 
 class PathTimes:
-    """Gains by the path model over the full profile."""
+    """Gains by the path model from the full profile."""
 
     name = "path"
     present_ms = None
@@ -88,7 +89,8 @@ class PathTimes:
         return self._over(float(table.times(np.array([row]))[0]))
 
     def optimum(self, first: Iterable[Placement]) -> Optimum:
-        """The best placement of all, by branch and bound; complete unless that gave up."""
+        """The best placement, by branch and bound; it is complete unless branch and bound gave
+        up."""
         found = branch_and_bound(self._table)
         legal = combinations(self._table.legality)
         placement = self._table.placement(found.choice)
@@ -103,8 +105,8 @@ class PathTimes:
 
 
 class FormTimes:
-    """Gains by the default model, from the machine code of each form; forms that do not compute
-    the same bits have none."""
+    """Gains by the default model, from the machine code of each form. Forms that do not compute the
+    same bits have no gain."""
 
     name = "timeline"
 
@@ -124,9 +126,9 @@ class FormTimes:
         return self._known[placement]
 
     def optimum(self, first: Iterable[Placement]) -> Optimum:
-        """The best of all legal placements without cache hints, if they are few enough; else of
-        ``first``, all moves of one array, those that gain together, and the neighbours of the best,
-        until as many are judged as are allowed."""
+        """The best of all legal placements without cache hints, if there are few enough. Otherwise
+        the best of ``first``, all moves of one array, the gaining ones combined, and the neighbours
+        of the best, until the limit is reached."""
         most = self._most
         everything = self._without_hints(most)
         if len(everything) <= most:
@@ -147,7 +149,8 @@ class FormTimes:
         return Optimum(best, gain, judged, legal)
 
     def _without_hints(self, most: int) -> list[Placement]:
-        """Legal placements in spaces of their own: all, or more than ``most``."""
+        """Legal placements without cache hints: all of them or, if there are more than ``most``,
+        just some more than ``most``."""
         found: list[Placement] = []
         machine, present = self._prepared.machine, self._prepared.legality.present
         for placement in legal_placements(self._prepared.legality):
@@ -159,8 +162,8 @@ class FormTimes:
         return found
 
     def _guided(self, first: list[Placement]) -> Iterator[Placement]:
-        """Placements worth judging where all are too many. What comes depends on the gains of those
-        that came before."""
+        """The most promising placements, if there are too many to predict all. Later ones depend on
+        the gains of earlier ones."""
         legality = self._prepared.legality
         yield from first
         singles = list(_neighbours(legality.present, self._prepared))

@@ -13,7 +13,7 @@ PARTS = ("profiling", "engine", "transform")
 
 
 def overhead_table(overheads: dict[str, Overheads], machine: str) -> Table:
-    """Table 5, paper beside program."""
+    """Table 5 with the paper's figures beside the program's."""
     cells: list[tuple[Cell, ...]] = []
     for name, ours in overheads.items():
         for who, both in (("paper", PRINTED.get(name)), ("program", ours)):
@@ -52,7 +52,8 @@ def _seconds(value: float) -> Cell:
 
 
 def launches_table(machine: str, gains: dict[str, Gains], overheads: dict[str, Overheads]) -> Table:
-    """Fig. 14: gains over all launches by their number, for kernels of known times."""
+    """Fig. 14: gains including overhead for several numbers of launches, for kernels with predicted
+    times."""
     cells: list[tuple[Cell, ...]] = []
     for name, found in gains.items():
         if found.present_ms is None or found.porple is None:

@@ -1,5 +1,5 @@
-"""What choosing costs, with and without active profiling and the hybrid search: Table 5 of Chen et
-al. 2017, and Fig. 14's dependence on the number of launches."""
+"""Overhead of choosing a placement, with and without active profiling and the hybrid search (Table
+5 of Chen et al. 2017), and how the gain depends on the number of launches (Fig. 14)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Overhead:
     profiling: float
     engine: float
     transform: float
-    """Checks in the kernel, read as their sum over the 1,496 launches of the paper's program."""
+    """Seconds of checks in the kernel. The paper's figure is taken as the sum over its program's
+    1,496 launches."""
 
     @property
     def once(self) -> float:
@@ -64,13 +65,14 @@ PRINTED = {
         Overhead(0.000012, 0.00742, 0.000066), Overhead(0.000003, 0.000322, 0.000066)
     ),
 }
-"""Table 5, by our cases."""
+"""Printed figures of Table 5, by the names of bundled cases."""
 
 T = TypeVar("T")
 
 
 def measured_overheads(case: Case, machine: Machine) -> Overheads:
-    """Time profiling and search for ``case``, both ways, on this computer.
+    """Measure profiling and search for ``case`` on this computer, with and without the
+    improvements.
 
     Compiling and the run that proves results are no part of either: the paper compiles its
     versions before the program runs. Versions written ahead have no checks, so that transform is 0.
@@ -88,7 +90,8 @@ def measured_overheads(case: Case, machine: Machine) -> Overheads:
         learn(profiler, run)
         return profiler.profile(prepared.execution)
 
-    # Once before, so that no compiling is timed; profiles keep what searches worked out of them.
+    # Run once before, so that compilation is not timed. Fresh profiles are used, since a profile
+    # keeps results of searches.
     branches(full(), prepared)
     procedure(active(), prepared)
     whole, full_seconds = timed(full)
@@ -101,12 +104,12 @@ def measured_overheads(case: Case, machine: Machine) -> Overheads:
 
 
 def branches(profile: Profile, prepared: Prepared) -> object:
-    """Branch and bound over all arrays, the table of costs included."""
+    """Branch and bound over all arrays, including making the table of costs."""
     return branch_and_bound(_table(profile, prepared))
 
 
 def procedure(profile: Profile, prepared: Prepared) -> object:
-    """Greedy search (Procedure 1), the table of costs included."""
+    """Greedy search (Procedure 1), including making the table of costs."""
     return greedy(_table(profile, prepared))
 
 
@@ -119,7 +122,7 @@ def speedup(present_ms: float, gain: float, overhead: Overhead, launches: int) -
 
 
 def timed(call: Callable[[], T]) -> tuple[T, float]:
-    """What ``call`` returns, and the seconds that it took."""
+    """The result of ``call``, and the seconds that it took."""
     start = time.perf_counter()
     result = call()
     return result, time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""Figs. 7 to 14 and Table 5 of Chen et al. 2017: what choosing placements gains, and costs."""
+"""Figs. 7 to 14 and Table 5 of Chen et al. 2017: gains and overheads of choosing placements."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from placewise.reproduce.speedups.overhead_tables import launches_table, overhea
 from placewise.reproduce.speedups.overheads import SCALED, Overheads, measured_overheads
 
 MACHINES = ("A100", "H100", "K20c", "M2075", "C1060")
-"""The first two by the default model, the paper's three by the path model."""
+"""Gains on the first two are predicted by the default model, on the paper's three by the path
+model."""
 MOST_FORMS = 16
-"""Forms written and timed of each kernel and machine, unless asked otherwise."""
+"""Most forms of each kernel that are written and timed for each machine, by default."""
 ENGINE = "K20c"
 """Machine of Table 5."""
 PRINTED_INPUTS = {"particlefilter": (1.72, 1.07), "spmv": (1.30, 1.24)}
@@ -32,8 +33,8 @@ PRINTED_MEANS: dict[tuple[str, str], tuple[float, float | None, float | None]] =
     ("K20c", "irregular kernels"): (1.68, None, None),
     **{("K20c", f"{name}, six inputs"): (*mean, None) for name, mean in PRINTED_INPUTS.items()},
 }
-"""Mean gains of PORPLE, the rules and the optimum, where the text gives them; bars of the figures
-have no numbers."""
+"""Printed mean gains of PORPLE, the rules and the optimum, where the text gives them; the bars of
+the figures have no numbers."""
 Row = tuple[str, Gains | str]
 """Name of a kernel or input, and its gains, or why there are none."""
 
@@ -47,8 +48,8 @@ def porple_speedups(
     """Recompute the figures for the bundled ``cases`` (all by default) on ``machines``, by default
     :data:`MACHINES`.
 
-    Minutes; what was worked out is kept on disk, so that a run that was cut short goes on where it
-    stopped. Raises CaseError for an unknown case, MachineError for an unknown machine.
+    It takes minutes. Results are kept on disk, so that an interrupted run can continue. Raises
+    CaseError for an unknown case, MachineError for an unknown machine.
     """
     names = tuple(cases) or case_names()
     unknown = [name for name in names if name not in case_names()]
@@ -187,7 +188,8 @@ def _moves(found: Gains) -> str:
 
 
 def _means(machine: str, title: str, rows: Sequence[Row]) -> dict[str, float]:
-    """Mean gains; a choice that was not proven leaves the kernel as it is."""
+    """Mean gains. Where a choice was not proven, its gain counts as 1, since the kernel stays as it
+    is."""
     found = [g for _, g in rows if isinstance(g, Gains)]
     if not found:
         return {}
