@@ -65,8 +65,8 @@ def test_a_recommendation_needs_both_the_gain_and_the_probability():
 
 def test_the_words_give_an_interval_where_the_probability_is_known():
     known, unknown = option(0.5, 0.97, a="shared"), option(0.5, None, a="shared")
-    assert gain_in_words(known) == "2.00 times as fast (1.82–2.22), faster with 97%"
-    assert gain_in_words(unknown) == "2.00 times as fast, with what probability is not known"
+    assert gain_in_words(known) == "2.00 times as fast (1.82–2.22), 97% likely to be faster"
+    assert gain_in_words(unknown) == "2.00 times as fast, with unknown probability"
 
 
 def test_moves_that_buy_nothing_are_tried_last():

@@ -54,7 +54,8 @@ class Draft:
     filled: list[tuple[str, int, str]] = field(default_factory=list)
     """(symbol, byte in it, array) for arrays that the host copies to a symbol."""
     load_functions: dict[str, str] = field(default_factory=dict)
-    """Name in the file of each load function that is declared there, by the function's usual name."""
+    """Name of each load function that is declared in the file, by the name that a space gives
+    it."""
     window: AccessWindow | None = None
     """Access policy window of the launch."""
     edits: list[str] = field(default_factory=list)

@@ -148,7 +148,7 @@ def _class_lines(one: ClassReport) -> list[str]:
     gain = ""
     if one.present_ms and one.chosen_ms:
         gain = f": predicted {one.present_ms:.4g} → {one.chosen_ms:.4g} ms"
-        gain += "" if one.faster is None else f", faster with {one.faster:.0%}"
+        gain += "" if one.faster is None else f", {one.faster:.0%} likely to be faster"
     lines.append(f"    {one.moves}{gain}")
     if one.pays_after is not None:
         lines.append(f"    pays after {one.pays_after} launches; {one.tuned_launches} so far")

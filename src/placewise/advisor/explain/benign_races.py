@@ -89,7 +89,11 @@ class BenignRace:
         where = f"with the copy in {best.space} memory, {self.copy_ns * 1e-3:.3g} µs to make it"
         if best.ratio.ratio >= 1.0:
             return f"{said}, but that gains nothing: predicted {gain} {where} included."
-        sure = "" if best.ratio.faster is None else f", faster with {chance(best.ratio.faster)}"
+        sure = (
+            ""
+            if best.ratio.faster is None
+            else f", {chance(best.ratio.faster)} likely to be faster"
+        )
         between = f"{speedup(best.ratio.high)}–{speedup(best.ratio.low)}"
         return (
             f"{said}: predicted {gain} ({between}){sure}, {where} included. It is not done: only "

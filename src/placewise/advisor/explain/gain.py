@@ -6,15 +6,15 @@ from placewise.advisor.advice import Option
 
 
 def gain_in_words(option: Option) -> str:
-    """The gain as text, such as ``1.31 times as fast (1.22–1.41), faster with 97%``. Where the form
-    was not timed it is a gain in memory time. The text says so, and says where the probability is
-    not known."""
+    """The gain as text, such as ``1.31 times as fast (1.22–1.41), 97% likely to be faster``. Where
+    the form was not timed it is a gain in memory time. The text says so, and it says where the
+    probability is not known."""
     what = " in memory time" if option.rerun is None else ""
     words = f"{speedup(option.ratio)} times as fast{what}"
     faster = option.judged.faster
     if faster is None:
-        return f"{words}, with what probability is not known"
-    return f"{words} ({speedup_range(option)}), faster with {chance(faster)}"
+        return f"{words}, with unknown probability"
+    return f"{words} ({speedup_range(option)}), {chance(faster)} likely to be faster"
 
 
 def chance(probability: float) -> str:

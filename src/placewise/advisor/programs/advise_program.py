@@ -157,9 +157,9 @@ def _verdict(
 def _gain(ratio: Ratio) -> str:
     words = f"{speedup(ratio.ratio)} times as fast"
     if ratio.faster is None:
-        return f"{words}, with what probability is not known"
+        return f"{words}, with unknown probability"
     between = f"{speedup(ratio.high)}–{speedup(ratio.low)}"
-    return f"{words} ({between}), faster with {chance(ratio.faster)}"
+    return f"{words} ({between}), {chance(ratio.faster)} likely to be faster"
 
 
 def _notes(advised: Sequence[AdvisedStep], rounds: int) -> list[str]:

@@ -51,7 +51,7 @@ def joint_verdict(advice: JointAdvice) -> str:
     words = " and ".join(parts)
     gain = f"{speedup(best.ratio.ratio)} times as fast ({_range(best)})"
     if best.ratio.faster is not None:
-        gain += f", faster with {chance(best.ratio.faster)}"
+        gain += f", {chance(best.ratio.faster)} likely to be faster"
     return f"{words[0].upper()}{words[1:]}: {gain}."
 
 

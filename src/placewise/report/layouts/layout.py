@@ -122,11 +122,11 @@ def _sectors(uses: Sequence[MatrixUse]) -> Table:
 
 
 def _gain(option: TriedLayout) -> str:
-    """``2.31 times as fast (2.02–2.61), faster with 97%``."""
+    """``2.31 times as fast (2.02–2.61), 97% likely to be faster``."""
     assert option.ratio is not None, "asked for timed options only"
     words = f"{speedup(option.ratio.ratio)} times as fast ({_range(option)})"
     if option.ratio.faster is not None:
-        words += f", faster with {chance(option.ratio.faster)}"
+        words += f", {chance(option.ratio.faster)} likely to be faster"
     return words
 
 
