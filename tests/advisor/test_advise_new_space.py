@@ -56,14 +56,14 @@ def by_hand(folder, entries=BY_HAND):
 def test_a_memory_unlike_the_five_ways_is_recommended_and_never_written(gather_case, tmp_path):
     machine = by_hand(tmp_path)
     advice = advise(gather_case, machine, finalists=2)
-    (note,) = (n for n in advice.notes if "programmer" in n)
+    (note,) = (n for n in advice.notes if "by hand" in n)
     assert "out → stack" in note
     assert "stack (stack_alloc())" in note
     for option in (*advice.options, advice.present):
         assert "stack" not in dict(option.placement.spaces).values()
     prepared = prepare(gather_case, machine)
     moved = Placement.of({"table": "stack"})
-    with pytest.raises(UnsupportedError, match="none that Placewise writes"):
+    with pytest.raises(UnsupportedError, match="cannot write code"):
         rewrite(prepared.case, moved, machine, prepared.view)
 
 

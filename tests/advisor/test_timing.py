@@ -147,4 +147,4 @@ def test_constant_memory_that_misses_its_cache_is_not_recommended():
     constant = next(o for o in found.options if o.placement["p"] == "constant")
     assert constant.timed is not None
     assert found.recommended is not constant
-    assert any("miss the nearest cache" in note for note in found.notes)
+    assert any("miss the nearest constant cache" in note for note in found.notes)

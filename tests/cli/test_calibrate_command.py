@@ -39,7 +39,7 @@ def test_a_file_of_the_user_s_own_is_named_from_beside_it(tmp_path):
     [
         (["--measured", "40"], CaseError, "not a time"),
         (["--measured", "40us", "--out", "mine.txt"], CaseError, "ends in .msl"),
-        (["--measured", "40us", "--out", "3.msl"], MachineError, "begins with a letter"),
+        (["--measured", "40us", "--out", "3.msl"], MachineError, "begin with a letter"),
         (["--measured", "40us", "--clock", "quick"], MachineError, "not a clock"),
     ],
 )

@@ -53,7 +53,10 @@ def test_a_part_writes_its_own_store_alone(case, tmp_path):
         (["scale.toml", "-m", "A100", "--size", "n=1.5"], "'1.5' is not a size"),
         (["scale.toml", "-m", "A100", "--shard", "3"], "is not I/N"),
         (["scale.toml", "-m", "A100", "--shard", "0/3"], "no part 0 of 3"),
-        (["scale.toml", "-m", "A100", "--dask", "a:1", "--workers", "2"], "not for a Dask cluster"),
+        (
+            ["scale.toml", "-m", "A100", "--dask", "a:1", "--workers", "2"],
+            "cannot be given for a Dask cluster",
+        ),
         (["--plan", "plan.toml", "-m", "A100"], "cannot be given beside --plan"),
         (["--plan", "plan.toml"], "plan.toml"),
         (["scale.toml", "-m", "A100", "--out", "scale.cu"], "is not a folder"),

@@ -111,7 +111,7 @@ def test_a_prediction_says_what_is_new_and_widens_its_range():
     found = placewise.predict_time(case, "RTX3090", clock="boost")
     assert found.prediction.unlike
     assert any("blocks for each SM" in what for what in found.prediction.unlike)
-    assert any(note.startswith("unlike the launches") for note in found.prediction.notes)
+    assert any(note.startswith("unlike all launches") for note in found.prediction.notes)
     low, high = found.range_ms
     plain = TIME_ERROR
     wider = measured_domain().wider

@@ -85,7 +85,7 @@ def test_several_arrays_move_together():
 @pytest.mark.parametrize(
     ("load", "space", "message"),
     [
-        ("ld.volatile.global.f32 %f1, [%rd1];", "l2only", "keeps an order"),
+        ("ld.volatile.global.f32 %f1, [%rd1];", "l2only", "is ordered with other threads"),
         ("ld.f32 %f1, [%rd1];", "readonly", "any memory"),
         (A, "texture", "only CUDA C\\+\\+ is rewritten for texture"),
     ],

@@ -97,7 +97,7 @@ def test_read_only_loads_through_a_chosen_pointer():
         y[threadIdx.x] = p[threadIdx.x + 32];
     }"""
     kernel = kernel_from(source, "f")
-    with pytest.raises(DoubtError, match="might be written"):
+    with pytest.raises(DoubtError, match="might write to data"):
         check_read_only_loads(with_read_only(kernel, 0), frozenset({0, 1}))
 
 

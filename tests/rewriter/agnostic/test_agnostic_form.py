@@ -185,7 +185,7 @@ REFUSED = {
                             r"k\.cu:3: no array"),
     "a name that a macro spells": ("#define NAME k\n__global__ void NAME(const float *x, float *y)"
                                    " { y[threadIdx.x] = x[threadIdx.x]; }", "k",
-                                   r"k\.cu:2: .*does not spell its name"),
+                                   r"k\.cu:2: .*does not contain its name"),
 }  # fmt: skip
 
 
