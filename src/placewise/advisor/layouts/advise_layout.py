@@ -182,7 +182,7 @@ def _option(trial: Trial, structs: StructArrays, layout: Layout, truth: Executio
 
 
 def awkwardness(layout: Layout) -> tuple[int, int]:
-    """How much harder to live with a layout is than the declared one, to compare."""
+    """How much harder a layout is to work with than the declared one, as numbers to compare."""
     return SIMPLEST_FIRST.index(layout.kind()), len(layout.groups)
 
 
@@ -191,7 +191,7 @@ def _reuse_bytes(trial: Trial) -> int:
 
 
 def reuse_bytes(case: Case, kernel: Kernel, machine: Machine) -> int:
-    """Bytes of the L1 cache that one resident warp of a launch has for itself."""
+    """One resident warp's share of the L1 cache, in bytes."""
     first = machine.levels("global")[0]
     size = first.size_bytes or _FALLBACK_L1_BYTES
     if len(machine.levels("global")) < 3:

@@ -196,8 +196,8 @@ def _edit_parameters(
     text: EditedText, view: SourceView, arrays: StructArrays, layout: Layout, names: LayoutNames,
     *, constant: bool,
 ) -> None:  # fmt: skip
-    """Give the kernel a parameter for each group, and make the layout's struct of them at its
-    start; ``constant``: the layout's struct points to constants."""
+    """Give the kernel a parameter for each group, and construct the layout's struct from them at
+    the start of the body. ``constant``: the struct's pointers are ``const``."""
     entry = []
     for parameter in _parameters(view, arrays):
         is_constant = parameter.type_text.startswith("const ")
