@@ -96,7 +96,7 @@ def _conversion(option: ProgramLayoutOption) -> Text:
 
 def _gain(ratio: Ratio) -> str:
     words = f"{speedup(ratio.ratio)} times as fast ({_range(ratio)})"
-    return words if ratio.faster is None else f"{words}, faster with {chance(ratio.faster)}"
+    return words if ratio.faster is None else f"{words}, {chance(ratio.faster)} likely to be faster"
 
 
 def _range(ratio: Ratio) -> str:
