@@ -84,6 +84,27 @@ export interface ChangedLine {
   text: string;
 }
 
+export interface StallsAt {
+  place: number;
+  file: string | null;
+  line: number | null;
+  issued: number;
+  waits: number[];
+  waits_for: { place: number; file: string | null; line: number | null } | null;
+}
+
+export interface WarpTimeline {
+  cycles: number;
+  cycles_per_column: number;
+  blocks: number;
+  warps_per_block: number;
+  is_complete: boolean;
+  states: string[];
+  issue_share: number[];
+  warps: string[];
+  stalls: StallsAt[];
+}
+
 export interface PageForm {
   title: string;
   option: number | null;
@@ -93,6 +114,8 @@ export interface PageForm {
   chart: MemoryChart | null;
   lines: LineHeat[];
   samples: WarpSample[];
+  timeline: WarpTimeline | null;
+  curves: Curve[];
   ptx: CodeLine[];
   sass: CodeLine[];
   roofline: RooflinePoint | null;

@@ -164,6 +164,76 @@ class ChangedLine(TypedDict):
     """The line; of a gap, how many lines are left out."""
 
 
+class WaitedFor(TypedDict):
+    """An instruction whose result others wait for."""
+
+    place: int
+    """Its byte offset in the machine code."""
+    file: str | None
+    """Source file."""
+    line: int | None
+    """Source line."""
+
+
+class StallsAt(TypedDict):
+    """What the warps that were watched waited for before they issued an instruction."""
+
+    place: int
+    """Its byte offset in the machine code."""
+    file: str | None
+    """Source file."""
+    line: int | None
+    """Source line."""
+    issued: int
+    """How often it was issued."""
+    waits: list[float]
+    """Cycles of all warps together for each of the timeline's `states` but the first."""
+    waits_for: WaitedFor | None
+    """The instruction whose results were waited for longest; null where there is none."""
+
+
+class WarpTimeline(TypedDict):
+    """The first blocks of one SM as the timeline has them."""
+
+    cycles: float
+    """Cycles that are shown."""
+    cycles_per_column: float
+    """Cycles of each stretch of time in `issue_share` and `warps`."""
+    blocks: int
+    """Blocks that were run on the SM."""
+    warps_per_block: int
+    """Warps of each."""
+    is_complete: bool
+    """Whether these blocks are shown to their end."""
+    states: list[str]
+    """What a warp does: `issued`, then what it waits for."""
+    issue_share: list[float]
+    """Share of the schedulers' issue slots that were used, by stretch of time."""
+    warps: list[str]
+    """What was mostly done at each place of the SM for a warp: a letter for each stretch of one
+    state (`a` for the first of `states`, `-` for no warp), and how many columns it has if not
+    one."""
+    stalls: list[StallsAt]
+    """In the order of the machine code."""
+
+
+class Curve(TypedDict):
+    """A curve of a page."""
+
+    title: str
+    """What it shows."""
+    x_label: str
+    """What the horizontal axis shows."""
+    y_label: str
+    """What the vertical axis shows."""
+    x: list[float]
+    """Positions, ascending."""
+    y: list[float | None]
+    """Values."""
+    marks: list[tuple[float, str]]
+    """Positions that are marked, each with its words."""
+
+
 class PageForm(TypedDict):
     """One form of a kernel: as it is, or with arrays elsewhere."""
 
@@ -183,6 +253,10 @@ class PageForm(TypedDict):
     """What its source lines ask of the memories."""
     samples: list[WarpSample]
     """Accesses of single warps."""
+    timeline: WarpTimeline | None
+    """The warps of an SM over time; null where no time is predicted."""
+    curves: list[Curve]
+    """What caches of other sizes would miss."""
     ptx: list[CodeLine]
     """Its PTX."""
     sass: list[CodeLine]
@@ -202,23 +276,6 @@ class Changes(TypedDict):
     """What the option is called on the page."""
     lines: list[ChangedLine]
     """The comparison."""
-
-
-class Curve(TypedDict):
-    """A measured curve."""
-
-    title: str
-    """What was measured."""
-    x_label: str
-    """What the horizontal axis shows."""
-    y_label: str
-    """What the vertical axis shows."""
-    x: list[float]
-    """Positions, ascending."""
-    y: list[float | None]
-    """Values."""
-    marks: list[tuple[float, str]]
-    """Positions that are marked, each with its words."""
 
 
 @document

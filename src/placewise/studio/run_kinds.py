@@ -16,6 +16,7 @@ from placewise.machine import Machine
 from placewise.progress import Progress
 from placewise.report.findings.lint_findings import with_fingerprints
 from placewise.report.html.advice_page import advice_page
+from placewise.report.html.cache_curves import L2_LINES
 from placewise.report.html.counter_pages import counters_page, lint_page
 from placewise.report.html.layout_page import layout_page
 from placewise.report.html.page import Page
@@ -38,11 +39,11 @@ def _time(case: Case, machines: Sequence[Machine], progress: Progress) -> Page:
 
 
 def _counters(case: Case, machines: Sequence[Machine], progress: Progress) -> Page:
-    return counters_page(predict_counters(case, machines[0], progress=progress))
+    return counters_page(predict_counters(case, machines[0], lines=L2_LINES, progress=progress))
 
 
 def _lint(case: Case, machines: Sequence[Machine], progress: Progress) -> Page:
-    report = predict_counters(case, machines[0], progress=progress)
+    report = predict_counters(case, machines[0], lines=L2_LINES, progress=progress)
     return lint_page(report, with_fingerprints(report, lint_launch(report)))
 
 

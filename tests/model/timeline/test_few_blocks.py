@@ -17,7 +17,7 @@ from placewise.model.evidence.warp_paths import WarpPaths
 from placewise.model.timeline.launch import course, sms_alike
 from placewise.model.timeline.pace import dram_bytes_per_cycle
 from placewise.model.timeline.schedule import Row
-from placewise.model.timeline.warps import Pace, run
+from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
 MACHINE = load_machine("RTX2080Ti")
 PACE = Pace(1, 1.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
@@ -31,6 +31,7 @@ def timeline(rows, path, *, blocks, sms, resident=1, pace=PACE):
     return run(
         np.array(rows, np.float64), np.array(path, np.int64), zero, np.array([len(path)]),
         np.zeros((1, 1), np.int64), resident, np.zeros(blocks, np.int64), pace, sms,
+        NOT_RECORDED,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from placewise.model.evidence.warp_paths import WarpPaths, data_passes, lines
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.pace import dram_bytes_per_cycle
 from placewise.model.timeline.schedule import COLUMNS, FETCHED, Row, tag_cycles
-from placewise.model.timeline.warps import Pace, run
+from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
 A100 = load_machine("A100")
 PACE = Pace(1, 0.0, 0.0, 200.0, 400.0, 16.0, 1.0, 10.0, 0.0)
@@ -41,7 +41,7 @@ def cycles(rows, path, *, warps=1, resident=1, blocks=1, pace=PACE, sms=1):
     order = np.zeros(blocks, np.int64)
     return run(
         table, path, one, np.array([len(path)]), np.zeros((1, warps), np.int64), resident, order,
-        pace, sms,
+        pace, sms, NOT_RECORDED,
     )  # fmt: skip
 
 

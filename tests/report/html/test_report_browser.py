@@ -1,5 +1,6 @@
 """Reports in a real browser: what they show, at every width and in both themes."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -88,6 +89,30 @@ def test_a_line_is_marked_in_source_and_machine_code(reports, open_page):
     listing = page.get_by_label("Machine code of as it is")
     assert listing.locator(".linked").get_by_text("STG").count() == 1
     assert "32 sectors" in page.locator("#accesses figcaption").inner_text()
+
+
+def test_warps_and_what_they_wait_for_are_shown(reports, open_page):
+    page = open_page().page
+    page.goto((reports / "lint.html").as_uri())
+    picture = page.locator("#warps canvas")
+    assert "warps of one SM" in picture.get_attribute("aria-label")
+    picture.hover(position={"x": 40, "y": 100})
+    assert re.search(r"cycle .*, warp \d+: ", page.locator("#warps .axis").inner_text())
+    rows = page.locator("#warps tbody tr")
+    assert "out[x * n + y]" in rows.first.inner_text()
+    # The line leads to the source, where its waits can stand beside it and beside the machine code.
+    rows.first.get_by_role("link").click()
+    page.get_by_label("Beside each line").select_option("stalls")
+    assert "waits for" in page.locator("#source .pane-foot").inner_text()
+    assert page.get_by_label("Machine code of as it is").locator("..").locator(".cm-heat").count()
+
+
+def test_caches_of_other_sizes_are_drawn(reports, open_page):
+    page = open_page().page
+    page.goto((reports / "lint.html").as_uri())
+    labels = [p.get_attribute("aria-label") for p in page.locator("#caches .plot").all()]
+    assert [words.split(":")[0] for words in labels] == ["L1", "L2"]
+    assert page.locator("#caches canvas").count() == 2
 
 
 def test_the_theme_can_be_chosen(reports, open_page):

@@ -9,11 +9,13 @@ import { Run } from "./run";
 import { Times } from "./time";
 import { Validation } from "./validate";
 import { MemoryChartView } from "../parts/memory_chart";
+import { Plot } from "../parts/plot";
 import { Roofline } from "../parts/roofline";
 import { SampleView } from "../parts/samples";
 import { SourceView } from "../parts/source";
-import { Block, Sentences, ThemeSwitch } from "../parts/common";
-import type { Kind, Page } from "../types";
+import { WarpView } from "../parts/warps";
+import { Block, Keys, Sentences, ThemeSwitch } from "../parts/common";
+import type { Curve, Kind, Page, PageForm } from "../types";
 
 const PAGES: Record<Kind, (props: { page: Page }) => ComponentChildren> = {
   advise: Advice, layout: Layouts, time: Times, counters: Counters, lint: Lint, run: Run,
@@ -71,13 +73,26 @@ export function formContents(page: Page): [string, string][] {
   const forms = page.forms;
   const found: [string, string][] = [];
   if (forms.some((f) => f.chart)) found.push(["memory", "Memory"]);
+  if (forms.some((f) => f.timeline)) found.push(["warps", "Warps"]);
   if (forms.some((f) => f.source || f.sass.length)) found.push(["source", "Source"]);
   if (forms.some((f) => f.samples.length)) found.push(["accesses", "Accesses"]);
+  if (forms.some((f) => f.curves.length)) found.push(["caches", "Caches"]);
   if (forms.some((f) => f.roofline)) found.push(["roofline", "Roofline"]);
   return found;
 }
 
-/** Memory chart, source with heat, accesses of single warps, and roofline of the page's forms. */
+/** Curves of the same cache together: one for each form. */
+function cacheCurves(forms: PageForm[]): Curve[][] {
+  const found = new Map<string, Curve[]>();
+  for (const curve of forms.slice(0, 2).flatMap((f) => f.curves)) {
+    const cache = curve.title.split(":", 1)[0];
+    found.set(cache, [...(found.get(cache) ?? []), curve]);
+  }
+  return [...found.values()];
+}
+
+/** Memory chart, warps over time, source with heat, accesses of single warps, miss curves and roofline
+ * of the page's forms. */
 export function FormSections(props: { page: Page }) {
   const forms = props.page.forms;
   const [line, setLine] = useState<number | null>(null);
@@ -92,6 +107,11 @@ export function FormSections(props: { page: Page }) {
           <Sentences of={[...new Set(forms.flatMap((f) => f.notes))]} />
         </Block>
       ) : null}
+      {has.has("warps") ? (
+        <Block id="warps" title="Warps" says="The first blocks of one SM, cycle by cycle, as the prediction has them: when each warp issues, and what it waits for.">
+          <WarpView forms={forms.filter((f) => f.timeline)} onLine={setLine} />
+        </Block>
+      ) : null}
       {has.has("source") ? (
         <Block id="source" title="Source" says="Choose a line, and what was compiled from it is marked beside it.">
           <SourceView forms={forms.filter((f) => f.source || f.sass.length)} line={line} onLine={setLine} />
@@ -100,6 +120,14 @@ export function FormSections(props: { page: Page }) {
       {has.has("accesses") ? (
         <Block id="accesses" title="Accesses" says="What the lanes of one warp really asked for at once, in the block in the middle of the launch.">
           <SampleView forms={forms.filter((f) => f.samples.length)} line={line} />
+        </Block>
+      ) : null}
+      {has.has("caches") ? (
+        <Block id="caches" title="Caches" says="What a cache of another size would miss, were it fully associative and the least recently used went first. The mark is this GPU's.">
+          <div class="charts">
+            {cacheCurves(forms).map((of) => <Plot curves={of} />)}
+          </div>
+          {forms.filter((f) => f.curves.length).length > 1 ? <Keys now={forms[0].title} then={forms[1].title} /> : null}
         </Block>
       ) : null}
       {has.has("roofline") ? (

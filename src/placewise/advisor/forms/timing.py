@@ -9,12 +9,15 @@ from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.cases.case import Case
 from placewise.kernel.kernel import Kernel
 from placewise.machine import Machine
+from placewise.machine.at_clock import at_clock
+from placewise.machine.clocks import clock_range
 from placewise.memory.simulate.launch import SimulatedLaunch
-from placewise.model import SAME, Prediction, Ratio, relative_times
+from placewise.model import SAME, Prediction, Ratio, relative_times, timeline_model
 from placewise.model.clocked import predict_clocked
 from placewise.model.evidence.calibration import NONE, Corrections, corrections
 from placewise.model.evidence.evidence import evidence_of
 from placewise.model.registry import DEFAULT, known_model
+from placewise.model.timeline.watch import Watched
 from placewise.recorded.recorded_launch import MeasuredLaunch
 
 
@@ -97,6 +100,22 @@ def time_form(
     except UnsupportedError as error:
         where = f" ({error.where})" if error.where else ""
         return Timed(None, f"{error.message}{where}")
+
+
+def watch_form(kernel: Kernel, case: Case, machine: Machine) -> tuple[Timed, Watched | None]:
+    """Time of ``kernel``, one form of the case's, and what the warps of an SM do meanwhile; None
+    where no time is predicted."""
+    if not is_timed(machine):
+        return time_form(kernel, case, machine), None
+    model = timeline_model()
+    try:
+        evidence = evidence_of(kernel, case.launch, case.inputs, machine)
+        clocks = clock_range(machine)
+        at = machine if clocks is None else at_clock(machine, clocks.assumed)
+        timed = Timed(predict_clocked(model, evidence, machine), loads=_load_hits(evidence.run))
+        return timed, model.watch(evidence, at)
+    except UnsupportedError as error:
+        return Timed(None, f"{error.message}{f' ({error.where})' if error.where else ''}"), None
 
 
 def _load_hits(run: SimulatedLaunch | None) -> tuple[LoadHits, ...]:

@@ -80,6 +80,7 @@ def predict_moved_counters(
     retarget: bool = False,
     nvrtc: str | None = None,
     records: int = RECORDS,
+    lines: int = 0,
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
 ) -> MovedCounters:
@@ -91,11 +92,12 @@ def predict_moved_counters(
     the accesses of the present code are counted as those of the other memory (section III-E of
     Huang and Li 2017), which also works for PTX and Numba functions.
 
-    ``nvrtc`` replaces the case's compiler version. About ``records`` warp accesses are simulated. A
-    warp that executes more than ``instruction_limit`` instructions is taken to be endless.
-    ``progress`` is called with what is being done, how much of it is done, and how much there is (0
-    where unknown). Raises UnsupportedError where the source cannot be rewritten so, and other
-    PlacewiseErrors for bad input.
+    ``nvrtc`` replaces the case's compiler version. About ``records`` warp accesses are simulated,
+    and the first ``lines`` lines asked of L2 are kept in the launches' traffic. A warp that
+    executes more than ``instruction_limit`` instructions is taken to be endless. ``progress`` is
+    called with what is being done, how much of it is done, and how much there is (0 where unknown).
+    Raises UnsupportedError where the source cannot be rewritten so, and other PlacewiseErrors for
+    bad input.
     """
     loaded = load_case(case)
     known = load_machine(machine)
@@ -112,6 +114,7 @@ def predict_moved_counters(
             known,
             seen_in=seen_in,
             records=records,
+            lines=lines,
             instruction_limit=instruction_limit,
             progress=progress,
         )

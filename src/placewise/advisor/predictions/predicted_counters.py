@@ -83,6 +83,7 @@ def predict_counters(
     row: int | None = None,
     seen_in: Mapping[str, str] | None = None,
     sizes: bool = False,
+    lines: int = 0,
     records: int = RECORDS,
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Progress = silent,
@@ -93,10 +94,11 @@ def predict_counters(
     the case's compiler version. ``measured`` is a file of recorded counters; its launch ``row``
     (from 0), or the only launch of this kernel, is compared. ``seen_in`` maps arrays to memory
     spaces: their accesses are counted as if they were in that space, whatever the code does. With
-    ``sizes`` the misses that L2 caches of other sizes would have are found, too. About ``records``
-    warp accesses are simulated, and a warp that executes more than ``instruction_limit``
-    instructions is taken to be endless. ``progress`` is called with what is being done, how much of
-    it is done, and how much there is (0 where unknown). Raises PlacewiseError for bad input.
+    ``sizes`` the misses that L2 caches of other sizes would have are found, too. The first
+    ``lines`` lines that L2 is asked for are kept in the launch's traffic. About ``records`` warp
+    accesses are simulated, and a warp that executes more than ``instruction_limit`` instructions
+    is taken to be endless. ``progress`` is called with what is being done, how much of it is done,
+    and how much there is (0 where unknown). Raises PlacewiseError for bad input.
     """
     loaded = load_case(case)
     chosen = load_machine(machine)
@@ -123,7 +125,7 @@ def predict_counters(
         placement=seen_in,
         records=records,
         slices=True,
-        arrived=LINES if sizes else 0,
+        arrived=max(lines, LINES if sizes else 0),
         instruction_limit=instruction_limit,
         progress=lambda done, total: progress("running blocks", done, total),
     )

@@ -95,6 +95,7 @@ def counters(
     from placewise.executor import DEFAULT_LIMIT
     from placewise.report.advice.files import check_file
     from placewise.report.formats import Report
+    from placewise.report.html.cache_curves import L2_LINES
     from placewise.report.html.counter_pages import counters_page
     from placewise.report.html.page import write_html
     from placewise.report.predictions.counters import render_counters
@@ -120,6 +121,7 @@ def counters(
             hint="give --sizes or --place, not both",
         )
     instruction_limit = limit or DEFAULT_LIMIT
+    lines = 0 if html is None else L2_LINES
     with StepProgress(Console(stderr=True), quiet=quiet) as progress:
         if moves:
             both = predict_moved_counters(
@@ -128,6 +130,7 @@ def counters(
                 moves,
                 retarget=retarget,
                 nvrtc=nvrtc,
+                lines=lines,
                 instruction_limit=instruction_limit,
                 progress=progress.step,
             )
@@ -141,6 +144,7 @@ def counters(
                 measured=measured,
                 row=row,
                 sizes=sizes,
+                lines=lines,
                 instruction_limit=instruction_limit,
                 progress=progress.step,
             )

@@ -87,6 +87,7 @@ def lint(
         with_fingerprints,
     )
     from placewise.report.formats import Report, json_text
+    from placewise.report.html.cache_curves import L2_LINES
     from placewise.report.html.counter_pages import lint_page
     from placewise.report.html.page import write_html
     from placewise.report.sarif.findings import write_lint_sarif
@@ -100,6 +101,7 @@ def lint(
             case,
             machine,
             nvrtc=nvrtc,
+            lines=0 if html is None else L2_LINES,
             instruction_limit=limit or DEFAULT_LIMIT,
             progress=progress.step,
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.model.evidence.warp_paths import WarpPaths
-from placewise.model.timeline.warps import Pace, run
+from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
 INSTRUCTIONS = 250_000
 """Approximate number of instructions issued in one timeline; that takes tens of milliseconds."""
@@ -57,7 +57,7 @@ def course(
     For a launch of many waves an SM is run twice: with its resident blocks only, and with several
     times as many. The difference gives the cycles of each further block.
     """
-    own = _ready_to_run(table, paths, offsets, pace, instructions)
+    own = ready_to_run(table, paths, offsets, pace, instructions)
     kinds = paths.launch if len(paths.launch) == blocks else np.zeros(blocks, np.uint8)
     most = -(-blocks // busy)
     sizes = np.bincount(kinds, minlength=len(own.rows))
@@ -72,7 +72,7 @@ def course(
     return found._replace(total=found.total * float(own.scale[0]))
 
 
-class _Blocks(NamedTuple):
+class Blocks(NamedTuple):
     """The traced blocks, in the form that the timeline runs."""
 
     table: NDArray[np.float64]
@@ -99,14 +99,22 @@ class _Blocks(NamedTuple):
         work = (self.instructions * self.scale)[kinds].mean()
         return float(work / self.instructions[ran].mean())
 
+    def order_of(self, kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """(blocks,) rows of ``warps`` of blocks of ``kinds``: those at hand, again and again."""
+        order = np.empty(len(kinds), np.int64)
+        for k, rows in enumerate(self.rows):
+            at = np.flatnonzero(kinds == k)
+            order[at] = rows[np.arange(len(at)) % len(rows)]
+        return order
 
-def _ready_to_run(
+
+def ready_to_run(
     table: NDArray[np.float64],
     paths: WarpPaths,
     offsets: NDArray[np.int64],
     pace: Pace,
     budget: int,
-) -> _Blocks:
+) -> Blocks:
     """The blocks of ``paths``. Paths are repeated for each kind of block, since ``table`` has rows
     of its own for each kind."""
     kinds = len(paths.kinds)
@@ -117,7 +125,7 @@ def _ready_to_run(
     for k, own in enumerate(rows):
         warps[own] += k * len(paths.start)
     length = np.tile(paths.length, kinds)
-    return _Blocks(
+    return Blocks(
         table,
         (place + each * len(offsets)).ravel(),
         (paths.start + each * len(place)).ravel(),
@@ -132,22 +140,18 @@ def _ready_to_run(
 
 
 def _cycles(
-    own: _Blocks, kinds: NDArray[np.uint8], resident: int, sms: int = 1, pace: Pace | None = None
+    own: Blocks, kinds: NDArray[np.uint8], resident: int, sms: int = 1, pace: Pace | None = None
 ) -> float:
     """Cycles of blocks of the given ``kinds`` (blocks,), run in this order on ``sms`` SMs."""
-    order = np.empty(len(kinds), np.int64)
-    for k, rows in enumerate(own.rows):
-        at = np.flatnonzero(kinds == k)
-        order[at] = rows[np.arange(len(at)) % len(rows)]
     return float(
         run(
-            own.table, own.path, own.start, own.length, own.warps, resident, order,
-            pace or own.pace, sms,
+            own.table, own.path, own.start, own.length, own.warps, resident, own.order_of(kinds),
+            pace or own.pace, sms, NOT_RECORDED,
         )
     )  # fmt: skip
 
 
-def _of_several_kinds(own: _Blocks, kinds: NDArray[np.uint8], resident: int, busy: int) -> Course:
+def _of_several_kinds(own: Blocks, kinds: NDArray[np.uint8], resident: int, busy: int) -> Course:
     """Cycles of a launch whose blocks are of ``kinds`` (blocks,)."""
     per_sm = len(kinds) / busy
     most = -(-len(kinds) // busy)
@@ -156,7 +160,7 @@ def _of_several_kinds(own: _Blocks, kinds: NDArray[np.uint8], resident: int, bus
     def cycles(blocks_per_sm: float, sms: int = 1) -> float:
         count = max(1, round(sms * blocks_per_sm))
         ran = in_order(kinds, count)
-        pace = _sharing(own.pace, sms * blocks_per_sm / count)
+        pace = sharing(own.pace, sms * blocks_per_sm / count)
         return _cycles(own, ran, held, sms, pace) * own.scale_of(kinds, ran)
 
     more = _more(own, resident)
@@ -169,7 +173,7 @@ def _of_several_kinds(own: _Blocks, kinds: NDArray[np.uint8], resident: int, bus
     return Course(first, rate, first + (per_sm - resident) * rate)
 
 
-def _of_one_kind(own: _Blocks, resident: int, blocks: int, busy: int) -> Course:
+def _of_one_kind(own: Blocks, resident: int, blocks: int, busy: int) -> Course:
     """Cycles of a launch whose blocks are all of the most frequent kind."""
 
     def cycles(count: int, held: int, sms: int = 1, pace: Pace | None = None) -> float:
@@ -181,7 +185,7 @@ def _of_one_kind(own: _Blocks, resident: int, blocks: int, busy: int) -> Course:
     if most <= resident:
         sms = sms_alike(blocks, busy, own.budget / (per_block * most))
         count = max(most, round(sms * blocks_per_sm))
-        first = cycles(count, most, sms, _sharing(own.pace, sms * blocks_per_sm / count))
+        first = cycles(count, most, sms, sharing(own.pace, sms * blocks_per_sm / count))
         return Course(first, first / most, first)
     more = _more(own, resident)
     first = cycles(resident, resident)
@@ -194,13 +198,13 @@ def _of_one_kind(own: _Blocks, resident: int, blocks: int, busy: int) -> Course:
     return Course(first, rate, first + (blocks_per_sm - resident) * rate)
 
 
-def _more(own: _Blocks, resident: int) -> int:
+def _more(own: Blocks, resident: int) -> int:
     """Number of blocks to run on an SM after its first ``resident`` ones: one to four times
     ``resident``, as the budget of instructions allows."""
     return int(np.clip(own.budget / (own.instructions[0] * resident), 1, 4)) * resident
 
 
-def _sharing(pace: Pace, share: float) -> Pace:
+def sharing(pace: Pace, share: float) -> Pace:
     """``pace`` with the cycles per byte of L2 and DRAM times ``share``: the blocks that are run
     move ``1 / share`` times the data that their SMs move in the launch, so they need as much more
     bandwidth."""

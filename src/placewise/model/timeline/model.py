@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import MachineError, UnsupportedError
+from placewise.kernel.binary.sass.instruction import Instruction
 from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.model.base import Evidence, PathTime, Prediction
@@ -31,6 +33,7 @@ from placewise.model.timeline.limits import (
 from placewise.model.timeline.pace import pace_of
 from placewise.model.timeline.schedule import Reach, instructions, row_of, table
 from placewise.model.timeline.warps import Pace
+from placewise.model.timeline.watch import Watched, watched
 
 NAME = "timeline"
 LAUNCH_NS = 2000.0
@@ -55,28 +58,10 @@ class TimelineModel:
         no pipe of the machine is known to run; MachineError for a machine without schedulers or
         clock.
         """
-        run = evidence.simulated(self.name)
-        if not run.from_machine_code:
-            why = f": {run.notes[0]}" if run.notes else ""
-            raise UnsupportedError(
-                f"model {self.name} needs machine code, and this launch was executed from its PTX"
-                f"{why}"
-            )
-        if machine.limits.clock_mhz is None:
-            raise MachineError("no clock to turn time into cycles", where=machine.name)
-        paths = evidence.warp_paths or warp_paths_from_counts(run)
-        code = instructions(run.kernel)
-        executions = {c.place: c.warps for c in run.execution.instruction_counts()}
-        executed = frozenset({*executions, *paths.instructions.tolist()})
-        offsets = np.array([i.offset for i in code], np.int64)
-        tables = [
-            table(code, machine, reach_of(run, executions, kind), paths.barriers, executed)
-            for kind in paths.kinds
-        ]
+        at_hand = _at_hand(self.name, evidence, machine)
+        run, code, paths, executions, tables, offsets, busy, pace, clock = at_hand
         blocks = run.launch.blocks
-        busy = min(machine.processor.sms, blocks)
         resident = max(1, run.occupancy.blocks)
-        pace = pace_of(machine, busy, written_share(run))
         matrix = np.concatenate(tables)
         on_sm = course(matrix, paths, offsets, resident, blocks, busy, pace, self.instructions)
         work = [
@@ -89,7 +74,7 @@ class TimelineModel:
                 paths.blocks_of_kinds(blocks), paths.kinds, tables, strict=True
             )
         ]
-        overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * machine.limits.clock_mhz / 1e3
+        overhead = (machine.limits.launch_overhead_ns or LAUNCH_NS) * clock / 1e3
         parts = [
             *issue_limits(code, work, run, busiest(work, busy)),
             *bandwidth_limits(run, machine),
@@ -107,9 +92,62 @@ class TimelineModel:
             tuple(parts),
             interval,
             absolute=True,
-            clock_mhz=machine.limits.clock_mhz,
+            clock_mhz=clock,
             notes=run.notes,
         )
+
+    def watch(self, evidence: Evidence, machine: Machine) -> Watched:
+        """What the first warps of an SM do and wait for in the launch on ``machine``.
+
+        Raises UnsupportedError and MachineError as :meth:`predict` does.
+        """
+        at_hand = _at_hand(self.name, evidence, machine)
+        return watched(
+            np.concatenate(at_hand.tables), at_hand.code, at_hand.paths, at_hand.run,
+            at_hand.busy, at_hand.pace,
+        )  # fmt: skip
+
+
+class _AtHand(NamedTuple):
+    """What the timeline needs of a launch and a machine."""
+
+    run: SimulatedLaunch
+    code: tuple[Instruction, ...]
+    paths: WarpPaths
+    executions: dict[int, int]
+    """Warps of the launch that execute each instruction, by offset."""
+    tables: list[NDArray[np.float64]]
+    """One of :func:`table` for each kind of block."""
+    offsets: NDArray[np.int64]
+    busy: int
+    """SMs that have blocks."""
+    pace: Pace
+    clock_mhz: float
+
+
+def _at_hand(model: str, evidence: Evidence, machine: Machine) -> _AtHand:
+    """What ``evidence`` holds, for ``machine``; raises as :meth:`TimelineModel.predict` does."""
+    run = evidence.simulated(model)
+    if not run.from_machine_code:
+        why = f": {run.notes[0]}" if run.notes else ""
+        raise UnsupportedError(
+            f"model {model} needs machine code, and this launch was executed from its PTX{why}"
+        )
+    if machine.limits.clock_mhz is None:
+        raise MachineError("no clock to turn time into cycles", where=machine.name)
+    paths = evidence.warp_paths or warp_paths_from_counts(run)
+    code = instructions(run.kernel)
+    executions = {c.place: c.warps for c in run.execution.instruction_counts()}
+    executed = frozenset({*executions, *paths.instructions.tolist()})
+    tables = [
+        table(code, machine, reach_of(run, executions, kind), paths.barriers, executed)
+        for kind in paths.kinds
+    ]
+    busy = min(machine.processor.sms, run.launch.blocks)
+    return _AtHand(
+        run, code, paths, executions, tables, np.array([i.offset for i in code], np.int64), busy,
+        pace_of(machine, busy, written_share(run)), machine.limits.clock_mhz,
+    )  # fmt: skip
 
 
 def timeline_model() -> TimelineModel:

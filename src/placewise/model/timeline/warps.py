@@ -64,6 +64,41 @@ class Pace(NamedTuple):
     """Cycles that an SM needs to receive a byte from L2, or to send one there."""
 
 
+class Issue(NamedTuple):
+    """One instruction that a warp issued, and what it waited for before, all in cycles.
+
+    A warp waits from ``since`` to ``issued``; each time is that at which one more reason to wait
+    was gone, so that they ascend.
+    """
+
+    warp: float
+    """Number of the block in the order of starts, times the warps of a block, plus the warp's."""
+    slot: float
+    """Place of the warp among those of all SMs."""
+    row: float
+    """Row of the table."""
+    producer: float
+    """Row of the instruction whose result was waited for last; -1 where none was."""
+    since: float
+    """When the warp issued the instruction before, or could begin."""
+    fixed: float
+    """When the stall count of the instruction before had passed."""
+    data: float
+    """When the results that it needs were there."""
+    code: float
+    """When its line of code was there."""
+    barrier: float
+    """When the other warps of its block had come to the barrier."""
+    pipe: float
+    """When its pipe took another instruction."""
+    issued: float
+    """When it was issued; since ``pipe`` other warps were preferred."""
+
+
+NOT_RECORDED = np.zeros((0, len(Issue._fields)))
+"""Room for no :class:`Issue`."""
+
+
 # One long loop with the SMs' state in plain arrays and numbers, since calls would slow it down.
 @compiled(nogil=True, error_model="numpy")
 def run(
@@ -76,12 +111,14 @@ def run(
     order: NDArray[np.int64],
     pace: Pace,
     sms: int,
+    issues: NDArray[np.float64],
 ) -> float:
     """Cycles until all blocks have run on ``sms`` SMs, ``resident`` at a time on each.
 
     ``table`` as of :func:`.schedule.table`; ``path`` are numbers of its rows; ``order`` (blocks,)
     are rows of ``warps`` (rows, warps of a block), in the order in which blocks start: warp ``w``
-    of a block takes path ``warps[row, w]``.
+    of a block takes path ``warps[row, w]``. The first instructions issued are written to ``issues``
+    (room, fields of :class:`Issue`); rows that were not needed stay as they are.
     """
     per_block = warps.shape[1]
     blocks = order.shape[0]
@@ -109,6 +146,11 @@ def run(
     l2_cost = pace.l2_cycles_per_byte / sms
     dram_cost = pace.dram_cycles_per_byte / sms
     debt = np.zeros((table.shape[0], 2))
+    room = issues.shape[0]
+    recorded = 0
+    waits = np.zeros((slots if room else 0, 4))
+    producer = np.full(waits.shape[0], -1, np.int64)
+    set_by = np.full((waits.shape[0], SCOREBOARDS), -1, np.int64)
     l2_free = 0.0
     dram_free = 0.0
     now = 0.0
@@ -120,7 +162,7 @@ def run(
             place = turn % sms * resident + turn // sms
             _begin(
                 place, begun, order[begun], pace.launch, start, length, warps, at, end, ready,
-                released, age, alive,
+                released, age, alive, waits, producer,
             )  # fmt: skip
             begun += 1
     while done < blocks:
@@ -156,10 +198,23 @@ def run(
             last[p] = s
             issued = True
             row = path[at[s]]
+            shared = np.int64(table[row, _SERVER])
+            if recorded < room:
+                open_at = free[p, np.int64(table[row, _PIPE])]
+                if shared:
+                    open_at = max(open_at, server[sm, shared] - pace.queue, handed[p, shared])
+                issues[recorded, 0] = age[s]
+                issues[recorded, 1] = s
+                issues[recorded, 2] = row
+                issues[recorded, 3] = producer[s]
+                issues[recorded, 4:8] = waits[s]
+                issues[recorded, 8] = ready[s]
+                issues[recorded, 9] = max(ready[s], open_at)
+                issues[recorded, 10] = now
+                recorded += 1
             free[p, np.int64(table[row, _PIPE])] = now + table[row, _BUSY]
             result = now + table[row, _LATENCY]
             read = now + table[row, _READ]
-            shared = np.int64(table[row, _SERVER])
             if shared:
                 handed[p, shared] = now + pace.hand_over
                 taken = max(now, server[sm, shared])
@@ -187,9 +242,13 @@ def run(
                             result = max(result, dram_free + pace.dram_latency)
             barrier = np.int64(table[row, _WRITE_BARRIER])
             if barrier >= 0:
+                if room and result >= released[s, barrier]:
+                    set_by[s, barrier] = row
                 released[s, barrier] = max(released[s, barrier], result)
             barrier = np.int64(table[row, _READ_BARRIER])
             if barrier >= 0:
+                if room and read >= released[s, barrier]:
+                    set_by[s, barrier] = row
                 released[s, barrier] = max(released[s, barrier], read)
             at[s] += 1
             place = s // per_block
@@ -202,16 +261,24 @@ def run(
                         ended = max(now, drained[place])
                         _begin(
                             place, begun, order[begun], ended + pace.launch, start, length, warps,
-                            at, end, ready, released, age, alive,
+                            at, end, ready, released, age, alive, waits, producer,
                         )  # fmt: skip
                         begun += 1
                     continue
             else:
                 then = now + max(1.0, table[row, _STALL])
                 wanted = np.int64(table[path[at[s]], _WAITS])
+                if room:
+                    producer[s] = -1
+                    waits[s, 0] = now
+                    waits[s, 1] = then
                 for n in range(SCOREBOARDS):
                     if wanted >> n & 1:
+                        if room and released[s, n] > then:
+                            producer[s] = set_by[s, n]
                         then = max(then, released[s, n])
+                if room:
+                    waits[s, 2] = then
                 line = np.int64(table[path[at[s]], _LINE])
                 if pace.code_lines > 0 and in_line[s] != line:
                     in_line[s] = line
@@ -219,6 +286,8 @@ def run(
                         held[p, line % pace.code_lines] = line
                         fetched[sm] = max(now, fetched[sm]) + pace.fetch
                         then = max(then, fetched[sm])
+                if room:
+                    waits[s, 3] = then
                 ready[s] = then
                 if table[row, _BARRIER] > 0.0:
                     waiting[s] = 1
@@ -256,9 +325,11 @@ def _begin(
     released: NDArray[np.float64],
     age: NDArray[np.int64],
     alive: NDArray[np.int64],
+    waits: NDArray[np.float64],
+    producer: NDArray[np.int64],
 ) -> None:
     """Start the block of row ``row`` of ``warps`` in SM slot ``place``, at ``time``: set the state
-    of its warps."""
+    of its warps. ``waits`` and ``producer`` are empty where nothing is recorded."""
     per_block = warps.shape[1]
     for w in range(per_block):
         s = place * per_block + w
@@ -268,4 +339,7 @@ def _begin(
         ready[s] = time
         age[s] = block * per_block + w
         released[s, :] = 0.0
+        if len(producer):
+            waits[s, :] = time
+            producer[s] = -1
     alive[place] = per_block

@@ -6,18 +6,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from placewise.advisor.forms.timing import time_form
+from placewise.advisor.forms.timing import watch_form
 from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.errors import PlacewiseError
 from placewise.executor import DEFAULT_LIMIT
 from placewise.kernel.cases.case import Case, Language
 from placewise.machine import Machine
 from placewise.model import Prediction
+from placewise.report.html.cache_curves import L2_LINES, cache_curves
 from placewise.report.html.line_heat import line_heat
 from placewise.report.html.listings import ptx_listing, sass_listing
 from placewise.report.html.memory_chart import memory_chart
 from placewise.report.html.roofline import roofline
+from placewise.report.html.sm_accesses import sm_accesses
 from placewise.report.html.warp_samples import warp_samples
+from placewise.report.html.warp_timeline import warp_timeline
 
 
 def form_document(
@@ -31,13 +34,13 @@ def form_document(
     predicted where ``prediction`` is not given."""
     run, case = report.run, report.case
     notes = list(report.notes)
+    timed, watched = watch_form(run.kernel, case, run.machine)
     if prediction is None:
-        timed = time_form(run.kernel, case, run.machine)
         prediction = timed.prediction
         if timed.why_not:
             notes.append(f"no shares of peak and no roofline: {timed.why_not}")
-    samples = warp_samples(run, case.inputs)
-    if not samples:
+    seen = sm_accesses(run, case.inputs)
+    if seen is None:
         notes.append("no accesses of single warps: the block cannot run without the others")
     return {
         **_source(case),
@@ -45,7 +48,9 @@ def form_document(
         "option": option,
         "chart": memory_chart(run, prediction),
         "lines": line_heat(run),
-        "samples": samples,
+        "samples": [] if seen is None else warp_samples(run, seen),
+        "timeline": None if watched is None else warp_timeline(watched, run.kernel),
+        "curves": cache_curves(run, seen),
         "ptx": ptx_listing(run.kernel),
         "sass": sass_listing(run),
         "roofline": roofline(run, prediction),
@@ -65,7 +70,9 @@ def simulated_form(
     """Simulate a form and return its document. Where it cannot be simulated, the document has only
     the source and the reason, so that the page can be shown without charts."""
     try:
-        report = predict_counters(case, machine, instruction_limit=instruction_limit)
+        report = predict_counters(
+            case, machine, lines=L2_LINES, instruction_limit=instruction_limit
+        )
     except PlacewiseError as error:
         note = f"the memories were not simulated: {error.message}"
         return {**source_document(case, title=title, note=note), "option": option}
@@ -81,6 +88,8 @@ def source_document(case: Case, *, title: str, note: str = "") -> dict[str, Any]
         "chart": None,
         "lines": [],
         "samples": [],
+        "timeline": None,
+        "curves": [],
         "ptx": [],
         "sass": [],
         "roofline": None,

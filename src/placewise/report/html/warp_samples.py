@@ -8,93 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placewise.errors import PlacewiseError
-from placewise.executor import execute
-from placewise.executor.independent_blocks import blocks_run_alone
-from placewise.executor.trace import Site, TraceChunk, lane_offsets, some_accesses
-from placewise.kernel.launch import Inputs
+from placewise.executor.trace import Site
 from placewise.machine import Machine
-from placewise.memory.simulate.launch import SPACES, SimulatedLaunch
+from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Banked, banked_transactions
+from placewise.report.html.sm_accesses import SmAccesses
 
-KEPT = 64
-"""Most accesses of an instruction that are kept, the first ones of the block."""
 MOST_SITES = 60
 """Most instructions with samples, those with the most transactions in the launch."""
 _BANK_BYTES = 4
 
 
-class _Collector:
-    """Keeps the first accesses of every memory instruction."""
-
-    def __init__(self) -> None:
-        self.sites: tuple[Site, ...] = ()
-        self.arrays: tuple[str, ...] = ()
-        self.seen: dict[int, int] = {}
-        self.kept: dict[int, list[tuple[NDArray[np.int64], int, int, int, int]]] = {}
-        """By site: (offsets (32,), mask, array, block, warp)."""
-
-    def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
-        """Called once before the first chunk."""
-        self.sites, self.arrays = sites, arrays
-
-    def chunk(self, chunk: TraceChunk) -> None:
-        """Keep accesses of this chunk for instructions with fewer than :data:`KEPT`."""
-        wanted = [
-            at
-            for site in np.unique(chunk.site).tolist()
-            if (room := KEPT - len(self.kept.setdefault(site, []))) > 0
-            for at in np.flatnonzero(chunk.site == site)[:room].tolist()
-        ]
-        if not wanted:
-            return
-        part = some_accesses(chunk, np.array(wanted))
-        offsets = lane_offsets(part)
-        for n in range(len(part)):
-            self.kept[int(part.site[n])].append(
-                (
-                    offsets[n].copy(),
-                    int(part.mask[n]),
-                    int(part.array[n]),
-                    int(part.block[n]),
-                    int(part.warp[n]),
-                )
-            )
-
-
-def warp_samples(run: SimulatedLaunch, inputs: Inputs) -> list[dict[str, Any]]:
+def warp_samples(run: SimulatedLaunch, seen: SmAccesses) -> list[dict[str, Any]]:
     """Samples of accesses (:class:`placewise.schemas.page.WarpSample`) in the block in the middle
-    of the launch: for each instruction its first access, and the one with the most transactions.
-
-    Only that block is run. The result is empty where it waits for other blocks or ends in an error.
-    """
-    if not blocks_run_alone(run.kernel):
-        return []
-    block = run.launch.blocks // 2
-    collector = _Collector()
-    try:
-        execute(
-            run.kernel,
-            run.launch,
-            inputs,
-            consumer=collector,
-            trace_spaces=SPACES,
-            run_blocks=np.array([block]),
-            threads=1,
-        )
-    except PlacewiseError:
-        return []
+    of the launch: for each instruction its first access, and the one with the most transactions."""
     weight = {s.site.ptx_line: s.sectors + s.wavefronts for s in run.traffic.sites}
     order = sorted(
-        (n for n, kept in collector.kept.items() if kept),
-        key=lambda n: -weight.get(collector.sites[n].ptx_line, 0.0),
+        (n for n, kept in seen.kept.items() if kept),
+        key=lambda n: -weight.get(seen.sites[n].ptx_line, 0.0),
     )
-    return [s for n in order[:MOST_SITES] for s in _of_site(collector, n, run)]
+    return [s for n in order[:MOST_SITES] for s in _of_site(seen, n, run)]
 
 
-def _of_site(collector: _Collector, number: int, run: SimulatedLaunch) -> list[dict[str, Any]]:
+def _of_site(seen: SmAccesses, number: int, run: SimulatedLaunch) -> list[dict[str, Any]]:
     """The first access of an instruction, and the one with the most transactions if it has more."""
-    site, kept = collector.sites[number], collector.kept[number]
+    site, kept = seen.sites[number], seen.kept[number]
     counts = [_transactions(site, offsets, mask, run) for offsets, mask, *_ in kept]
     most = int(np.argmax(counts))
     chosen = [("first", 0)] if counts[most] == counts[0] else [("most", most), ("first", 0)]
@@ -109,7 +47,7 @@ def _of_site(collector: _Collector, number: int, run: SimulatedLaunch) -> list[d
                 "line": site.source_line,
                 "kind": site.kind,
                 "space": site.space,
-                "array": collector.arrays[array] if array >= 0 else None,
+                "array": seen.arrays[array] if array >= 0 else None,
                 "lane_bytes": site.lane_bytes,
                 "block": block,
                 "warp": warp,
