@@ -49,7 +49,7 @@ def traffics(words, machine, opcode="LDL"):
     system.begin(sites, ())
     system.chunk(chunk)
     alone = system.traffic()
-    every = with_spills_of_all(alone, chunk, (sites, ()), facts, machine, sharing=1.0)
+    every = with_spills_of_all(alone, chunk, (sites, ()), facts, machine, sharing=1.0, most={})
     return alone, every
 
 
@@ -86,9 +86,12 @@ def test_a_kernel_without_local_memory_is_left_alone():
     system.begin(sites, ())
     traffic = system.traffic()
     empty = replace(chunk, **{name: getattr(chunk, name)[:0] for name in ("site", "block")})
-    assert with_spills_of_all(traffic, empty, (sites, ()), facts, machine, sharing=1.0) is traffic
+    assert (
+        with_spills_of_all(traffic, empty, (sites, ()), facts, machine, sharing=1.0, most={})
+        is traffic
+    )
 
 
 def test_sharing_is_how_often_arrays_would_be_fetched():
     alone, _ = traffics(8, load_machine("A4000"))
-    assert sharing(alone, within_arrays(alone, ())) == 1.0
+    assert sharing(alone, within_arrays(alone, {}, {})) == 1.0

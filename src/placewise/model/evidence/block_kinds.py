@@ -3,9 +3,9 @@
 Guards make blocks at the last column, row or layer of the grid differ from those in the interior:
 they may have most of their threads idle. Blocks that lie at the same of these edges are of one
 kind; kinds that are rare in the launch count as interior. The traced blocks are those that one SM
-holds at a time in the middle of the launch, whose accesses go through the SM's caches together, and
-a stratified sample of all blocks (:mod:`placewise.executor.stratified_blocks`), with at least two
-of each kind.
+holds at a time in the middle of the launch, whose accesses go through the SM's caches together, the
+neighbours of one of these, and a stratified sample of all blocks
+(:mod:`placewise.executor.stratified_blocks`), with at least two of each kind.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ WARPS = 64
 ALL_WARPS = 640
 """Of launches with at most this many warps, all blocks are traced."""
 LEAST_BLOCKS = 2
+SMS_OF_A_WAVE = 3
+"""SMs looked at together where a launch is one wave that is not full."""
 _RARE = 0.02
 """Kinds of blocks that are fewer than this share of the launch count as interior ones."""
 
@@ -83,15 +85,21 @@ class BlockKinds:
         return total
 
 
-def blocks_by_kind(launch: Launch, machine: Machine, resident: Occupancy) -> BlockKinds:
-    """The blocks of ``launch`` to trace. An SM of ``machine`` holds ``resident.blocks`` of them."""
-    count = max(LEAST_BLOCKS, min(8, WARPS // launch.warps_per_block))
-    together = _together(launch, machine, resident)
+def blocks_by_kind(
+    launch: Launch, machine: Machine, resident: Occupancy, *, groups: int = 1
+) -> BlockKinds:
+    """The blocks of ``launch`` to trace. An SM of ``machine`` holds ``resident.blocks`` of them.
+
+    ``groups`` multiplies the number of traced blocks; those that share an SM are then from as many
+    parts of the launch. More than one group is for launches whose blocks differ much.
+    """
+    count = max(LEAST_BLOCKS, min(8, WARPS // launch.warps_per_block)) * groups
+    together = _together(launch, machine, resident, groups)
     if launch.blocks <= count or launch.blocks * launch.warps_per_block <= ALL_WARPS:
         every = every_block(launch)
         return replace(every, resident=np.isin(every.numbers, together), most_traced=count)
     sample = sample_blocks(launch, count)
-    numbers = np.union1d(sample.chosen, together)
+    numbers = np.union1d(np.union1d(sample.chosen, together), _beside(int(together[0]), launch))
     edges = edges_of(launch, np.arange(launch.blocks))
     sizes = np.bincount(edges, minlength=8)
     common = np.argsort(-sizes, kind="stable")
@@ -128,14 +136,47 @@ def every_block(launch: Launch) -> BlockKinds:
     )  # fmt: skip
 
 
-def _together(launch: Launch, machine: Machine, resident: Occupancy) -> NDArray[np.int64]:
+def _beside(block: int, launch: Launch) -> NDArray[np.int64]:
+    """Numbers of the block before ``block`` along each axis of the grid, or of the block after it
+    where it is the first. They tell how much data neighbours share."""
+    step, found = 1, []
+    for extent in launch.grid:
+        if extent > 1:
+            found.append(block - step if block // step % extent else block + step)
+        step *= extent
+    return np.array(found, np.int64)
+
+
+def _together(
+    launch: Launch, machine: Machine, resident: Occupancy, groups: int
+) -> NDArray[np.int64]:
     """Numbers of the blocks that one SM holds at a time in the middle of the launch, as the
-    simulated memory system assigns them; they share an L1."""
+    simulated memory system assigns them; they share an L1. With several ``groups``, the blocks of
+    that many SMs in waves throughout the launch."""
     sms = machine.processor.sms
     wave = sms * resident.blocks
-    middle = -(-launch.blocks // wave) // 2
+    waves = -(-launch.blocks // wave)
     held = max(1, min(resident.blocks, WARPS // launch.warps_per_block))
-    on_first = block_slots(middle, sms, resident.blocks, SEED) < resident.blocks
-    together = middle * wave + np.flatnonzero(on_first)[:held]
-    together = together[together < launch.blocks]
+    found = []
+    for group in range(groups):
+        number = (2 * group + 1) * waves // (2 * groups)
+        slots = block_slots(number, sms, resident.blocks, SEED)
+        sm_of = (slots // resident.blocks)[: launch.blocks - number * wave]
+        chosen = _usual_sms(np.bincount(sm_of), group) if waves == 1 else [group % sms]
+        for sm in chosen:
+            found.append(number * wave + np.flatnonzero(sm_of == sm)[:held])
+    together = np.unique(np.concatenate(found))
     return together if len(together) else np.arange(0, launch.blocks, sms)[:held]
+
+
+def _usual_sms(counts: NDArray[np.int64], group: int) -> list[int]:
+    """SMs that together hold about as many blocks each as all do on the average, from ``counts``
+    (sms,) of blocks: one, or three where some have a block more than others."""
+    busy = counts[counts > 0]
+    few, many = int(busy.mean()), -(-int(busy.sum()) // len(busy))
+    with_more = round(SMS_OF_A_WAVE * (float(busy.mean()) - few))
+    found = []
+    for wanted, number in ((few, SMS_OF_A_WAVE - with_more), (many, with_more)):
+        sms = np.flatnonzero(counts == wanted)
+        found += np.roll(sms, -group * SMS_OF_A_WAVE)[:number].tolist()
+    return found[:1] if with_more in (0, SMS_OF_A_WAVE) else found

@@ -19,6 +19,7 @@ from placewise.executor.result import Execution
 from placewise.executor.runtime.gc_pause import collection_held
 from placewise.executor.slice_interpreter import WORK, PathTooLongError, SlicedTrace, slice_launch
 from placewise.executor.slice_interpreter.trace_chunk import chunk_of
+from placewise.executor.trace import TraceChunk
 from placewise.kernel.binary.cubin import CubinKernel, read_cubin
 from placewise.kernel.binary.machine_code import OLDEST_DISASSEMBLED
 from placewise.kernel.kernel import Kernel
@@ -28,20 +29,36 @@ from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.simulate.caches.instruction_cache import code_traffic
 from placewise.memory.simulate.dram.distances import burst_distances
 from placewise.memory.simulate.launch import SimulatedLaunch, simulate_launch
-from placewise.memory.simulate.metrics.traffic import total_traffic
+from placewise.memory.simulate.metrics.traffic import Traffic, total_traffic
 from placewise.memory.simulate.requests.bursts import first_of_bursts
 from placewise.memory.simulate.requests.filtered_reads import filtered_axes
 from placewise.memory.simulate.system import LaunchFacts, MemorySystem
 from placewise.model.base import Evidence
 from placewise.model.evidence.block_kinds import BlockKinds, blocks_by_kind, every_block
-from placewise.model.evidence.footprint import missed_as_often, sharing, within_arrays
-from placewise.model.evidence.spills import SEED, of_blocks, with_spills_of_all
+from placewise.model.evidence.fetched_again import fetched_again
+from placewise.model.evidence.footprint import (
+    missed_as_often,
+    sectors_of,
+    sharing,
+    within_arrays,
+)
+from placewise.model.evidence.spills import SEED, l2_bytes, of_blocks, with_spills_of_all
+from placewise.model.evidence.touched import Touched, touched_sectors
 from placewise.model.evidence.warp_paths import warp_paths_of
 from placewise.model.timeline.schedule import instructions as instructions_of
 
 RECORDS = 2_000_000
 """Approximate number of warp accesses that are traced of a kernel that cannot be sliced; that is a
 few waves of most launches."""
+MOST_TRACED = 64
+"""If at most this many blocks are sampled, the accesses of all of them are kept."""
+MOST_ERROR = 0.02
+"""Largest standard error of the launch's number of accesses, relative to it, that a sample may
+have. Beyond it all blocks are traced, or ``GROUPS`` times as many as usual in launches that take
+more than ``MOST_STEPS``."""
+MOST_STEPS = 3_000_000
+"""Number of basic blocks executed by all warps of a launch that take some seconds to interpret."""
+GROUPS = 8
 LONG_WORK = 4 * WORK
 """Most work for a slice that leaves out guards of arithmetic; a full run of such a launch would
 take minutes."""
@@ -97,14 +114,20 @@ def _sliced(
     resident = _resident(launch, machine, kernel.registers, shared)
     blocks = every_block(launch) if every else blocks_by_kind(launch, machine, resident)
     seen = _seen(kernel, launch, inputs, blocks)
+    if not blocks.sample.complete and _unevenness(seen, blocks) > MOST_ERROR:
+        steps = len(seen.step_block) * launch.blocks * launch.warps_per_block
+        if steps <= MOST_STEPS:
+            blocks = every_block(launch)
+        else:
+            blocks = blocks_by_kind(launch, machine, resident, groups=GROUPS)
+        seen = _seen(kernel, launch, inputs, blocks)
     execution = _execution(seen, blocks)
-    sizes = inputs.array_bytes
     launch_facts = LaunchFacts(
         launch,
         resident,
         shared,
         facts.frame_bytes + (facts.stack_bytes or 0),
-        sizes,
+        inputs.array_bytes,
         bursts=first_of_bursts(instructions_of(kernel)),
         filtered=filtered_axes(inputs),
     )
@@ -127,21 +150,56 @@ def _sliced(
         alone.sector_bytes,
         shared_wavefronts=alone.shared_wavefronts,
     )
-    traffic = replace(within_arrays(alone, sizes), instructions=fetched)
-    if launch_facts.local_bytes:
-        traffic = with_spills_of_all(
-            traffic,
-            chunks[0],
-            (seen.sites, seen.device.arrays),
-            launch_facts,
-            machine,
-            sharing=sharing(alone, traffic),
-        )
+    touched = _touched(seen, chunk, blocks, launch_facts, alone)
+    traffic = _with_all_sms(
+        alone, of_kinds[0], chunks[0], touched, seen, launch_facts, machine, placement
+    )
+    traffic = replace(traffic, instructions=fetched)
     notes: tuple[str, ...] = ()
     if not blocks.sample.complete:
         notes = (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
     return Evidence(run=run, warp_paths=warp_paths_of(seen, blocks, of_kinds))
+
+
+def _touched(
+    seen: SlicedTrace, chunk: TraceChunk, blocks: BlockKinds, facts: LaunchFacts, traffic: Traffic
+) -> Touched:
+    """What the launch touches of its arrays: all of each, if accesses of some blocks were left
+    out."""
+    whole = sectors_of(facts.array_bytes, traffic.sector_bytes)
+    if not _all_traced(blocks):
+        return Touched(whole, {})
+    return touched_sectors(
+        seen, chunk, blocks, facts.launch, whole, traffic.sector_bytes, traffic.line_bytes
+    )
+
+
+# One parameter for each result of the steps before.
+def _with_all_sms(
+    alone: Traffic,
+    usual: Traffic,
+    own: TraceChunk,
+    touched: Touched,
+    seen: SlicedTrace,
+    facts: LaunchFacts,
+    machine: Machine,
+    placement: Mapping[str, str] | None,
+) -> Traffic:
+    """``alone``, the traffic of blocks with an L2 to themselves, as it is where all SMs share L2;
+    ``usual`` is that of the most frequent kind's blocks, and ``own`` their accesses."""
+    room = l2_bytes(machine) / alone.sector_bytes
+    traffic = within_arrays(alone, touched.sectors, touched.full, room)
+    names = seen.sites, seen.device.arrays
+    common = sharing(alone, traffic)
+    traffic = fetched_again(
+        traffic, own, usual, names, facts, machine, sharing=common, placement=placement
+    )
+    if facts.local_bytes:
+        traffic = with_spills_of_all(
+            traffic, own, names, facts, machine, sharing=common, most=touched.sectors
+        )
+    return traffic
 
 
 def _resident(
@@ -158,18 +216,34 @@ def _resident(
 
 
 def _seen(kernel: Kernel, launch: Launch, inputs: Inputs, blocks: BlockKinds) -> SlicedTrace:
-    """The sliced trace of ``blocks``, with the accesses of those that are simulated for each kind.
+    """The sliced trace of ``blocks``, with the accesses of those that are simulated for each kind,
+    or of all of them if they are few.
 
     If the paths are long, branches that only guard arithmetic (such as a square root of small
     numbers) are left out, since they are most of the work in such kernels.
     """
     traced = np.logical_or.reduce([blocks.traced(k) for k in range(blocks.kinds)])
+    if _all_traced(blocks):
+        traced[:] = True
     try:
         return slice_launch(kernel, launch, inputs, blocks.numbers, trace=traced)
     except PathTooLongError:
         return slice_launch(
             kernel, launch, inputs, blocks.numbers, trace=traced, guards=False, work=LONG_WORK
         )
+
+
+def _all_traced(blocks: BlockKinds) -> bool:
+    """Whether the accesses of all blocks that are looked at are kept, those that only stand for
+    others' counts among them."""
+    return not blocks.sample.complete and len(blocks.numbers) <= MOST_TRACED
+
+
+def _unevenness(seen: SlicedTrace, blocks: BlockKinds) -> float:
+    """Standard error of the launch's memory accesses over their number."""
+    found = blocks.sample.estimate(seen.site_executions[blocks.rows].sum(axis=1))
+    total = float(found.total[0])
+    return float(found.standard_error[0]) / total if total else 0.0
 
 
 def _site_executions(seen: SlicedTrace, blocks: BlockKinds, kind: int) -> NDArray[np.int64]:

@@ -1,37 +1,60 @@
 """Corrects the traffic of one SM's blocks for data that other SMs have brought into L2.
 
 A few blocks of one SM are simulated with an L2 that no other SM has filled. Scaled to the launch, a
-sector that several SMs need would be fetched from DRAM once for each of them. Here it is assumed
-that DRAM delivers each sector of an array once, since the blocks that run at one time are
-neighbours, and what they need together fits L2. So an array never costs more sectors than it has.
+sector that several SMs need would be fetched from DRAM once for each of them. Here DRAM delivers
+each sector that the launch touches once (:mod:`.touched`). Sectors that leave L2 and are fetched
+again are added by :mod:`.fetched_again`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from placewise.memory.simulate.metrics.traffic import Estimate, SiteTraffic, Traffic
 
 
-def within_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> Traffic:
-    """``traffic`` with no array fetched more than once, nor more of it written back than it has."""
-    most = _sectors(traffic, sizes)
+def within_arrays(
+    traffic: Traffic, most: Mapping[str, float], full: Mapping[str, float], l2_sectors: float = 0.0
+) -> Traffic:
+    """``traffic`` with no array fetched more than once, nor more of it written back than there is.
+
+    ``most`` are the sectors that the launch touches of each array, ``full`` what part they are of
+    their lines, by name; ``l2_sectors`` are those that L2 has room for. One SM's blocks may touch a
+    part of each line and others the rest.
+    """
     fetched = _fetched(traffic)
     share = {
         name: min(1.0, most[name] / amount) if name in most and amount else 1.0
         for name, amount in fetched.items()
     }
-    dirtied = stored_in_arrays(traffic, sizes) + sum(
+    dirtied = stored_in_arrays(traffic, most) + sum(
         t.sectors for t in traffic.sites if t.site.kind != "load" and t.array not in most
     )
-    sites = tuple(_less(t, share.get(t.array or "", 1.0)) for t in traffic.sites)
-    return replace(
+    bounded = replace(
         traffic,
-        sites=sites,
+        sites=tuple(_less(t, share.get(t.array or "", 1.0)) for t in traffic.sites),
         dirtied=Estimate(min(traffic.dirtied.value, dirtied), 0.0),
         written_back=Estimate(min(traffic.written_back.value, dirtied), 0.0),
     )
+    came_in = _came_in(bounded, most)
+    total = sum(came_in.values())
+    held = traffic.held
+    if total and l2_sectors > held:
+        least = held / l2_sectors
+        held = sum(n * max(least, full.get(name, 0.0)) for name, n in came_in.items())
+        held *= l2_sectors / total
+    return replace(bounded, came_in=total, held=held)
+
+
+def _came_in(traffic: Traffic, most: Mapping[str, float]) -> dict[str, float]:
+    """Different sectors that come into L2, by array: what is loaded and stored comes in once."""
+    stored = _stored(traffic)
+    found = {}
+    for name, amount in _fetched(traffic).items():
+        together = amount + stored.get(name, 0.0)
+        found[name] = min(together, most[name]) if name in most else together
+    return found
 
 
 def missed_as_often(traffic: Traffic, usual: Traffic) -> Traffic:
@@ -58,14 +81,19 @@ def _missing(t: SiteTraffic, share: float) -> SiteTraffic:
     )
 
 
-def stored_in_arrays(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> float:
-    """Number of different sectors of arrays that are stored to, at most."""
-    most = _sectors(traffic, sizes)
+def stored_in_arrays(traffic: Traffic, most: Mapping[str, float]) -> float:
+    """Number of different sectors of the arrays in ``most`` that are stored to, at most."""
+    stored = _stored(traffic)
+    return sum(min(amount, most[name]) for name, amount in stored.items() if name in most)
+
+
+def _stored(traffic: Traffic) -> dict[str, float]:
+    """Number of sectors that stores and atomics access, by array; "" stands for local memory."""
     stored: dict[str, float] = {}
     for t in traffic.sites:
-        if t.site.kind != "load" and t.array in most:
-            stored[t.array] = stored.get(t.array, 0.0) + t.sectors
-    return sum(min(amount, most[name]) for name, amount in stored.items())
+        if t.site.kind != "load" and t.site.space != "shared":
+            stored[t.array or ""] = stored.get(t.array or "", 0.0) + t.sectors
+    return stored
 
 
 def sharing(alone: Traffic, bounded: Traffic) -> float:
@@ -78,9 +106,9 @@ def sharing(alone: Traffic, bounded: Traffic) -> float:
     return before / after if after else 1.0
 
 
-def _sectors(traffic: Traffic, sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """Sectors that each array fills, by name."""
-    return {name: -(-size // traffic.sector_bytes) for name, size in sizes}
+def sectors_of(sizes: Iterable[tuple[str, int]], sector_bytes: int) -> dict[str, float]:
+    """Sectors that each array of (name, bytes) fills, by name."""
+    return {name: float(-(-size // sector_bytes)) for name, size in sizes}
 
 
 def _fetched(traffic: Traffic) -> dict[str, float]:

@@ -8,6 +8,7 @@ are taken as read the same data in the launch, on the average.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -38,11 +39,13 @@ def with_spills_of_all(
     machine: Machine,
     *,
     sharing: float,
+    most: Mapping[str, float],
 ) -> Traffic:
     """``traffic`` with hits and misses of local memory as they are in an L2 that all SMs fill.
 
     ``chunk`` has the accesses of one SM's blocks to the sites and arrays of ``names``; ``sharing``
-    is how many SMs, on the average, read the same data of arrays.
+    is how many SMs, on the average, read the same data of arrays, and ``most`` how many sectors the
+    launch touches of each array.
     """
     sites = names[0]
     kept = np.array([site.space in _SPACES and _counts(site) for site in sites], np.bool_)
@@ -58,13 +61,14 @@ def with_spills_of_all(
     stored = sum(t.sectors for t in traffic.sites if _stores_locally(t))
     of_crowd = sum(t.sectors for t in crowd.sites if _stores_locally(t))
     dirtied = crowd.dirtied.value * (stored / of_crowd if of_crowd else 0.0)
-    dirtied += stored_in_arrays(traffic, facts.array_bytes)
+    dirtied += stored_in_arrays(traffic, most)
     return replace(
         traffic,
         sites=tuple(
             _beyond(t, seen[t.site]) if t.site.space == "local" else t for t in traffic.sites
         ),
         dirtied=Estimate(dirtied, 0.0),
+        came_in=None,
     )
 
 
@@ -148,10 +152,21 @@ def _rows(chunk: TraceChunk, rows: NDArray[np.int64]) -> TraceChunk:
 def _part_of(machine: Machine, sms: int, busy: int) -> Machine:
     """``machine`` with ``sms`` of its ``busy`` SMs and the same share of its last-level cache."""
     processor = replace(machine.processor, tpcs=1, sms_per_tpc=sms)
+    return replace(part_of_l2(machine, sms / busy), processor=processor)
+
+
+def part_of_l2(machine: Machine, share: float) -> Machine:
+    """``machine`` with a share of the cache of the die."""
     memories = tuple(
-        replace(m, size_bytes=max(1, m.size_bytes * sms // busy))
+        replace(m, size_bytes=max(1, int(m.size_bytes * share)))
         if m.scope == "die" and not m.software_managed and m.size_bytes
         else m
         for m in machine.memories
     )
-    return replace(machine, processor=processor, memories=memories)
+    return replace(machine, memories=memories)
+
+
+def l2_bytes(machine: Machine) -> float:
+    """Size of the cache of the die; 0 where there is none, or its size is not known."""
+    sizes = (m.size_bytes for m in machine.memories if m.scope == "die" and not m.software_managed)
+    return float(next(sizes, 0) or 0)

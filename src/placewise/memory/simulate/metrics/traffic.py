@@ -164,6 +164,9 @@ class Traffic:
     the machine's file does not say how many there are."""
     arrived: NDArray[np.int64] | None = None
     """The first lines that L2 was asked for, in order, as many as were kept."""
+    came_in: float | None = None
+    """Sectors that came into L2, those fetched and then stored to counted once; None where that is
+    not known: all that are fetched, and all that became dirty."""
 
     @property
     def shared_wavefronts(self) -> float:
@@ -195,7 +198,7 @@ class Traffic:
             return self.written_back
         dirtied = self.dirtied.value * launches
         fetched = sum(site.dram_sectors.value for site in self.sites) * launches
-        came_in = dirtied + fetched
+        came_in = dirtied + fetched if self.came_in is None else self.came_in * launches
         left = dirtied * min(1.0, self.held / came_in) if came_in else 0.0
         return Estimate(dirtied - left, self.dirtied.error * launches)
 
