@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placewise import advise_layout, make_case
+from placewise import PointerTo, Struct, advise_layout, make_case
 from placewise.errors import CaseError, UnsupportedError
 
 STRUCT = "struct P { float x, y, z, w; float cold[4]; };\n"
@@ -146,3 +146,27 @@ def test_separate_arrays_are_proposed_where_data_says_which_element():
 def test_what_cannot_be_joined_is_an_error():
     with pytest.raises(CaseError, match="'w' is no array of numbers"):
         advise_layout(gather(1 << 10), "A100", join=["x", "w"])
+
+
+CLOUD = """struct Cloud { const float *x, *y, *z; int count; };
+__global__ void gather(Cloud cloud, const int *near, float *sum) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= cloud.count) return;
+    int j = near[i];
+    sum[i] = cloud.x[j] + cloud.y[j] * cloud.z[j];
+}"""
+
+
+def test_a_struct_of_pointers_is_tried_as_one_array_of_structs():
+    n = 1 << 15
+    rng = np.random.default_rng(1)
+    dtype = np.dtype([(f, np.uintp) for f in "xyz"] + [("count", "i4")], align=True)
+    cloud = Struct(dtype, {f: PointerTo(f) for f in "xyz"} | {"count": n})
+    case = make_case(
+        "gather", CLOUD, [cloud, rng.integers(0, n, n, np.int32), np.zeros(n, np.float32)],
+        block=256, problem=n, buffers={f: rng.random(n, np.float32) for f in "xyz"},
+    )  # fmt: skip
+    (found,) = advise_layout(case, "A100", layouts=["aos", "{x y z}@16"]).structs
+    assert found.names == ("cloud.x", "cloud.y", "cloud.z")
+    assert [o.proven for o in found.options] == [True, True]
+    assert found.to_dict()["present"] == "{x} {y} {z}"

@@ -32,6 +32,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.struct_uses import StructArrays
 from placewise.kernel.target import target_for
 from placewise.kernel.view import find_matrices, find_struct_arrays
+from placewise.kernel.view.separate_arrays import pointer_structs
 from placewise.machine import Machine, MachineLike, load_machine
 from placewise.memory.fields import FieldAccesses, FieldRecorder, field_costs
 from placewise.memory.fields.record import line_uses
@@ -60,12 +61,15 @@ def advise_layout(
     """Advise how the arrays of ``case`` should be laid out on ``machine``: arrays of structs from
     AoS to SoA, arrays that are indexed as matrices row by row or column by column.
 
-    ``layouts`` names the layouts of structs to try, as :func:`placewise.space.layout.parse_layout`
-    reads them; without it, layouts are chosen from what the launch accesses. ``join`` names
-    separate arrays of one length that are tried as the fields of one array of structs. Raises
-    UnsupportedError where the kernel is not CUDA C++ or arrays cannot be joined, and CaseError,
-    CompileError, MachineError or ExecutionError for bad input. A struct that cannot have another
-    layout is no error: its advice says why.
+    ``layouts`` names the layouts of structs to try, as
+    :func:`placewise.space.layout.parse_layout` reads them; without it, layouts are chosen from what
+    the launch accesses. ``join`` names separate arrays of one length that are tried as the fields of
+    one array of structs; the members of a struct of pointers, which the kernel gets by value, are
+    tried so without being named where there is no array of structs.
+
+    Raises UnsupportedError where the kernel is not CUDA C++ or arrays cannot be joined, and
+    CaseError, CompileError, MachineError or ExecutionError for bad input. A struct that cannot have
+    another layout is no error: its advice says why.
     """
     case, machine = load_case(case), load_machine(machine)
     if case.language is not Language.CUDA:
@@ -86,7 +90,8 @@ def advise_layout(
         trial = Trial(case, kernel, machine, view, present, demand, progress, instruction_limit)
         return LayoutAdvice(case, machine, (_joined_advice(trial, join, layouts),), None, notes)
     found, matrices = find_struct_arrays(case), find_matrices(case)
-    if not found and not matrices:
+    holders = () if found else pointer_structs(case)
+    if not found and not matrices and not holders:
         remarks = join_remarks(case, view)
         return LayoutAdvice(case, machine, (), None, (*notes, *remarks))
     wanted = {s.type_name: [parse_layout(t, s.record) for t in layouts]
@@ -94,14 +99,14 @@ def advise_layout(
     progress("timing the present layout", 0, 0)
     present = time_form(kernel, case, machine)
     trial = Trial(case, kernel, machine, view, present, demand, progress, instruction_limit)
-    advice = []
+    advice = [_joined_advice(trial, (holder,), layouts) for holder in holders]
     for structs in found:
         recorder = FieldRecorder(structs.record, structs.parameters, case.launch)
         truth = trial.trace(recorder)
         chosen = wanted.get(structs.type_name, [])
         advice.append(_struct_advice(trial, structs, recorder.accesses(), truth, chosen))
     orders = advise_matrices(trial, matrices) if matrices and not layouts else None
-    remarks = () if found else join_remarks(case, view)
+    remarks = () if found or holders else join_remarks(case, view)
     return LayoutAdvice(case, machine, tuple(advice), orders, (*notes, *remarks))
 
 
@@ -129,9 +134,7 @@ def _joined_advice(trial: Trial, join: Sequence[str], layouts: Sequence[str]) ->
         fields = sum(f.size_bytes for f in record.fields)
         elements = sum(n for _, n in best.relaid.elements) if best.relaid else 0
         conversion = _conversion(trial, best, fields * elements)
-    return StructAdvice(
-        structs, (), trial.present, options, best, conversion, joined=made.joined.arrays
-    )
+    return StructAdvice(structs, (), trial.present, options, best, conversion, joined=made.joined)
 
 
 def _struct_advice(

@@ -45,7 +45,7 @@ def joined_trial(trial: Trial, arrays: Sequence[str]) -> JoinedTrial:
         plain = (_uncontracted(c) for c in (trial.case, read.case))
         if not _same_bits(joined, *plain):
             raise UnsupportedError(
-                f"with {', '.join(joined.arrays)} in one array of structs the kernel does not "
+                f"with {', '.join(joined.shown)} in one array of structs the kernel does not "
                 "compute the same bits",
                 where=trial.case.filename,
             )

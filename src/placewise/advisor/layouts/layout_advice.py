@@ -15,6 +15,7 @@ from placewise.memory.fields.record import LineUse
 from placewise.model import Ratio
 from placewise.notebook import ShownInNotebooks
 from placewise.rewriter.layouts import Relaid, Reordered
+from placewise.rewriter.layouts.join_arrays import JoinedArrays
 from placewise.space.layout import Layout, structure_of_arrays
 
 
@@ -113,14 +114,14 @@ class StructAdvice:
     """The recommended one; None: keep the present layout, or there is no other."""
     conversion: Conversion | None
     """What converting to the recommended layout costs; None: nothing is recommended."""
-    joined: tuple[str, ...] = ()
-    """Separate arrays of the source that are the struct's fields in what was tried; empty where
-    the source has the struct."""
+    joined: JoinedArrays | None = None
+    """Separate arrays of the source that are the struct's fields in what was tried; None where the
+    source has the struct."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """The arrays as the source has them."""
-        return self.joined or self.arrays.parameters
+        return self.arrays.parameters if self.joined is None else self.joined.shown
 
     @property
     def now(self) -> Layout:

@@ -1,7 +1,8 @@
 """Arrays of numbers that a kernel indexes alike, so that they could be fields of one struct.
 
 Arrays of the same length such as ``x``, ``y`` and ``z`` are a structure of arrays (SoA) without a
-name; each access ``x[i]`` becomes that of a field, ``p[i].x``, where they are joined.
+name; pointers ``p.x``, ``p.y`` in a struct that the kernel gets by value are one with a name. Each
+access ``x[i]`` becomes that of a field, ``q[i].x``, where they are joined.
 """
 
 from __future__ import annotations
@@ -11,49 +12,165 @@ from dataclasses import dataclass
 
 from placewise.errors import CaseError, UnsupportedError
 from placewise.kernel.cases.case import Case
-from placewise.kernel.launch import ArrayArgument
+from placewise.kernel.launch import ArrayArgument, ScalarArgument, StoredPointer
 from placewise.kernel.source import SourceView
+from placewise.kernel.view.followed_arrays import ArrayFollower, ElementUse, RetypedPointer
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel
-from placewise.kernel.view.tree.node import Node
-from placewise.kernel.view.tree.places import above_comment, balanced
-
-_WRAPPERS = ("PAREN_EXPR", "UNEXPOSED_EXPR")
-
-
-@dataclass(frozen=True)
-class ElementUse:
-    """One access ``x[index]``, as byte ranges of the source."""
-
-    array: str
-    start: int
-    end: int
-    index: tuple[int, int]
-    line: int
+from placewise.kernel.view.tree.places import above_comment
 
 
 @dataclass(frozen=True)
 class SeparateArrays:
     """Arrays that can be joined, and every use of them."""
 
+    fields: tuple[str, ...]
+    """Names of the fields that they become: the kernel's parameters, or the struct's members, in
+    their order."""
     arrays: tuple[str, ...]
-    """In the order of the kernel's parameters."""
+    """The case's array of each field."""
+    types: tuple[str, ...]
+    """Type of each field's elements, such as ``float``."""
+    is_constant: bool
+    """The kernel gets all of them as pointers to constants."""
+    struct: str
+    """Parameter of the kernel that is a struct of pointers to them; empty: they are parameters
+    themselves."""
     uses: tuple[ElementUse, ...]
+    roots: tuple[tuple[int, int], ...]
+    """Ranges of the source where one of the arrays is named."""
+    retyped: tuple[RetypedPointer, ...]
+    received: tuple[int, ...]
+    """Ends of functions' parameters that are the struct of pointers."""
+    handed: tuple[int, ...]
+    """Ends of calls' arguments that are the struct of pointers."""
     above: int
-    """Offset of the line that the kernel, or the comment above it, begins with."""
+    """Where a declaration can stand that all uses see: the line of the first function with uses,
+    or of the comment above it."""
 
 
 def separate_arrays(case: Case, view: SourceView, arrays: Sequence[str]) -> SeparateArrays:
     """Every use of some arrays of ``case``, whose arguments have their parameters' names.
+    ``arrays`` are parameters, or members of one struct of pointers: ``p.x``, or ``p`` for all that
+    the kernel uses.
 
     Raises CaseError for what is no array of numbers, for arrays of different lengths or fewer than
-    two; UnsupportedError, with the line, where one is used other than as ``x[index]``.
+    two; UnsupportedError, with the line, where one is used in a way that cannot be written for a
+    struct.
     """
+    kernel = parse_kernel(case)
+    structs = {p.name for p in kernel.parameters if p.type_kind == "RECORD"}
+    holders = {name.partition(".")[0] for name in arrays} & structs
+    if holders:
+        return _members(case, kernel, arrays, holders)
     names = tuple(p.name for p in view.parameters if p.name in arrays)
     _check(case, view, arrays, names)
+    _check_skipped(kernel, names, case.filename)
+    follower = ArrayFollower(kernel, case.filename)
+    follower.follow_arrays({p.id: p.name for p in kernel.parameters if p.name in names})
+    declared = {p.name: p for p in view.parameters}
+    types = tuple(declared[name].element_type for name in names)
+    constant = all(declared[name].type_text.startswith("const ") for name in names)
+    return _found(kernel, follower, names, names, types, constant, "")
+
+
+def pointer_structs(case: Case) -> tuple[str, ...]:
+    """The kernel's parameters that are structs of two or more pointers to arrays of one length, of
+    which it uses two or more."""
+    holders = [a.name for a in case.inputs.arguments
+               if isinstance(a, ScalarArgument) and len(a.pointers) > 1]  # fmt: skip
+    if not holders:
+        return ()
     kernel = parse_kernel(case)
-    uses = tuple(use for name in names for use in _uses(kernel, name, case.filename))
-    line_start = kernel.text.rfind(b"\n", 0, kernel.signature_start) + 1
-    return SeparateArrays(names, uses, above_comment(kernel.text, line_start))
+    found = []
+    for parameter in kernel.parameters:
+        if parameter.type_kind == "RECORD" and parameter.name in holders:
+            try:
+                _members(case, kernel, (parameter.name,), {parameter.name})
+            except (CaseError, UnsupportedError):
+                continue
+            found.append(parameter.name)
+    return tuple(found)
+
+
+def _members(
+    case: Case, kernel: ParsedKernel, wanted: Sequence[str], holders: set[str]
+) -> SeparateArrays:
+    """Every use of members of a struct of pointers."""
+    if len(holders) > 1 or any(name.partition(".")[0] not in holders for name in wanted):
+        raise CaseError("only members of one struct can be joined with each other", where="join")
+    (holder,) = holders
+    parameter = next(p for p in kernel.parameters if p.name == holder)
+    argument = next(a for a in case.inputs.arguments if a.name == holder)
+    stored = {p.at: p for p in argument.pointers} if isinstance(argument, ScalarArgument) else {}
+    pointers = {name: stored[at] for name, at in parameter.members if at in stored}
+    asked = [n.partition(".")[2] for n in wanted if "." in n]
+    for name in asked:
+        if name not in pointers:
+            raise CaseError(
+                f"'{holder}.{name}' is no pointer to an array",
+                where="join",
+                hint="pointers: " + ", ".join(f"{holder}.{n}" for n in pointers),
+            )
+    _check_skipped(kernel, (holder,), case.filename)
+    follower = ArrayFollower(kernel, case.filename, frozenset(asked or pointers))
+    follower.follow_struct(parameter)
+    fields = tuple(name for name, _ in parameter.members if name in follower.types)
+    unused = next((name for name in asked if name not in fields), None)
+    if unused is not None:
+        raise CaseError(f"the kernel does not use '{holder}.{unused}'", where="join")
+    _check_buffers(case, holder, {name: pointers[name] for name in fields})
+    types = [follower.types[name].rpartition("*")[0].strip() for name in fields]
+    constant = all(t.startswith("const ") for t in types)
+    plain = tuple(t.removeprefix("const ") for t in types)
+    arrays = tuple(pointers[name].array for name in fields)
+    return _found(kernel, follower, fields, arrays, plain, constant, holder)
+
+
+def _check_buffers(case: Case, holder: str, pointers: dict[str, StoredPointer]) -> None:
+    """Raise CaseError unless the pointers lead to the starts of two or more buffers of one length,
+    and no other pointer leads there."""
+    if len(pointers) < 2:
+        raise CaseError(f"the kernel uses fewer than two pointers of '{holder}'", where="join")
+    buffers = {b.name: b for b in case.inputs.buffers}
+    held = [p.array for _, p in case.inputs.pointers]
+    lengths = {}
+    for name, pointer in pointers.items():
+        buffer = buffers.get(pointer.array)
+        if buffer is None or pointer.element or held.count(pointer.array) > 1 or buffer.pointers:
+            raise CaseError(
+                f"'{holder}.{name}' does not lead to the start of a buffer of its own, of numbers",
+                where="join",
+            )
+        lengths[name] = buffer.data.size
+    first, *others = lengths
+    for name in others:
+        _check_length(f"{holder}.{first}", lengths[first], f"{holder}.{name}", lengths[name])
+
+
+def _found(
+    kernel: ParsedKernel, follower: ArrayFollower, fields: tuple[str, ...],
+    arrays: tuple[str, ...], types: tuple[str, ...], constant: bool, struct: str,
+) -> SeparateArrays:  # fmt: skip
+    """What was followed, with the place above all functions that use it."""
+    retyped = tuple(sorted(follower.retyped.values(), key=lambda r: r.start))
+    received = tuple(sorted(set(follower.received.values())))
+    places = [*(r.start for r in retyped), *received, *(start for start, _ in follower.roots)]
+    starts = [f.start for f in kernel.functions if any(f.start <= p < f.end for p in places)]
+    start = min([kernel.signature_start, *starts])
+    line_start = kernel.text.rfind(b"\n", 0, start) + 1
+    return SeparateArrays(
+        fields=fields,
+        arrays=arrays,
+        types=types,
+        is_constant=constant,
+        struct=struct,
+        uses=tuple(follower.uses.values()),
+        roots=tuple(sorted(follower.roots)),
+        retyped=retyped,
+        received=received,
+        handed=tuple(sorted(follower.handed)),
+        above=above_comment(kernel.text, line_start),
+    )
 
 
 def joinable(case: Case, view: SourceView) -> tuple[tuple[str, ...], ...]:
@@ -68,10 +185,14 @@ def joinable(case: Case, view: SourceView) -> tuple[tuple[str, ...], ...]:
             continue
         try:
             _check(case, view, (name, name), (name, name))
-            uses = _uses(kernel, name, case.filename)
+            follower = ArrayFollower(kernel, case.filename)
+            node = next(p for p in kernel.parameters if p.name == name)
+            follower.follow_arrays({node.id: name})
         except (CaseError, UnsupportedError):
             continue
-        for use in uses:
+        for use in follower.uses.values():
+            if use.index is None:
+                continue
             index = b"".join(kernel.text[slice(*use.index)].split()).decode()
             seen.setdefault((lengths[name], index), set()).add(name)
     groups: list[set[str]] = []
@@ -105,46 +226,28 @@ def _check(case: Case, view: SourceView, wanted: Sequence[str], names: tuple[str
             lengths[argument.name] = argument.data.size
     first, *others = names
     for name in others:
-        if lengths[name] != lengths[first]:
-            raise CaseError(
-                f"'{first}' has {lengths[first]} elements and '{name}' {lengths[name]}; only "
-                "arrays of one length can be joined",
-                where="join",
-            )
+        _check_length(first, lengths[first], name, lengths[name])
 
 
-def _uses(kernel: ParsedKernel, name: str, filename: str) -> list[ElementUse]:
-    parameter = next(p for p in kernel.parameters if p.name == name)
+def _check_length(first: str, elements: int, other: str, others: int) -> None:
+    """Raise CaseError where two arrays have not one length."""
+    if elements != others:
+        raise CaseError(
+            f"'{first}' has {elements} elements and '{other}' {others}; only arrays of one length "
+            "can be joined",
+            where="join",
+        )
+
+
+def _check_skipped(kernel: ParsedKernel, names: tuple[str, ...], filename: str) -> None:
+    """Refuse what a branch names that the preprocessor left out: it would keep old text."""
     for start, end in kernel.skipped:
-        if kernel.body.start <= start < kernel.body.end and name.encode() in kernel.text[start:end]:
-            line = kernel.text.count(b"\n", 0, start) + 1
-            raise _refused(name, "is used in a branch left out by the preprocessor", line, filename)
-    found = []
-    for node in kernel.body.walk():
-        if node.kind == "DECL_REF_EXPR" and node.target == parameter.id:
-            found.append(_use(kernel, node, filename))
-    return found
-
-
-def _use(kernel: ParsedKernel, node: Node, filename: str) -> ElementUse:
-    inner, around = node, node.parent
-    while around is not None and around.kind in _WRAPPERS:
-        inner, around = around, around.parent
-    if around is None or around.kind != "ARRAY_SUBSCRIPT_EXPR" or around.children[0] is not inner:
-        what = "is used other than by an index"
-        raise _refused(node.name, what, node.line, filename)
-    index = around.children[1]
-    for part in (around, index, node):
-        if part.start < 0 or part.end <= part.start or not balanced(_text(kernel, part)):
-            raise _refused(node.name, "is accessed in a macro", node.line, filename)
-    if _text(kernel, node) != node.name.encode():
-        raise _refused(node.name, "is accessed in a macro", node.line, filename)
-    return ElementUse(node.name, around.start, around.end, (index.start, index.end), node.line)
-
-
-def _text(kernel: ParsedKernel, node: Node) -> bytes:
-    return kernel.text[node.start : node.end]
-
-
-def _refused(name: str, what: str, line: int, filename: str) -> UnsupportedError:
-    return UnsupportedError(f"'{name}' {what} (line {line}), it cannot be joined", where=filename)
+        text = kernel.text[start:end]
+        for name in names:
+            if kernel.body.start <= start < kernel.body.end and name.encode() in text:
+                line = kernel.text.count(b"\n", 0, start) + 1
+                raise UnsupportedError(
+                    f"'{name}' is used in a branch left out by the preprocessor (line {line}), it "
+                    "cannot be joined",
+                    where=filename,
+                )

@@ -62,6 +62,9 @@ class _Follower:
     variables: dict[int, _Variable] = field(default_factory=dict)
     pending: list[int] = field(default_factory=list)
     makes_pointers: bool = False
+    reckonings: list[Node] = field(default_factory=list)
+    """Assignments, differences and comparisons of pointers; some of these may be known only when
+    all is followed."""
 
     def answer(self) -> StructArrays:
         first = self.declared[0]
@@ -109,6 +112,9 @@ class _Follower:
                 for node in root.walk():
                     if node.kind == "DECL_REF_EXPR" and node.target == wanted:
                         self.follow_name(node, self.variables[wanted])
+        for around in self.reckonings:
+            if not all(self.is_followed(child) for child in around.children):
+                raise self.unknown(around)
         self.check_calls(roots)
 
     def check_skipped(self) -> None:
@@ -189,12 +195,11 @@ class _Follower:
     def reckoned(self, around: Node, node: Node) -> None:
         """Assignment, difference and comparison of pointers."""
         self.makes_pointers = True
-        is_followed = all(self.is_followed(c) for c in around.children)
         if around.operator in ("+=", "-=") and around.children[0] is node:
             return
-        if around.operator in ("=", "-", *_COMPARISONS) and is_followed:
-            return
-        raise self.unknown(around)
+        if around.operator not in ("=", "-", *_COMPARISONS):
+            raise self.unknown(around)
+        self.reckonings.append(around)
 
     def element(self, node: Node, pointer: Node, index: Node | None) -> None:
         """``node`` is an element; what is done with it?"""

@@ -31,8 +31,9 @@ def write_layout_files(advice: LayoutAdvice, folder: Path) -> tuple[Path, ...]:
         if len(recommended) > 1:
             stem += f"-{best.relaid.names.type_name}"
         texts[f"{stem}.cu"] = best.relaid.case.source
-        texts[f"{stem}-convert.cuh"] = cpp_conversion(best.relaid, joined)
-        texts[f"{stem}_convert.py"] = numpy_conversion(best.relaid, joined)
+        fields = () if joined is None else joined.fields
+        texts[f"{stem}-convert.cuh"] = cpp_conversion(best.relaid, fields)
+        texts[f"{stem}_convert.py"] = numpy_conversion(best.relaid, fields)
     orders = None if advice.matrices is None else advice.matrices.best
     if orders is not None and orders.reordered is not None:
         stem = Path(advice.case.filename).stem + ("-matrices" if recommended else "")
