@@ -61,11 +61,11 @@ def advise_layout(
     """Advise how the arrays of ``case`` should be laid out on ``machine``: arrays of structs from
     AoS to SoA, arrays that are indexed as matrices row by row or column by column.
 
-    ``layouts`` names the layouts of structs to try, as
-    :func:`placewise.space.layout.parse_layout` reads them; without it, layouts are chosen from what
-    the launch accesses. ``join`` names separate arrays of one length that are tried as the fields of
-    one array of structs; the members of a struct of pointers, which the kernel gets by value, are
-    tried so without being named where there is no array of structs.
+    ``layouts`` names the layouts of structs to try, as :func:`placewise.space.layout.parse_layout`
+    reads them; without it, layouts are chosen from what the launch accesses. ``join`` names
+    separate arrays of one length that are tried as the fields of one array of structs. The members
+    of a struct of pointers, which the kernel gets by value, are tried so without being named where
+    there is no array of structs.
 
     Raises UnsupportedError where the kernel is not CUDA C++ or arrays cannot be joined, and
     CaseError, CompileError, MachineError or ExecutionError for bad input. A struct that cannot have
