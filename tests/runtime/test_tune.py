@@ -478,3 +478,37 @@ def test_what_is_wrong_is_told(tmp_path):
         tuned(1, 32, (x, x.copy(), np.zeros(64, np.float32)[::2]))
     with pytest.raises(CaseError, match="grid and block"):
         placewise.tune(gather, machine="A100")(x, x, x)
+
+
+def test_a_profile_function_stands_in_for_the_traced_run(tmp_path, assignment):
+    asked = []
+
+    def record(grid, block, args):
+        label, n = args[2], args[3]
+        asked.append((grid, block))
+        with pytest.raises(ValueError, match="read-only"):
+            label[:] = 0
+        threads = np.arange(int(n))
+        return {
+            "thread": threads, "array": np.full(len(threads), 2), "element": threads,
+            "write": np.ones(len(threads), np.bool_),
+        }  # fmt: skip
+
+    tuned = tune_assign(tmp_path, profile=record, patience=float("inf"))
+    for _ in range(2):
+        tuned(*assignment.launch)
+    assert len(asked) == 1
+    assert "failed" not in only(tuned).why
+    np.testing.assert_array_equal(assignment.label, assignment.truth())
+    # The same accesses find the choice on disk; other ones do not.
+    again = tune_assign(tmp_path, profile=record)
+    again(*assignment.launch)
+    assert only(again).from_cache
+
+
+def test_a_profile_function_that_fails_leaves_the_original(tmp_path, assignment):
+    tuned = tune_assign(tmp_path, profile=lambda *_: {"thread": [0]})
+    for _ in range(2):
+        tuned(*assignment.launch)
+    np.testing.assert_array_equal(assignment.label, assignment.truth())
+    assert "no column 'array'" in only(tuned).why

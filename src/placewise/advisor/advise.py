@@ -101,6 +101,15 @@ def advise(
     prepared = prepare(
         case, machine, progress, profiling=profiling, instruction_limit=instruction_limit
     )
+    if not prepared.ran:
+        # Nothing to compare with: placements are ranked by the memory traffic of the given profile.
+        finalists = 0
+        if chooser is not Chooser.TIMELINE or profile is not None:
+            raise UnsupportedError(
+                "a launch that is not run here has neither times of its forms nor counters",
+                where=prepared.case.name,
+                hint="leave out --chooser and --measured",
+            )
     if profile is not None:
         defines = prepared.case.options.defines
         ran = executed(prepared.kernel, prepared.case.launch, defines, machine)

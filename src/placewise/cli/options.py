@@ -36,6 +36,7 @@ class ProfileKind(StrEnum):
 
     full = "full"
     active = "active"
+    affine = "affine"
 
 
 CaseName = Annotated[
@@ -117,7 +118,8 @@ ProfileName = Annotated[
     typer.Option(
         "--profile",
         help="How much of the launch is traced: full, all that memory allows; active, a few blocks "
-        "and more as long as they change the profile, at most a tenth of all.",
+        "and more as long as they change the profile, at most a tenth of all; affine, none: "
+        "accesses are worked out from index patterns, which must not depend on loaded data.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]

@@ -25,7 +25,7 @@ from placewise.runtime.tuned import (
     TunedSource,
     is_cuda_core,
 )
-from placewise.runtime.tuner import Settings, Tuner
+from placewise.runtime.tuner import ProfileFunction, Settings, Tuner
 
 KEPT_CHOICES = 4000
 """Most choices on disk, some kilobytes each; those unused for longest are deleted first."""
@@ -44,6 +44,7 @@ def tune(
     patience: float = 60.0,
     choices: int = 16,
     cache: Path | None = None,
+    profile: ProfileFunction | None = None,
 ) -> Tuned:
     """A callable that launches ``kernel`` and finds out by itself where its arrays should live.
 
@@ -67,11 +68,18 @@ def tune(
     NumPy arrays run on the executor, and then ``machine`` is required. Choosing takes at most
     ``patience`` seconds for a class, of which there are at most ``choices``. Choices are kept in
     the folder ``cache``, by default the user's cache folder. With ``layouts`` arrays of structs may
-    also be converted to another layout before each launch, and back. Raises CaseError where
-    ``kernel`` is none of these, and MachineError for an unknown machine.
+    also be converted to another layout before each launch, and back.
+
+    ``profile`` records a launch's accesses in place of a traced run: ``profile(grid, block, args)``
+    gets the arguments on the host, arrays read-only, and returns columns ``thread`` (number in the
+    launch), ``array`` (number of the argument, from 0, or the parameter's name), ``element``,
+    ``write`` and, if known, ``line``, each (n,), the accesses of a thread in their order. Threads
+    of some whole blocks are enough. Versions are proven and compared as without it.
+
+    Raises CaseError where ``kernel`` is none of these, and MachineError for an unknown machine.
     """
     folder = DiskCache("tuned", files=KEPT_CHOICES, place=cache)
-    settings = Settings(demand, patience, choices, Kept(folder), layouts)
+    settings = Settings(demand, patience, choices, Kept(folder), layouts, profile)
     places = Places(None if machine is None else load_machine(machine))
 
     def tuner(original: CudaSource | NumbaFunction) -> Tuner:

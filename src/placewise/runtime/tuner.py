@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,9 @@ import numpy as np
 from placewise.advisor.finalists import Demand
 from placewise.errors import CaseError, PlacewiseError
 from placewise.kernel.cases.case import Language
+from placewise.kernel.cases.given_accesses import GivenAccesses
 from placewise.kernel.kernel import Kernel
+from placewise.kernel.launch import Dim3
 from placewise.runtime.choice import Choice, Kept, choose, keep_original, unlike
 from placewise.runtime.devices.place import Ready, Snapshot, Where
 from placewise.runtime.launches.call import Call
@@ -39,6 +41,11 @@ MOST_KEYS = 1 << 16
 """Most different sets of scalar values that are remembered."""
 
 
+ProfileFunction = Callable[[Dim3, Dim3, Snapshot], Mapping[str, Any]]
+"""Grid, block and arguments of a launch to the columns of its accesses
+(:class:`placewise.kernel.cases.given_accesses.GivenAccesses`)."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The user's settings of the runtime."""
@@ -52,6 +59,8 @@ class Settings:
     kept: Kept
     layouts: bool = False
     """Whether arrays of structs may be converted to other layouts at each launch."""
+    profile: ProfileFunction | None = None
+    """Records the accesses of a launch in place of a run on the executor."""
 
 
 @dataclass(eq=False)
@@ -342,17 +351,21 @@ class Tuner:
     ) -> tuple[Choice, bool]:
         """The choice for the class of ``call``, and whether it was read from disk."""
         settings = self._settings
+        given = None
+        if settings.profile is not None:
+            with watch.part("profiling"):
+                given = _given(settings.profile, call, before)
         key = disk_key(
             self._original.identity(facts.kernel),
             where.machine,
             where.arch,
             class_key(type_signature(call), call, facts.deciding),
-            repr((settings.demand, settings.layouts)),
+            repr((settings.demand, settings.layouts, given and given.digest)),
         )
         kept = settings.kept.read(key)
         if kept is not None and _holds(kept, call):
             return kept, True
-        case = self._original.case(call.launch, before)
+        case = replace(self._original.case(call.launch, before), profile=given)
         made = choose(case, where.machine, settings.demand, settings.layouts, watch)
         settings.kept.write(key, made)
         return made, False
@@ -379,6 +392,18 @@ class Tuner:
         if differs is not None:
             raise DoubtError(differs)
         return ready
+
+
+def _given(profile: ProfileFunction, call: Call, before: Snapshot) -> GivenAccesses:
+    """The accesses that a user's function records; it cannot write to the arrays."""
+    seen = []
+    for value in before:
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        seen.append(value)
+    columns = profile(call.launch.grid, call.launch.block, tuple(seen))
+    return GivenAccesses.of(columns, "the profile function")
 
 
 def _is_compared(number: int) -> bool:

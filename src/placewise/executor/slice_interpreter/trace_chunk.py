@@ -30,28 +30,49 @@ def chunk_of(sliced: SlicedTrace) -> TraceChunk:
     row = sliced.block_of_warp[warp]
     phase = sliced.step_phase[step, row] if len(step) else step
     order = np.lexsort((np.arange(len(step)), warp, phase, row))
-    base, upper, stride, affine = _affine(offset, mask)
-    base, upper, stride, affine = base[order], upper[order], stride[order], affine[order]
-    site, warp, row, phase, window = (x[order] for x in (site, warp, row, phase, window))
-    bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)[order]
     per_block = int(np.count_nonzero(sliced.block_of_warp == 0))
-    odd = order[~affine]
-    active = mask[odd]
-    offsets = offset[odd][active]
-    starts = np.full(len(window), -1, np.int64)
+    site, warp, row, phase, window = (x[order] for x in (site, warp, row, phase, window))
+    return chunk_of_lanes(
+        site=site,
+        block=sliced.blocks[row],
+        warp=warp % per_block,
+        phase=phase,
+        array=_array_of_window(sliced)[window],
+        mask=mask[order],
+        offset=offset[order],
+    )
+
+
+# Keyword-only: one parameter for each column.
+def chunk_of_lanes(
+    *,
+    site: NDArray[Any],
+    block: NDArray[Any],
+    warp: NDArray[Any],
+    phase: NDArray[Any],
+    array: NDArray[Any],
+    mask: NDArray[np.bool_],
+    offset: NDArray[np.int64],
+) -> TraceChunk:
+    """A chunk of n accesses from (n,) columns, (n, 32) active lanes and their (n, 32) bytes from
+    the start of the array."""
+    base, upper, stride, affine = _affine(offset, mask)
+    bits = np.packbits(mask, axis=1, bitorder="little").view("<u4").reshape(-1)
+    active = mask[~affine]
+    starts = np.full(len(site), -1, np.int64)
     starts[~affine] = np.cumsum(active.sum(axis=1)) - active.sum(axis=1)
     return TraceChunk(
-        site=site,
-        block=sliced.blocks[row].astype(np.int32),
-        warp=(warp % per_block).astype(np.int32),
+        site=site.astype(np.int32),
+        block=block.astype(np.int32),
+        warp=warp.astype(np.int32),
         phase=phase.astype(np.int32),
         mask=bits,
-        array=_array_of_window(sliced)[window],
+        array=array.astype(np.int32),
         base=base,
         upper=upper,
         stride=stride.astype(np.int32),
         row=starts.astype(np.int32),
-        offsets=offsets,
+        offsets=offset[~affine][active],
     )
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from placewise.kernel.cases.given_accesses import GivenAccesses
 from placewise.kernel.launch import Inputs, Launch
 from placewise.kernel.toolchain import DEFAULT_NVRTC, Target
 
@@ -56,6 +57,9 @@ class Case:
     language: Language = Language.CUDA
     function: Any = None
     """The Numba function."""
+    profile: Case | GivenAccesses | None = None
+    """What the launch is profiled by in place of a run of its own: another launch of the kernel, on
+    a smaller input, or accesses that the user recorded."""
 
     @property
     def filename(self) -> str:

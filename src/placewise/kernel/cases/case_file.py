@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from placewise.errors import CaseError
 from placewise.kernel.cases.case import Case
-from placewise.kernel.cases.case_model import CaseModel
+from placewise.kernel.cases.case_model import CaseModel, ProfileModel
 from placewise.kernel.cases.case_text import read_model, validated
+from placewise.kernel.cases.given_accesses import GivenAccesses, read_accesses
 from placewise.kernel.cases.make_case import dims, make_case
 from placewise.kernel.cases.reading.file_reader import FileReader
 from placewise.kernel.cases.strict_model import Parameter
@@ -109,13 +111,24 @@ class _CaseReader(FileReader):
         self.parameters = parameters
         with self.locating():
             arguments = self.arguments()
-            return make_case(
+            made = make_case(
                 model.kernel,
                 self.source(),
                 list(arguments.values()) if model.in_order else arguments,
                 **self.shape_of(model.launch, "launch"),
                 **self.options(),
             )
+        return made if model.profile is None else replace(made, profile=self.profile(model.profile))
+
+    def profile(self, model: ProfileModel) -> Case | GivenAccesses:
+        """What the launch is profiled by."""
+        if model.accesses is not None:
+            return read_accesses(self._file(model.accesses))
+        path = self._file(str(model.case))
+        other = read_model(path)
+        if other.profile is not None:
+            self.fail("profile.case", f"{path.name} has a profile of its own")
+        return CaseFamily(path, other).case({})
 
     def shape(self, parameters: Mapping[str, Parameter]) -> LaunchShape:
         launch = self.model.launch

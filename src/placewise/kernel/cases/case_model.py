@@ -405,6 +405,21 @@ class SourceModel(Strict):
         return self
 
 
+class ProfileModel(Strict):
+    """What a launch is profiled by in place of a run of its own."""
+
+    case: str | None = None
+    """A case file with another launch of the kernel, on a smaller input."""
+    accesses: str | None = None
+    """A NumPy archive of recorded accesses."""
+
+    @model_validator(mode="after")
+    def _one(self) -> ProfileModel:
+        if (self.case is None) == (self.accesses is None):
+            raise ValueError("needs either case (a case file) or accesses (an .npz file)")
+        return self
+
+
 class CaseModel(SourceModel):
     """A whole case file."""
 
@@ -412,6 +427,7 @@ class CaseModel(SourceModel):
     placement_parameters: list[Name] = Field(default_factory=list)
     """Tuning parameters that only say where data lives."""
     launch: LaunchModel
+    profile: ProfileModel | None = None
     in_order: bool = False
     """Whether arguments go to the parameters in their order, and not by name."""
 

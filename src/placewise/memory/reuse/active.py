@@ -12,8 +12,10 @@ SMs:
 * Loops are cut after ten iterations, as in the paper, or after twice as many and so on, if that
   leaves the histogram of the first SM and of another one as it is.
 * Further SMs are added, spread over the device, each with a stretch of blocks from another part of
-  the launch. Once the average index is stable by Procedure 2's thresholds, or the number of SMs
-  has doubled, the histogram is worked out, and the two halves of the sample tell its error.
+  the launch. A stretch that reaches the end goes on at the start, so that the last blocks, of which
+  fewer are resident together, are seen as often as others. Once the average index is stable by
+  Procedure 2's thresholds, or the number of SMs has doubled, the histogram is worked out, and the
+  two halves of the sample tell its error.
 
 At most a tenth of the launch's blocks are looked at: beyond that a full profile costs little more.
 """
@@ -35,9 +37,11 @@ from placewise.memory.reuse.trace_sample import BlockSample
 
 MOST_OF_LAUNCH = 0.1
 """Part of the launch's blocks looked at, at most; a launch of few blocks is looked at in one."""
-TARGET = 0.01
-"""Estimated error of the histogram (L1 distance, of 2 at most) at which enough has been seen: half
-of the 2 % that are asked for, since it is an estimate."""
+ASKED = 0.02
+"""L1 distance (of 2 at most) that the histograms may be from the whole launch's."""
+TARGET = ASKED / 3
+"""What each of three approximations may take of it: stretches shorter than what an SM runs, loops
+cut short, few SMs. In the worst case they add up."""
 FIRST_ITERATIONS = 10
 """Section 3.3: "the CPU function only executes the first ten iterations"."""
 _CUTS = 6
@@ -82,7 +86,7 @@ class ActiveProfiler(Profiler):
     def learn(self, run: Callable[[NDArray[np.int64]], object]) -> Looked:
         """Choose blocks and have them run. ``run`` executes the blocks that it is given ((n,)
         numbers) with this profiler as the trace's consumer; it is called a few times."""
-        chosen = _ChosenBlocks(self._launch.blocks, self._plan.sms)
+        chosen = ChosenBlocks(self._launch.blocks, self._plan.sms)
         self._recorder = chosen
         units = self._units()
         allowed = max(1, int(MOST_OF_LAUNCH * self._launch.blocks))
@@ -128,9 +132,11 @@ class ActiveProfiler(Profiler):
         return [np.arange(k * run, min(used, (k + 1) * run)) for k in order]
 
     def _blocks_of(self, sms: NDArray[np.int64], first: int, waves: int) -> NDArray[np.int64]:
-        """Blocks of some SMs in ``waves`` resident sets from set ``first`` on."""
+        """Blocks of some SMs in ``waves`` resident sets from set ``first`` on, round to the first
+        set after the last."""
         plan = self._plan
-        ranks = np.arange(first * plan.resident, (first + waves) * plan.resident)
+        sets = np.arange(first, first + waves) % self._waves
+        ranks = (sets[:, None] * plan.resident + np.arange(plan.resident)).reshape(-1)
         blocks = (ranks[:, None] * plan.sms + sms).reshape(-1)
         return blocks[blocks < plan.blocks]
 
@@ -153,7 +159,7 @@ class ActiveProfiler(Profiler):
             before = after
         return max(1, waves)
 
-    def _cut_loops(self, chosen: _ChosenBlocks) -> int | None:
+    def _cut_loops(self, chosen: ChosenBlocks) -> int | None:
         """Leave out late iterations of loops if the histogram stays as it is; how many are kept."""
         whole = self._counts().sum(axis=0)
         everything = chosen.accesses()
@@ -171,7 +177,7 @@ class ActiveProfiler(Profiler):
 
     def _stretches(self, units: list[NDArray[np.int64]], waves: int) -> list[NDArray[np.int64]]:
         """Blocks of each SM: as many resident sets, from all parts of the launch in turn."""
-        starts = _spread(len(units)) * (self._waves - waves + 1)
+        starts = _spread(len(units)) * self._waves
         return [
             self._blocks_of(unit, int(start), waves)
             for unit, start in zip(units, starts, strict=True)
@@ -181,7 +187,7 @@ class ActiveProfiler(Profiler):
         self,
         stretches: list[NDArray[np.int64]],
         add: Callable[[NDArray[np.int64]], bool],
-        chosen: _ChosenBlocks,
+        chosen: ChosenBlocks,
     ) -> float:
         """Add stretches of SMs until the histogram is stable; its estimated error."""
         averages = [self._average_index(chosen)]
@@ -197,7 +203,7 @@ class ActiveProfiler(Profiler):
                     break
         return self._error(chosen)
 
-    def _average_index(self, chosen: _ChosenBlocks) -> float:
+    def _average_index(self, chosen: ChosenBlocks) -> float:
         """Average of the first lanes' places in their arrays: Procedure 2's average of indices."""
         base = chosen.accesses().base
         average: float = float(base.mean()) if len(base) else 0.0
@@ -207,7 +213,7 @@ class ActiveProfiler(Profiler):
         """(2, arrays, RANGES) what the accesses kept so far touch; see ``profile_counts``."""
         return profile_counts(self.profile())
 
-    def _error(self, chosen: _ChosenBlocks) -> float:
+    def _error(self, chosen: ChosenBlocks) -> float:
         """Half of what the two halves of the sample are apart: what the mean of both is off, if
         their errors are independent; less where the sample is a good part of the launch. 2 where no
         access was seen."""
@@ -218,7 +224,7 @@ class ActiveProfiler(Profiler):
         return float(shares_apart(first, second) / 2 * np.sqrt(left))
 
 
-class _ChosenBlocks:
+class ChosenBlocks:
     """A trace consumer that keeps all accesses of the blocks that were asked for."""
 
     def __init__(self, blocks: int, sms: int) -> None:
@@ -298,12 +304,17 @@ def occurrences(accesses: Accesses) -> NDArray[np.int64]:
     sites = int(accesses.site.max()) + 1
     warps = int(accesses.warp.max()) + 1
     key = (accesses.block.astype(np.int64) * warps + accesses.warp) * sites + accesses.site
+    return turns(key)
+
+
+def turns(key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) how often the same value stands before each of the (n,) keys."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]
     fresh = np.r_[True, ordered[1:] != ordered[:-1]]
-    began = np.maximum.accumulate(np.where(fresh, np.arange(n), 0))
-    turn = np.empty(n, np.int64)
-    turn[order] = np.arange(n) - began
+    began = np.maximum.accumulate(np.where(fresh, np.arange(len(key)), 0))
+    turn = np.empty(len(key), np.int64)
+    turn[order] = np.arange(len(key)) - began
     return turn
 
 

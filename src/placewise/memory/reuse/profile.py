@@ -272,13 +272,16 @@ class Profiler:
         self._view = view
         self._inputs = inputs
         self._plan = plan_sample(launch, machine, occupancy.blocks, seed=seed)
-        self._recorder: Recorded = Recorder(
+        recorder = Recorder(
             self._plan,
             launch.warps_per_block,
             access_budget=access_budget,
             row_budget=row_budget,
             first_warps=first_warps,
         )
+        self._recorder: Recorded = recorder
+        self.expect = recorder.expect
+        """Called with the accesses of a block, before any is taken: samples no more than fit."""
 
     @property
     def trace_blocks(self) -> NDArray[np.bool_]:

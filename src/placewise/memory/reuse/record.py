@@ -201,6 +201,14 @@ class Recorder:
         self.sites = sites
         self.arrays = arrays
 
+    def expect(self, accesses_per_block: int) -> None:
+        """Take a sample that fits the budget if blocks make so many accesses."""
+        while not self._sample.smallest:
+            if int(self._sample.traced.sum()) * accesses_per_block <= self._access_budget:
+                break
+            self._sample = self._plan.sample(self._sample.level + 1)
+        self._trace_blocks &= self._sample.traced
+
     def chunk(self, chunk: TraceChunk) -> None:
         """Keep what the sample wants of a chunk."""
         part = array_accesses(chunk, self._sample.traced)
