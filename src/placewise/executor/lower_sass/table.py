@@ -1,7 +1,7 @@
 """Which function lowers which machine instruction.
 
-A new opcode needs a function in the file of its family and a line here; the timeline model also
-needs its pipe in the file of each architecture's first machine.
+A new opcode needs a function in the file of its family, a line here, and its name in the list of
+its pipe in ``machine/files/architectures/SinceTuring.msl``, for the timeline model.
 """
 
 from __future__ import annotations
