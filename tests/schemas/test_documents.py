@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import placewise
@@ -43,6 +44,8 @@ COMMANDS = {
     "cases": "placewise-cases",
     "doctor": "placewise-doctor",
 }
+UNTRIED = {"measure", "studio", "machine from-mt4g"}
+"""They need a GPU, serve pages, or print the document of ``machine show``."""
 CYCLES = {k: 30.0 if k < 100 else 90.0 for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)}
 LATENCIES = "clock: 1380 1380\n" + "".join(f" 100 1380 {k} 1.0 {c}\n" for k, c in CYCLES.items())
 
@@ -68,6 +71,14 @@ def test_the_json_of_a_command_is_what_its_schema_describes(folder, monkeypatch,
     done = CliRunner().invoke(app, [*command.split(), "--json"])
     assert done.exit_code in (0, 1), done.output
     assert validated(json.loads(done.stdout)) == COMMANDS[command]
+
+
+def test_every_command_is_tried():
+    group = get_command(app)
+    machine = group.commands["machine"].commands
+    names = {*group.commands, *(f"machine {name}" for name in machine)} - {"machine"}
+    tried = {name for name in names for command in COMMANDS if f"{command} ".startswith(f"{name} ")}
+    assert names - tried == UNTRIED
 
 
 def test_findings_of_the_checker_are_described():
