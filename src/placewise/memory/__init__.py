@@ -1,4 +1,4 @@
-"""From an access trace to the transactions that each memory of a machine serves."""
+"""Turns an access trace into the transactions that each memory of a machine serves."""
 
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.memory.reuse.counters import ArrayCounters, Counters, Reading, counters

@@ -2,8 +2,8 @@
 
 The rules are NVIDIA's: the CUDA Occupancy Calculator spreadsheet for compute capability 1.x and
 2.x, ``cuda_occupancy.h`` of the CUDA toolkit for 3.0 and later. Limits of an SM (threads, blocks,
-registers, shared memory) come from the machine file; only the granularity of allocation, which a
-compute capability fixes and no machine file states, is tabulated here.
+registers, shared memory) come from the machine file. Only the granularity of allocation is
+tabulated here: it depends on the compute capability alone, and machine files do not state it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ WARP_SIZE = 32
 
 @dataclass(frozen=True)
 class AllocationRules:
-    """Granularity in which an SM hands out registers and shared memory."""
+    """Granularity in which an SM allocates registers and shared memory."""
 
     register_unit: int
-    """Registers are given in multiples of this."""
+    """Registers are allocated in multiples of this."""
     registers_per_block: bool
-    """Registers are given to a block as a whole (1.x), not to each warp."""
+    """Whether registers are allocated to a block as a whole (1.x), not to each warp."""
     partitions: int
     """Sub-partitions of the SM's register file; warps are spread over them."""
     shared_unit: int
-    """Bytes; shared memory is given in multiples of this."""
+    """Shared memory is allocated in multiples of this many bytes."""
     reserved_shared: int
     """Bytes of shared memory that the system takes per block."""
     max_registers_per_block: int | None = 65536
     """Most registers of one block; None: all of the SM's."""
     checked_partitions: int | None = None
-    """Partitions that a launch is checked for where they are not those that there are."""
+    """Number of partitions with which a launch is checked, if it differs from ``partitions``; else
+    None."""
     barriers_per_slot: int | None = None
-    """Hardware barriers of an SM over the blocks that it can hold; None: not considered, as in
-    NVIDIA's calculator before 9.0."""
+    """Hardware barriers of an SM divided by the blocks that it can hold; None: barriers are not
+    considered, as in NVIDIA's calculator before 9.0."""
 
 
 # Major compute capability → rules. 1.x: register unit of 1.2 and 1.3 (the occupancy calculator);
@@ -58,7 +59,8 @@ _RULES = {
 # the Tegra processors 5.3 and 6.2 from the CUDA C++ Programming Guide's technical specifications).
 _EXCEPTIONS = {
     (5, 3): replace(_RULES[5], max_registers_per_block=32768),
-    # Two partitions; but what cannot run on 6.1, with its four, is not let run here either.
+    # It has two partitions, but NVIDIA's calculator also refuses launches that 6.1, with four,
+    # refuses.
     (6, 0): replace(_RULES[6], partitions=2, checked_partitions=4),
     (6, 2): replace(_RULES[6], max_registers_per_block=32768),
     (10, 0): replace(_RULES[10], barriers_per_slot=2),
@@ -66,7 +68,7 @@ _EXCEPTIONS = {
 
 
 def allocation_rules(capability: tuple[int, int]) -> AllocationRules:
-    """Rules of a compute capability; unknown ones follow the latest known before them."""
+    """Rules of a compute capability; for an unknown one, those of the latest known before it."""
     if capability in _EXCEPTIONS:
         return _EXCEPTIONS[capability]
     known = [major for major in _RULES if major <= capability[0]]

@@ -1,4 +1,5 @@
-"""Transactions of an array's accesses in each memory, by the machine's serialization conditions."""
+"""Counts the transactions of an array's accesses in each memory, with the machine's serialization
+conditions."""
 
 from __future__ import annotations
 
@@ -19,33 +20,34 @@ _LANES = np.arange(32, dtype=np.int64)
 _ROWS_AT_ONCE = 1 << 14
 _LARGEST_PERIOD = 1 << 20
 _ARRAY_ALIGNMENT = 256
-"""Bytes; device allocations start at a multiple of this (CUDA C++ Programming Guide, "Size and
-Alignment Requirement"), so that an offset in the array serves as its address."""
+"""Device allocations start at multiples of this many bytes (CUDA C++ Programming Guide, "Size and
+Alignment Requirement"), so an offset in an array can be used as an address."""
 
 IRREGULAR_ROWS = 1 << 18
-"""Most irregular accesses that are evaluated. Of more, this many are chosen at random and stand for
-all: the relative standard error of a mean is below 0.2 % where the spread is at most the mean."""
+"""Most irregular accesses that are evaluated. If there are more, this many are chosen at random and
+stand for all: the relative standard error of a mean is below 0.2 % if the standard deviation is at
+most the mean."""
 
 LANE_SIZES = (16, 8, 4, 2, 1)
-"""Bytes that one lane can access with one instruction."""
+"""Numbers of bytes that a lane can access with one instruction."""
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Different access patterns of a stream, and how often each occurs."""
+    """The different access patterns of a stream, and how often each occurs."""
 
     addresses: NDArray[np.int64]
-    """(patterns, 32) bytes, not negative."""
+    """(patterns, 32) in bytes, not negative."""
     mask: NDArray[np.uint32]
     """(patterns,) active lanes."""
     lane_bytes: NDArray[np.int32]
-    """(patterns,) bytes of a lane."""
+    """(patterns,) bytes that each lane accesses."""
     weight: NDArray[np.float64]
     """(patterns, TAGS) accesses of each tag that follow the pattern."""
 
 
 def _numbers(expression: Expression) -> list[int]:
-    """Literal numbers in a condition."""
+    """The literal numbers in a condition."""
     match expression:
         case Number(value):
             return [value]
@@ -58,11 +60,12 @@ def _numbers(expression: Expression) -> list[int]:
 
 
 def address_period(machine: Machine) -> int | None:
-    """Shift in bytes under which every condition of the machine gives the same transactions.
+    """Period in bytes: every condition of the machine gives the same transactions for addresses
+    that are shifted by it.
 
-    Conditions relate the two threads' addresses by blocks, banks, words and literal numbers; a
-    shift by a common multiple of all these moves both threads alike. None where it is too long to
-    be of use.
+    Conditions compare the addresses of two threads by blocks, banks, words and literal numbers. The
+    period is a common multiple of all these, so a shift by it does not change the comparison. None
+    if the period is too long to be useful.
     """
     period = _ARRAY_ALIGNMENT
     for memory in machine.memories:
@@ -73,7 +76,8 @@ def address_period(machine: Machine) -> int | None:
 
 
 def _thinned(at: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
-    """At most IRREGULAR_ROWS of the accesses ``at``, and how many accesses each stands for."""
+    """At most IRREGULAR_ROWS of the accesses ``at``, and the number of accesses that each stands
+    for."""
     if len(at) <= IRREGULAR_ROWS:
         return at, 1.0
     drawn = np.random.default_rng(0).choice(len(at), IRREGULAR_ROWS, replace=False)
@@ -83,7 +87,8 @@ def _thinned(at: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
 def _one_by_one(
     stream: ArrayStream, at: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """(n, 32) addresses and (n, TAGS) weights of the accesses ``at``, a pattern each."""
+    """(n, 32) addresses and (n, TAGS) weights of the accesses ``at``; each is a separate
+    pattern."""
     addresses = stream.base[at, None] + stream.stride[at, None].astype(np.int64) * _LANES
     irregular = stream.row[at] >= 0
     addresses[irregular] = stream.offsets[stream.row[at[irregular]]]
@@ -93,8 +98,8 @@ def _one_by_one(
 
 
 def patterns(stream: ArrayStream, period: int | None) -> Patterns:
-    """Patterns of a stream. Affine accesses that differ by a multiple of ``period`` bytes share
-    one."""
+    """Patterns of a stream. Affine accesses whose addresses differ by a multiple of ``period``
+    bytes have the same pattern."""
     affine = np.flatnonzero(stream.row < 0)
     irregular, scale = _thinned(np.flatnonzero(stream.row >= 0))
 
@@ -105,13 +110,14 @@ def patterns(stream: ArrayStream, period: int | None) -> Patterns:
         values = np.unique(key)
         code = code * max(1, len(values)) + np.searchsorted(values, key)
     code = code * TAGS + stream.tag[affine]
-    # The codes of long arrays stay below 2**63: base < 2**31, and few masks, strides and sizes.
+    # The codes stay below 2**63 even for long arrays: base < 2**31, and few masks, strides and
+    # sizes.
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
     base, mask = base[first], stream.mask[affine[first]]
     regular = base[:, None] + stream.stride[affine[first], None].astype(np.int64) * _LANES
     weight = np.zeros((len(first), TAGS))
     weight[np.arange(len(first)), stream.tag[affine[first]]] = counts
-    # A shift by whole periods keeps every address of a negative stride above zero.
+    # A shift by whole periods makes all addresses positive, even with a negative stride.
     unit = period or _ARRAY_ALIGNMENT
     regular += unit * -(np.minimum(regular.min(axis=1, initial=0), 0) // unit)[:, None]
 
@@ -125,11 +131,11 @@ def patterns(stream: ArrayStream, period: int | None) -> Patterns:
 
 
 def tile_patterns(stream: ArrayStream, tile: Tile, element_bytes: int) -> Patterns:
-    """Patterns of a stream whose array lives in a per-block tile in shared memory.
+    """Patterns of a stream whose array is staged: each block has a tile of it in shared memory.
 
-    An element's place in the tile is its index less a constant of the block where the tile has one
-    row, and ``(index // pitch) * width + index % pitch`` less a constant otherwise; the constant
-    shifts all lanes alike and is left out.
+    An element's place in the tile is its index minus a constant of the block if the tile has one
+    row, else ``(index // pitch) * width + index % pitch`` minus a constant. The constant shifts all
+    lanes by the same amount and is left out.
     """
     at, scale = _thinned(np.arange(len(stream)))
     addresses, weight = _one_by_one(stream, at, scale)
@@ -167,7 +173,7 @@ def evaluate(
 
 
 def count_transactions(found: Patterns, memory: Memory) -> NDArray[np.float64]:
-    """(TAGS,) transactions that all accesses of the patterns together take in ``memory``."""
+    """(TAGS,) transactions of all accesses of the patterns together in ``memory``."""
     each = evaluate(
         memory.condition,
         found.addresses,
@@ -181,10 +187,12 @@ def count_transactions(found: Patterns, memory: Memory) -> NDArray[np.float64]:
 
 
 def fill_addresses(tile: Tile, element_bytes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Addresses at which a block's threads, taking consecutive elements, fill its tile.
+    """Addresses that a block's threads access when they fill its tile; consecutive threads copy
+    consecutive elements.
 
-    Returns ``(source, target)``, both (accesses, 32) bytes: in the array (from the tile's first
-    element) and in the tile. The last access may run past the tile; :func:`fill_masks` tells.
+    Returns ``(source, target)``, both (accesses, 32) in bytes: in the array (relative to the tile's
+    first element) and in the tile. Lanes of the last access may be past the end of the tile;
+    :func:`fill_masks` says which are active.
     """
     element = np.arange(-(-tile.elements // 32) * 32, dtype=np.int64).reshape(-1, 32)
     source = element
@@ -194,7 +202,7 @@ def fill_addresses(tile: Tile, element_bytes: int) -> tuple[NDArray[np.int64], N
 
 
 def fill_masks(tile: Tile) -> NDArray[np.uint32]:
-    """(accesses,) active lanes of the accesses that fill a tile."""
+    """(accesses,) the active lanes of the accesses that fill a tile."""
     masks = np.full(-(-tile.elements // 32), 0xFFFFFFFF, np.uint32)
     if tile.elements % 32:
         masks[-1] = (1 << (tile.elements % 32)) - 1
@@ -202,8 +210,9 @@ def fill_masks(tile: Tile) -> NDArray[np.uint32]:
 
 
 def fill_transactions(tile: Tile, element_bytes: int, memory: Memory, *, in_tile: bool) -> int:
-    """Transactions in ``memory`` of filling one block's tile once, on the array's side or the
-    tile's. Elements wider than a lane can access go in the widest pieces that divide them."""
+    """Transactions in ``memory`` of filling one block's tile once: of its stores to the tile
+    (``in_tile``), or of its loads from the array. Elements that are wider than a lane can access
+    are copied in the widest pieces that divide them."""
     source, target = fill_addresses(tile, element_bytes)
     lane = next(size for size in LANE_SIZES if element_bytes % size == 0)
     masks = fill_masks(tile)

@@ -1,7 +1,7 @@
-"""What a group of fields costs for recorded accesses: sectors that it moves, and wavefronts.
+"""Cost of a group of fields for recorded accesses: the sectors that it moves, and wavefronts.
 
-The cost of a layout is the sum over its groups, so that a search over partitions can put groups
-together. It ranks layouts; times come from the code of the few best.
+The cost of a layout is the sum over its groups, so that a search over partitions can combine
+groups. It only ranks layouts; the few best are then timed from their code.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from placewise.space.layout import Group, Record, byte_of, shape_of, vector_alig
 from placewise.space.layout import Layout as FieldLayout
 
 MOST_WINDOWS = 64
-"""Windows that are looked at, evenly chosen of all distinct ones."""
+"""Most windows that are used, chosen evenly from all distinct ones."""
 WAVEFRONT_SECTORS = 1.0 / 3.0
-"""What a wavefront of the L1 cache (a request, or a further 128-byte line of it) costs in sectors
-fetched from DRAM: it takes a cycle of an SM, while the DRAM of an A100 brings each SM a sector in
-about three (1,555 GB/s over 108 SMs of 1.41 GHz are 10 bytes a cycle)."""
+"""Cost of a wavefront of the L1 cache (a request, or each further 128-byte line of it), in sectors
+fetched from DRAM. A wavefront takes one cycle of an SM, while the DRAM of an A100 delivers a sector
+to each SM in about three (1,555 GB/s over 108 SMs of 1.41 GHz are 10 bytes a cycle)."""
 _LINE = 128
 _VECTOR = 16
-"""Bytes that one load of a lane moves at most."""
+"""Most bytes that one load of a lane moves."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Windows:
-    """Accesses of one warp that find each other's sectors in the L1 cache, joined; ``p`` distinct
-    (window, access, array, element, field) rows."""
+    """Windows: accesses of one warp that find each other's sectors in the L1 cache, taken together.
+    The columns have ``p`` distinct (window, access, array, element, field) rows."""
 
     window: NDArray[np.int64]
     """(p,)"""
     access: NDArray[np.int64]
-    """(p,) which of the window's accesses."""
+    """(p,) number of the access within its window."""
     array: NDArray[np.int64]
     element: NDArray[np.int64]
     field: NDArray[np.int64]
     weight: NDArray[np.float64]
-    """(windows,) how often each occurs."""
+    """(windows,) how often each window occurs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +82,9 @@ class FieldCosts:
         return np.array([f.size_bytes for f in self.record.fields], np.int64)
 
     def _units(self, group: Group) -> NDArray[np.int64]:
-        """(fields,) which fields one request moves: each its own, or those in the same 16 bytes
-        where the struct's alignment lets the compiler load these at once."""
+        """(fields,) number of the request that moves each field. Fields in the same aligned piece
+        of the struct (at most 16 bytes) share a request, since the compiler can load them at once;
+        else each field has its own."""
         unit = np.arange(len(self.record.fields))
         if group.align_bytes > 1 and group.lanes == 1:
             shape = shape_of(self.record, group)
@@ -101,8 +102,8 @@ def field_costs(record: Record, accesses: FieldAccesses, reuse_bytes: int) -> Fi
     """Costs of the record's fields for ``accesses``.
 
     Accesses of one warp that together touch at most ``reuse_bytes`` of sectors in the declared
-    layout count as one window: what they have in common is moved once. The L1 cache's size over
-    the number of resident warps is a sensible figure.
+    layout count as one window: sectors that they share are moved once. A sensible figure is the L1
+    cache's size over the number of resident warps.
     """
     chosen: dict[bytes, int] = {}
     found: list[NDArray[np.int64]] = []
@@ -152,7 +153,7 @@ def summed_costs(parts: Sequence[tuple[FieldCosts, float]]) -> FieldCosts:
 def _windows(
     record: Record, accesses: FieldAccesses, reuse_bytes: int
 ) -> Iterator[tuple[int, int]]:
-    """Ranges of accesses that are a window each."""
+    """Ranges of accesses; each range is a window."""
     shape = shape_of(record, record.declared.groups[0])
     starts = np.array(shape.offsets, np.int64)
     seen: set[tuple[int, int]] = set()

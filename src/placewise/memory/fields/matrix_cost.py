@@ -1,4 +1,4 @@
-"""Sectors that recorded accesses to a matrix move where it is stored in another order."""
+"""Sectors that recorded accesses to a matrix would move if it were stored in another order."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from placewise.space.layout import PADDING, Record, field_at
 BLOCKS = 4
 """Blocks that are traced, spread over the grid."""
 MOST_ACCESSES = 40_000
-"""Warp accesses that are kept; a block that would go beyond is cut off."""
+"""Most warp accesses that are kept; further accesses of a block are dropped."""
 SECTOR = 32
 """Bytes of a sector, of all GPUs since Kepler."""
 
@@ -46,18 +46,18 @@ class FieldAccesses:
     field: NDArray[np.int64]
     """(m,) position in the record's fields."""
     used_bytes: NDArray[np.int64]
-    """(n,) distinct bytes of fields that the access's lanes ask for."""
+    """(n,) number of different bytes of fields that the access's lanes ask for."""
     sectors: NDArray[np.int64]
     """(n,) 32-byte sectors that these lie in, in the layout that the kernel had."""
     sites: tuple[Site, ...]
     arrays: tuple[str, ...]
     cut_off: bool
-    """There were more accesses than are kept."""
+    """Whether there were more accesses than are kept."""
 
 
 @dataclass(frozen=True)
 class LineUse:
-    """What one source line moves of an array, in the layout that the kernel has."""
+    """Bytes that one source line uses and moves of an array, in the layout that the kernel has."""
 
     array: str
     line: int | None
@@ -66,7 +66,8 @@ class LineUse:
     fields: tuple[str, ...]
     requests: int
     used_bytes: int
-    """Bytes that lanes ask for, each once for a warp's access."""
+    """Bytes that lanes ask for; a byte that several lanes of a warp's access ask for counts
+    once."""
     moved_bytes: int
     """Bytes of the 32-byte sectors that these lie in."""
 
@@ -84,7 +85,7 @@ class LineUse:
 
 
 class FieldRecorder:
-    """A trace consumer that keeps the accesses to the arrays named, of a few blocks."""
+    """A trace consumer that keeps the accesses of a few blocks to the named arrays."""
 
     def __init__(self, record: Record, arrays: tuple[str, ...], launch: Launch) -> None:
         self._record = record
@@ -140,7 +141,7 @@ class FieldRecorder:
             )  # fmt: skip
 
     def accesses(self) -> FieldAccesses:
-        """What was kept, each access as its distinct (element, field) pairs."""
+        """The kept accesses, each as its distinct (element, field) pairs."""
         if self._parts:
             site, warp, array, offsets, active = (
                 np.concatenate(columns) for columns in zip(*self._parts, strict=True)
@@ -185,7 +186,7 @@ class FieldRecorder:
 
 
 def line_uses(record: Record, accesses: FieldAccesses) -> tuple[LineUse, ...]:
-    """Bytes used and moved by each source line that accesses an array, those that waste most
+    """Bytes used and moved by each source line that accesses an array, the line that wastes most
     first."""
     number = np.repeat(np.arange(len(accesses.site)), np.diff(accesses.first))
     lines: dict[tuple[str, int | None, str], list[int]] = {}

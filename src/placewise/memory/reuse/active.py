@@ -1,23 +1,22 @@
-"""Profiling by active learning (Chen et al. 2017, section 3.3): look at a few blocks, and at more
-only while they still change the picture.
+"""Profiling by active learning (Chen et al. 2017, section 3.3): trace a few blocks, and more as
+long as they change the profile.
 
 The paper's Procedure 2 runs a CPU version of the kernel thread by thread and stops when "the
-average of accessed array indices", a cheap clue to the reuse-distance histogram, no longer changes.
-Here blocks run on the executor, so that threads that depend on one another always run together;
-what can be left out are iterations of loops, resident blocks that follow one another on an SM, and
-SMs:
+average of accessed array indices", a cheap indicator of the reuse-distance histogram, no longer
+changes. Here blocks run on the executor, so that threads that depend on one another always run
+together; iterations of loops, later blocks on an SM, and whole SMs can be left out:
 
 * The first SM runs its first wave of blocks, then twice as many, and so on, until the histograms
   of two longer runs are that of the shorter one.
 * Loops are cut after ten iterations, as in the paper, or after twice as many and so on, if that
   leaves the histogram of the first SM and of another one as it is.
 * Further SMs are added, spread over the device, each with a stretch of blocks from another part of
-  the launch. A stretch that reaches the end goes on at the start, so that the last blocks, of which
-  fewer are resident together, are seen as often as others. Once the average index is stable by
-  Procedure 2's thresholds, or the number of SMs has doubled, the histogram is worked out, and the
-  two halves of the sample tell its error.
+  the launch. A stretch that reaches the end of the launch continues at its start, so that the last
+  blocks, of which fewer are resident together, are traced as often as others. When the average
+  index is stable by Procedure 2's thresholds, or the number of SMs has doubled, the histogram is
+  calculated; its error is estimated from the two halves of the sample.
 
-At most a tenth of the launch's blocks are looked at: beyond that a full profile costs little more.
+At most a tenth of the launch's blocks are traced: beyond that a full profile costs little more.
 """
 
 from __future__ import annotations
@@ -36,56 +35,58 @@ from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Accesses, a
 from placewise.memory.reuse.trace_sample import BlockSample
 
 MOST_OF_LAUNCH = 0.1
-"""Part of the launch's blocks looked at, at most; a launch of few blocks is looked at in one."""
+"""Largest share of the launch's blocks that is traced; of a launch of few blocks, one block is."""
 ASKED = 0.02
-"""L1 distance (of 2 at most) that the histograms may be from the whole launch's."""
+"""Largest L1 distance (which is at most 2) of the histograms from those of the whole launch."""
 TARGET = ASKED / 3
-"""What each of three approximations may take of it: stretches shorter than what an SM runs, loops
-cut short, few SMs. In the worst case they add up."""
+"""The distance that each of three approximations may cause: stretches shorter than what an SM runs,
+loops cut short, few SMs. In the worst case they add up."""
 FIRST_ITERATIONS = 10
 """Section 3.3: "the CPU function only executes the first ten iterations"."""
 _CUTS = 6
-"""How often the number of iterations is doubled before loops are left whole."""
+"""How often the number of iterations is doubled before loops are kept whole."""
 _GOLDEN = (5**0.5 - 1) / 2
 _FEWEST_UNITS, _MOST_UNITS = 8, 128
-"""SMs looked at where the launch is large enough, and at most."""
+"""Least number of SMs that are traced if the launch is large enough, and the most."""
 
 
 def is_stable(current: float, before: float, earlier: float) -> bool:
-    """Whether an average has come to rest (Procedure 2, lines 25 to 33): ``current`` differs from
-    the one ``before`` by less than 0.5 %, or as much as that did from the ``earlier`` one."""
+    """Whether an average is stable (Procedure 2, lines 25 to 33): ``current`` differs from the
+    value ``before`` by less than 0.5 %, or by as much as ``before`` differed from the ``earlier``
+    value."""
     change, previous = abs(current - before), abs(before - earlier)
     return change < 0.005 * abs(before) or 0.995 * previous < change < 1.005 * previous
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What an active profile looked at, and how far it is to be trusted."""
+    """How much active profiling traced, and the estimated error of the profile."""
 
     accesses: int
-    """Warp accesses that the profile rests on."""
+    """Number of warp accesses that the profile is made from."""
     blocks: int
-    """Blocks that were run for it."""
+    """Number of blocks that were run for it."""
     iterations: int | None
     """Iterations of every loop that were kept; None: all."""
     waves: int
-    """Resident sets of blocks of each SM looked at, one after the other."""
+    """Number of sets of resident blocks, one after the other, that were traced of each SM."""
     error: float
     """Estimated L1 distance between its reuse-distance histograms and the whole launch's
     (:func:`placewise.memory.reuse.distance_shares.shares_apart`)."""
     settled: bool
-    """The error is within :data:`TARGET`; False where the sample's limit ended the search."""
+    """True: the error is within :data:`TARGET`. False: the limit on the number of blocks was
+    reached before."""
 
 
 class ActiveProfiler(Profiler):
     """A profiler that chooses by itself which blocks are run for it: call :meth:`learn`."""
 
     looked: Looked | None = None
-    """What was looked at; None before :meth:`learn`."""
+    """What was traced; None before :meth:`learn`."""
 
     def learn(self, run: Callable[[NDArray[np.int64]], object]) -> Looked:
-        """Choose blocks and have them run. ``run`` executes the blocks that it is given ((n,)
-        numbers) with this profiler as the trace's consumer; it is called a few times."""
+        """Choose blocks and run them. ``run`` executes the blocks with the (n,) numbers that it is
+        given, with this profiler as the consumer of the trace; it is called a few times."""
         chosen = ChosenBlocks(self._launch.blocks, self._plan.sms)
         self._recorder = chosen
         units = self._units()
@@ -120,8 +121,8 @@ class ActiveProfiler(Profiler):
         return self.looked
 
     def _units(self) -> list[NDArray[np.int64]]:
-        """SMs that are looked at together, in an order that spreads them over the device: single
-        ones, or those that share a cache."""
+        """Groups of SMs that are traced together, in an order that spreads them over the device:
+        single SMs, or SMs that share a cache."""
         plan, machine = self._plan, self._machine
         used = min(plan.sms, plan.blocks)
         shared = any(m.scope == "tpc" for m in machine.memories)
@@ -132,8 +133,8 @@ class ActiveProfiler(Profiler):
         return [np.arange(k * run, min(used, (k + 1) * run)) for k in order]
 
     def _blocks_of(self, sms: NDArray[np.int64], first: int, waves: int) -> NDArray[np.int64]:
-        """Blocks of some SMs in ``waves`` resident sets from set ``first`` on, round to the first
-        set after the last."""
+        """Blocks of some SMs in ``waves`` resident sets from set ``first`` on; the first set
+        follows the last."""
         plan = self._plan
         sets = np.arange(first, first + waves) % self._waves
         ranks = (sets[:, None] * plan.resident + np.arange(plan.resident)).reshape(-1)
@@ -146,8 +147,9 @@ class ActiveProfiler(Profiler):
         return -(-plan.blocks // plan.sms // plan.resident) or 1
 
     def _first_unit(self, unit: NDArray[np.int64], add: Callable[[NDArray[np.int64]], bool]) -> int:
-        """Run the first block, then more and more of the first SMs' blocks, until twice as many
-        twice did not change their histogram; how many resident sets of them that takes."""
+        """Run the first block, then more and more of the first SMs' blocks, until doubling their
+        number did not change their histogram two times in a row. Returns how many waves that
+        takes."""
         add(unit[:1])
         waves, at_rest, before = 0, 0, self._counts().sum(axis=0)
         while waves < self._waves and at_rest < 2:
@@ -160,7 +162,8 @@ class ActiveProfiler(Profiler):
         return max(1, waves)
 
     def _cut_loops(self, chosen: ChosenBlocks) -> int | None:
-        """Leave out late iterations of loops if the histogram stays as it is; how many are kept."""
+        """Leave out late iterations of loops if that does not change the histogram. Returns how
+        many iterations are kept; None means all."""
         whole = self._counts().sum(axis=0)
         everything = chosen.accesses()
         turn = occurrences(everything)
@@ -176,7 +179,8 @@ class ActiveProfiler(Profiler):
         return None
 
     def _stretches(self, units: list[NDArray[np.int64]], waves: int) -> list[NDArray[np.int64]]:
-        """Blocks of each SM: as many resident sets, from all parts of the launch in turn."""
+        """Blocks to run of each group of SMs: ``waves`` resident sets each, from different parts of
+        the launch in turn."""
         starts = _spread(len(units)) * self._waves
         return [
             self._blocks_of(unit, int(start), waves)
@@ -189,7 +193,7 @@ class ActiveProfiler(Profiler):
         add: Callable[[NDArray[np.int64]], bool],
         chosen: ChosenBlocks,
     ) -> float:
-        """Add stretches of SMs until the histogram is stable; its estimated error."""
+        """Add stretches of blocks until the histogram is stable. Returns its estimated error."""
         averages = [self._average_index(chosen)]
         at = 2
         for n, blocks in enumerate(stretches[:_MOST_UNITS], start=3):
@@ -204,7 +208,8 @@ class ActiveProfiler(Profiler):
         return self._error(chosen)
 
     def _average_index(self, chosen: ChosenBlocks) -> float:
-        """Average of the first lanes' places in their arrays: Procedure 2's average of indices."""
+        """Average of the first lanes' offsets in their arrays, which stands for Procedure 2's
+        average of indices."""
         base = chosen.accesses().base
         average: float = float(base.mean()) if len(base) else 0.0
         return average
@@ -214,9 +219,9 @@ class ActiveProfiler(Profiler):
         return profile_counts(self.profile())
 
     def _error(self, chosen: ChosenBlocks) -> float:
-        """Half of what the two halves of the sample are apart: what the mean of both is off, if
-        their errors are independent; less where the sample is a good part of the launch. 2 where no
-        access was seen."""
+        """Estimated error of the histogram: half of the distance between the two halves of the
+        sample, which is the error of their mean if their errors are independent. It is less if the
+        sample is a large part of the launch, and 2 if no access was traced."""
         first, second = self._counts()
         if not first.sum() and not second.sum():
             return 2.0  # nothing seen, nothing known
@@ -225,7 +230,7 @@ class ActiveProfiler(Profiler):
 
 
 class ChosenBlocks:
-    """A trace consumer that keeps all accesses of the blocks that were asked for."""
+    """A trace consumer that keeps all accesses of the requested blocks."""
 
     def __init__(self, blocks: int, sms: int) -> None:
         self._wanted = np.zeros(blocks, np.bool_)
@@ -246,17 +251,17 @@ class ChosenBlocks:
 
     @property
     def count(self) -> int:
-        """Blocks asked for."""
+        """Number of requested blocks."""
         return int(self._wanted.sum())
 
     @property
     def full(self) -> bool:
-        """As much is kept as memory allows."""
+        """Whether as many accesses are kept as memory allows."""
         return self._kept > ACCESS_BUDGET or self._rows > ROW_BUDGET
 
     @property
     def sample(self) -> BlockSample:
-        """The blocks asked for, as a sample of the launch."""
+        """The requested blocks, as a sample of the launch."""
         blocks = len(self._wanted)
         sms = np.zeros(self._sms, np.bool_)
         sms[np.flatnonzero(self._wanted) % self._sms] = True
@@ -282,7 +287,7 @@ class ChosenBlocks:
             self._rows += len(part.offsets)
 
     def accesses(self) -> Accesses:
-        """Everything kept, the loops cut."""
+        """All kept accesses, without those of late loop iterations."""
         joined = Accesses.join(self._parts)
         if self.iterations is not None and len(self._parts) > 1:
             joined = joined.keep(occurrences(joined) < self.iterations)
@@ -290,14 +295,14 @@ class ChosenBlocks:
         return joined
 
     def replace(self, accesses: Accesses) -> None:
-        """Keep these in place of what was kept."""
+        """Replace the kept accesses by these."""
         self._parts = [accesses] if len(accesses) else []
         self._kept, self._rows = len(accesses), len(accesses.offsets)
 
 
 def occurrences(accesses: Accesses) -> NDArray[np.int64]:
-    """(n,) how often the same warp made the same access before: the iteration of the innermost
-    loops around it, taken together."""
+    """(n,) how often the same warp made an access by the same instruction before: the number of the
+    iteration of all loops around it."""
     n = len(accesses)
     if not n:
         return np.zeros(0, np.int64)
@@ -319,7 +324,7 @@ def turns(key: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _spread(count: int) -> NDArray[np.float64]:
-    """(count,) numbers from 0 to 1, the first ones spread evenly but in step with no grid:
-    multiples of the golden ratio, less their whole parts."""
+    """(count,) numbers from 0 to 1; any first few of them are spread evenly without a common
+    stride. They are the fractional parts of multiples of the golden ratio."""
     found: NDArray[np.float64] = np.arange(count, dtype=np.float64) * _GOLDEN % 1.0
     return found

@@ -24,12 +24,12 @@ from placewise.memory.reuse.stream import LOAD, STORE, TAGS
 from placewise.space import MemorySpace, Placement
 
 WHOLE, FIRST_HALF, SECOND_HALF = 0, 1, 2
-"""Which of the sampled blocks counters are taken from."""
+"""The part of the sampled blocks that counters are made from."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the paper is read where its text leaves a choice."""
+    """Interpretation of the paper where its text allows several."""
 
     unit: Literal["block", "element"] = "block"
     """What a reuse distance counts. Section 3.1.1 says "data items"; a cache holds blocks, so
@@ -41,7 +41,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class ArrayCounters:
-    """One array of a placement: what it asks for and which memory serves it."""
+    """Counters of one array under a placement: its accesses, and the memories that serve them."""
 
     array: str
     space: str
@@ -50,12 +50,12 @@ class ArrayCounters:
     """Warp accesses of the whole launch."""
     lanes_per_request: float
     transactions_per_request: float
-    """In the memory nearest to the cores."""
+    """Transactions of a request in the memory nearest to the cores."""
     levels: tuple[LevelCount, ...]
     """Nearest memory first; one entry per level of the space."""
     staging: tuple[LevelCount, ...] = ()
-    """Traffic of filling (and copying back) the per-block tiles: in shared memory and in the
-    memories of the direct space."""
+    """Traffic of filling the per-block tiles and copying them back: in shared memory, and in the
+    memories of plain loads."""
     staging_path: str = ""
     staging_bytes: float = 0.0
     """Bytes that all blocks' tiles move in and out."""
@@ -64,7 +64,7 @@ class ArrayCounters:
     copy_seconds: float | None = 0.0
     """Time of that copy; None where the machine file has no copy bandwidth."""
     atomic: bool = False
-    """The kernel updates the array by atomic functions, which transactions say nothing of."""
+    """Whether the kernel updates the array by atomics, whose cost transactions do not give."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,10 @@ class Counters:
     arrays: tuple[ArrayCounters, ...]
     """The placed arrays in order, then those that the source itself has placed."""
     halves: tuple[Counters, ...] = ()
-    """Counters from each half of the block sample; empty where a half saw nothing."""
+    """Counters from each half of the block sample; empty where a half has no access."""
     intensity: Intensity = "memory"
-    """What binds the kernel, which decides between a memory's two concurrency factors."""
+    """Whether memory or computation limits the kernel; it decides between a memory's two
+    concurrency factors."""
 
     def array(self, name: str) -> ArrayCounters:
         """Counters of array ``name``; raises KeyError for an unknown one."""
@@ -85,12 +86,13 @@ class Counters:
 
 
 def direct_space(machine: Machine) -> MemorySpace:
-    """The space of plain pointers, where arrays start and tiles are filled from."""
+    """The space of plain pointers, where arrays are before any move and from where tiles are
+    filled."""
     return next(space for space in machine.spaces if space.way.is_plain)
 
 
 def full_placement(profile: Profile, placement: Placement) -> Placement:
-    """``placement`` with the arrays that the source itself has placed."""
+    """``placement`` extended by the arrays that the source itself has placed."""
     placed = set(placement.arrays)
     fixed = tuple((a.name, a.fixed) for a in profile.arrays if a.fixed and a.name not in placed)
     return Placement(placement.spaces + fixed)
@@ -120,8 +122,8 @@ def misses(
     reading: Reading,
 ) -> NDArray[np.float64]:
     """(2, n) shares of all loads and of all stores that ``memory`` would miss, the array having a
-    1/``sharers`` portion of it, for (n,) numbers of sharers. Kinds of access that the memory does
-    not take miss always."""
+    1/``sharers`` portion of it, for (n,) numbers of sharers. Kinds of access that bypass the memory
+    always miss."""
     block = array.element_bytes if reading.unit == "element" else memory.block_bytes
     block = block or array.element_bytes
     rates = profile.miss_rates(
@@ -144,8 +146,8 @@ def shares_reaching(
     part: int,
     reading: Reading,
 ) -> NDArray[np.float64]:
-    """(caches + 1, 2, n) shares of all loads and of all stores that get as far as each level of a
-    path through ``caches`` (nearest first), and to the memory behind them.
+    """(caches + 1, 2, n) shares of all loads and of all stores that reach each level of a path
+    through ``caches`` (nearest first), and the memory behind them.
 
     ``sharers`` has for each cache the (n,) numbers of arrays that share it; n is the same for all,
     and 1 where there is no cache.
@@ -161,7 +163,7 @@ def shares_reaching(
 def _per_request(
     profile: Profile, array: ArrayProfile, memory: Memory, part: int, *, in_tile: bool
 ) -> tuple[float, float]:
-    """Transactions per load and per store request, were all served by ``memory``."""
+    """Transactions per load and per store request if ``memory`` served them all."""
     counted = profile.transactions(array.name, memory, in_tile=in_tile)
     result = []
     for kind in (LOAD, STORE):
@@ -221,7 +223,7 @@ def charged_transactions(
     reading: Reading | None = None,
 ) -> NDArray[np.float64]:
     """(levels, 2, n) load and store transactions N_ij of one array in the levels of ``space``,
-    nearest first, staging left out, for n ways of sharing its caches at once: ``sharers`` has for
+    nearest first, without staging, for n combinations of numbers of sharers: ``sharers`` has for
     each cache (all levels but the last) the (n,) numbers of arrays in it."""
     reading = reading or Reading()
     array = profile.array(name)
@@ -249,7 +251,8 @@ def array_counters(
     reading: Reading | None = None,
     part: int = WHOLE,
 ) -> ArrayCounters:
-    """Counters of one array in ``space``, ``sharers`` arrays (it among them) sharing each cache."""
+    """Counters of one array in ``space``. ``sharers`` is the number of arrays that share each
+    cache, this one included."""
     reading = reading or Reading()
     array = profile.array(name)
     where = machine.space(space)
@@ -309,8 +312,8 @@ def counters(
 
 
 def served_accesses(profile: Profile, machine: Machine) -> Mapping[str, tuple[float, float]]:
-    """For each memory, by name, the warp accesses whose data come from it and the bytes that they
-    move, with every array that may be placed reached by its plain pointer."""
+    """For each memory, by name, the number of warp accesses whose data come from it and the bytes
+    that they move. Every array that may be placed is taken to be in global memory."""
     direct = direct_space(machine).name
     names = tuple(a.name for a in profile.arrays if a.fixed is None)
     placement = Placement.uniform(names, direct)

@@ -1,8 +1,8 @@
-"""How alike two reuse-distance histograms are: the distance between their shares.
+"""Similarity of two reuse-distance histograms: the distance between their shares.
 
 A histogram of Chen et al. 2017 (section 3.1.1) "records the percentage of data accesses whose reuse
-distances fall into each of a series of distance ranges". The ranges here are powers of two, one for
-first touches besides; every array has its own.
+distances fall into each of a series of distance ranges". Here the ranges are between powers of two,
+plus one range for first touches; every array has its own histogram.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def nearest_block_bytes(machine: Machine) -> int:
 def distance_counts(
     stream: ArrayStream, array_bytes: int, machine: Machine, block_bytes: int
 ) -> NDArray[np.float64]:
-    """(2, RANGES) blocks touched in each range of distances, by the sample's halves, as the caches
-    of single SMs see the stream."""
+    """(2, RANGES) number of blocks touched in each range of distances, for each half of the sample,
+    in the caches of single SMs."""
     found = reuse_histogram(
         stream,
         array_bytes=array_bytes,
@@ -46,7 +46,7 @@ def _by_range(found: ReuseHistogram) -> NDArray[np.float64]:
     halves = found.beyond.reshape(2, 2, -1).sum(axis=1)
     edges = np.array([0, *(1 << np.arange(RANGES - 2))], np.int64)
     beyond = halves[:, np.minimum(edges, halves.shape[1] - 1)].astype(np.float64)
-    # What is left at the histogram's limit is as far as the array has blocks.
+    # Touches beyond the histogram's limit count for the range of the array's number of blocks.
     beyond[:, edges >= halves.shape[1]] = 0.0
     counts = np.zeros((2, RANGES))
     counts[:, :-1] = beyond - np.concatenate([beyond[:, 1:], np.zeros((2, 1))], axis=1)
@@ -58,8 +58,8 @@ def shares_apart(one: NDArray[np.float64], reference: NDArray[np.float64]) -> fl
     """L1 distance between the histograms (arrays, RANGES) of a launch's arrays: each array's scaled
     to a sum of 1, the distances weighted by how often the ``reference`` touches each array.
 
-    0 for the same shares, 2 for no range in common; an array that ``one`` did not see at all counts
-    2. 0 where the reference is empty.
+    It is 0 for equal shares and 2 if no range is in common. An array without touches in ``one``
+    counts as 2. It is 0 where the reference is empty.
     """
     touched = reference.sum(axis=1)
     seen = one.sum(axis=1)
@@ -73,8 +73,8 @@ def shares_apart(one: NDArray[np.float64], reference: NDArray[np.float64]) -> fl
 
 
 def profile_counts(profile: Profile) -> NDArray[np.float64]:
-    """(2, arrays, RANGES) blocks that a profile's accesses touch, by the sample's halves, array and
-    range of distances, as the nearest caches of single SMs see them."""
+    """(2, arrays, RANGES) number of blocks that a profile's accesses touch, by half of the sample,
+    array and range of distances, in the nearest caches of single SMs."""
     machine = profile.machine
     block_bytes = nearest_block_bytes(machine)
     counts = np.zeros((2, len(profile.arrays), RANGES))

@@ -1,7 +1,8 @@
-"""Reuse-distance histograms of an array's block stream, and the miss counts read off them.
+"""Reuse-distance histograms of the blocks that accesses to an array touch, and miss counts from
+them.
 
 Chen et al. 2017, section 3.1.1: an access whose reuse distance is no smaller than the cache's size
-in blocks misses. A histogram built once serves every size of cache.
+in blocks misses. One histogram gives the misses of caches of all sizes.
 """
 
 from __future__ import annotations
@@ -17,47 +18,49 @@ from placewise.memory.reuse.stream import TAGS, ArrayStream
 
 @dataclass(frozen=True, eq=False)
 class ReuseHistogram:
-    """Reuse distances, in blocks, of a stream as the caches of one level see it."""
+    """Reuse distances, in blocks, of an access stream in the caches of one level."""
 
     block_bytes: int
     blocks: int
     """The array's size in blocks."""
     beyond: NDArray[np.int64]
-    """(TAGS, limit + 1) touches at distance d or more that are not first touches."""
+    """(TAGS, limit + 1) number of touches at distance d or more, without first touches."""
     cold: NDArray[np.int64]
-    """(TAGS,) first touches, each cache by itself."""
+    """(TAGS,) number of first touches, counted for each cache separately."""
     distinct: int
-    """Different blocks that the sample touches."""
+    """Number of different blocks that the sample touches."""
     growth_by_sms: float
-    """Exponent with which that number grows with the SMs sampled."""
+    """Exponent with which ``distinct`` grows with the number of SMs in the sample."""
     growth_by_waves: float
-    """Exponent with which it grows with the part of the launch sampled."""
+    """Exponent with which ``distinct`` grows with the share of the launch in the sample."""
 
     @property
     def touches(self) -> NDArray[np.int64]:
-        """(TAGS,) blocks touched, counted once per warp access."""
+        """(TAGS,) number of touches; a block counts once per warp access."""
         touched: NDArray[np.int64] = self.beyond[:, 0] + self.cold
         return touched
 
     def far(self, blocks: float | NDArray[np.float64]) -> NDArray[np.int64]:
-        """Repeated touches at a distance of ``blocks`` or more: (TAGS,) for a number, (TAGS, n) for
-        (n,) numbers. Beyond the histogram's limit (the largest cache it was built for) it gives
-        the count at the limit."""
+        """Number of touches at a distance of ``blocks`` or more, without first touches: (TAGS,) for
+        a number, (TAGS, n) for (n,) numbers. Beyond the histogram's limit (the largest cache it was
+        made for) it is the number at the limit."""
         at = np.clip(np.ceil(blocks), 0, self.beyond.shape[1] - 1).astype(np.int64)
         return self.beyond[:, at]
 
 
 def growth(whole: int, first: int, second: int) -> float:
-    """Exponent γ with which the number of different blocks grows with a sample: ``whole`` of both
-    halves against ``first`` and ``second`` of either. 0: all share the same blocks; 1: each has its
-    own, or nothing is known because a half is empty."""
+    """Exponent γ with which the number of different blocks grows with the size of a sample, from
+    ``whole``, the number in both halves together, and ``first`` and ``second``, the numbers in each
+    half. 0: both halves touch the same blocks; 1: each touches its own blocks, or nothing is known
+    because a half is empty."""
     if not first or not second:
         return 1.0
     return min(1.0, max(0.0, math.log2(2 * whole / (first + second))))
 
 
 def cache_groups(stream: ArrayStream, scope: str, sms_per_tpc: int) -> NDArray[np.int32] | None:
-    """(n,) which cache of a level each access goes to, by share scope; None for one on the die."""
+    """(n,) number of the cache of a level that each access goes to, by share scope; None if there
+    is one cache for the whole die."""
     if scope == "die":
         return None
     if scope == "tpc":
@@ -75,7 +78,7 @@ def reuse_histogram(
 ) -> ReuseHistogram:
     """Exact histogram of ``stream`` in blocks of ``block_bytes`` with distances up to ``limit``.
 
-    ``groups`` (n,) separates the caches that work side by side (None: one for all).
+    ``groups`` (n,) is the number of the cache that each access goes to (None: one cache for all).
     """
     from placewise.memory.reuse.stack_distance import count_distances
 

@@ -1,11 +1,11 @@
-"""Whether a kernel is bound by memory or by computation, from its instructions per cycle.
+"""Decides whether memory or computation limits a kernel, from its instructions per cycle.
 
 MSL gives a memory two concurrency factors, one for memory-intensive kernels and one for
 compute-intensive ones; "IPC in the profiling phase can be used to tell the two types of kernels
-apart" (Chen et al. 2017, section 2). There is no clock in a run on the CPU, so the cycles are
-estimated: an SM needs at least the cycles to issue its instructions, those in which DRAM delivers
-its share of the bytes, and those for which its resident warps wait for the latencies of all their
-requests, one request of each warp at a time (Hong and Kim 2009).
+apart" (Chen et al. 2017, section 2). A run on the CPU has no cycles, so they are estimated. An SM
+needs at least the largest of three times: to issue its instructions, for DRAM to deliver its share
+of the bytes, and for its resident warps to wait for all their requests, one request of each warp at
+a time (Hong and Kim 2009).
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from placewise.machine.machine import Machine
 from placewise.memory.occupancy import Occupancy
 
 Intensity = Literal["memory", "compute"]
-"""What a kernel's time goes to."""
+"""What limits a kernel's time."""
 
 COMPUTES_FROM = 0.5
-"""Part of the instructions per cycle that an SM can issue from which on a kernel is
-compute-intensive. Fitted on nothing: the paper gives no figure."""
+"""A kernel is compute-intensive if it executes at least this share of the instructions per cycle
+that an SM can issue. The paper gives no figure, and this one is not fitted to anything."""
 _WARP = 32
 
 
 def issue_rate(machine: Machine) -> float:
-    """Warp instructions that an SM can issue in a cycle; of a machine whose file does not tell, one
-    for each 32 cores."""
+    """Warp instructions that an SM can issue in a cycle; one for each 32 cores if the machine file
+    does not give the number of schedulers."""
     limits = machine.limits
     schedulers = limits.schedulers_per_sm or max(1, machine.processor.cores_per_sm // _WARP)
     return float(schedulers * (limits.issues_per_scheduler or 1))
@@ -61,5 +61,5 @@ def instructions_per_cycle(
 
 
 def intensity_of(machine: Machine, per_cycle: float) -> Intensity:
-    """What a kernel of so many instructions per cycle (of one SM) is bound by."""
+    """What limits a kernel that executes ``per_cycle`` warp instructions per cycle on an SM."""
     return "compute" if per_cycle >= COMPUTES_FROM * issue_rate(machine) else "memory"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placewise.compiled_code import compiled
 
 
-# One loop over rounds with few variables: the two phases share all of them.
+# One loop over rounds: its two phases share all variables.
 @compiled(
     "int64(int64[::1], int64[::1], int64[::1], int64, int64[::1], int32[::1])",
     nogil=True,
@@ -27,7 +27,7 @@ def interleave(
     order: NDArray[np.int64],
     sm_of: NDArray[np.int32],
 ) -> int:
-    """Order of all accesses on a machine; returns their number.
+    """Find the order of all accesses on a machine. Returns their number.
 
     The accesses are sorted by SM, block and warp. ``sm_blocks`` (SMs + 1) delimits each SM's
     blocks, ``block_warps`` (blocks + 1) each block's warps, ``warp_accesses`` (warps + 1) each

@@ -1,9 +1,9 @@
 """Misses of one cache on a stream of lines: simulated, or from reuse distances.
 
-The simulation has the cache's sets, ways and policy. Reuse distances are found once for caches of
-all sizes (Chen et al. 2017, section 3.1.1): an access misses where, since its line's last use, at
-least as many other lines were used as the cache holds. The two agree for a fully associative cache
-with LRU replacement; for others reuse distances give an estimate.
+The simulation models the cache's sets, ways and policy. Reuse distances are found once for caches
+of all sizes (Chen et al. 2017, section 3.1.1): an access misses if at least as many other lines
+were used since the last use of its line as the cache holds. Both agree for a fully associative
+cache with LRU replacement; for other caches reuse distances give an estimate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class MissCurve:
     """Misses of caches of all sizes on one stream."""
 
     beyond: NDArray[np.int64]
-    """(lines + 1,) accesses at reuse distance d or more, first uses among them."""
+    """(lines + 1,) number of accesses at reuse distance d or more, including first uses."""
 
     def misses(self, capacity: int) -> int:
         """Misses of a fully associative LRU cache of ``capacity`` lines."""
@@ -42,7 +42,7 @@ def miss_curve(lines: NDArray[np.int64]) -> MissCurve:
     n, distinct = len(lines), max(1, len(known))
     counts, cold = np.zeros((1, distinct + 1), np.int64), np.zeros(1, np.int64)
     words, narrow = np.zeros(n, np.int32), np.zeros(n, np.uint8)
-    # One lane accesses one byte of a block of one byte: the line.
+    # Each line number is given as one lane's access to one byte, with blocks of one byte.
     count_distances(
         np.array([0, n], np.int64),
         np.arange(n, dtype=np.int64),
@@ -66,8 +66,8 @@ def miss_curve(lines: NDArray[np.int64]) -> MissCurve:
 def misses(lines: NDArray[np.int64], geometry: Geometry, *, exact: bool = True) -> int:
     """Misses of one cache on a stream of (n,) line numbers below 2**31, in order.
 
-    ``exact``: simulated; else from reuse distances alone. Raises MachineError for a policy that the
-    ways do not allow.
+    ``exact``: the cache is simulated; else misses come from reuse distances alone. Raises
+    MachineError for a policy that does not work with the number of ways.
     """
     if not exact:
         return miss_curve(lines).misses(geometry.sets * geometry.ways)

@@ -1,4 +1,5 @@
-"""Profiling a run: from the streamed trace to what every memory of a machine would see of it."""
+"""Profiles of a run: turns its trace into reuse distances and transactions for every memory of a
+machine."""
 
 from __future__ import annotations
 
@@ -44,22 +45,22 @@ class ArrayProfile:
     """Space that the source itself puts the array in (``__constant__`` symbols, texture objects);
     None where the array is a plain pointer argument and may be placed."""
     tile: Tile | None
-    """Part of the array that one block touches; None where the source does not tell."""
+    """Part of the array that one block accesses; None where it does not follow from the source."""
     stream: ArrayStream | None
-    """Sampled accesses; None where there is none."""
+    """Sampled accesses; None where there are none."""
     sampled: NDArray[np.int64]
     """(TAGS,) sampled requests (warp accesses)."""
     sampled_lanes: NDArray[np.int64]
     """(TAGS,) active lanes of the sampled requests."""
     requests: tuple[float, float]
-    """Requests of the whole launch: loads, stores (atomics among them)."""
+    """Requests of the whole launch: (loads, stores); atomics count as stores."""
     atomic: bool = False
-    """The kernel updates it by atomic functions."""
+    """Whether the kernel updates it by atomics."""
 
 
 @dataclass(frozen=True)
 class LineTraffic:
-    """What one memory instruction asks of a memory, for the whole launch."""
+    """Traffic of one memory instruction in a memory, for the whole launch."""
 
     site: Site
     array: str
@@ -73,11 +74,11 @@ class LineTraffic:
 
 
 class Profile:
-    """What a run showed of its arrays; figures per memory are worked out when first asked for.
+    """The accesses of a run to its arrays. Figures for a memory are computed when they are first
+    asked for.
 
-    ``machine``, ``launch``, ``occupancy`` and ``sample`` say for which machine, launch, resident
-    blocks and sampled blocks it holds; ``arrays`` are in the order of the kernel's parameters,
-    ``__constant__`` symbols last.
+    ``machine``, ``launch``, ``occupancy`` and ``sample`` are those that the profile was made for;
+    ``arrays`` are in the order of the kernel's parameters, ``__constant__`` symbols last.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Profile:
         self.sample = sample
         self.arrays = arrays
         self.warp_instructions = warp_instructions
-        """Warp instructions that the launch executes; 0 where that is not known."""
+        """Number of warp instructions that the launch executes; 0 where it is not known."""
         self._sites = sites
         self._site_scale = np.ones(len(sites)) if site_scale is None else site_scale
         self._by_name = {a.name: a for a in arrays}
@@ -112,21 +113,21 @@ class Profile:
 
     @property
     def sampled_requests(self) -> int:
-        """Warp accesses that the figures rest on."""
+        """Number of warp accesses in the sample."""
         return int(sum(a.sampled.sum() for a in self.arrays))
 
     @property
     def requests(self) -> float:
-        """Warp accesses to arrays in the whole launch."""
+        """Number of warp accesses to arrays in the whole launch."""
         return float(sum(sum(a.requests) for a in self.arrays))
 
     @cached_property
     def intensity(self) -> Intensity:
-        """Whether memory or computation binds the kernel with its arrays in plain pointers:
-        ``memory`` where its instructions are not known."""
+        """Whether memory or computation limits the kernel with its arrays in global memory;
+        ``memory`` where the number of instructions is not known."""
         if not self.warp_instructions:
             return "memory"
-        # Here, since counters are made of profiles.
+        # Imported here, since that module imports this one.
         from placewise.memory.reuse.counters import served_accesses
 
         served = served_accesses(self, self.machine)
@@ -138,8 +139,8 @@ class Profile:
     def transactions(
         self, name: str, memory: Memory, *, in_tile: bool = False
     ) -> NDArray[np.float64]:
-        """(TAGS,) transactions of the sampled accesses to ``name``, were all of them served by
-        ``memory``; ``in_tile``: with the array in a per-block tile."""
+        """(TAGS,) transactions of the sampled accesses to ``name`` if ``memory`` served them all.
+        ``in_tile``: the array is in a per-block tile."""
         key = (name, memory.name, in_tile)
         if key not in self._transactions:
             array = self._by_name[name]
@@ -149,8 +150,8 @@ class Profile:
         return self._transactions[key]
 
     def lines(self, name: str, memory: Memory) -> tuple[LineTraffic, ...]:
-        """Traffic of every memory instruction that accesses ``name``, were all of it served by
-        ``memory``; the most transactions first."""
+        """Traffic of every memory instruction that accesses ``name`` if ``memory`` served it all;
+        the most transactions first."""
         stream = self._by_name[name].stream
         if stream is None:
             return ()
@@ -201,7 +202,7 @@ class Profile:
         return self._histograms[key]
 
     def prepare(self, wanted: Iterable[tuple[str, int, str]]) -> None:
-        """Work out histograms (array, block bytes, scope) ahead, on several cores."""
+        """Compute histograms, given as (array, block bytes, scope), on several cores."""
         missing = [key for key in dict.fromkeys(wanted) if key not in self._histograms]
         with ThreadPoolExecutor(HISTOGRAM_THREADS) as pool:
             list(pool.map(lambda key: self.histogram(*key), missing))
@@ -218,9 +219,9 @@ class Profile:
         tag, then for all loads and all stores; (TAGS + 2, n) for (n,) capacities. 0 where there is
         no access.
 
-        A cache on the die sees all SMs. Where the sample has only some of them, distances are
-        carried over to all with the growth exponent that the sample's two halves show; so are first
-        touches, by SMs and by waves. Neither grows beyond what the array's number of blocks allows.
+        A cache on the die gets the accesses of all SMs. If the sample has only some SMs, distances
+        are extrapolated to all with the growth exponent from the sample's two halves; so are first
+        touches, by SMs and by waves. Neither exceeds what the array's number of blocks allows.
         """
         blocks = np.asarray(capacity_bytes, np.float64) / block_bytes
         rates = np.zeros((TAGS + 2, *blocks.shape))
@@ -246,10 +247,10 @@ class Profile:
 
 
 class Profiler:
-    """Collects the trace of one run; hand it to the executor as its consumer.
+    """Collects the trace of one run; pass it to the executor as the consumer.
 
-    ``occupancy`` decides how many blocks share an SM. ``trace_blocks`` (blocks,) are the blocks to
-    trace; it narrows in place where a run proves larger than the budget.
+    ``occupancy`` decides how many blocks share an SM. ``trace_blocks`` (blocks,) says which blocks
+    to trace; blocks are removed from it in place if the run exceeds the budget.
     """
 
     # One parameter for each part of a launch and each budget.
@@ -297,8 +298,9 @@ class Profiler:
         self._recorder.chunk(chunk)
 
     def profile(self, execution: Execution | None = None) -> Profile:
-        """Profile of the run. With ``execution``, requests of the whole launch are what each memory
-        instruction really executed; without, the sampled ones times the block ratio."""
+        """Profile of the run. With ``execution``, the requests of the whole launch are its counts
+        of executed memory instructions; without, the sampled requests times all blocks over sampled
+        blocks."""
         recorder = self._recorder
         accesses = recorder.accesses()
         sample = recorder.sample
@@ -377,6 +379,7 @@ class Profiler:
             yield name, data.nbytes, data.dtype.itemsize, self._space_of(Way.HOST_BUFFER), None
 
     def _space_of(self, way: Way) -> str:
-        """Space that the machine reaches in ``way`` (the direct one where it has none)."""
+        """Space that the machine reaches in ``way``; the space of plain pointers where it has
+        none."""
         ways = {space.way: space.name for space in reversed(self._machine.spaces)}
         return ways.get(way, ways[Way.DIRECT])

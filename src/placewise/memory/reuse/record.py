@@ -1,4 +1,4 @@
-"""Collecting the sampled accesses of a run, within a budget."""
+"""Collects the sampled accesses of a run, within a budget."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from placewise.executor.trace import Site, TraceChunk, affine, lane_offsets, som
 from placewise.memory.reuse.trace_sample import WARPS_AT_FIRST, BlockSample, SamplePlan
 
 ACCESS_BUDGET = 4_000_000
-"""Warp accesses kept at most (about 36 bytes each)."""
+"""Most warp accesses that are kept (about 36 bytes each)."""
 
 ROW_BUDGET = 1_000_000
-"""Accesses with their own 32 offsets kept at most (128 bytes each)."""
+"""Most accesses with their own 32 offsets that are kept (128 bytes each)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +32,9 @@ class Accesses:
     base: NDArray[np.int64]
     stride: NDArray[np.int32]
     row: NDArray[np.int32]
-    """Row of ``offsets``, -1 where the whole warp is affine."""
+    """Row of ``offsets``; -1 where the lanes of the whole warp have a constant stride."""
     offsets: NDArray[np.int32]
-    """(rows, 32) bytes; arrays are smaller than 2 GiB."""
+    """(rows, 32) offsets in bytes; arrays are smaller than 2 GiB."""
 
     def __len__(self) -> int:
         return len(self.site)
@@ -93,8 +93,8 @@ class Accesses:
 
 
 def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows, and the 32 offsets of each, of warps that are not affine as a whole. Raises
-    UnsupportedError for a lane at 2 GiB or more from its array's start."""
+    """Rows, and the 32 offsets of each row, of warp accesses without a constant stride over all
+    lanes. Raises UnsupportedError for a lane at 2 GiB or more from its array's start."""
     broken = np.flatnonzero(~affine(chunk))
     row = np.full(len(chunk), -1, np.int32)
     row[broken] = np.arange(len(broken), dtype=np.int32)
@@ -111,8 +111,8 @@ def _rows(chunk: TraceChunk) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def array_accesses(chunk: TraceChunk, traced: NDArray[np.bool_]) -> Accesses | None:
-    """The accesses of a chunk to arrays, copied, of the blocks that are ``traced`` ((blocks,)
-    flags); None where there is none."""
+    """Copies of the chunk's accesses to arrays by the blocks where ``traced`` (blocks,) is True;
+    None where there are none."""
     wanted = (chunk.array >= 0) & (chunk.mask != 0) & traced[chunk.block]
     if not wanted.any():
         return None
@@ -137,7 +137,7 @@ class Recorded(Protocol):
     sites: tuple[Site, ...]
     """Memory instructions of the run."""
     arrays: tuple[str, ...]
-    """Names of its arrays."""
+    """Names of the run's arrays."""
 
     @property
     def trace_blocks(self) -> NDArray[np.bool_]:
@@ -151,18 +151,18 @@ class Recorded(Protocol):
         """Start of a run."""
 
     def chunk(self, chunk: TraceChunk) -> None:
-        """Keep what is wanted of a chunk."""
+        """Keep the accesses of a chunk that are wanted."""
 
     def accesses(self) -> Accesses:
-        """Everything kept."""
+        """All kept accesses."""
 
 
 class Recorder:
     """A trace consumer that keeps the accesses of the sampled blocks to arrays.
 
-    The sample starts as large as the plan allows and is thinned whenever what it kept outgrows the
-    budget. ``trace_blocks`` is narrowed in place then, so that an executor which looks at it block
-    by block stops tracing what is no longer wanted; one that does not loses only time.
+    The sample starts as large as the plan allows and is made smaller whenever the kept accesses
+    exceed the budget. Blocks are then removed from ``trace_blocks`` in place, so that an executor
+    that reads it before each block stops tracing them; one that does not only loses time.
     """
 
     def __init__(
@@ -188,7 +188,8 @@ class Recorder:
 
     @property
     def trace_blocks(self) -> NDArray[np.bool_]:
-        """(blocks,) True where a block is to be traced; narrows as the budget fills."""
+        """(blocks,) True where a block is to be traced; blocks are removed when the budget is
+        exceeded."""
         return self._trace_blocks
 
     @property
@@ -210,7 +211,7 @@ class Recorder:
         self._trace_blocks &= self._sample.traced
 
     def chunk(self, chunk: TraceChunk) -> None:
-        """Keep what the sample wants of a chunk."""
+        """Keep the accesses of a chunk by blocks of the sample."""
         part = array_accesses(chunk, self._sample.traced)
         if part is None:
             return
@@ -222,7 +223,8 @@ class Recorder:
                 self._thin()
 
     def _thin(self) -> None:
-        """Take smaller samples until the budgets hold, and drop what is no longer in the sample."""
+        """Take smaller samples until the budgets hold, and drop accesses of blocks that are no
+        longer in the sample."""
         while (
             self._kept > self._access_budget or self._rows > self._row_budget
         ) and not self._sample.smallest:
@@ -234,7 +236,7 @@ class Recorder:
         self._trace_blocks &= self._sample.traced
 
     def accesses(self) -> Accesses:
-        """Everything kept, of the blocks that are still in the sample."""
+        """All kept accesses of the blocks that are still in the sample."""
         joined = Accesses.join(self._parts)
         wanted = self._sample.traced[joined.block]
         if not wanted.all():  # another thread's chunk came in while the sample was thinned

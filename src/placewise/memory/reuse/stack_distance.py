@@ -1,15 +1,17 @@
 """Exact reuse distances of warp accesses, compiled.
 
 Olken's tree algorithm (the near-linear construction that Chen et al. 2017, section 3.1.1, rely on):
-each block's last use has a place on a time line, and a reuse distance is the number of places
-behind the previous use that are still a block's last. What is kept are the holes, places whose
-block has been used again: bits of 64-bit words, and above them a tree whose nodes hold how many
-holes lie in each child's siblings before it. So the time line grows without a change of the tree,
-and to find a distance and make a hole takes a load and an addition of vectors per level, and no
-branch. The time line is renumbered when it is full, so that it stays as short as the working set.
+each block's last use has a place on a time line. A reuse distance is the number of places after the
+block's previous use that are still the last use of their block. The algorithm stores holes, which
+are places whose block has been used again: bits of 64-bit words, and above them a tree. A node of
+the tree has, for each child, the number of holes in the siblings before it. So the tree need not
+change when the time line grows, and finding a distance and making a hole takes a load and an
+addition of vectors per level, without a branch. The time line is renumbered when it is full, so
+that it stays as short as the working set.
 
-Accesses are taken in batches, each in three loops: the blocks that they touch, then distances, then
-their histogram. Each loop asks for the memory that the next one needs.
+Accesses are processed in batches, each in three loops: the first finds the blocks that they touch,
+the second the distances, the third adds these to the histogram. Each loop prefetches the memory
+that the next one needs.
 """
 
 from __future__ import annotations
@@ -36,9 +38,11 @@ from placewise.memory.simulate.simd.vector_code import SHORT, WORD, Code
 _TOUCH = np.dtype(
     [("block", np.uint32), ("tag", np.uint8), ("part", np.uint8), ("begins", np.bool_)], align=True
 )
-"""A block that an access touches. ``part`` is a bit; ``begins``: it is the access's first."""
+"""A block that an access touches. ``part`` is a bit for the part of the sample; ``begins``: it is
+the first block of its access."""
 _BATCH = 128
-"""Touches after which a batch ends, so that prefetched words are still in the L1 cache."""
+"""A batch ends after this many touches, so that prefetched words are still in the processor's L1
+cache when they are used."""
 _CHILDREN_BITS = 4
 _CHILDREN = 1 << _CHILDREN_BITS
 """Children of a tree node: their sums are two vectors of 256 bits or one of 512."""
@@ -65,20 +69,21 @@ class _TimeLine(NamedTuple):
     """Places of blocks' last uses."""
 
     last: NDArray[np.int32]
-    """(blocks,) place of a block; -1 where there is none."""
+    """(blocks,) place of each block's last use; -1 before its first use."""
     owner: NDArray[np.uint32]
-    """Block of a place."""
+    """Block whose use is at a place."""
     holes: NDArray[np.uint64]
-    """Bits of places, set where the block has a later one."""
+    """One bit for each place, set where the place is a hole."""
     before: NDArray[np.int32]
-    """(nodes, children) holes in the children of a node before each."""
+    """(nodes, children) for each child, the number of holes in its siblings before it."""
     starts: NDArray[np.int64]
-    """(levels,) first node of each level, from that whose children are words."""
+    """(levels,) first node of each level, beginning with the level whose children are words of
+    holes."""
 
 
 @intrinsic
 def _add_behind(_context: Any, sums: Any, node: Any, child: Any) -> Any:  # noqa: ARG001
-    """Add 1 to the sums of a node's children behind one of them, whose own is returned."""
+    """Add 1 to the sums of a node's children after ``child``. Returns the sum of ``child``."""
     shape = ir.VectorType(SHORT, _CHILDREN)
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -115,8 +120,9 @@ def _above(words: Any) -> Any:
 def _touch(
     stream: Any, k: Any, end: Any, block_bytes: Any, shift: Any, touches: Any, last: Any, seen: Any
 ) -> Any:
-    """Blocks that the next accesses touch from the k-th on, but for the end not fewer than a batch:
-    the access to go on with, and their number. A block may be there again for the same access."""
+    """Find the blocks that the accesses from the k-th on touch, a whole batch except at the end.
+    Returns the access to continue with and the number of touches. A block may occur several times
+    for the same access."""
     n = np.uint64(0)
     while k < end and n < _BATCH:
         i = np.uint64(stream.order[k])
@@ -133,7 +139,7 @@ def _touch(
         if row < 0 and (
             step == 0 or (abs(step) <= block_bytes and run & (run + np.uint32(1)) == 0)
         ):
-            # Blocks of a dense affine access are a range.
+            # The blocks of an access with a small constant stride are a range.
             left, right = base + low * step, base + high * step
             first = _block_of(min(left, right), block_bytes, shift)
             final = _block_of(max(left, right) + reach, block_bytes, shift)
@@ -163,8 +169,8 @@ def _measure(
     line: Any, levels: Any, touches: Any, n: Any, now: Any, live: Any, counts: Any, columns: Any,
     cold: Any, seen: Any, found: Any,
 ) -> Any:  # fmt: skip
-    """Distances of touches, as places in the histogram: how many, the next place on the time line,
-    and its blocks. First touches are counted."""
+    """Find the distances of touches and count first touches. Returns the number of distances, the
+    next place on the time line, and the number of blocks on the time line."""
     far = columns - 1
     measured = np.uint64(0)
     begun = now
@@ -218,7 +224,7 @@ def _clear(line: Any, words: Any) -> None:
 
 @noinline
 def _renumber(line: Any, now: Any) -> Any:
-    """Number the places that are no holes from 0, in their order: how many they are."""
+    """Number the places that are not holes from 0, in order. Returns how many there are."""
     fresh = np.uint64(0)
     for w in range((now + 63) >> 6):
         places = ~line.holes[w]
@@ -233,7 +239,7 @@ def _renumber(line: Any, now: Any) -> Any:
     return np.int64(fresh)
 
 
-# The columns of an access stream come one by one: its signature names plain arrays.
+# Each column of the access stream is a parameter: the compiled signature can only have arrays.
 @compiled(
     "void(int64[::1], int64[::1], int64[::1], int32[::1], uint32[::1], int32[::1], int32[:,::1],"
     "int32[::1], uint8[::1], uint8[::1], int64, int64[:,::1], int64[::1], uint8[::1])",
@@ -260,9 +266,9 @@ def count_distances(
     ``index[starts[g]:starts[g + 1]]`` are the accesses that cache ``g`` sees, in order; every cache
     starts empty. A warp access touches each block (of ``block_bytes`` bytes, counted from the
     array's start) at most once, in lane order. ``histogram[t, d]`` counts touches of tag ``t`` at
-    distance ``d``, its last column all distances from there on; ``cold[t]`` first touches.
-    ``seen[block]`` collects the bit ``part`` of every access that touches a block; its size is the
-    array's size in blocks. The other columns are those of an access stream.
+    distance ``d``, its last column all larger distances, too; ``cold[t]`` counts first touches.
+    ``seen[block]`` collects the bit ``part`` of every access that touches the block; its size is
+    the array's size in blocks. The other arguments are the columns of an access stream.
     """
     blocks = seen.size
     columns = histogram.shape[1]

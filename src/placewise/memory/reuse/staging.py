@@ -22,7 +22,7 @@ class LevelCount:
     stores: float
     """N_ij of stores and atomics."""
     reaching: float
-    """Transactions that get as far as this memory, loads and stores."""
+    """Loads and stores that reach this memory, in transactions."""
     miss_rate: float | None
     """Share of the loads that reach this cache and go on to the next level (of the stores where
     there are no loads); None for the memory where the data lives."""
@@ -37,7 +37,7 @@ class LevelCount:
 
 @dataclass(frozen=True)
 class Staging:
-    """Filling every block's tile where it is read, and copying it back where it is written."""
+    """Traffic of filling every block's tile if it is read, and copying it back if it is written."""
 
     levels: tuple[LevelCount, ...]
     """Shared memory first, then the memories of the direct space that serve the fill."""
@@ -55,11 +55,11 @@ def staging_traffic(
 ) -> Staging:
     """Traffic of all blocks' tiles of ``array``, filled from space ``direct`` into ``shared``.
 
-    Threads take consecutive elements. The fill's loads meet cold caches on the SM; of the array's
-    blocks, the first touch comes from where the data lives and further ones from the last cache of
-    the die, if that cache holds the tiles of all resident blocks. Copies back go to where the data
-    lives. Tiles that the kernel writes as a whole are not filled; copies that begin at 0 are
-    cleared, which takes no loads.
+    Threads copy consecutive elements. The fill's loads always miss the SM's caches. The first load
+    of each cache block of the array goes to the memory where the data live; further ones go to the
+    last cache of the die, if that cache can hold the tiles of all resident blocks. Copying back
+    goes to the memory where the data live. Tiles that the kernel overwrites completely are not
+    filled; copies that begin with zeros are cleared, which takes no loads.
     """
     memories = machine.levels(direct.name)
     home = memories[-1]

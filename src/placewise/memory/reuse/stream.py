@@ -1,4 +1,4 @@
-"""The accesses to one array in the order in which a machine would make them."""
+"""The accesses to one array, in the order in which a machine would issue them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from placewise.memory.reuse.trace_sample import BlockSample
 
 LOAD, STORE = 0, 1
 TAGS = 4
-"""An access's tag is ``2 * half + kind``: which half of the sample, and LOAD or STORE."""
+"""Number of different tags. The tag of an access is ``2 * half + kind``: its half of the sample,
+and LOAD or STORE."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,15 +24,15 @@ class ArrayStream:
     base: NDArray[np.int64]
     """(n,) bytes from the array's start."""
     stride: NDArray[np.int32]
-    """(n,) bytes per lane."""
+    """(n,) bytes from one lane to the next."""
     mask: NDArray[np.uint32]
     """(n,) active lanes."""
     row: NDArray[np.int32]
-    """(n,) row of ``offsets``, -1 where affine."""
+    """(n,) row of ``offsets``; -1 where the lanes have a constant stride."""
     offsets: NDArray[np.int32]
     """(m, 32) bytes, shared by all arrays of the run."""
     lane_bytes: NDArray[np.int32]
-    """(n,) bytes per lane."""
+    """(n,) bytes that each lane accesses."""
     site: NDArray[np.int32]
     """(n,) memory instruction."""
     sm: NDArray[np.int32]
@@ -77,7 +78,8 @@ class ArrayStream:
 def _halves(
     sample: BlockSample, run: int, sm: NDArray[np.int64], block: NDArray[np.int32]
 ) -> NDArray[np.uint8]:
-    """Half of the sample (0 or 1) of each access: runs of SMs, SMs or blocks in alternation."""
+    """Half of the sample (0 or 1) that each access belongs to: runs of SMs, or else SMs or blocks,
+    belong to the halves alternately."""
     sampled = np.flatnonzero(sample.sms)
     for unit, of in ((sampled // run, sm // run), (sampled, sm)):
         units = np.unique(unit)
@@ -97,7 +99,7 @@ def array_streams(
     """
     if not len(accesses):
         return {}
-    # Numba takes a good part of a second to import: only those who profile pay for it.
+    # Numba takes a good part of a second to import, so it is imported only when a run is profiled.
     from placewise.memory.reuse.interleave import interleave
 
     sms = len(sample.sms)

@@ -1,6 +1,6 @@
-"""Which blocks of a launch to trace: whole SMs first, then windows of waves.
+"""Chooses the blocks of a launch to trace: first whole SMs, then windows of waves.
 
-Assumptions, all of them openings for error that the report can name:
+It assumes the following; each point is a possible source of error:
 
 * Block ``b`` runs on SM ``b mod SMs`` and is that SM's ``b div SMs``-th block (round robin).
   Hardware gives later blocks to whichever SM has room, which is the same where blocks are alike.
@@ -23,16 +23,16 @@ from placewise.kernel.launch import Launch
 from placewise.machine.machine import Machine
 
 RUN_OF_SMS = 2
-"""Adjacent SMs kept together at least."""
+"""Least number of adjacent SMs that are kept together."""
 
 WARPS_AT_FIRST = 1 << 19
-"""Warps traced at most before anything is known of how much they access: what a launch of a few
-accesses per warp may have without the trace outgrowing memory."""
+"""Most warps in the first sample, before it is known how many accesses they make. With a few
+accesses per warp the trace of so many warps still fits memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSample:
-    """The traced blocks of a launch at one level of thinning (0: all)."""
+    """The traced blocks of a launch at one level of the plan (0: all blocks)."""
 
     level: int
     traced: NDArray[np.bool_]
@@ -42,26 +42,26 @@ class BlockSample:
     middle: int
     """First block of the wave in the launch's middle: it separates early from late blocks."""
     smallest: bool
-    """No smaller sample exists."""
+    """Whether there is no smaller sample."""
 
     @property
     def complete(self) -> bool:
-        """Every block is traced."""
+        """Whether every block is traced."""
         return bool(self.traced.all())
 
     @property
     def sm_scale(self) -> float:
-        """Number of SMs that have blocks for each sampled one."""
+        """Number of SMs with blocks over the number of sampled SMs."""
         return min(len(self.sms), len(self.traced)) / int(self.sms.sum())
 
     @property
     def block_scale(self) -> float:
-        """Number of blocks for each sampled one."""
+        """Number of blocks over the number of sampled blocks."""
         return len(self.traced) / int(self.traced.sum())
 
     @property
     def wave_scale(self) -> float:
-        """Number of blocks of a sampled SM for each sampled one."""
+        """Number of blocks of the sampled SMs over the number of sampled blocks."""
         return max(1.0, self.block_scale / self.sm_scale)
 
 
@@ -79,12 +79,12 @@ class SamplePlan:
 
     @property
     def _runs(self) -> int:
-        """Runs of SMs that have blocks."""
+        """Number of runs of SMs that have blocks."""
         return -(-min(self.sms, self.blocks) // self.run)
 
     @property
     def _sm_levels(self) -> int:
-        """Halvings that leave two runs."""
+        """How often the SMs can be halved until two runs are left."""
         return max(0, (self._runs - 1).bit_length() - 1)
 
     @property
@@ -97,8 +97,8 @@ class SamplePlan:
         return max(0, (self._waves // 2).bit_length())
 
     def sample(self, level: int) -> BlockSample:
-        """Sample at ``level``: each halves the one before, first the SMs, then the waves of the
-        last SMs, at the end the blocks of the last waves down to a single one."""
+        """The sample at ``level``. Each level has half of the one before: first half of the SMs,
+        then half of the waves, at the end half of the blocks, down to a single block."""
         order = np.random.default_rng(self.seed).permutation(self._runs)
         kept = order[: -(-self._runs >> min(level, self._sm_levels))]
         sms = np.isin(np.arange(self.sms) // self.run, kept)

@@ -1,1 +1,1 @@
-"""The memory system as it would run: every access through coalescing, L1, L2 and DRAM."""
+"""Simulates the memory system: every access goes through coalescing, L1, L2 and DRAM."""

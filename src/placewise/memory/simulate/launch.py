@@ -1,4 +1,4 @@
-"""One launch through the memory system: executed, traced and simulated."""
+"""Executes a launch, traces its memory accesses, and simulates the memory system with them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SPACES = frozenset({"global", "shared", "local", "constant", "texture", "generic
 
 @dataclass(frozen=True, eq=False)
 class SimulatedLaunch:
-    """What a launch did on a machine."""
+    """What was executed and counted in a launch on a simulated machine."""
 
     kernel: Kernel
     launch: Launch
@@ -43,11 +43,11 @@ class SimulatedLaunch:
 
     @property
     def from_machine_code(self) -> bool:
-        """Whether the machine code was executed; else the PTX."""
+        """Whether the machine code was executed; if not, the PTX was."""
         return self.kernel.machine_code
 
 
-# Each option is a keyword of its own, as callers give few; the body sets up one run.
+# Each option is a separate keyword, because callers set few of them; the body sets up one run.
 def simulate_launch(
     kernel: Kernel,
     launch: Launch,
@@ -61,14 +61,14 @@ def simulate_launch(
     instruction_limit: int | None = DEFAULT_LIMIT,
     progress: Callable[[int, int], None] | None = None,
 ) -> SimulatedLaunch:
-    """Execute ``kernel``, its machine code where that can be, and simulate the memory of
+    """Execute ``kernel`` (its machine code if possible, else its PTX) and simulate the memory of
     ``machine``.
 
-    About ``records`` warp accesses are traced; larger launches are sampled in waves. With
-    ``slices`` the traffic of L2 is told apart by slice, where the machine's file knows them;
-    the numbers of the first ``arrived`` lines that it is asked for are kept.
-    ``progress`` is called with blocks finished and blocks in all. Raises CaseError where not even
-    one block fits an SM, and what :func:`placewise.executor.execute` raises.
+    About ``records`` warp accesses are traced; of larger launches only some waves are traced. With
+    ``slices``, the traffic of L2 is also counted for each slice, if the machine's file describes
+    the slices. The numbers of the first ``arrived`` lines requested from L2 are kept. ``progress``
+    is called with the number of finished blocks and of all blocks. Raises CaseError if not even one
+    block fits an SM, and the errors of :func:`placewise.executor.execute`.
     """
     facts = read_cubin(kernel.cubin, kernel.entry) if kernel.cubin is not None else None
     static = facts.static_shared_bytes if facts else kernel.static_shared_bytes
@@ -103,7 +103,8 @@ def simulate_launch(
             slices=slices,
             arrived=arrived,
         )
-        # One worker delivers blocks in ascending order; the memory system has the other core.
+        # A single worker, because it delivers blocks in ascending order; the memory system uses the
+        # other core.
         execution = execute(
             chosen,
             launch,
@@ -136,11 +137,12 @@ def simulate_launch(
 
 
 def _with_code_traffic(run: SimulatedLaunch, inputs: Inputs) -> SimulatedLaunch:
-    """The launch with the machine code that the SMs read through L2."""
+    """The launch, with the traffic of the machine code that the SMs read through L2."""
     traffic = run.traffic
     moved = sum(s.dram_sectors.value for s in traffic.sites)
     moved += traffic.dram_sectors_written().value
-    # Only where code is fetched again and again does it matter how blocks follow it.
+    # How blocks differ only matters if the code does not fit the caches and is fetched again and
+    # again.
     again = exceeds_cache(run.execution, run.machine)
     fetched = code_traffic(
         run.execution,

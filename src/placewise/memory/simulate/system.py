@@ -1,9 +1,10 @@
 """The simulated memory system of a machine, as a consumer of the executor's trace.
 
-A wave is the blocks that all SMs hold at a time, by occupancy. The executor delivers a block's
-accesses warp by warp; they are kept until the wave is complete and then run interleaved
-(:mod:`placewise.memory.simulate.schedule.wave`). Caches start empty, as under a profiler that
-clears them before each kernel, and keep their contents from wave to wave.
+A wave is the blocks that all SMs together can hold at one time (occupancy). The executor delivers a
+block's accesses warp by warp; they are kept until the wave is complete, and then simulated in the
+interleaved order in which SMs issue them (:mod:`placewise.memory.simulate.schedule.wave`). Caches
+start empty, as under a profiler that clears them before each kernel, and keep their contents from
+wave to wave.
 """
 
 from __future__ import annotations
@@ -60,14 +61,14 @@ from placewise.memory.simulate.schedule.windows import (
 from placewise.memory.simulate.trace_taker import callable_taker, taker, words_of
 
 RECORDS = 48_000_000
-"""About how many warp accesses are simulated at most: a few seconds' work."""
+"""About the most warp accesses that are simulated; they take a few seconds."""
 PATTERN_SLOTS = 1 << 16
 """Entries of the hash table of access patterns."""
 
 
 @dataclass(frozen=True)
 class LaunchFacts:
-    """What the memory system needs to know of a launch."""
+    """What the memory system must know about a launch."""
 
     launch: Launch
     occupancy: Occupancy
@@ -76,13 +77,15 @@ class LaunchFacts:
     local_bytes: int
     """Local memory of a thread."""
     array_bytes: tuple[tuple[str, int], ...]
-    """(name, bytes) of arrays; others, such as variables of the module, count as UNKNOWN_BYTES."""
+    """(name, bytes) of arrays; others, such as variables of the module, are assumed to have
+    UNKNOWN_BYTES."""
     bursts: frozenset[int] | None = None
-    """Offsets of the memory instructions that start a burst; None: each is a burst of its own."""
+    """Offsets of the memory instructions that start a burst; None means that each is a separate
+    burst."""
     filtered: Mapping[str, int] = field(default_factory=dict)
     """Number of axes along which reads are filtered, by texture name."""
     concurrent_blocks: int | None = None
-    """Blocks of an SM that load at the same time; None: all that it holds."""
+    """Number of blocks of an SM that load at the same time; None means all that it holds."""
 
     @property
     def block_slots(self) -> int:
@@ -91,11 +94,11 @@ class LaunchFacts:
 
 
 class MemorySystem:
-    """A trace consumer: pass it to ``execute``, then call :meth:`traffic`.
+    """A consumer of the trace: pass it to ``execute``, then call :meth:`traffic`.
 
-    The executor's compiled code hands accesses over without Python; :meth:`chunk` takes them from
-    Python. ``placement`` (array, space) overrides where arrays live: their accesses take that
-    space's path (Huang and Li 2017, section III-E).
+    The executor's compiled code passes accesses without Python; :meth:`chunk` takes them from
+    Python code. ``placement`` gives arrays another space than the kernel does: their accesses then
+    take the path of that space (Huang and Li 2017, section III-E).
     """
 
     parallel = False
@@ -111,8 +114,9 @@ class MemorySystem:
         slices: bool = False,
         arrived: int = 0,
     ) -> None:
-        """``slices``: also count what each L2 slice is asked, where the machine's file has them.
-        ``arrived``: keep the numbers of so many of the first lines that L2 is asked for."""
+        """With ``slices``, also count the requests to each L2 slice, if the machine's file
+        describes the slices. ``arrived`` is how many of the first lines that are requested from L2
+        are kept."""
         self._facts = facts
         self._machine = machine
         self._placement = dict(placement or {})
@@ -133,23 +137,24 @@ class MemorySystem:
 
     @property
     def trace_blocks(self) -> NDArray[np.bool_]:
-        """(blocks,) True where a block is to be traced. After the first wave it narrows in place to
-        what the budget of records allows."""
+        """(blocks,) whether each block is to be traced. The array is changed in place after the
+        first wave, so that no more blocks are traced than the limit of records allows."""
         return self._trace_blocks
 
     def begin(self, sites: tuple[Site, ...], arrays: tuple[str, ...]) -> None:
-        """Start of a run whose accesses come by :meth:`chunk`."""
+        """Start a run whose accesses come through :meth:`chunk`."""
         self._begin(sites, arrays, np.arange(-1, len(arrays), dtype=np.int32))
 
     def begin_taking(
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:
-        """Start of a run whose accesses are taken by compiled code
+        """Start a run whose accesses are taken by compiled code
         (:class:`placewise.executor.trace.CompiledConsumer`). All of :attr:`trace_blocks` run."""
         self._runs_all = True
         self._begin(sites, arrays, ga.with_own_columns(windows, len(arrays)))
 
-    # Sets up the parts of the simulation one after another; each needs those before it.
+    # Long, because it sets up the parts of the simulation one after another; each needs earlier
+    # ones.
     def _begin(
         self, sites: tuple[Site, ...], arrays: tuple[str, ...], windows: NDArray[np.int32]
     ) -> None:
@@ -216,12 +221,12 @@ class MemorySystem:
         self._describe()
 
     def _waits(self, site: Site) -> bool:
-        """Whether an instruction starts a burst. Loads of constant memory always do."""
+        """Whether an instruction starts a burst; loads of constant memory always do."""
         bursts = self._facts.bursts
         return bursts is None or site.ptx_line in bursts or is_constant_load(site)
 
     def _describe(self) -> None:
-        """Update the words by which compiled code finds all arrays."""
+        """Update the words that tell compiled code where all arrays are."""
         words = words_of(
             rq.Collector(
                 self._rules, self._streams, self._patterns, self._buffer, self._state, self._sizes
@@ -232,18 +237,18 @@ class MemorySystem:
         self._words[:] = words
 
     def _assign_slots(self, wave: int) -> None:
-        """Place the blocks of a wave on SMs."""
+        """Assign the blocks of a wave to SMs."""
         self._buffer.place[:] = block_slots(wave, self._sizes.sms, self._sizes.resident, self._seed)
 
     def taker(self, worker: int) -> Taker:  # noqa: ARG002  (there is one worker)
-        """The compiled function that takes the chunks of a run, and its state."""
+        """The compiled function that takes the chunks of a run, together with its state."""
         assert self._words is not None
         large = any(size >= 1 << 31 for _, size in self._facts.array_bytes)
         take = taker(large=large)
         return Taker(take.address, self._words.ctypes.data, take)
 
     def chunk(self, chunk: TraceChunk) -> None:
-        """Take one chunk; blocks come in ascending order."""
+        """Process one chunk; blocks come in ascending order."""
         assert self._words is not None
         records, runs = records_of(chunk)
         offsets = np.ascontiguousarray(chunk.offsets)
@@ -255,8 +260,9 @@ class MemorySystem:
             self.refused(0)
 
     def refused(self, worker: int) -> None:  # noqa: ARG002
-        """Make room for the records that could not be taken: run the wave, count patterns, or
-        enlarge the buffer. Raises UnsupportedError for too many instructions and arrays."""
+        """Make room for the records that could not be processed: simulate the wave, count patterns,
+        or enlarge the buffer. Raises UnsupportedError if there are too many pairs of instruction
+        and array."""
         why = self._state[rq.REASON]
         if why == rq.WAVE_ENDS:
             self._run_wave()
@@ -277,8 +283,8 @@ class MemorySystem:
             self._run_wave(last=False)
 
     def _banked_by(self, stream: int) -> Banked | None:
-        """What counting a stream's transactions needs, where its memory keeps no lines; else
-        None."""
+        """What must be known to count a stream's transactions, if its memory has no cache lines;
+        else None."""
         row = self._streams.rows[stream]
         array, arrays = int(row["array"]), len(self._arrays)
         site = ga.seen_in(self._sites[row["site"]], array, arrays)
@@ -323,7 +329,7 @@ class MemorySystem:
             np.add.at(self._banked, streams[mine], each * count[mine])
 
     def _run_wave(self, *, last: bool = True) -> None:
-        """Run the collected line requests; ``last``: no more of this wave will come."""
+        """Simulate the collected line requests; ``last`` says that they complete the wave."""
         self._levels.run(self._buffer)
         if self._merging:
             is_store = self._streams.rows["kind"] == st.STORE
@@ -335,7 +341,7 @@ class MemorySystem:
             self._close_wave()
 
     def _close_wave(self) -> None:
-        """Keep the wave's counts; after the first wave, choose which further ones are traced."""
+        """Keep the wave's counts; after the first wave, choose which further waves are traced."""
         blocks = int(self._buffer.seen.sum())
         self._closed.append(Closed(self._wave, blocks, self._levels.counts()))
         self._levels.close_wave()
@@ -344,7 +350,7 @@ class MemorySystem:
             requests = int(self._closed[0].counts.accesses.sum())
             affordable = self._budget // max(1, requests)
             facts = self._facts
-            # No fewer blocks than the SMs hold, of which a wave may be a part.
+            # At least as many blocks as the SMs hold; a wave may be only a part of these.
             least = -(-facts.occupancy.blocks // facts.block_slots)
             self._filling = filling_waves(facts.launch.grid, self._per_wave, affordable, least)
             self._chosen = sampled_waves(len(self._chosen), affordable, self._filling)
@@ -356,15 +362,16 @@ class MemorySystem:
         distances: Callable[[Collection[int]], Mapping[int, float]] | None = None,
     ) -> Traffic:
         """Traffic of the whole launch; to be called once, after the run. ``executions`` (sites,) is
-        how often each instruction was executed in the whole launch, where that is known; else what
-        was traced is scaled by blocks. ``distances`` gives, for places of the instructions that
-        start bursts, the instructions that a warp issues from its burst before to each; it is
-        called where the machine's file maps addresses to banks."""
+        how often each instruction was executed in the whole launch; if it is None, the traced
+        counts are scaled by the number of blocks. ``distances`` takes the places of the
+        instructions that start bursts, and gives for each the number of instructions that a warp
+        issues since its previous burst; it is called if the machine's file maps addresses to DRAM
+        banks."""
         self._run_wave()
         self._buffer = without_requests(self._buffer)
         self._count_patterns()
         self._levels.close()
-        # Blocks without an access were traced as well, where it is known that they ran.
+        # Blocks without any access count as traced, too, if it is known that they ran.
         seen = int(self._trace_blocks.sum()) if self._runs_all else 0
         traced = TracedLaunch(
             self._sites,
@@ -388,8 +395,8 @@ class MemorySystem:
         traced: TracedLaunch,
         distances: Callable[[Collection[int]], Mapping[int, float]] | None,
     ) -> BankTraffic | None:
-        """What the banks of the DRAM are asked in the whole launch; None where their mapping is not
-        known."""
+        """Requests to the banks of the DRAM in the whole launch; None if their address mapping is
+        unknown."""
         if not self._levels.has_banks:
             return None
         part = Part(

@@ -1,4 +1,4 @@
-"""The compiled function that takes the executor's trace chunks into the simulation."""
+"""The compiled function that passes the executor's trace chunks to the simulation."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _P = types.CPointer
 
 
 def words_of(to: Collector) -> NDArray[np.int64]:
-    """(WORDS,) the taker's state: address and shape of each array of a collector, then
-    its sizes."""
+    """(WORDS,) state of the taker: address and shape of each array of a collector, followed by its
+    sizes."""
     words: list[int] = []
     for array in (*to.sites, *to.streams, *to.patterns, *to.buffer, to.state):
         words += [array.ctypes.data, *array.shape]
@@ -33,7 +33,7 @@ def words_of(to: Collector) -> NDArray[np.int64]:
 
 
 def _taker(offset: Any) -> Any:
-    """``take`` for offsets of a type."""
+    """The compiled function ``take`` for offsets of this type."""
     records, runs = from_dtype(TRACE_RECORD), from_dtype(TRACE_RUN)
     i64 = types.int64
 
@@ -86,17 +86,18 @@ def _taker(offset: Any) -> Any:
 
 
 WORDS = 67
-"""Length of what :func:`words_of` returns."""
+"""Length of the result of :func:`words_of`."""
 
 
 @functools.cache
 def taker(*, large: bool) -> Any:
-    """The compiled function that takes the executor's chunks; ``large``: offsets have 64 bits."""
+    """The compiled function that takes the executor's chunks; ``large`` says that offsets have 64
+    bits."""
     return _taker(types.int64 if large else types.int32)
 
 
 @functools.cache
 def callable_taker(*, large: bool) -> Callable[..., int]:
-    """The function of :func:`taker` for calls from Python, with addresses and lengths."""
+    """The function of :func:`taker`, callable from Python with addresses and lengths."""
     kinds = [ctypes.c_int64, ctypes.c_void_p, *(ctypes.c_void_p, ctypes.c_int64) * 3]
     return ctypes.CFUNCTYPE(*kinds)(taker(large=large).address)

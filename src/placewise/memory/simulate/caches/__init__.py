@@ -1,1 +1,1 @@
-"""Caches of SMs and of the whole GPU, access by access."""
+"""Simulates the caches of SMs and of the whole GPU, access by access."""

@@ -1,10 +1,11 @@
-"""Sectored, set-associative caches, compiled: the state of many, and one access to one of them.
+"""Sectored, set-associative caches, compiled: the state of several caches, and an access to one of
+them.
 
-A tag stands for a line of up to 16 sectors; a miss fetches only the sectors asked for. What is
-replaced is up to the policy: ``lru``, ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways
+A tag stands for a line of up to 16 sectors; a miss fetches only the requested sectors. The line to
+replace depends on the policy: ``lru``, ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways
 drawn with given probabilities (``weighted``, which Mei et al. 2014 found in Fermi's L1). An empty
-way is always taken first. The ways of a set lie side by side and are compared all at once; where
-the order of use or of arrival decides (``lru``, ``fifo``), they lie in it, the newest first.
+way is always taken first. The ways of a set are stored side by side and compared all at once. For
+``lru`` and ``fifo`` they are stored in the order of use or of arrival, the newest first.
 """
 
 from __future__ import annotations
@@ -52,53 +53,56 @@ from placewise.memory.simulate.simd.jit_helpers import (
 )
 
 EMPTY, NO_WAY = -1, -2
-"""Tags of an empty way, and of the padding behind a set's last way."""
+"""Tags of an empty way, and of the padding after a set's last way."""
 NARROW = 4
-"""Most sectors of a line for which one byte holds a way's state: the smaller the state, the more of
-it fits the processor's caches."""
+"""If a line has at most this many sectors, one byte holds a way's state. The smaller the state, the
+more of it fits the processor's caches."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 SPARE = 16
-"""Padding words behind the last set; 32-bit words of a line of the processor's caches."""
+"""Padding after the last set, in 32-bit words: one line of the processor's caches."""
 MOST_TREE_WAYS = 64
 
 WRITE_BACK, READ, WRITE_THROUGH = 0, 1, 2
-"""Kinds of access: a write that stays in the cache until evicted, a read, which fetches missing
-sectors, and a write that also goes on at once. Writes are of whole sectors and fetch nothing."""
+"""Kinds of access: a write whose data stay in the cache until they are evicted, a read, which
+fetches missing sectors, and a write that is also passed on at once. Writes are of whole sectors and
+fetch nothing."""
 BYPASS = 4
-"""Added to an access that brings no line in on a miss."""
+"""Added to the kind of an access that brings no line into the cache on a miss."""
 EVICT_FIRST = 8
-"""Added to a read: a line that it brings in is evicted before the set's others. With LRU and FIFO
-it goes to the end of the order; a pseudo-LRU tree points to it until other hits turn it away; with
-random replacement bits of :attr:`Caches.tree` mark such ways."""
+"""Added to the kind of a read: a line that it brings in is evicted before the others of its set.
+With LRU and FIFO it goes to the end of the order; a pseudo-LRU tree points to it until other hits
+turn it away; with random replacement bits of :attr:`Caches.tree` mark such ways."""
 KEEP = 16
-"""Added to an access: its line is kept, which means that it is evicted after all lines of the set
-that are not. A set keeps up to :attr:`Geometry.kept_ways` lines."""
+"""Added to the kind of an access: its line is kept, which means that it is evicted after all lines
+of the set that are not kept. A set keeps up to :attr:`Geometry.kept_ways` lines."""
 FETCH_GROUP = 5
-"""From this bit of a read's kind on: sectors fetched together, where these are more than
-:attr:`Geometry.grain`."""
+"""From this bit of a read's kind on: number of sectors that are fetched together, if it is larger
+than :attr:`Geometry.grain`."""
 
 
 class Caches(NamedTuple):
-    """The state of caches of several geometries. Ways lie by cache, instance, set and way."""
+    """The state of caches of several geometries. Ways are stored by cache, instance, set and
+    way."""
 
     tags: NDArray[np.int32]
     """Line number of each way, EMPTY where there is none; padding behind the last set."""
     held: NDArray[np.uint8] | NDArray[np.uint32]
-    """State of each way: valid sectors, in the upper half dirty sectors."""
+    """State of each way: a bit for each valid sector and, in the upper half, for each dirty
+    sector."""
     dirty: NDArray[np.int64]
-    """(1,) dirty sectors of all caches."""
+    """(1,) number of dirty sectors in all caches."""
     tree: NDArray[np.uint64]
-    """(sets,) bits of the pseudo-LRU tree, node 1 the root; with random replacement, the ways
-    marked to be evicted first."""
+    """(sets,) bits of the pseudo-LRU tree, with node 1 as the root; with random replacement, bits
+    of the ways that are marked to be evicted first."""
     seed: NDArray[np.uint64]
     """Random state of each instance; it advances with every access, needed or not."""
     share: NDArray[np.float64]
     """Cumulative probabilities of the ways, by cache (policy ``weighted``)."""
     geometry: NDArray[np.int64]
-    """(caches, COLUMNS)"""
+    """(caches, COLUMNS) the numbers of each cache's :class:`Shape`."""
     kept: NDArray[np.int64]
-    """(sets,) the lines that are kept: with LRU and FIFO how many, as they lie before the others;
-    else a bit for each way."""
+    """(sets,) the lines that are kept: with LRU and FIFO their number, since they are stored before
+    the others; else a bit for each way."""
 
 
 def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int = 16) -> Caches:
@@ -146,14 +150,15 @@ def new_caches(geometries: Sequence[Geometry], seed: int = 1, line_sectors: int 
 
 
 def aligned(size: int, kind: type[np.generic]) -> NDArray[Any]:
-    """Zeros that start at a line of the processor's caches, as sets then do."""
+    """An array of zeros that starts at a line of the processor's caches, so that sets do, too."""
     room = np.zeros(size + SPARE, kind)
     skipped = -room.ctypes.data % (SPARE * room.itemsize) // room.itemsize
     return room[skipped : skipped + size]
 
 
 def held_sectors(c: Caches) -> float:
-    """Sectors in a full cache, if each line holds as many as the present ones do on average."""
+    """Number of sectors in a full cache, if each line has as many as the present lines have on
+    average."""
     lines = int(np.count_nonzero(c.tags >= 0))
     valid = int(np.bitwise_count(c.held & c.held.dtype.type((1 << 4 * c.held.itemsize) - 1)).sum())
     return int(np.count_nonzero(c.tags != NO_WAY)) * valid / lines if lines else 0.0
@@ -161,13 +166,13 @@ def held_sectors(c: Caches) -> float:
 
 @inlined
 def dirty_bit(c: Caches) -> Int:
-    """Bit of a way's state from which on the dirty sectors are."""
+    """First bit of a way's state that stands for a dirty sector."""
     return 4 * c.held.itemsize
 
 
 @inlined
 def mixed_set(line: Int, sets: Any) -> Int:
-    """Set of a line in a hashed cache of so many ``sets``, uint64."""
+    """Set of a line in a hashed cache with ``sets`` sets, uint64."""
     high = ((np.uint64(line) & np.uint64(0xFFFFFFFF)) * GOLDEN) >> np.uint64(32)
     return np.int64(product(high, sets) >> np.uint64(32))
 
@@ -185,7 +190,7 @@ def set_of(g: Shape, line: Int) -> Int:
 
 @inlined
 def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
-    """The first way of a set that holds a line, or nothing (EMPTY); -1 where none does."""
+    """The first way of a set whose tag is ``line`` (which may be EMPTY); -1 where there is none."""
     at = np.int64(0)
     found = equal16(tags, first, np.int32(line))
     while not found and at + 16 < lanes:
@@ -196,7 +201,7 @@ def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
 
 @noinline
 def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
-    """Way of a set that a new line takes."""
+    """Way of a set that a new line replaces."""
     if g.policy <= FIFO:
         return np.int64(g.ways - 1)
     way = way_of(c.tags, first, g.lanes, EMPTY)
@@ -221,8 +226,8 @@ def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
 
 @inlined
 def _push(words: Any, first: Int, value: Int, way: Int) -> None:
-    """Insert a value before the words of a set; those before ``way`` move on by one, ``way`` drops
-    out."""
+    """Insert a value at the start of a set's words; the words before ``way`` move on by one, and
+    that of ``way`` drops out."""
     at = np.int64(0)
     while at <= way:
         last = np.int64(words[np.uintp(first + at + 15)])
@@ -233,13 +238,13 @@ def _push(words: Any, first: Int, value: Int, way: Int) -> None:
 
 @inlined
 def is_held(c: Caches, g: Shape, line: Int) -> bool:
-    """Whether the first instance of a cache has a line."""
+    """Whether the first instance of a cache contains a line."""
     return bool(way_of(c.tags, g.first_way + set_of(g, line) * g.lanes, g.lanes, line) >= 0)
 
 
 @inlined
 def held_of(c: Caches, g: Shape, line: Int) -> Int:
-    """Sectors of a line that the first instance of a cache has."""
+    """Bits of the sectors of a line that the first instance of a cache contains."""
     first = g.first_way + set_of(g, line) * g.lanes
     way = way_of(c.tags, first, g.lanes, line)
     sectors = (np.int64(1) << dirty_bit(c)) - 1
@@ -248,7 +253,7 @@ def held_of(c: Caches, g: Shape, line: Int) -> Int:
 
 @inlined
 def _grown(missing: Int, grain: Int) -> Int:
-    """Sectors that are fetched for those missing, in groups of ``grain``."""
+    """Sectors that are fetched for the ``missing`` ones, in groups of ``grain``."""
     group = (np.int64(1) << grain) - 1
     shift = np.int64(0)
     fetched = np.int64(0)
@@ -259,7 +264,7 @@ def _grown(missing: Int, grain: Int) -> Int:
     return fetched
 
 
-# One function, as its branches share nearly all variables, and its callers need it inlined.
+# One long function, since its branches share nearly all variables, and callers need it inlined.
 @inlined
 def access_line(
     c: Caches, g: Shape, instance: Int, line: Int, wanted: Int, kind: Int
@@ -267,9 +272,8 @@ def access_line(
     """Access sectors of one line, below 2**31, of the cache of shape ``g``.
 
     ``kind`` is READ, WRITE_BACK or WRITE_THROUGH, with or without BYPASS, EVICT_FIRST and KEEP; a
-    read may have a FETCH_GROUP.
-    Returns the sectors missing, the sectors fetched, and the dirty sectors of the line that was
-    evicted, and that line (EMPTY where there was none).
+    read may have a FETCH_GROUP. Returns the missing sectors, the fetched sectors, the dirty sectors
+    of the evicted line, and that line (EMPTY where none was evicted).
     """
     place = set_of(g, line) + instance * g.sets
     row = g.first_set + place
@@ -338,7 +342,7 @@ def access_line(
 def _access_split(
     c: Caches, g: Shape, instance: Int, line: Int, sectors: Int, per_line: Int, kind: Int
 ) -> tuple[Int, Int, Int]:
-    """Access the sectors of a line request whose line is several lines of the cache."""
+    """Access the sectors of a line request whose line consists of several lines of the cache."""
     missing, fetched, lost = np.int64(0), np.int64(0), np.int64(0)
     own = per_line // g.split
     for k in range(g.split):
@@ -363,9 +367,9 @@ def access(
 ) -> tuple[Int, Int, Int]:
     """Access sectors of a request's line in one instance of cache ``number``.
 
-    ``per_line`` sectors make a line of the requests; the rest is as of :func:`access_line`.
-    Returns the sectors that were missing, the sectors fetched, and the number of dirty sectors that
-    were evicted.
+    ``per_line`` is the number of sectors in a line of the requests; ``line``, ``sectors`` and
+    ``kind`` are those of the access, as :func:`access_line` takes them. Returns the missing
+    sectors, the fetched sectors, and the number of dirty sectors that were evicted.
     """
     g = shape_of(c.geometry, number)
     if g.split == 1:
@@ -377,7 +381,7 @@ def access(
 
 @entry
 def lines_missed(c: Caches, lines: NDArray[np.int64]) -> Int:
-    """Misses of a sequence of reads of whole lines in the first cache."""
+    """Number of misses of a sequence of reads of whole lines in the first cache."""
     g = shape_of(c.geometry, 0)
     missed = np.int64(0)
     for k in range(lines.shape[0]):

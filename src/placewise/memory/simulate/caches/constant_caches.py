@@ -1,10 +1,10 @@
-"""The caches of constant memory that each SM has of its own: its L1, and the L1.5 behind it.
+"""The caches of constant memory of each SM: the constant L1, and the L1.5 after it.
 
-A warp's load asks for its lines one after the other, and for each of them as often as it has
-different addresses in it (requests, which are counted elsewhere): the first request decides
-whether the line is found. A missing line is fetched whole from the next level, and what the last
-level misses from L2. Where several SMs share the last level (a cluster's L1.5), they are taken to
-run in step, as for machine code: one of them fetches for all.
+A warp's load asks for its lines one after the other, and for each line as often as it has different
+addresses there (these requests are counted elsewhere); only the first request for a line can miss.
+A missing line is fetched whole from the next level; the last level fetches from L2. If several SMs
+share the last level (a cluster's L1.5), they are assumed to run in step, as for machine code: one
+of them fetches for all.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 
 class ConstantCaches(NamedTuple):
-    """State and counts of all levels, nearest first; none where there is nothing to simulate."""
+    """State and counts of all levels, nearest first; there are no levels where nothing is
+    simulated."""
 
     caches: Caches
-    """A cache of each level, an instance of each SM."""
+    """One cache for each level, with an instance for each SM."""
     sectors: NDArray[np.int64]
-    """(levels,) sectors of a line."""
+    """(levels,) number of sectors in a line."""
     window: NDArray[np.int64]
-    """(2,) sectors that the longest line has, of these levels and of requests; SMs that share the
-    last level."""
+    """(2,) number of sectors in the longest line of these levels and of requests (the window);
+    number of SMs that share the last level."""
     asked: NDArray[np.int64]
     missed: NDArray[np.int64]
-    """(SMs, levels, streams) lines asked for, and those missed."""
+    """(SMs, levels, streams) each: number of lines asked for, and of those that missed."""
 
 
 def new_constant_caches(
@@ -63,8 +64,8 @@ def new_constant_caches(
 def _misses(c: ConstantCaches, sm: Int, stream: Int, line: Int, sectors: Int, per_line: Int) -> Int:
     """Ask an SM's caches for sectors of a request's line, which has ``per_line``.
 
-    Returns the sectors to ask L2 for, as bits of the window that the line lies in: the longest
-    line's place among its like.
+    Returns the sectors to ask L2 for, as bits of the window that the line lies in: an aligned range
+    as long as the longest line.
     """
     window = c.window[0]
     first = line * per_line & ~(window - 1)
@@ -96,9 +97,9 @@ def read_constant(
     missed: Missed,
     out: NDArray[np.int64],
 ) -> None:
-    """Run a line request through an SM's caches of constant memory; ``out`` is as for
-    :func:`emit_miss`. All sectors that they miss are added to ``overfetch`` (streams,), because the
-    request asks the SM's other caches for none."""
+    """Run a line request through an SM's caches of constant memory. ``out`` is where
+    :func:`emit_miss` writes. All missing sectors are added to ``overfetch`` (streams,), because the
+    request asks none of the SM's other caches for them."""
     p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
     line = request >> LINE_BIT
     missing = _misses(c, sm, p, line, (request >> SECTOR_BIT) & SECTORS, per_line)

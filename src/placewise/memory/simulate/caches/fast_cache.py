@@ -1,8 +1,8 @@
-"""A fast path for common caches: up to 16 ways, LRU or random replacement, sectors fetched one by
-one.
+"""A fast path for common caches: up to 16 ways, LRU or random replacement, each sector fetched by
+itself.
 
-It gives the results of :func:`placewise.memory.simulate.caches.cache.access_line`, which takes
-caches of any kind."""
+Its results are those of :func:`placewise.memory.simulate.caches.cache.access_line`, which works for
+all caches."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def first_ways(
 
 @inlined
 def is_fast(g: Shape) -> bool:
-    """Whether :func:`access_lru` or :func:`find_random` can take a cache of this shape."""
+    """Whether :func:`access_lru` or :func:`find_random` can be used for a cache of this shape."""
     alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
     return bool(alone and (g.policy == LRU or g.policy == RANDOM))
 
 
 def _ways_of(code: Code, place: Any, line: Any) -> Any:
-    """LLVM code for the ways of the set at ``place`` that hold a line, one bit each. A mask of
-    sixteen is put together from two of eight: LLVM would otherwise pack the compared vectors
-    first, where the processor has no AVX-512."""
+    """LLVM code that finds the ways of the set at ``place`` that contain a line, one bit each. The
+    mask of sixteen bits is made from two masks of eight, since on a processor without AVX-512 LLVM
+    would otherwise pack the compared vectors first."""
     b = code.b
     shape = ir.VectorType(SHORT, 8)
     place = b.bitcast(place, shape.as_pointer())
@@ -92,8 +92,8 @@ def use_lru(
     """Make a line the most recent of the set whose ways start at ``first``, and add the sectors
     ``added`` to it. ``end`` is :func:`last_way`, the way that a missing line takes.
 
-    Returns the state of the way that the line took, and 0 if that did not hold the line. There is
-    no branch: hits and misses alternate in an order that no branch predictor can learn."""
+    Returns the former state of the way that the line took; 0 if that way did not contain the line.
+    There is no branch, since no branch predictor can learn the order of hits and misses."""
     known = ir.IntType(held.dtype.bitwidth)
     ways, kept = ir.VectorType(SHORT, 16), ir.VectorType(known, 16)
     mask = ir.VectorType(ir.IntType(1), 16)
@@ -126,7 +126,7 @@ def use_lru(
 
 @inlined
 def last_way(g: Shape) -> Int:
-    """A word with the bit of a set's last way set, as :func:`use_lru` takes it."""
+    """A word in which the bit of a set's last way is set, for :func:`use_lru`."""
     return np.int64(1) << (g.ways - 1)
 
 
@@ -136,9 +136,9 @@ def access_lru(
 ) -> tuple[Int, Int, Int]:
     """Access sectors of a line in a fast cache with LRU replacement.
 
-    ``first`` is the first way of the line's set; of the sectors ``wanted``, those in ``dirty`` are
-    written, the others read. Returns the sectors missing, the dirty sectors evicted, and those that
-    have become dirty; the caller adds these to :attr:`Caches.dirty`.
+    ``first`` is the first way of the line's set. Of the sectors ``wanted``, those in ``dirty`` are
+    written, the others read. Returns the missing sectors, the evicted dirty sectors, and the
+    sectors that have become dirty; the caller adds these to :attr:`Caches.dirty`.
     """
     above = dirty_bit(c)
     added = wanted | (dirty << above)

@@ -1,7 +1,7 @@
-"""What is fixed of compiled caches: size, organisation and replacement policy.
+"""The fixed properties of compiled caches: size, organisation and replacement policy.
 
-:class:`Geometry` says it of one kind of cache; the caches of a simulation have a row of numbers for
-each, which compiled code reads as a :class:`Shape`.
+:class:`Geometry` has them for one kind of cache. A simulation stores a row of numbers for each of
+its caches, which compiled code reads as a :class:`Shape`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLUMNS = 13
 
 
 Int = Any
-"""An integer of compiled code, where those of Python and NumPy mix."""
+"""An integer in compiled code, where integers of Python and NumPy are mixed."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,20 @@ class Geometry:
     probabilities: tuple[float, ...] = ()
     """Probability of each way, for policy ``weighted``."""
     hashed: bool = False
-    """Upper bits of the line number are mixed into the set number; else line modulo sets."""
+    """True: upper bits of the line number are mixed into the set number. False: the set is the line
+    number modulo the number of sets."""
     split: int = 1
-    """Lines of this cache in a line of a line request."""
+    """Number of this cache's lines in a line of a line request."""
     grain: int = 1
-    """Sectors fetched together."""
+    """Number of sectors that are fetched together."""
     evicts_first: bool = False
-    """Some reads are EVICT_FIRST."""
+    """Whether some reads are EVICT_FIRST."""
     kept_ways: int = 0
     """Most lines of a set that KEEP protects; 0 where no access is KEEP."""
 
     @property
     def lanes(self) -> int:
-        """Words that a set's ways take, so that they can be compared 16 at a time."""
+        """Words that a set's ways take, rounded up so that they can be compared 16 at a time."""
         return -(-self.ways // 16) * 16
 
 

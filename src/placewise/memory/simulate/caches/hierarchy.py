@@ -1,4 +1,5 @@
-"""The caches of a machine as a simulation needs them, from its description alone."""
+"""The caches of a machine in the form that a simulation needs, made from the machine's
+description."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from placewise.memory.simulate.caches.geometry import Geometry
 DEFAULT_WAYS = 16
 """Ways of a cache where the machine's file does not state them: enough that conflicts are rare."""
 MOST_CONSTANT_SECTORS = 32
-"""Most sectors in a line of a constant cache: bits of a word stand for them."""
+"""Most sectors in a line of a constant cache, since each sector is a bit of a word."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ class CacheGeometry:
 
     @property
     def write(self) -> int:
-        """What a store to L2 does: WRITE_BACK or WRITE_THROUGH, with or without BYPASS."""
+        """Kind of access of a store to L2: WRITE_BACK or WRITE_THROUGH, with or without BYPASS."""
         detail = self.memory.detail
         through = WRITE_THROUGH if detail.writes == "through" else WRITE_BACK
         return through | (BYPASS if detail.write_miss == "bypass" else 0)
 
     @property
     def allocates(self) -> bool:
-        """Whether a store brings its line into this cache of an SM, besides going on to L2."""
+        """Whether a store, which goes on to L2, also brings its line into this cache of an SM."""
         return self.memory.detail.write_miss == "allocate"
 
     def geometry(
@@ -75,14 +76,14 @@ class Hierarchy:
     """(space, number of its first cache); the number is ``len(first)`` where it has none in the
     SM."""
     past_last: frozenset[str]
-    """Spaces that bypass L2: what leaves the SM goes to DRAM at once."""
+    """Spaces that bypass L2: their requests go directly from the SM to DRAM."""
     line_bytes: int
     """Line of a line request: the largest line of all caches."""
     sector_bytes: int
     """Sector of a line request: the smallest sector of all caches."""
     constant: tuple[CacheGeometry, ...] = ()
-    """Caches of an SM that loads of constant memory go through, nearest first; none where one of
-    them is not the SM's own, or has no known size or line."""
+    """Caches of an SM that loads of constant memory go through, nearest first. Empty where one of
+    them does not belong to the SM alone, or its size or line is not known."""
 
     def first_cache(self, space: str) -> int:
         """Number of the first cache of ``space``; raises KeyError for a space without arrays."""
@@ -90,11 +91,11 @@ class Hierarchy:
 
 
 def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
-    """Bytes of a cache, beside the shared memory of the resident blocks.
+    """Bytes of a cache that are left beside the shared memory of the resident blocks.
 
-    Of an array shared with shared memory, the smallest carve-out that holds all resident blocks
-    goes to these (CUDA C++ Programming Guide, "Shared Memory" of 7.x and later); a cache with its
-    own array has its size.
+    If the cache is in one memory with shared memory, the smallest carve-out that holds all resident
+    blocks is subtracted (CUDA C++ Programming Guide, "Shared Memory" of 7.x and later). Otherwise
+    it is the cache's size.
     """
     if not memory.detail.unified_bytes:
         return memory.size_bytes or 0
@@ -102,20 +103,22 @@ def l1_bytes(memory: Memory, machine: Machine, occupancy: Occupancy, shared_byte
 
 
 def unknown_caches(machine: Machine) -> tuple[str, ...]:
-    """Caches that arrays go through and whose size the machine's file does not state."""
+    """Names of the caches that accesses to arrays go through and whose size the machine file does
+    not give."""
     ways = (machine.levels(s.name)[:-1] for s in machine.spaces if not s.way.facts.host_filled)
     caches = {memory.name: memory for levels in ways for memory in levels}
     return tuple(n for n, m in caches.items() if not m.size_bytes and not m.detail.unified_bytes)
 
 
 def shared_memory(machine: Machine) -> Memory | None:
-    """What kernels declare buffers in; None where the machine's file has no such space."""
+    """The memory in which kernels declare shared buffers; None where the machine file has no such
+    space."""
     space = next((s for s in machine.spaces if s.way.facts.per_block), None)
     return machine.levels(space.name)[0] if space else None
 
 
 def carve_out(memory: Memory, machine: Machine, occupancy: Occupancy, shared_bytes: int) -> int:
-    """Bytes that shared memory takes from the array that it shares with a cache."""
+    """Bytes that shared memory takes of the memory that it shares with a cache."""
     sizes = memory.detail.carve_outs_bytes
     rules = allocation_rules(machine.limits.compute_capability)
     unit = rules.shared_unit

@@ -1,27 +1,27 @@
-"""Machine code that the caches of instructions do not hold, and so is read through L2.
+"""Reads of machine code through L2, where it does not fit the instruction caches.
 
 A block goes through the code, each line as often as its average warp executes it. A loop whose code
-fits the last cache of instructions is fetched once, one that does not is fetched piece by piece in
-every round. The caches nearer to the warps hold less and are left out.
+fits the last instruction cache is fetched once; a larger loop is fetched again in every iteration.
+Instruction caches nearer to the warps are smaller and are left out.
 
-Blocks that run close together find what the first of them fetched. Where the last cache is an SM's
-own, its resident blocks are taken to run in step. Where several SMs share it (Turing: those of a
-graphics processing cluster, which recorded counters show: kernels of twice its size are fetched as
-seldom as once for all of a cluster's SMs together), it depends on what sets the pace:
+Blocks that run close together find the code that the first of them fetched. If each SM has its own
+last cache, its resident blocks are assumed to run in step. If several SMs share it, the result
+depends on what limits the kernel's speed. (On Turing the SMs of a graphics processing cluster share
+it: in recorded counters, kernels of twice its size are fetched as seldom as once for all SMs of a
+cluster.)
 
-- Blocks at unrelated places of the code ask for its lines in no order. Of a cache that replaces any
-  line alike, one that a block executes t times is then found with probability tT / (1 + tT), where
-  T, the same for all, is such that the cache is full (random replacement, independent requests:
-  Fricker, Robert and Roberts, "A versatile and accurate approximation for LRU cache performance",
-  2012).
-- Where fetching itself sets the pace, all wait for the same lines and stay together, and so do the
-  blocks of SMs that hold few of them, when shared memory sets it: nothing disturbs their rhythm.
-- Where DRAM sets the pace, which spilled registers lead to, blocks wait for it and not for code:
-  each line is fetched once for all blocks that the SMs hold, as seldom as can be.
-- Blocks that do less than their neighbours end earlier and bring the others out of step.
+- Blocks at unrelated places of the code ask for its lines in random order. With random replacement
+  and independent requests, a line that a block executes t times is then found with probability
+  tT / (1 + tT), where T has the value with which the cache is full (Fricker, Robert and Roberts, "A
+  versatile and accurate approximation for LRU cache performance", 2012).
+- If fetching code limits the speed, all blocks wait for the same lines and stay together. They also
+  stay together if shared memory limits it and an SM holds few blocks.
+- If DRAM limits the speed, as with spilled registers, blocks wait for DRAM and not for code: each
+  line is fetched once for all blocks that the SMs hold.
+- Blocks with less work than their neighbours end earlier and bring the others out of step.
 
-Which of them holds follows from the work between two lines of code: what the warps of an SM issue
-and move through shared memory while each of them executes one line.
+Which case applies follows from the work for one line of code: the instructions that the warps of an
+SM issue, and the data that they move through shared memory, while each warp executes one line.
 """
 
 from __future__ import annotations
@@ -45,30 +45,32 @@ from placewise.memory.simulate.metrics.traffic import CodeTraffic
 APART, TOGETHER = 0.55, 0.25
 VARIED = 0.30
 """Factors on the misses of blocks at unrelated places of the code, where SMs share an instruction
-cache: APART for blocks that drift apart, TOGETHER for blocks that stay together. VARIED times the
-square root of the work that the least busy block does not do is added. Fitted on L2 reads of an RTX
-2080 Ti under 38 convolutions of even number with more than 46 KB of code; those of odd number lead
-to 0.6, 0.2 and 0.35."""
+cache: APART for blocks that drift apart, TOGETHER for blocks that stay together. To the factor is
+added VARIED times the square root of the share of work that the block with the least work lacks.
+Fitted on L2 reads of an RTX 2080 Ti under 38 convolutions of even number with more than 46 KB of
+code; those of odd number lead to 0.6, 0.2 and 0.35."""
 
 FETCH_CYCLES = 45.0
-"""Cycles from one line of code to the next where SMs wait for code: the fewest that these kernels
-took, and what 128 bytes for each of eleven SMs take through 32 bytes a cycle."""
+"""Cycles from one line of code to the next if SMs wait for code. It is the least that these kernels
+took, and the time of 128 bytes for each of eleven SMs at 32 bytes a cycle."""
 
 _PACED = 2.5
-"""Shared memory sets the pace where it is busy for more than this times the issue time."""
+"""Shared memory limits the speed if it is busy for more than this times the issue time."""
 _IN_STEP = 2
-"""Most blocks on an SM that stay together while shared memory sets the pace."""
+"""Most blocks on an SM that stay together if shared memory limits the speed."""
 _WARPS_IN_STEP = 4
-"""Most warps of a scheduler that do so, if each block has a warp for every scheduler."""
+"""Most warps of a scheduler that stay together if shared memory limits the speed, where each block
+has a warp for every scheduler."""
 _BISECTIONS = 60
 _BANK_BYTES = 4
 
 _SIMULATED = 12
-"""Passes through the code that are simulated; further ones are taken to be like the last half."""
+"""Passes through the code that are simulated; further ones are assumed to be like the last half of
+these."""
 
 
 def instruction_cache(machine: Machine) -> Memory | None:
-    """The SM's last cache of instructions; None where the machine's file names none."""
+    """The last instruction cache; None where the machine file has none."""
     return next((m for m in machine.memories if m.detail.holds == "instructions"), None)
 
 
@@ -83,9 +85,9 @@ def code_traffic(
     dram_sectors: float = 0.0,
     divergence: float = 0.0,
 ) -> CodeTraffic:
-    """Sectors of machine code that all SMs together read in a launch; none where nothing is known
-    of their instruction caches. ``execution`` is one of machine code; ``shared_wavefronts`` and
-    ``dram_sectors`` are those of all accesses; ``divergence`` is that of
+    """Sectors of machine code that all SMs together read in a launch; none where the machine file
+    has no instruction cache. ``execution`` must be one of machine code; ``shared_wavefronts`` and
+    ``dram_sectors`` are those of all accesses; ``divergence`` is the result of
     :func:`placewise.memory.simulate.schedule.block_divergence.block_divergence`."""
     cache = instruction_cache(machine)
     if cache is None or not cache.size_bytes:
@@ -108,7 +110,7 @@ def code_traffic(
     busy = max(issuing, moving)
     work = resident * busy / max(1.0, float(executed.sum())) / launch.blocks
     apart = missed_apart(executed[lines], held)
-    # Once for all blocks that the SMs of a cache hold.
+    # Each line is fetched once for all blocks that the SMs with a common cache hold.
     per_block = min(apart, len(lines) * caches / sms / resident)
     if apart and _dram_cycles(machine, dram_sectors * sector_bytes) <= busy / sms:
         warps = launch.warps_per_block
@@ -121,14 +123,15 @@ def code_traffic(
 
 
 def _dram_cycles(machine: Machine, moved: float) -> float:
-    """Cycles of an SM in which DRAM moves so many bytes; none where its bandwidth is not known."""
+    """Cycles of an SM in which DRAM moves ``moved`` bytes; 0 where its bandwidth is not known."""
     rate, clock = machine.limits.dram_bandwidth_gb_per_s, machine.limits.clock_mhz
     return moved / (rate * 1e9) * clock * 1e6 if rate and clock else 0.0
 
 
 def missed_apart(executed: NDArray[np.float64], held: int) -> float:
-    """Lines that a block misses on its way through the code, in a cache of ``held`` lines that many
-    others at unrelated places use. ``executed`` (lines,) is how often it executes each."""
+    """Number of lines that a block misses while it goes through the code, in a cache of ``held``
+    lines that many blocks at unrelated places of the code share. ``executed`` (lines,) is how often
+    the block executes each line."""
     if len(executed) <= held:
         return 0.0
     low, high = 0.0, 1.0
@@ -153,8 +156,8 @@ def _wavefront_cycles(machine: Machine) -> float:
 def _own_cache(
     cache: Memory, rounds: list[tuple[NDArray[np.int64], float]], passes: float
 ) -> tuple[float, float]:
-    """Lines that an SM's own cache misses in the first of ``passes`` passes through the code, and
-    in the further ones."""
+    """Number of lines that an SM's own cache misses in the first of ``passes`` passes through the
+    code, and in all further passes."""
     places = (cache.size_bytes or 0) // _line_bytes(cache)
     ways = cache.detail.ways or places
     policy, probabilities = cache.detail.policy or "lru", cache.detail.way_probabilities
@@ -165,7 +168,7 @@ def _own_cache(
 
 
 def exceeds_cache(execution: Execution, machine: Machine) -> bool:
-    """Whether machine code that was executed is more than the last cache of instructions holds."""
+    """Whether the executed machine code is larger than the last instruction cache."""
     cache = instruction_cache(machine)
     if cache is None or not cache.size_bytes:
         return False
@@ -179,7 +182,7 @@ def _line_bytes(cache: Memory) -> int:
 
 
 def _line_executions(execution: Execution, launch: Launch, line_bytes: int) -> NDArray[np.float64]:
-    """(lines,) how often the average warp executes each line of code."""
+    """(lines,) number of times that the average warp executes each line of code."""
     warps = launch.blocks * launch.warps_per_block
     counts = execution.instruction_counts()
     last = max((c.place for c in counts), default=0) + INSTRUCTION_BYTES
@@ -193,10 +196,10 @@ def _line_executions(execution: Execution, launch: Launch, line_bytes: int) -> N
 def _rounds(
     lines: NDArray[np.int64], executed: NDArray[np.float64], held: int
 ) -> list[tuple[NDArray[np.int64], float]]:
-    """Sets of lines to go through, one after the other, and how often each.
+    """Sets of lines to go through one after the other, and how often to go through each.
 
-    Once through all, then through those that are executed twice, and so on, while they are more
-    lines than the cache holds.
+    First all lines once, then those that are executed at least twice, and so on, as long as these
+    are more lines than the cache holds.
     """
     rounds = [(lines, 1.0)]
     done = 1.0
@@ -211,7 +214,7 @@ def _rounds(
 
 
 def _pass(state: Caches, rounds: list[tuple[NDArray[np.int64], float]]) -> float:
-    """Lines missed by going through the code once."""
+    """Number of lines missed in one pass through the code."""
     total = 0.0
     for lines, times in rounds:
         simulated = min(_SIMULATED, math.ceil(times))
@@ -223,7 +226,7 @@ def _pass(state: Caches, rounds: list[tuple[NDArray[np.int64], float]]) -> float
 
 @compiled(nogil=True)
 def _missed(state: Caches, lines: NDArray[np.int64]) -> Int:
-    """Lines of a sequence that are not found in the cache."""
+    """Number of lines of a sequence that are not in the cache."""
     missed = 0
     for k in range(lines.shape[0]):
         absent, _, _ = access(state, 0, 0, lines[k], 1, 1, 1)

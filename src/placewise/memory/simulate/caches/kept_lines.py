@@ -1,12 +1,13 @@
-"""Lines that a cache keeps longer than others: evicted last, up to a number of lines in each set.
+"""Lines that a cache keeps longer than others: they are evicted last, up to a number of lines in
+each set.
 
 PTX ISA, "Cache Eviction Priority Hints": data cached with ``evict_last`` are "last in the eviction
 priority order"; CUDA Programming Guide, "L2 Set-Aside for Persisting Accesses": persisting accesses
-have priority in a part of L2, which other accesses can use only while these do not. Neither says
-how. Here a line is kept from the first access that asks for it. Where a set keeps as many lines as
-it may, the next one takes the place of the one used longest ago (with random replacement: of one
-drawn at random), which then is like any other line. All other lines are evicted before those that
-are kept.
+have priority in a part of L2, which other accesses can use only while these do not. Neither
+document says how this works. Here a line is kept from the first access that asks to keep it. If a
+set has its most kept lines already, the kept line that was used longest ago (with random
+replacement, a random one) becomes an ordinary line. All ordinary lines are evicted before the kept
+ones.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ def order_kept(
 ) -> Int:  # fmt: skip
     """Make room for an accessed line in a set whose ways lie in the order of use or of arrival.
 
-    The ``kept[row]`` lines that are kept lie before the others, each part in its own order.
-    ``way`` is the one where the line was ``found``, or which it takes; ``keeps``: the access asks
-    to keep it; ``moves``: the access changes the order. The words of the set's ways start at
-    ``first``. Returns the way where the line must be written.
+    The ``kept[row]`` kept lines are stored before the others; both parts are in order. ``way`` is
+    where the line was ``found``, or the way that it takes; ``keeps``: the access asks to keep the
+    line; ``moves``: the access changes the order. The words of the set's ways start at ``first``.
+    Returns the way where the line must be written.
     """
     count = kept[np.uintp(row)]
     if way < count and not found:
@@ -56,8 +57,8 @@ def order_kept(
 
 @noinline
 def way_not_kept(kept: Int, way: Int, ways: Int, random: Any) -> Int:
-    """The way to replace where ``way`` was drawn: another one if that is among the ``kept``
-    (bits) and not all are."""
+    """The way to replace if ``way`` was drawn at random: another one if ``way`` is kept (bits
+    ``kept``) and not all are."""
     if not (kept >> way) & 1:
         return np.int64(way)
     every = np.int64(-1) if ways == 64 else (np.int64(1) << ways) - 1
@@ -71,8 +72,8 @@ def way_not_kept(kept: Int, way: Int, ways: Int, random: Any) -> Int:
 def update_kept(
     kept: NDArray[np.int64], row: Int, most: Int, way: Int, found: Int, keeps: Int, random: Any
 ) -> None:
-    """Note in the bits of a set whether the line in ``way`` is kept, after an access that ``found``
-    it there or brought it in."""
+    """Update the bits of a set's kept lines after an access that ``found`` its line in ``way`` or
+    brought it in there."""
     now = kept[np.uintp(row)]
     bit = np.int64(1) << way
     if not found:

@@ -1,4 +1,4 @@
-"""All caches of a machine through a launch: waves of line requests go in, counts come out."""
+"""Simulates all caches of a machine through a launch, from waves of line requests to counts."""
 
 from __future__ import annotations
 
@@ -44,30 +44,30 @@ THREADS = 2
 
 
 class Wanted(NamedTuple):
-    """What a launch needs of the caches beyond the common case."""
+    """Optional features of the caches that a launch needs."""
 
     constant: bool = False
-    """There are loads that go through caches of constant memory."""
+    """Whether there are loads that go through caches of constant memory."""
     evicts_first: bool = False
-    """There are loads whose lines are evicted before others."""
+    """Whether there are loads whose lines are evicted before others."""
     keeps: bool = False
-    """There are loads whose lines an SM's cache evicts last."""
+    """Whether there are loads whose lines an SM's cache evicts last."""
     prefetched_bytes: int = 0
     """Most bytes that L2 fetches together for a load that asks for it."""
     window: PolicyWindow = NO_WINDOW
-    """Lines that L2 keeps a share of."""
+    """The access policy window: L2 keeps a share of its lines."""
     set_aside: float = 0.0
     """Part of L2 that may hold lines kept by the window."""
     slices: bool = False
-    """Count what L2 is asked by slice."""
+    """Whether to count requests to L2 by slice."""
     arrived: int = 0
-    """Keep the numbers of so many of the first lines that L2 is asked for."""
+    """How many of the first lines that L2 is asked for are recorded."""
 
 
 class Levels:
-    """State of all caches, and counts by access stream from the launch's start on."""
+    """State of all caches, and counts by access stream since the launch's start."""
 
-    # The state of every cache in turn, in the order of the path from an SM to DRAM.
+    # Sets up the state of every cache, in the order of the path from an SM to DRAM.
     def __init__(
         self,
         machine: Machine,
@@ -77,7 +77,7 @@ class Levels:
         seed: int,
         wanted: Wanted,
     ) -> None:
-        """``hierarchy`` are the machine's caches; ``seed`` that of random replacement."""
+        """``hierarchy`` has the machine's caches; ``seed`` is the seed of random replacement."""
         h, sms, count = hierarchy, machine.processor.sms, len(streams.rows)
         self._sizes, self._streams = sizes, streams
         self._machine = machine
@@ -91,8 +91,8 @@ class Levels:
             )
             for g in h.first
         ]
-        # Each thread simulates half the sets, if their number is even and no line is fetched
-        # together with one of the other half.
+        # Each thread simulates half of the sets, if their number is even and lines of both halves
+        # are never fetched together.
         alone = wanted.prefetched_bytes <= h.line_bytes
         shards = THREADS if h.last and h.last.sets % THREADS == 0 and alone else 1
         self._missed = Missed(
@@ -160,7 +160,8 @@ class Levels:
             of_sms = np.diff(wave.sm_requests)
             most = int(of_sms.argmax())
             wave = wave._replace(issued=new_issued(most, int(of_sms[most])))
-        # One line request can miss in a longer line of constant memory, which is several here.
+        # A line request may miss in a longer line of a constant cache, which is several line
+        # requests here.
         wave.sm_requests[:] *= self._most_misses
         self._make_room(requests * self._most_misses)
         bounds = [sizes.sms * n // THREADS for n in range(THREADS + 1)]
@@ -183,7 +184,7 @@ class Levels:
         self._rounds += int(self._missed.rounds.max())
 
     def _make_room(self, requests: int) -> None:
-        """Make room for so many line requests that the SMs' caches miss."""
+        """Make room for ``requests`` line requests that the SMs' caches miss."""
         size = requests * self._missed.length.shape[0]
         if len(self._missed.request) >= size:
             return
@@ -200,8 +201,8 @@ class Levels:
         ]
 
     def _count_missed(self) -> None:
-        """Count DRAM traffic where there is no L2: DRAM is asked for all that the SMs' caches miss,
-        and gets what stores and atomics write."""
+        """Count DRAM traffic where there is no L2: all requests that miss the SMs' caches, stores
+        and atomics go to DRAM."""
         m, counts = self._missed, self._counts[0]
         stretches = zip(m.first[0], m.length[0], strict=True)
         requests = np.concatenate([m.request[first : first + n] for first, n in stretches])
@@ -220,18 +221,19 @@ class Levels:
             job.result()
 
     def _arrive(self) -> None:
-        """Count address translation and slices, where the machine's file has them; keep lines."""
+        """Count address translation and slices, if the machine file describes them, and record
+        lines."""
         if len(self._tlbs.level) or self._slices.facts.any() or len(self._arrived.line):
             m = self._missed
             work = np.empty(m.length.size, np.int64)
             run_arrivals(m, self._streams, self._tlbs, self._slices, self._arrived, work)
 
     def close(self) -> None:
-        """End the threads; nothing more will be run."""
+        """End the threads. Nothing can be run afterwards."""
         self._pool.shutdown()
 
     def counts(self) -> Counts:
-        """A copy of what was counted so far."""
+        """A copy of the counts so far."""
         n = int(self._streams.used[0])
         rows, constant = self._streams.rows[:n], (self._constant.asked, self._constant.missed)
         lines = np.zeros((2, 0, n), np.int64)
@@ -252,11 +254,11 @@ class Levels:
 
     @property
     def constant_levels(self) -> int:
-        """Levels of caches of constant memory that are simulated."""
+        """Number of levels of constant caches that are simulated."""
         return len(self._constant.sectors)
 
     def close_wave(self) -> None:
-        """What was run since the last call is one wave."""
+        """End a wave: everything that was run since the last call belongs to it."""
         self._arrivals.close_wave()
 
     @property
@@ -271,9 +273,11 @@ class Levels:
         ends: NDArray[np.int64],
         distance: NDArray[np.float64] | None,
     ) -> BankTraffic | None:
-        """What the banks of the DRAM are asked in the whole launch, of which ``part`` was traced
-        last; None where their mapping is not known. To be called once. ``lines``, ``ends`` and
-        ``distance`` are as for :meth:`placewise.memory.simulate.dram.arrivals.Arrivals.traffic`."""
+        """Requests to the banks of DRAM in the whole launch, of which ``part`` was traced last;
+        None where the address mapping is not known. To be called once. ``lines`` and ``ends``
+        (arrays,) are the first line of each array and the line after its last; ``distance``
+        (streams,) is the number of instructions between bursts, as
+        :meth:`placewise.memory.simulate.dram.arrivals.Arrivals.traffic` takes it."""
         if not self._banks:
             return None
         shifts = self._sizes.line_shift, self._sizes.sector_shift
@@ -283,30 +287,31 @@ class Levels:
 
     @property
     def tlb_names(self) -> tuple[str, ...]:
-        """The levels of address translation that are simulated, nearest first."""
+        """Names of the levels of address translation that are simulated, nearest first."""
         return tuple(t.name for t in simulated_tlbs(self._machine))
 
     @property
     def tlb_asked(self) -> NDArray[np.int64]:
-        """(levels, streams) lines whose page each level of address translation was asked for."""
+        """(levels, streams) number of lines whose page each level of address translation was asked
+        for."""
         return self._tlbs.requests
 
     @property
     def tlb_hits(self) -> NDArray[np.int64]:
-        """(levels, streams) lines whose page each level of address translation had."""
+        """(levels, streams) number of lines whose page each level of address translation had."""
         return self._tlbs.hits
 
     @property
     def arrived(self) -> NDArray[np.int64]:
-        """The first lines that L2 is asked for, in order: as many as are kept."""
+        """The recorded first lines that L2 is asked for, in order."""
         return self._arrived.line[: int(self._arrived.used[0])].copy()
 
     @property
     def slices(self) -> SliceTraffic | None:
-        """What the slices of L2 were asked; None where they are not counted."""
+        """Sectors asked of the slices of L2; None where they are not counted."""
         return slice_traffic(self._slices)
 
     @property
     def held(self) -> float:
-        """Sectors that L2 holds when full."""
+        """Number of sectors that L2 holds when full."""
         return sum(held_sectors(shard.cache) for shard in self._last)

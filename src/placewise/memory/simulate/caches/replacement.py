@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from placewise.memory.simulate.simd.jit_helpers import inlined, lowest, noinline, product
 
 Int = Any
-"""An integer of compiled code, where Python's and NumPy's mix."""
+"""An integer in compiled code, where integers of Python and NumPy are mixed."""
 
 
 @inlined
@@ -25,13 +25,14 @@ def random_bits(state: Any) -> Any:
 
 @inlined
 def random_way(bits_: Any, ways: Int) -> Int:
-    """One of the ways, each with the same probability."""
+    """A random way; each has the same probability."""
     return np.int64(product(bits_ >> np.uint64(32), ways) >> np.uint64(32))
 
 
 @noinline
 def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int) -> None:
-    """Make each node on the way to a leaf point to it (1), or to its other side (0)."""
+    """Make each node on the path to leaf ``way`` point to the leaf (``towards`` 1) or away from it
+    (0)."""
     node = way + ways
     found = tree[row]
     while node > 1:
@@ -46,7 +47,7 @@ def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int)
 
 @noinline
 def pointed_at(tree: Any, ways: Int) -> Int:
-    """Way that a pseudo-LRU tree points to."""
+    """The way that a pseudo-LRU tree points to."""
     node = np.int64(1)
     while node < ways:
         node = 2 * node + np.int64((tree >> np.uint64(node)) & np.uint64(1))
@@ -55,8 +56,8 @@ def pointed_at(tree: Any, ways: Int) -> Int:
 
 @noinline
 def way_by_share(share: NDArray[np.float64], first: Int, ways: Int, bits_: Any) -> Int:
-    """A way, drawn with the ways' probabilities; ``share`` are their cumulative sums from
-    ``first``."""
+    """A random way, drawn with the ways' probabilities. ``share`` has their cumulative sums from
+    index ``first`` on."""
     place = np.float64(bits_ >> np.uint64(11)) * (1.0 / (1 << 53))
     way = np.int64(0)
     while way < ways - 1 and place >= share[first + way]:

@@ -1,4 +1,5 @@
-"""Line requests of one SM, in the order in which its warps issue them, through the SM's caches."""
+"""Runs the line requests of one SM through the SM's caches, in the order in which its warps issue
+them."""
 
 from __future__ import annotations
 
@@ -48,15 +49,17 @@ from placewise.memory.simulate.requests.streams import (
 from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 BATCH_REQUESTS = 1024
-"""Line requests put in order before they go through a cache, at most: they fit the L1 cache of the
-processor, and each of the two loops keeps its few variables in registers."""
+"""Most line requests of a batch. A batch is put in order by one loop and run through a cache by
+another, so that each loop keeps its few variables in registers; a batch fits the processor's L1
+cache."""
 BATCH_ROUNDS = 256
-"""Rounds of a batch, at most."""
+"""Most rounds of a batch."""
 COUNT_COPIES = 4
-"""Copies of each stream's L2 counters, summed at the end: additions to one word would wait for one
-another."""
+"""Number of copies of each stream's L2 counters, which are summed at the end: successive additions
+to a single word would wait for each other."""
 SLACK = 32
-"""Elements behind a batch: words are copied several at a time, and prefetching looks ahead."""
+"""Spare elements after a batch, since words are copied several at a time and prefetching reads
+ahead."""
 
 NO_SHAPE = Shape(*(np.int64(0),) * len(Shape._fields))
 
@@ -69,36 +72,39 @@ class Workspace(NamedTuple):
     at: NDArray[np.int64]
     end: NDArray[np.int64]
     own_phase: NDArray[np.int64]
-    """(max(warps of an SM, SMs),) each: the warps that issue in the next round, and of each warp
-    its segment, its next line request, the end of the segment, and its phase."""
+    """(max(warps of an SM, SMs),) each: the warps that issue in the next round, and for each warp
+    its segment, its next line request, the end of its segment, and its phase."""
     first_of: NDArray[np.int64]
     kind_of: NDArray[np.int64]
-    """(streams,) each: first cache of each stream, and the kind of its accesses (READ, …)."""
+    """(streams,) each: the number of each stream's first cache, and the kind of its accesses (READ,
+    …)."""
     allocates: NDArray[np.bool_]
     """(first caches + 1,) whether a store brings its line in."""
     out: NDArray[np.int64]
-    """(shards,) where the next miss of each L2 shard goes."""
+    """(shards,) index in the queue of each L2 shard's next request."""
     order: NDArray[np.int64]
     first_way: NDArray[np.int64]
     turn: NDArray[np.int64]
-    """(BATCH_REQUESTS + SLACK,) a batch's line requests, the first way of the set of each, and the
-    round of each (while L2 counts, the word that is added to its stream's counters)."""
+    """(BATCH_REQUESTS + SLACK,) each: a batch's line requests, the first way of each one's set, and
+    each one's round (when L2 counts: the word that is added to its stream's counters)."""
     round_end: NDArray[np.int64]
-    """(BATCH_ROUNDS,) where the line requests of each round end in ``order``."""
+    """(BATCH_ROUNDS,) index in ``order`` at which the line requests of each round end."""
     hint: NDArray[np.int32]
-    """(HINTS,) by the lowest bits of a line number: the way, counted from the instance's first,
-    where such a line was found last. Checking it first avoids comparing a set just written."""
+    """(HINTS,) by the lowest bits of a line number: the way, counted from the instance's first way,
+    where such a line was found last. Checking it first avoids comparing a set that was just
+    written."""
     line: NDArray[np.uint32]
     added: NDArray[np.uint32]
-    """(BATCH_REQUESTS + SLACK,) line number within an L2 shard, and its sectors as in
-    :attr:`Caches.held`."""
+    """(BATCH_REQUESTS + SLACK,) each: line number within an L2 shard, and its sectors in the form
+    of :attr:`Caches.held`."""
     found: NDArray[np.uint32]
-    """(2 (BATCH_REQUESTS + SLACK),) for each line request the state of the way it took in L2, and
-    0 if that way did not hold its line."""
+    """(2 (BATCH_REQUESTS + SLACK),) for each line request, the state of the way that it took in L2;
+    0 if that way did not contain its line."""
     stored: NDArray[np.bool_]
     """(streams,) whether a stream stores."""
     counted: NDArray[np.int64]
-    """(COUNT_COPIES * streams,) sectors that a wave asks of L2, and misses there."""
+    """(COUNT_COPIES * streams,) number of sectors that a wave asks of L2 and of those that miss, in
+    one word."""
 
 
 def new_workspace(
@@ -119,7 +125,7 @@ def new_workspace(
         own_phase=words(most),
         first_of=words(streams),
         kind_of=words(streams),
-        # One more, as there may be no cache of the SM at all.
+        # One entry more, for streams without a cache in the SM.
         allocates=np.array([*allocates, False], np.bool_),
         out=words(shards),
         order=words(batch),
@@ -136,7 +142,7 @@ def new_workspace(
 
 
 class SmCaches(NamedTuple):
-    """The caches of the SMs that one thread simulates, and what they report."""
+    """The caches of the SMs that one thread simulates, and the counts and queues that they fill."""
 
     caches: Caches
     """The first caches; instance n is that of SM n."""
@@ -145,14 +151,14 @@ class SmCaches(NamedTuple):
     """Sectors of a line request's line."""
     missed: Missed
     overfetch: NDArray[np.int64]
-    """(streams,) sectors that loads fetched together with those they missed."""
+    """(streams,) further sectors that loads fetched together with those that they missed."""
     work: Workspace
 
 
 @noinline
 def route_streams(streams: Streams, caches: Caches, work: Workspace) -> None:
-    """Note the first cache of each stream. Stores and atomics bypass the SM's caches, except
-    stores to a cache that allocates on a write miss."""
+    """Find the first cache of each stream. Stores and atomics bypass the SM's caches, except stores
+    to a cache that allocates on a write miss."""
     first_caches = np.int64(caches.geometry.shape[0])
     for p in range(streams.used[0]):
         row = streams.rows[p]
@@ -205,8 +211,8 @@ def _run_random(begin: Int, end: Int, sm: Int, g: Shape, run: SmCaches) -> None:
     tags, held = run.caches.tags, run.caches.held
     own = g.first_way + sm * g.sets * g.lanes
     seed = np.uintp(g.first_seed + sm)
-    # Each line request on this path has a random number of its own, which is worked out only where
-    # it is used.
+    # Each line request on this path has its own random number, which is computed only if it is
+    # used.
     state = run.caches.seed[seed] - np.uint64(begin - 1) * GOLDEN
     last, last_held = np.int64(-1), np.int64(0)
     for k in range(begin, end):
@@ -272,7 +278,7 @@ def _run_slow_path(sm: Int, request: Int, run: SmCaches) -> None:
     line, sectors, kind = request >> LINE_BIT, (request >> SECTOR_BIT) & SECTORS, work.kind_of[p]
     missing, fetched, _ = access(run.caches, cache, sm, line, sectors, run.per_line, kind)
     if kind & READ:
-        # A read that brings no line in misses sectors that are not fetched into the cache.
+        # A read that brings in no line may miss sectors that are not fetched into the cache.
         sectors = fetched | missing
         run.overfetch[p] += bits(fetched & ~missing)
     rest = request & ~np.int64(SECTORS << SECTOR_BIT)

@@ -1,11 +1,11 @@
-"""Stores that follow one another and fill parts of the same sectors.
+"""Merging of consecutive stores that fill parts of the same sectors.
 
 On its way from L1 to L2 a store waits for a moment, and one of the same warp that comes directly
 after it and writes to the same sector joins it. Recorded L2 writes show it on Turing: blocks four
 threads wide, whose stores fill half a sector each, write fewer sectors where the stores of
 neighbouring halves are neighbours in the machine code, and no fewer where another store lies
-between. Not every such pair joins, since stores of other warps come between; the share that does
-is a figure of the machine's file (``merged_stores``).
+between. Not every such pair is merged, since stores of other warps come between; the share that is
+merged is a figure of the machine file (``merged_stores``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Address translation: TLB levels that what leaves the SMs asks.
+"""Address translation: TLB levels for the requests that leave the SMs.
 
-Caches of an SM hold virtual addresses on the machines described so far, so that their hits ask no
-TLB (Mei et al. 2014 found it of texture and L1 caches); levels that a machine's file places before
-a cache of the SM are left out.
+On the machines described so far, caches of an SM use virtual addresses, so their hits need no TLB
+(Mei et al. 2014 found this for texture and L1 caches). Levels that a machine file places before a
+cache of the SM are left out.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ FIRST_SET, SETS, PAGE_SHIFT, SHARED_BY = range(4)
 
 @dataclass(frozen=True)
 class TlbTraffic:
-    """Requests to one TLB level in the part of the launch that was traced."""
+    """Requests to one TLB level in the traced part of the launch."""
 
     name: str
     requests: int
-    """Lines of warp accesses whose page was asked for."""
+    """Number of lines of warp accesses whose page was asked for."""
     hits: int
 
 
@@ -39,7 +39,8 @@ class Tlbs(NamedTuple):
 
     caches: Caches
     level: NDArray[np.int64]
-    """(levels, 4) first set's number, sets, shift of a page in lines, SMs that share one."""
+    """(levels, 4) number of the first set, number of sets, base-two logarithm of a page's lines,
+    number of SMs that share a TLB."""
     requests: NDArray[np.int64]
     """(levels, streams)"""
     hits: NDArray[np.int64]
@@ -47,7 +48,7 @@ class Tlbs(NamedTuple):
 
 
 def simulated_tlbs(machine: Machine) -> tuple[Tlb, ...]:
-    """Levels of known organisation that requests behind the SM ask, nearest first."""
+    """Levels of known organisation that requests from SMs to L2 use, nearest first."""
     of_sm = {memory.name for memory in machine.memories if memory.scope != "die"}
     return tuple(
         t for t in machine.tlbs if t.page_bytes and (t.ways or t.entries) and t.before not in of_sm

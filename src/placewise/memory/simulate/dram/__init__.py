@@ -1,1 +1,1 @@
-"""DRAM channels, banks and rows behind the caches."""
+"""Simulates the DRAM's channels, banks and rows."""

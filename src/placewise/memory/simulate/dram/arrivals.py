@@ -1,9 +1,11 @@
-"""What the DRAM is asked for in a launch of which only a part was traced, and when.
+"""Which requests reach the DRAM in a launch, and when, even if only a part of it was traced.
 
-What leaves L2 is kept wave by wave. Time is what the paper takes for it, the instructions that an
-SM issues: one SM's bursts say how many each round of the simulation stands for. Of a launch that
-was traced in part, the last part traced comes again for all others, with its lines moved on: every
-array is passed through evenly from its start to its end, parts that run at one time at one time.
+The requests that leave L2 are kept wave by wave. As in Huang and Li 2017, time is measured in
+instructions that an SM issues: the bursts of one SM say how many instructions a round of the
+simulation stands for. If a launch was traced in part, the part traced last is repeated in place of
+all parts that were not traced, with its line numbers shifted: the repetitions go evenly through
+every array, from its start to its end, and parts that run at the same time are repeated at the same
+time.
 """
 
 from __future__ import annotations
@@ -40,17 +42,17 @@ class Issued(NamedTuple):
     """Bursts that one SM issues in a wave."""
 
     sm: NDArray[np.int64]
-    """(1,) number of the SM; -1 where none is looked at."""
+    """(1,) number of the SM; -1 if the bursts of none are recorded."""
     stream: NDArray[np.int64]
     """(n,) access stream that starts the burst."""
     round: NDArray[np.int64]
-    """(n,) its round."""
+    """(n,) round in which the burst is issued."""
     used: NDArray[np.int64]
-    """(2,) how many there are, and whether the burst of the last line request goes on."""
+    """(2,) number of bursts, and whether the burst of the last line request continues."""
 
 
 def new_issued(sm: int = -1, bursts: int = 0) -> Issued:
-    """Room for so many bursts of an SM."""
+    """Room for ``bursts`` bursts of SM number ``sm``."""
     return Issued(
         np.array([sm], np.int64),
         np.empty(bursts, np.int64),
@@ -67,8 +69,8 @@ def note_bursts(
     rounds: Int,
     to: Issued,
 ) -> None:
-    """Note the bursts among an SM's line requests ``order``, which are those of ``rounds`` rounds
-    from ``first_round`` on."""
+    """Add to ``to`` the bursts among ``order``, an SM's line requests of ``rounds`` rounds that
+    start with ``first_round``."""
     n = np.int64(0)
     for number in range(rounds):
         while n < round_end[np.uintp(number)]:
@@ -83,7 +85,7 @@ def note_bursts(
 
 @dataclass(frozen=True, eq=False)
 class WaveArrivals:
-    """What left L2 in a wave, in order, and the bursts of one SM meanwhile."""
+    """The requests that left L2 in a wave, in order, and the bursts that one SM issued in it."""
 
     request: NDArray[np.int64]
     """(n,) line requests."""
@@ -108,7 +110,7 @@ class Part:
 
 
 class Arrivals:
-    """Keeps what leaves L2; at the end the banks are asked for it."""
+    """Keeps the requests that leave L2; at the end they are sent to the banks."""
 
     def __init__(self) -> None:
         self._waves: list[WaveArrivals] = []
@@ -116,10 +118,12 @@ class Arrivals:
         self._kept = 0
         self._begun = 0
         self.dropped = False
-        """Whether there was too much to keep: the waves are then fewer than were traced."""
+        """Whether there were too many requests to keep: fewer waves are then kept than were
+        traced."""
 
     def keep(self, logs: list[Log], issued: Issued, first_round: int) -> None:
-        """Keep what the logs of both L2 shards hold of a wave or a part of one, and empty them."""
+        """Keep the requests in the logs of both L2 shards, of a wave or a part of one, and empty
+        the logs."""
         request = np.concatenate([log.request[: log.length[0]] for log in logs])
         rounds = np.concatenate([log.round[: log.length[0]] for log in logs])
         for log in logs:
@@ -137,7 +141,7 @@ class Arrivals:
         self._kept += len(request)
 
     def close_wave(self) -> None:
-        """What was kept since the last call is one wave."""
+        """Make one wave of the requests kept since the last call."""
         if self._kept > KEPT and self._begun:
             del self._waves[: self._begun]
             self._kept = sum(len(w.request) for w in self._waves)
@@ -155,11 +159,11 @@ class Arrivals:
         distance: NDArray[np.float64] | None,
         shifts: tuple[int, int],
     ) -> BankTraffic:
-        """What the banks are asked in the whole launch. ``lines`` and ``ends`` (arrays,) are the
-        first line of each array and the one behind its last, ascending; ``distance`` (streams,) the
-        instructions that a warp issues from its burst before to one that the stream starts, None
-        where that is not known; ``shifts`` the base-two logarithms of the bytes of a line and of a
-        sector."""
+        """Requests to the banks in the whole launch. ``lines`` and ``ends`` (arrays,) are the first
+        line of each array and the one after its last, ascending. ``distance`` (streams,) is the
+        number of instructions that a warp issues from the previous burst to one that the stream
+        starts, or None if it is unknown. ``shifts`` are the base-two logarithms of the bytes of a
+        line and of a sector."""
         if not self._waves:
             return bank_traffic(banks, float(rounds))
         if part.traced == 1.0 and not self.dropped:
@@ -177,7 +181,7 @@ class Arrivals:
         together = max(1, min(at_once, SERVED // len(last.request)))
         waves = max(1, round(copies / at_once))
         served = max(1, min(waves, SERVED // (len(last.request) * together)))
-        # Of less than a wave, no other SM filled L2: what one fetches it has for all.
+        # In less than a wave, no other data fill L2: what one copy has fetched serves all copies.
         held = np.zeros(int(ends.max(initial=0)), np.uint16) if at_once > 1 else _nothing_held()
         for n in range(served):
             wave = n * waves // served
@@ -207,12 +211,12 @@ def _own_lines(of: WaveArrivals) -> NDArray[np.int64]:
 def _times(
     of: WaveArrivals, first: int, rounds: int, distance: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], float]:
-    """(n,) when each request arrives, counted from round ``first`` on, and when round ``rounds``
-    begins."""
+    """(n,) time at which each request arrives, counted from the start of round ``first``, and the
+    time at which round ``rounds`` begins."""
     if distance is None or not len(of.stream):
         return (of.round - first).astype(np.float64), float(rounds - first)
     issued = np.bincount(of.burst_round - first, distance[of.stream], minlength=rounds - first)
-    # In a round in which this SM has no access any more, others still have.
+    # In a round without accesses of this SM, other SMs still have some.
     issued[issued == 0.0] = 1.0
     end = np.cumsum(issued, dtype=np.float64)
     return end[of.round - first], float(end[-1])
@@ -224,8 +228,8 @@ def _moved(
     ends: NDArray[np.int64],
     begun: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """(copies, n) lines (n,) moved on within their arrays, by the fractions ``begun`` (copies,) of
-    an array."""
+    """(copies, n) the lines (n,) shifted within their arrays by each of the fractions ``begun``
+    (copies,) of an array."""
     array = np.clip(np.searchsorted(starts, line, side="right") - 1, 0, None)
     start, size = starts[array], np.maximum(1, ends[array] - starts[array])
     inside = line - start

@@ -1,10 +1,10 @@
-"""DRAM behind L2: channels, banks, and the row that each bank has open.
+"""DRAM: channels, banks, and the row that each bank has open.
 
-The machine's file says which address bits make the channel's and the bank's number, each bit of it
-the parity of some, and which make the row (Huang and Li 2017, Algorithm 1 finds them). A bank
-keeps the row of its last access open: the next one hits it, or conflicts. Requests are served in
-the order in which they leave L2. Addresses are those of the simulated arrays, one after another; a
-real allocation has others.
+The machine's file says from which address bits the numbers of the channel, the bank and the row are
+made (Algorithm 1 of Huang and Li 2017 finds them); each bit of a channel's or bank's number is the
+parity of some address bits. A bank keeps the row of its last access open: the next access hits this
+row, or conflicts. Requests are served in the order in which they leave L2. The simulated arrays are
+placed one after another; on a GPU they have other addresses.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ CLOSED = -1.0
 
 @dataclass(frozen=True, eq=False)
 class BankTraffic:
-    """Requests to each bank in the whole launch; arrays are (banks of all channels,) by channel,
-    then bank."""
+    """Requests to each bank in the whole launch. Arrays have the shape (banks of all channels,),
+    sorted by channel and then by bank."""
 
     requests: NDArray[np.float64]
     """Fetches and write-backs; sectors of a line in one row of a bank are one request."""
     hits: NDArray[np.float64]
     """Requests whose row was open."""
     misses: NDArray[np.float64]
-    """Requests while no row was open: the bank's first."""
+    """Requests while no row was open: the first request of each bank."""
     conflicts: NDArray[np.float64]
     """Requests while another row was open."""
     gap_sum: NDArray[np.float64]
-    """Time between the arrivals of two requests, summed up."""
+    """Sum of the times between the arrivals of two consecutive requests."""
     gap_squares: NDArray[np.float64]
     duration: float
-    """Time that the launch takes. The unit is an instruction that an SM issues, where it is known
-    how many lie between two memory accesses (Huang and Li 2017, section III-C3); else a round of
-    the simulation, in each of which every resident warp issues one burst of accesses."""
+    """Time that the launch takes. The unit is an instruction that an SM issues if the number of
+    instructions between two memory accesses is known (Huang and Li 2017, section III-C3). Else it
+    is a round of the simulation, in which every resident warp issues one burst of accesses."""
     sectors: float
     """Sectors of all requests."""
     served: float = 1.0
-    """Share of the launch's requests that went through the banks one by one; the figures are scaled
-    from these."""
+    """Share of the launch's requests that was simulated; the figures are scaled up from it."""
 
     def thinned(self, share: float) -> BankTraffic:
-        """As if ``share`` times as many requests came, each as likely: gaps are longer (shorter
-        above 1) and vary as much in proportion."""
+        """The traffic if ``share`` times as many requests came, chosen at random: the gaps become
+        longer by 1 / ``share`` (shorter if ``share`` is above 1), and so does their standard
+        deviation."""
         return BankTraffic(
             requests=share * self.requests,
             hits=share * self.hits,
@@ -68,30 +68,31 @@ class BankTraffic:
 
 
 class Banks(NamedTuple):
-    """The banks of a mapping, and what came to them."""
+    """The banks of an address mapping, and the counts of their requests."""
 
     hashes: NDArray[np.int64]
-    """(bits,) of the bank's number, the lowest first: those of the bank, then of the channel."""
+    """(bits,) for each bit of a bank's number among all channels, the lowest first, the address
+    bits whose parity it is: first those of the bank, then those of the channel."""
     row_mask: NDArray[np.int64]
     """(1,) address bits of the row."""
     state: NDArray[np.float64]
     """(banks, 8)"""
     sectors: NDArray[np.int64]
-    """(1,) sectors asked for."""
+    """(1,) requested sectors."""
 
 
 class Log(NamedTuple):
-    """What leaves one L2 shard, in order."""
+    """The requests that leave one L2 shard, in order."""
 
     request: NDArray[np.int64]
-    """Line requests; empty where no log is kept."""
+    """Line requests; empty if no log is kept."""
     round: NDArray[np.int64]
     length: NDArray[np.int64]
     """(1,)"""
 
 
 def new_banks(dram: Dram | None) -> Banks | None:
-    """Idle banks; None where the machine's file has no address mapping."""
+    """Idle banks; None if the machine's file has no address mapping."""
     if dram is None or not dram.row_bits or not (dram.bank_hashes or dram.channel_hashes):
         return None
     hashes = np.array(dram.bank_hashes + dram.channel_hashes, np.int64)
@@ -102,7 +103,7 @@ def new_banks(dram: Dram | None) -> Banks | None:
 
 
 def new_log(entries: int) -> Log:
-    """An empty log for so many line requests."""
+    """An empty log with room for ``entries`` line requests."""
     return Log(np.empty(entries, np.int64), np.empty(entries, np.int64), np.zeros(1, np.int64))
 
 
@@ -116,9 +117,10 @@ def run_banks(
     line_shift: Int,
     sector_shift: Int,
 ) -> None:
-    """Let the banks serve line requests (n,) in order, which arrive at ``time`` (n,); each comes
-    ``moved.shape[0]`` times at once, as lines ``moved`` (copies, n) in place of its own. ``held``
-    are the sectors of each line that came before and need not come again; empty where all do."""
+    """Let the banks serve the line requests (n,) in order; they arrive at ``time`` (n,). Each is
+    served ``moved.shape[0]`` times at once, for the lines ``moved`` (copies, n) instead of its own.
+    ``held`` has, for each line, the sectors that were fetched already and are not fetched again; it
+    is empty if every request is served."""
     for k in range(request.shape[0]):
         for copy in range(moved.shape[0]):
             sectors = (request[k] >> SECTOR_BIT) & SECTORS
@@ -134,7 +136,7 @@ def run_banks(
 def _serve(
     line: Int, sectors: Int, now: float, banks: Banks, line_shift: Int, sector_shift: Int
 ) -> None:
-    """Ask the banks for ``sectors`` of a line at time ``now``."""
+    """Request ``sectors`` of a line from the banks at time ``now``."""
     start = line << line_shift
     last_bank, last_row = np.int64(-1), np.int64(-1)
     number = np.int64(0)
@@ -170,8 +172,8 @@ def _ask(state: NDArray[np.float64], bank: Int, row: float, now: float) -> None:
 
 
 def bank_traffic(banks: Banks, duration: float, served: float = 1.0) -> BankTraffic:
-    """The banks' counts of the whole launch, of which the share ``served`` came, within
-    ``duration``."""
+    """The banks' counts scaled to the whole launch, which takes ``duration``; ``served`` is the
+    share of its requests that was simulated."""
     counts = banks.state / served
     return BankTraffic(
         requests=counts[:, REQUESTS],

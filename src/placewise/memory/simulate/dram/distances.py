@@ -1,9 +1,10 @@
 """Instructions that a warp issues from one burst of memory accesses to the next.
 
-Huang and Li 2017 take the number of instructions between two DRAM requests for the time between
-them (section III-C3). How often each instruction was executed is counted; where control goes after
-it is in its code. Executions flow along the code, each instruction adds its own, and a burst takes
-up what has come since the one before: one linear equation for each instruction.
+Huang and Li 2017 use the number of instructions between two DRAM requests as the time between them
+(section III-C3). The executor counts how often each instruction is executed; the code says where
+control goes after it. From both follows, for each instruction, how many instructions were issued
+since the previous burst: it is one more than at the instruction before, or one if that instruction
+starts a burst. This gives one linear equation for each instruction.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _BRANCH = re.compile(r"^\s*(@\S+\s+)?bra(?:\.uni)?\s+([\w$]+)\s*;")
 _PTX_END = re.compile(r"^\s*(ret|exit)\s*;")
 
 Followers = Mapping[int, tuple[int, ...]]
-"""For each instruction's place the places that control can go to."""
+"""For each instruction's place, the places that control can go to after it."""
 
 
 def burst_distances(
@@ -43,7 +44,7 @@ def burst_distances(
 
 
 def followers_of_code(code: Sequence[Instruction]) -> Followers:
-    """Where control goes after each instruction of machine code, by offset. Calls are taken to
+    """Where control can go after each instruction of machine code, by offset. Calls are assumed to
     return."""
     found: dict[int, tuple[int, ...]] = {}
     for n, one in enumerate(code):
@@ -61,8 +62,8 @@ def followers_of_code(code: Sequence[Instruction]) -> Followers:
 
 
 def followers_of_ptx(ptx: str, places: Collection[int]) -> Followers:
-    """Where control goes after each PTX instruction, by line from 1; ``places`` are the lines of
-    the instructions."""
+    """Where control can go after each PTX instruction, by line (the first is 1); ``places`` are the
+    lines of the instructions."""
     text = ptx.splitlines()
     ordered = sorted(places)
     next_at = {line: ordered[n + 1] for n, line in enumerate(ordered[:-1])}
@@ -86,11 +87,11 @@ def followers_of_ptx(ptx: str, places: Collection[int]) -> Followers:
 def distances(
     executed: Mapping[int, float], followers: Followers, bursts: Collection[int]
 ) -> dict[int, float]:
-    """Mean number of instructions from a warp's last burst on, or from its start on, to before each
-    of ``bursts``. ``executed`` is how often warps executed each place.
+    """Mean number of instructions that a warp issues before each of ``bursts`` since its previous
+    burst, or since its start. ``executed`` is how often warps executed each place.
 
-    Where control can go to several places it is taken to go to each as often as they are executed,
-    in proportion.
+    If control can go to several places, it is assumed to go to each in proportion to how often that
+    place is executed.
     """
     places = [p for p in sorted(executed) if executed[p] > 0]
     number = {p: n for n, p in enumerate(places)}
@@ -105,7 +106,7 @@ def distances(
             rows.append(number[p])
             columns.append(number[place])
             shares.append(executed[p] / total)
-    # Here, as every command would take longer to start.
+    # Imported here because otherwise every command would start more slowly.
     from scipy.sparse import csc_array, csr_array, eye_array
     from scipy.sparse.linalg import splu
 
@@ -118,8 +119,9 @@ def distances(
     passed = [
         0.0 if places[c] in firsts else share for c, share in zip(columns, shares, strict=True)
     ]
-    # What has come to an instruction: what came to those before, unless they start a burst, and
-    # they themselves. A tiny loss keeps loops that nothing leaves solvable.
+    # The number at an instruction: that of each instruction before it, unless this starts a burst,
+    # plus that instruction itself. The factor just below 1 keeps the equations of endless loops
+    # solvable.
     kept = csr_array(((1e-9 - 1.0) * np.array(passed), (rows, columns)), shape=(count, count))
     matrix = csc_array(eye_array(count, format="csr") + kept)
     come = splu(matrix).solve(from_before)

@@ -1,1 +1,1 @@
-"""What the simulation counted, under the names of Nsight Compute's metrics."""
+"""The simulation's counts under the names of Nsight Compute's metrics."""

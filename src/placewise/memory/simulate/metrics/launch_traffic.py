@@ -1,4 +1,5 @@
-"""From what the traced waves did to the traffic of the whole launch, by memory instruction."""
+"""Estimates the traffic of the whole launch, by memory instruction, from the waves that were
+traced."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from placewise.memory.simulate.schedule.windows import WaveCounts, counted_waves
 
 @dataclass(frozen=True, eq=False)
 class TracedLaunch:
-    """What was traced of a launch, by access stream (instruction and array)."""
+    """Counts of the traced part of a launch, by access stream (instruction and array)."""
 
     sites: tuple[Site, ...]
     arrays: tuple[str, ...]
@@ -36,22 +37,22 @@ class TracedLaunch:
     kind: NDArray[np.int32]
     """(sites,) LOAD, STORE or ATOMIC."""
     banked: NDArray[np.float64]
-    """(streams,) transactions in memories that keep no lines."""
+    """(streams,) transactions in memories without cache lines."""
     neighbours: NDArray[np.int64]
-    """(streams,) sectors of stores that the store just before wrote, too."""
+    """(streams,) sectors of stores that the previous store wrote, too."""
     merging: float
-    """Share of these that reach L2 together with those of the store before."""
+    """Share of ``neighbours`` that reaches L2 together with the sectors of the previous store."""
     closed: list[Closed]
     chosen: NDArray[np.bool_]
-    """(waves,) those traced."""
+    """(waves,) whether the wave was traced."""
     filling: int
-    """Waves that fill caches before one that counts."""
+    """Number of waves that only fill the caches before a wave that is counted."""
     blocks: int
     traced: int
-    """Blocks of the launch, and those traced."""
+    """Blocks of the launch, and how many of them were traced."""
 
 
-# Mostly the fields of its result, one a line.
+# Long, because it sets the result's many fields, one on each line.
 def launch_traffic(
     traced: TracedLaunch,
     levels: Levels,
@@ -59,7 +60,7 @@ def launch_traffic(
     executions: NDArray[np.int64] | None,
 ) -> Traffic:
     """Traffic of the whole launch. ``executions`` (sites,) is how often each instruction was
-    executed in it, where that is known; else what was traced is scaled by blocks."""
+    executed in it; if it is None, the traced counts are scaled by the number of blocks."""
     used = int(traced.streams.used[0])
     rows = traced.streams.rows[:used]
     sites, origin = ga.told_apart(traced.sites, traced.streams.number, traced.streams.rows)
@@ -147,7 +148,7 @@ def launch_traffic(
 
 
 def _most_dirty(caches: Hierarchy) -> float | None:
-    """Sectors of L2 that may be dirty; None where that is not known."""
+    """Number of sectors of L2 that may be dirty; None if it is unknown."""
     last = caches.last
     if last is None or last.memory.detail.most_dirty is None:
         return None
@@ -160,5 +161,5 @@ def _estimates(
     weights: NDArray[np.int64],
     total: NDArray[np.float64],
 ) -> list[Estimate]:
-    """:func:`whole_launch` as one estimate for each figure."""
+    """The result of :func:`whole_launch` as one Estimate for each figure."""
     return [Estimate(v, e) for v, e in zip(*whole_launch(waves, of, weights, total), strict=True)]

@@ -1,7 +1,8 @@
 """Counters under the names of Nsight Compute's metrics.
 
-NVIDIA, Nsight Compute documentation, "Metrics Reference" and "Metrics Decoder": a request is a
-warp's instruction, a sector 32 bytes, a wavefront a pass through the data stage of L1.
+In these (NVIDIA, Nsight Compute documentation, "Metrics Reference" and "Metrics Decoder"), a
+request is an instruction of a warp, a sector is 32 bytes, and a wavefront is a pass through the
+data stage of L1.
 """
 
 from __future__ import annotations
@@ -56,18 +57,18 @@ ALWAYS_COUNTED = frozenset(
         _DRAM_WRITTEN,
     )
 )
-"""Counters that are zero where they are left out, whatever the machine."""
+"""Counters that are zero on every machine if they are left out."""
 
 
 class Metric(NamedTuple):
-    """A counter of the whole launch, or of a part of it."""
+    """Value of a counter, of the whole launch or of a part of it."""
 
     name: str
     value: float
     error: float = 0.0
-    """Standard error, where blocks were sampled."""
+    """Standard error, if blocks were sampled."""
     bound: bool = False
-    """The counter is at most this."""
+    """Whether ``value`` is only an upper bound."""
 
 
 class SourceLine(NamedTuple):
@@ -80,10 +81,10 @@ class SourceLine(NamedTuple):
 def launch_metrics(
     run: SimulatedLaunch, launches: float = 1.0, *, microseconds: float | None = None
 ) -> tuple[Metric, ...]:
-    """All counters of a launch, or of one with ``launches`` times as many blocks of the kind.
+    """All counters of a launch, or of one with ``launches`` times as many such blocks.
 
-    ``microseconds``: how long it takes, where that is known; what the machine reads from L2 at all
-    times is then counted, as a profiler does.
+    ``microseconds`` is the duration of the launch. If it is given, the sectors that the rest of the
+    GPU reads from L2 in this time are counted, too, as a profiler does.
     """
     traffic, execution = run.traffic, run.execution
     written = traffic.dram_sectors_written(launches)
@@ -123,14 +124,15 @@ def launch_metrics(
 
 
 _OF_KIND = (("read",), ("write",), ("atom", "red"))
-"""Operations of loads, stores and atomics, as metrics of L2 name them."""
+"""Names of loads, stores and atomics in the metrics of L2."""
 _L2_FABRIC = "lts__t_sectors_srcunit_ltcfabric.sum"
 
 
 def _slice_metrics(slices: SliceTraffic | None, sums: Mapping[str, float]) -> list[Metric]:
-    """What the average, the busiest and the idlest slice of L2 is asked, and what crosses between
-    its partitions. ``sums`` are counters of all slices: those of the part traced have shares of
-    them, and what is read by others than the kernel's accesses is taken to be spread alike.
+    """Requests to the average, the busiest and the idlest slice of L2, and the traffic between its
+    partitions. ``sums`` are counters of all slices together: they are divided in the proportions of
+    the traced part, and reads that are not accesses of the kernel are assumed to be spread in the
+    same proportions.
     """
     if slices is None:
         return []
@@ -153,15 +155,16 @@ def _slice_metrics(slices: SliceTraffic | None, sums: Mapping[str, float]) -> li
 
 
 def with_zeros(metrics: Iterable[Metric], names: Iterable[str]) -> tuple[Metric, ...]:
-    """With those of ``names`` that are left out as nothing was counted."""
+    """The metrics, with a zero for each of ``names`` that was left out because nothing was
+    counted."""
     known = {m.name: m for m in metrics}
     known |= {name: Metric(name, 0.0) for name in names if name in ALWAYS_COUNTED - known.keys()}
     return tuple(known[name] for name in in_order(known))
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Counters by their unit, on the way from the SM to DRAM; instructions and the launch come
-    last."""
+    """Counters sorted by their unit, from the SM to DRAM; those of instructions and of the launch
+    come last."""
     return sorted(names, key=_unit)
 
 
@@ -171,16 +174,16 @@ def _unit(name: str) -> int:
 
 
 def _background_sectors(machine: Machine, microseconds: float) -> float:
-    """Sectors that others than the kernel read from L2 in so much time."""
+    """Sectors that the rest of the GPU, not the kernel, reads from L2 in this time."""
     rates = (m.detail.background_gb_per_s or 0.0 for m in machine.memories if m.scope == "die")
     return sum(rates) * 1e3 * microseconds / NCU_SECTOR
 
 
 def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Metric, ...]:
-    """Counters of the accesses of some instructions; those that are zero for all are left out.
+    """Counters of the accesses of some instructions; counters that are zero for all of them are
+    left out.
 
-    Sectors are Nsight Compute's of 32 bytes: those of a machine whose smallest sector is larger
-    count several times.
+    Sectors have 32 bytes, as in Nsight Compute: a larger sector of a machine counts as several.
     """
     per_sector = sector_bytes / NCU_SECTOR
     found: dict[str, Estimate] = {}
@@ -196,7 +199,8 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
         kind = _operation(t)
         space = "global" if t.site.space in ("global", "generic") else t.site.space
         if space == "shared":
-            # Machine code has no reductions there: ATOMS, whose result nobody reads.
+            # Machine code has no reductions in shared memory: they are ATOMS whose result is not
+            # read.
             of_shared = "atom" if kind == "red" else kind
             add(f"{_SHARED}{of_shared}.sum", Estimate(t.wavefronts, 0.0))
             continue
@@ -231,7 +235,8 @@ def traffic_metrics(sites: Iterable[SiteTraffic], sector_bytes: int) -> tuple[Me
 
 
 def sites_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[SiteTraffic, ...]], ...]:
-    """The instructions that access each array, and the shared and local memory without a name."""
+    """The instructions that access each array, and those that access unnamed shared and local
+    memory."""
     groups: dict[str, list[SiteTraffic]] = {}
     for site in run.traffic.sites:
         groups.setdefault(site.array or f"({site.site.space} memory)", []).append(site)
@@ -239,7 +244,7 @@ def sites_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[SiteTraffic, 
 
 
 def sites_by_line(run: SimulatedLaunch) -> dict[SourceLine, list[SiteTraffic]]:
-    """The memory instructions of each source line that is known."""
+    """The memory instructions of each source line; instructions of unknown line are left out."""
     sites: dict[SourceLine, list[SiteTraffic]] = {}
     for t in run.traffic.sites:
         if (line := line_of(t)) is not None:
@@ -248,7 +253,7 @@ def sites_by_line(run: SimulatedLaunch) -> dict[SourceLine, list[SiteTraffic]]:
 
 
 def line_of(traffic: SiteTraffic) -> SourceLine | None:
-    """Where a memory instruction comes from; None where the compiler gave no line."""
+    """The source line of a memory instruction; None if the compiler gave none."""
     site = traffic.site
     if site.source_file is None or site.source_line is None:
         return None
@@ -256,8 +261,8 @@ def line_of(traffic: SiteTraffic) -> SourceLine | None:
 
 
 def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...]], ...]:
-    """Traffic of each array, of the shared and local memory that has no name, and of the machine
-    code that is read through L2."""
+    """Traffic of each array, of unnamed shared and local memory, and of the machine code that is
+    read through L2."""
     found = (
         (name, traffic_metrics(s, run.traffic.sector_bytes)) for name, s in sites_by_array(run)
     )
@@ -267,8 +272,8 @@ def metrics_by_array(run: SimulatedLaunch) -> tuple[tuple[str, tuple[Metric, ...
 
 
 def metrics_by_line(run: SimulatedLaunch) -> tuple[tuple[SourceLine, tuple[Metric, ...]], ...]:
-    """Traffic of each source line in the order of the source, and, of machine code, the
-    instructions that were executed for it."""
+    """Traffic of each source line, in the order of the source. If machine code was executed, also
+    the number of instructions executed for the line."""
     sites = sites_by_line(run)
     executed = _warps_by_line(run) if run.from_machine_code else {}
     found = []
@@ -282,7 +287,8 @@ def metrics_by_line(run: SimulatedLaunch) -> tuple[tuple[SourceLine, tuple[Metri
 
 
 def _warps_by_line(run: SimulatedLaunch) -> dict[SourceLine, int]:
-    """Warp instructions of each line; files are named as those of memory instructions are."""
+    """Warp instructions of each line; files have the same names as in the lines of memory
+    instructions."""
     names = {
         PurePath(s.source_file).name: s.source_file for s in run.execution.sites if s.source_file
     }
@@ -297,14 +303,14 @@ def _warps_by_line(run: SimulatedLaunch) -> dict[SourceLine, int]:
 
 
 def _operation(t: SiteTraffic) -> str:
-    """ld, st, red or atom."""
+    """The operation's name in metrics: ld, st, red or atom."""
     if t.site.kind == "atomic":
         return "red" if t.site.opcode.lower().startswith("red") else "atom"
     return "ld" if t.site.kind == "load" else "st"
 
 
 def _class_metrics(run: SimulatedLaunch) -> list[Metric]:
-    """Thread instructions by class, of the threads whose guard holds."""
+    """Thread instructions by class; only threads whose guard predicate is true are counted."""
     classes = {i.offset: thread_class(i.opcode) for i in machine_code(run.kernel).instructions}
     threads = dict.fromkeys(CLASSES, 0)
     for count in run.execution.instruction_counts():

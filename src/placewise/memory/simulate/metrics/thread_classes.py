@@ -1,11 +1,11 @@
-"""Which thread-instruction counter of Nsight Compute counts an opcode.
+"""The thread-instruction counter of Nsight Compute that counts an opcode.
 
-The counters are ``smsp__sass_thread_inst_executed_op_CLASS_pred_on.sum``: threads that are active
-and whose guard predicate holds. NVIDIA says what the classes are for (Nsight Compute documentation,
-"Metrics Reference") but not which opcode falls into which. Where counters recorded on an RTX 2080
-Ti can tell it, the table follows them: multiply-adds that only move a value (IMAD.MOV) count as
-integer, MUFU and FCHK as single precision, BMOV as miscellaneous beside MOV, S2R and CS2R; PLOP3,
-P2R and the uniform datapath count in none of the classes. The other opcodes are placed by likeness.
+The counters are ``smsp__sass_thread_inst_executed_op_CLASS_pred_on.sum``: they count active threads
+whose guard predicate is true. NVIDIA describes the classes (Nsight Compute documentation, "Metrics
+Reference") but does not say which opcode belongs to which. The table follows counters recorded on
+an RTX 2080 Ti as far as they show it: multiply-adds that only move a value (IMAD.MOV) count as
+integer, MUFU and FCHK as single precision, BMOV, MOV, S2R and CS2R as miscellaneous; PLOP3, P2R and
+the uniform datapath are in none of the classes. Each other opcode has the class of similar opcodes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ _UNCOUNTED = frozenset({"ULDC", "LDCU"})
 
 
 def thread_class(opcode: str) -> str | None:
-    """One of :data:`CLASSES` for an opcode with or without modifiers; None where it is in none."""
+    """The class (one of :data:`CLASSES`) of an opcode, with or without modifiers; None if it has
+    none."""
     base = opcode.split(".", 1)[0]
     if base in _UNCOUNTED:
         return None

@@ -1,4 +1,4 @@
-"""Traffic of a launch: what each memory instruction asked of each memory."""
+"""Traffic of a launch: the requests of each memory instruction to each memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from placewise.memory.simulate.dram.banks import BankTraffic
 from placewise.memory.transactions import evaluate
 
 _SHIFT = 1 << 20
-"""Negative addresses, of inactive lanes, are moved up by multiples of this. It is a multiple of
-every block size and number of banks that is a power of two."""
+"""Addresses of inactive lanes can be negative: a multiple of this is added to them. It is a
+multiple of every block size and number of banks that is a smaller power of two."""
 _LANES = np.arange(32, dtype=np.int64)
 
 
 class Estimate(NamedTuple):
-    """A count of the whole launch, and its standard error where blocks were sampled."""
+    """A count of the whole launch, and its standard error (0 if no blocks were sampled)."""
 
     value: float
     error: float
@@ -40,13 +40,13 @@ _NOTHING = Estimate(0.0, 0.0)
 
 
 class ConstantTraffic(NamedTuple):
-    """What an instruction asked of a cache of constant memory."""
+    """Requests of an instruction to a cache of constant memory."""
 
     name: str
     asked: Estimate
-    """Lines asked for: those of each access, or what the cache before missed."""
+    """Requested lines: those of each access, or those that the previous cache missed."""
     missed: Estimate
-    """Lines asked for that were not in the cache."""
+    """Requested lines that were not in the cache."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,19 @@ class SiteTraffic:
 
     site: Site
     array: str | None
-    """The array it accesses (the first one seen, of several); None for shared and local memory."""
+    """The array that it accesses (the first one, if it accesses several); None for shared and local
+    memory."""
     requests: float
     """Warp accesses."""
     lanes: float
     """Active lanes of all requests."""
     sectors: float
-    """Sectors asked of the first cache."""
+    """Sectors requested from the first cache."""
     lines: float
-    """Lines asked of the first cache."""
+    """Lines requested from the first cache."""
     wavefronts: float
-    """Transactions in shared or constant memory, by the machine's serialization condition."""
+    """Transactions in shared or constant memory, according to the machine's serialization
+    condition."""
     l1_hits: Estimate
     """Sectors of loads found in a cache of the SM."""
     l2_hits: Estimate
@@ -73,19 +75,21 @@ class SiteTraffic:
     dram_sectors: Estimate
     """Sectors fetched from DRAM for it."""
     l2_asked: Estimate | None = None
-    """Sectors of loads and atomics that L2 was asked for: what the SM's caches missed, and fetched
-    together with it; None where the machine has no L2."""
+    """Sectors that loads and atomics requested from L2: those that the SM's caches missed, and
+    those fetched together with them; None if the machine has no L2."""
     merged: float = 0.0
-    """Sectors of stores that reach the next cache together with those of the store before."""
+    """Sectors of stores that reach the next cache together with those of the previous store."""
     constant: tuple[ConstantTraffic, ...] = ()
-    """For a load of constant memory: what the SM's constant caches were asked, nearest first, where
-    the machine's file describes them. ``sectors``, ``lines`` and ``l1_hits`` exclude these."""
+    """For a load of constant memory, its requests to the SM's constant caches, if the machine's
+    file describes them; the cache nearest to the SM is first. ``sectors``, ``lines`` and
+    ``l1_hits`` do not include these."""
     tlbs: tuple[TlbTraffic, ...] = ()
-    """What it asked of each level of address translation, nearest first, in the part traced."""
+    """Its requests to each level of address translation in the traced part; the level nearest to
+    the SM is first."""
 
     @property
     def l2_sectors(self) -> Estimate:
-        """Sectors asked of L2."""
+        """Sectors requested from L2."""
         if self.site.kind == "load" and self.l2_asked is not None:
             return self.l2_asked
         hits = self.l1_hits if self.site.kind == "load" else Estimate(0.0, 0.0)
@@ -93,7 +97,7 @@ class SiteTraffic:
 
 
 def constant_caches(sites: Iterable[SiteTraffic]) -> tuple[ConstantTraffic, ...]:
-    """What some instructions together asked of each cache of constant memory."""
+    """Requests of some instructions together to each cache of constant memory."""
     return _constant_added_up([site.constant for site in sites if site.constant])
 
 
@@ -114,20 +118,20 @@ class CodeTraffic(NamedTuple):
     """Sectors of machine code that the SMs read through L2."""
 
     first: float = 0.0
-    """Read when each SM goes through the code for the first time."""
+    """Sectors read when each SM executes the code for the first time."""
     later: float = 0.0
 
     def sectors(self, launches: float = 1.0) -> float:
-        """Sectors read in a launch of ``launches`` times as many blocks."""
+        """Sectors read in a launch with ``launches`` times as many blocks."""
         return self.first + self.later * launches
 
 
 class ConstantFill(NamedTuple):
-    """Sectors that loads of constant memory fetch in the first wave, when caches are empty: a
-    larger launch has no more of these."""
+    """Sectors that loads of constant memory fetch in the first wave, when caches are empty. Their
+    number does not grow with the launch."""
 
     asked: float = 0.0
-    """Sectors asked of L2."""
+    """Sectors requested from L2."""
     hits: float = 0.0
     """Sectors found in L2."""
     dram: float = 0.0
@@ -142,54 +146,57 @@ class Traffic:
 
     sites: tuple[SiteTraffic, ...]
     written_back: Estimate
-    """Dirty sectors that L2 wrote to DRAM in the waves traced, scaled to the launch."""
+    """Dirty sectors that L2 wrote to DRAM in the traced waves, scaled to the launch."""
     dirtied: Estimate
     """Sectors that became dirty in L2."""
     instructions: CodeTraffic
     held: float
-    """Sectors that L2 holds when full, by how many its lines held at the end."""
+    """Number of sectors that a full L2 holds, calculated from the sectors of its lines at the
+    end."""
     most_dirty: float | None
-    """Sectors of L2 that may be dirty; None where the machine's file does not say."""
+    """Number of sectors of L2 that may be dirty; None if the machine's file does not say."""
     traced: float
-    """Share of the blocks that was traced."""
+    """Share of the blocks that were traced."""
     sector_bytes: int
     line_bytes: int
-    """Bytes of a line, as line requests count lines; ``sector_bytes`` likewise."""
+    """Bytes of a line and of a sector, as line requests count them."""
     banks: BankTraffic | None = None
-    """What the banks of the DRAM are asked in the whole launch; None where the machine's file has
-    no address mapping."""
+    """Requests to the banks of the DRAM in the whole launch; None if the machine's file has no
+    address mapping."""
     constant_fill: ConstantFill = NO_FILL
     slices: SliceTraffic | None = None
-    """What the slices of L2 were asked in the part traced; None where this was not asked for, or
-    the machine's file does not say how many there are."""
+    """Requests to the slices of L2 in the traced part; None if they were not to be counted, or if
+    the machine's file does not say how many slices there are."""
     arrived: NDArray[np.int64] | None = None
-    """The first lines that L2 was asked for, in order, as many as were kept."""
+    """The first lines that were requested from L2, in order, if they were to be kept."""
     came_in: float | None = None
-    """Sectors that came into L2, those fetched and then stored to counted once; None where that is
-    not known: all that are fetched, and all that became dirty."""
+    """Number of sectors that came into L2; a sector that was fetched and then stored to counts
+    once. None if it is unknown: then all fetched sectors and all that became dirty are counted."""
 
     @property
     def shared_wavefronts(self) -> float:
-        """Passes through shared memory, of all accesses to it."""
+        """Passes of all accesses through shared memory."""
         return sum(site.wavefronts for site in self.sites if site.site.space == "shared")
 
     @property
     def constant_caches(self) -> tuple[ConstantTraffic, ...]:
-        """What all loads together asked of each cache of constant memory."""
+        """Requests of all loads together to each cache of constant memory."""
         return constant_caches(self.sites)
 
     @property
     def tlbs(self) -> tuple[TlbTraffic, ...]:
-        """What each level of address translation was asked in the part traced."""
+        """Requests to each level of address translation in the traced part."""
         return added_up(site.tlbs for site in self.sites)
 
     def dram_sectors_written(self, launches: float = 1.0) -> Estimate:
-        """Sectors written to DRAM before the end of the run, of ``launches`` times as many blocks.
+        """Sectors written to DRAM before the end of the run, by a launch with ``launches`` times as
+        many blocks.
 
-        Where it is known how many sectors L2 keeps dirty, it keeps the last ones that became so,
-        and all others are written back. Else, where not every block was traced, L2 had no time to
-        fill, and a balance gives the figure: L2 holds the sectors that came in last, of which the
-        dirty ones have the same proportion as of all.
+        If it is known how many dirty sectors L2 keeps, it keeps those that became dirty last, and
+        all others are written back. If it is unknown and not every block was traced, the simulated
+        L2 had no time to fill. Then the figure is estimated: L2 holds the sectors that came in
+        last, and the proportion of dirty sectors among them is the same as among all sectors that
+        came in.
         """
         if self.most_dirty is not None:
             written = max(0.0, self.dirtied.value * launches - self.most_dirty)
@@ -204,8 +211,9 @@ class Traffic:
 
 
 def total_traffic(parts: Sequence[Traffic]) -> Traffic:
-    """Traffic of a launch from that of parts of it that have the same instructions, such as blocks
-    of different kinds; what is counted in traces alone (banks, slices) is the first part's."""
+    """Traffic of a launch, as the sum of its parts, which have the same instructions (for example,
+    blocks of different kinds). Counts that are not scaled to the launch (banks, slices) are taken
+    from the first part."""
     if len(parts) == 1:
         return parts[0]
     same: dict[Site, list[SiteTraffic]] = {}
@@ -246,18 +254,19 @@ def _sites_added_up(parts: Sequence[SiteTraffic]) -> SiteTraffic:
 
 
 class Banked(NamedTuple):
-    """What counting transactions in a memory without cache lines (shared memory, broadcast constant
-    memory) needs to know of an instruction."""
+    """What must be known about an instruction to count its transactions in a memory without cache
+    lines (shared memory, constant memory)."""
 
     memory: Memory
     lane_bytes: int
     one_by_one: bool
-    """Lanes with one address are served one after the other."""
+    """Whether lanes with the same address are served one after the other."""
 
     @staticmethod
     def of(memory: Memory, site: Site) -> Banked:
-        """Atomics of one address are served one after the other (CUDA C++ Programming Guide,
-        "Atomic Functions"), but for those that count lanes: POPC.INC adds all of them at once."""
+        """The entry for an instruction. Atomics on the same address are served one after the other
+        (CUDA C++ Programming Guide, "Atomic Functions"), except those that count lanes: POPC.INC
+        adds all of them at once."""
         one_by_one = site.kind == "atomic" and "POPC" not in site.opcode
         return Banked(memory, site.lane_bytes, one_by_one)
 
@@ -265,10 +274,10 @@ class Banked(NamedTuple):
 def banked_transactions(
     what: Banked, addresses: NDArray[np.int64], mask: NDArray[np.uint32]
 ) -> NDArray[np.int64]:
-    """(n,) transactions of warp accesses; ``addresses`` (n, 32) bytes."""
+    """(n,) transactions of each warp access; ``addresses`` (n, 32) are in bytes."""
     lowest = min(0, int(addresses.min(initial=0)))
     if what.one_by_one:
-        # As if each lane had a word of its own in the same bank.
+        # The same as if each lane accessed a different word of the same bank.
         addresses = addresses + _LANES * _SHIFT
     memory = what.memory
     return evaluate(

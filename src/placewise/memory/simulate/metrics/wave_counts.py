@@ -1,4 +1,4 @@
-"""Counts of the caches at the end of each wave, and from them what each wave added."""
+"""Counts of the caches at the end of each wave, and the difference that each wave made."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Counts(NamedTuple):
 
     accesses: NDArray[np.int64]
     sectors: NDArray[np.int64]
-    """(streams,) warp accesses, and sectors that they asked the first cache for."""
+    """(streams,) warp accesses, and sectors that they requested from the first cache."""
     l1_overfetch: NDArray[np.int64]
     asked: NDArray[np.int64]
     misses: NDArray[np.int64]
     l2_overfetch: NDArray[np.int64]
-    """(threads, streams) sectors that the SMs' caches fetched beyond their misses; sectors that L2
-    was asked for, those it missed, and those it fetched beyond its misses. The last three mean
-    nothing for stores."""
+    """(threads, streams) sectors that the SMs' caches fetched in addition to those they missed;
+    sectors requested from L2, those it missed, and those it fetched in addition. The last three
+    have no meaning for stores."""
     constant: NDArray[np.int64]
-    """(2, levels, streams) lines asked of each cache of constant memory, and those missed."""
+    """(2, levels, streams) lines requested from each cache of constant memory, and those missed."""
     written: int
     """Dirty sectors that L2 evicted."""
     dirtied: int
@@ -46,13 +46,13 @@ class Closed(NamedTuple):
 def wave_counts(
     closed: Sequence[Closed], rows: NDArray[Any], sites: int, counted: NDArray[np.bool_]
 ) -> list[WaveCounts]:
-    """What each wave did, by memory instruction (``sites`` of them). ``rows`` are STREAM rows;
+    """Counts of each wave, by memory instruction (there are ``sites``). ``rows`` are STREAM rows;
     ``counted`` (waves of the launch,) is True for waves whose figures are used."""
     if not closed:
         return []
 
     def of(name: str) -> NDArray[np.int64]:
-        """(waves, …, streams) what each wave added to a count."""
+        """(waves, …, streams) how much each wave added to a count."""
         found: list[NDArray[np.int64]] = [getattr(c.counts, name) for c in closed]
         ends = np.zeros((len(found) + 1, *found[0].shape[:-1], len(rows)), np.int64)
         for end, now in zip(ends[1:], found, strict=True):

@@ -1,1 +1,1 @@
-"""From warp accesses to the line requests that each asks its first cache for."""
+"""Splits warp accesses into the line requests that each sends to its first cache."""

@@ -1,8 +1,9 @@
-"""Access patterns in memories that keep no cache lines, such as shared memory.
+"""Counts access patterns in memories without cache lines, such as shared memory.
 
-Most accesses of a kernel follow few patterns: lane addresses on a line, the same lanes active, the
-same place within the period after which a memory's serialization condition repeats. A hash table
-counts each pattern; bank conflicts are worked out once a pattern, afterwards.
+Most accesses of a kernel have one of few patterns. Accesses have the same pattern if the same lanes
+are active, these have addresses at the same constant stride, and the first address is at the same
+place in the period of the memory's serialization condition. A hash table counts the accesses of
+each pattern; later, bank conflicts are calculated once for each pattern.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ KEY = 5
 """Words of a key: access stream, lane 0's place in the period, lane 16's address minus lane 0's,
 stride, mask."""
 ODD_ROOM = 8192
-"""Gathers, which have no pattern, that are kept until they are counted."""
+"""Number of gathers (accesses without a pattern) that are kept until they are counted."""
 
 
 class Patterns(NamedTuple):
-    """A hash table of patterns (open addressing), and gathers, which have none."""
+    """A hash table of patterns (open addressing), and the gathers, which have no pattern."""
 
     keys: NDArray[np.int64]
     """(slots, KEY)"""
     seen: NDArray[np.int64]
     """(slots,) accesses; 0 for a free slot."""
     used: NDArray[np.int64]
-    """(2,) patterns, and gathers."""
+    """(2,) number of patterns and of gathers."""
     odd: NDArray[np.int64]
-    """(ODD_ROOM, 32) bytes, offsets of the lanes; those of inactive lanes are undefined."""
+    """(ODD_ROOM, 32) offsets of the lanes of each gather, in bytes; those of inactive lanes are
+    undefined."""
     odd_stream: NDArray[np.int64]
     """(ODD_ROOM,)"""
     odd_mask: NDArray[np.uint32]
@@ -40,7 +42,7 @@ class Patterns(NamedTuple):
 
 
 def new_patterns(slots: int) -> Patterns:
-    """An empty table of at most 3/4 ``slots`` patterns, ``slots`` a power of two."""
+    """An empty table with room for 3/4 of ``slots`` patterns; ``slots`` is a power of two."""
     return Patterns(
         np.zeros((slots, KEY), np.int64),
         np.zeros(slots, np.int64),
@@ -61,7 +63,7 @@ def forget(patterns: Patterns) -> None:
 def count_pattern(
     patterns: Patterns, stream: Int, place: Int, upper: Int, stride: Int, mask: Int
 ) -> bool:
-    """Count an access by its pattern; False where the pattern is new and the table is full."""
+    """Count an access of a pattern; returns False if the pattern is new and the table is full."""
     keys, seen = patterns.keys, patterns.seen
     size = keys.shape[0]
     mixed = np.uint64(place) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(mask)
@@ -94,7 +96,8 @@ def count_pattern(
 
 @noinline
 def keep_odd(patterns: Patterns, stream: Int, mask: Int, row: Int, offsets: Any) -> bool:
-    """Keep a gather whose active lanes' offsets start at ``row``; False where there is no room."""
+    """Keep a gather whose active lanes' offsets start at ``row``; returns False if there is no
+    room."""
     n = patterns.used[1]
     if n == patterns.odd_mask.shape[0]:
         return False

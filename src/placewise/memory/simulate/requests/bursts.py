@@ -1,9 +1,10 @@
 """Bursts: accesses that a warp issues one after the other without waiting for data in between.
 
-The compiler puts independent loads together, and the warp waits once, where the first result is
-needed: so lines that they share are asked for before other warps can evict them. Where a warp
-waits is in the machine code: a load names a scoreboard, and the instruction that needs its result
-waits for it (:mod:`placewise.kernel.binary.sass.control`).
+The compiler places independent loads next to each other, and the warp waits once, before the
+instruction that needs the first result. So lines that these loads have in common are requested
+again before other warps can evict them. The machine code says where a warp waits: a load names a
+scoreboard, and the instruction that needs its result waits for this scoreboard
+(:mod:`placewise.kernel.binary.sass.control`).
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ _JUMPS = frozenset({"BRA", "BRX", "JMP", "CALL", "RET", "BSYNC", "BAR", "WARPSYN
 
 
 def first_of_bursts(code: Sequence[Instruction], *, shared: bool = False) -> frozenset[int]:
-    """Offsets of the memory instructions before which a warp may have waited for data of earlier
-    ones, or may come from elsewhere: wherever code jumps or is jumped to, a burst ends.
+    """Offsets of the memory instructions that start a burst: before them a warp may have waited for
+    data of earlier ones, or the code may have jumped (a burst ends at each jump and at each target
+    of a jump).
 
-    ``shared``: instructions that access shared memory belong to bursts, too.
+    With ``shared``, instructions that access shared memory belong to bursts, too.
     """
     memory = _MEMORY | _SHARED if shared else _MEMORY
     targets = {

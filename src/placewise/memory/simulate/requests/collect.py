@@ -1,8 +1,8 @@
-"""From the warp accesses of a trace to line requests: the lines and sectors that each access asks
-its first cache for.
+"""Splits the warp accesses of a trace into line requests: the lines and sectors that each access
+requests from its first cache.
 
-Each record of a trace adds line requests to the wave's buffer, or is counted for a memory that
-keeps no lines (shared memory), or both.
+Each record of a trace adds line requests to the wave's buffer, or is counted for a memory without
+cache lines (shared memory), or both.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from placewise.memory.simulate.requests.templates import (
 from placewise.memory.simulate.simd.jit_helpers import bits, inlined, lowest, noinline
 
 FIRST_BLOCK, SKIPPED, AT, REASON, SLOT, PHASE, NEXT_BLOCK = range(7)
-"""Words of the state between calls: the wave's first block, whether its accesses are skipped, the
-first record not taken, why the call ended there, SM slot and phase of the last segment, and the
-block that ended the wave."""
+"""Words of the state that is kept between calls: the wave's first block, whether its accesses are
+skipped, the first record not processed, why the call ended there, SM slot and phase of the last
+segment, and the block that ended the wave."""
 TEXELS_LEFT, READ_STREAM, READ_BEGIN, READ_END, LANES_SEEN, LANES_SEEN_AT = range(7, 13)
-"""Further words. Of a filtered texture read: records still to come, its stream, its first line
-request, and where its line requests end. Of the last access that had several records: its lanes,
-and the last of its records."""
+"""Further words. For a filtered texture read: the number of its records still to come, its stream,
+its first line request, and the end of its line requests. For the last access that had several
+records: its lanes, and the last of its records."""
 STATE_WORDS = 13
 DONE, WAVE_ENDS, NO_ROOM, NO_PATTERN, NO_STREAM = range(5)
-"""Why a call ended: nothing is left; the next record belongs to another wave; the buffer, the table
-of patterns or that of streams is full."""
+"""Why a call ended: no record is left; the next record belongs to another wave; the buffer is full;
+the table of patterns is full; the table of streams is full."""
 
 
 class Trace(NamedTuple):
-    """Records as the executor hands them over (:class:`placewise.executor.trace.Taker`)."""
+    """Records as the executor passes them (:class:`placewise.executor.trace.Taker`)."""
 
     records: Any
     """TRACE_RECORD of each warp access."""
@@ -71,7 +71,7 @@ class Trace(NamedTuple):
 
 
 class Collector(NamedTuple):
-    """What the collection reads and writes."""
+    """The data that :func:`collect` reads and writes."""
 
     sites: Sites
     streams: Streams
@@ -84,10 +84,10 @@ class Collector(NamedTuple):
 
 @noinline
 def collect(trace: Trace, to: Collector) -> Int:
-    """Take a trace's records from number ``state[AT]`` on.
+    """Process a trace's records from number ``state[AT]`` on.
 
-    Returns DONE, or why not all was taken; the caller then makes room and hands the same records
-    over again."""
+    Returns DONE, or why not all records were processed; the caller then makes room and passes the
+    same records again."""
     streams, buffer, state, sizes = to.streams, to.buffer, to.state, to.sizes
     count, number = np.int64(trace.records.shape[0]), np.int64(0)
     reason = np.int64(DONE)
@@ -124,7 +124,7 @@ def collect(trace: Trace, to: Collector) -> Int:
     flush_counts(streams.templates, streams.rows)
     n = buffer.used[0]
     if n:
-        # The access that would go on with the burst may belong to another wave.
+        # The access that would continue the burst may belong to another wave.
         buffer.request[np.uintp(n - 1)] |= LAST
     if reason == DONE:
         state[AT] = 0
@@ -134,8 +134,8 @@ def collect(trace: Trace, to: Collector) -> Int:
 
 @noinline
 def _take_run(trace: Trace, to: Collector, first: Int, stop: Int, slot: Int, phase: Int) -> Int:
-    """Take the records from ``state[AT]`` to ``stop`` of the run that starts at record ``first``;
-    DONE, or why not all was taken."""
+    """Process the records from ``state[AT]`` to ``stop`` of the run that starts at record
+    ``first``. Returns DONE, or why not all were processed."""
     buffer, state = to.buffer, to.state
     at, n = state[AT], buffer.used[0]
     fresh = state[SLOT] != slot or state[PHASE] != phase
@@ -171,8 +171,9 @@ def _take_run(trace: Trace, to: Collector, first: Int, stop: Int, slot: Int, pha
 def _take_access(
     trace: Trace, at: Int, to: Collector, n: Int, has_previous: bool, slot: Int, phase: Int
 ) -> tuple[Int, Int]:
-    """Take record ``at``, whatever it is; DONE, or why it was not taken, and how many line requests
-    the buffer has then. ``has_previous``: the record before is of the same run."""
+    """Process record ``at``, of any kind. Returns DONE, or why it was not processed, and how many
+    line requests the buffer then has. ``has_previous`` says whether the previous record belongs to
+    the same run."""
     streams, state = to.streams, to.state
     record = trace.records[np.uintp(at)]
     mask = np.int64(record.mask)
@@ -214,8 +215,8 @@ def _take_access(
 
 @inlined
 def _is_same_read(state: NDArray[np.int64], p: Int, n: Int) -> bool:
-    """Whether an access of stream ``p`` is a further texel of the filtered read before it, whose
-    line requests are the last of the ``n`` of the buffer."""
+    """Whether an access of stream ``p`` is a further texel of the previous access, a filtered read
+    whose line requests are the last of the ``n`` in the buffer."""
     return bool(state[TEXELS_LEFT] > 0 and state[READ_STREAM] == p and state[READ_END] == n)
 
 
@@ -223,8 +224,9 @@ def _is_same_read(state: NDArray[np.int64], p: Int, n: Int) -> bool:
 def _request_lines(
     access: Access, offsets: Any, p: Int, goes_on: bool, to: Collector, n: Int
 ) -> Int:
-    """Add the line requests of an access of stream ``p`` to the ``n`` of the buffer; how many there
-    are then. ``goes_on``: it is a further texel of the read before."""
+    """Add the line requests of an access of stream ``p`` to the ``n`` in the buffer. Returns how
+    many there are then. ``goes_on`` says whether the access is a further texel of the previous
+    read."""
     row, state, begun = to.streams.rows[np.uintp(p)], to.state, n
     filtered = np.int64(row.flags) >> FILTERED
     n, asked = add_requests(access, offsets, to.buffer, n, to.sizes)
@@ -244,7 +246,8 @@ def _request_lines(
 
 @inlined
 def _first_lane(record: Any, mask: Int) -> Int:
-    """Address of the first active lane: those before it may lie outside the array."""
+    """Address of the first active lane; inactive lanes before it may have addresses outside the
+    array."""
     lane = lowest(mask)
     address = record.base if lane < 16 or record.row >= 0 else record.upper
     return address + np.int64(record.stride) * (lane & 15)
@@ -252,8 +255,8 @@ def _first_lane(record: Any, mask: Int) -> Int:
 
 @noinline
 def _lanes_elsewhere(before: Any, start: Int, mask: Int, state: NDArray[np.int64], at: Int) -> Int:
-    """Lanes that the access of record ``at`` has in other arrays, by the record ``before`` it of
-    the same instruction: an access to several arrays has a record for each."""
+    """Number of lanes that the access of record ``at`` has in other arrays. An access to several
+    arrays has a record for each; ``before`` is the previous record of the same instruction."""
     lanes = np.int64(before.mask)
     known = lanes | (state[LANES_SEEN] if state[LANES_SEEN_AT] == at - 1 else 0)
     if known & mask or lanes == 0 or _first_lane(before, lanes) & ~OFFSET == start:
@@ -270,7 +273,7 @@ def _new_segment(to: Collector, slot: Int, phase: Int, n: Int) -> None:
     buffer.segment[segment, 0] = slot
     buffer.segment[segment, 1] = phase
     buffer.segment[segment, 2] = n
-    # The access after a warp's last may have been taken to go on with its burst.
+    # The access after the warp's last one may have been expected to continue its burst.
     if n:
         buffer.request[np.uintp(n - 1)] |= LAST
     buffer.used[1] += 1
@@ -278,7 +281,7 @@ def _new_segment(to: Collector, slot: Int, phase: Int, n: Int) -> None:
 
 @inlined
 def _count(record: Any, start: Int, p: Int, offsets: Any, to: Collector) -> bool:
-    """Count an access by its pattern; False where there is no room."""
+    """Count an access by its pattern; returns False if there is no room."""
     mask, period = np.int64(record.mask), np.int64(to.sizes.period)
     if record.row >= 0:
         return bool(keep_odd(to.patterns, p, mask, np.int64(record.row), offsets))

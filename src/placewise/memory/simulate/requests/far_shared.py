@@ -1,12 +1,13 @@
-"""Stores to the slower part of an SM's shared memory.
+"""Additional wavefronts of stores to the slower part of an SM's shared memory.
 
-Where an SM's shared memory is larger than a machine's ``near``, stores beyond that take more
-wavefronts than their banks explain. Recorded counters show where, not why: on Turing no store takes
-one more where 32 KB of the array are carved out; where it is 64 KB, and a single block is on the
-SM, they do so in proportion to what of the block lies beyond 32 KB. Several blocks behave as if the
-carve-out were divided evenly: two of 18 KB have more of it than they would if they lay together.
-The same code varies a little from run to run, so the extra wavefronts depend on other accesses: a
-fraction of the stores takes one, not certain stores.
+If an SM's shared memory is larger than ``near`` in the machine's file, stores beyond this size take
+more wavefronts than bank conflicts explain. Recorded counters show which stores, but not why. On
+Turing no store takes an additional wavefront if shared memory has 32 KB. If it has 64 KB and one
+block is on the SM, the number of additional wavefronts is proportional to the part of the block's
+memory beyond 32 KB. Several blocks behave as if shared memory were divided evenly among them: two
+blocks of 18 KB have more memory beyond 32 KB than if they were next to each other. The counts vary
+a little from run to run of the same code, so the additional wavefronts depend on other accesses: a
+fraction of the stores takes one, and it is not always the same stores.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ def far_share(
     near_bytes: int,
     held: int | None = None,
 ) -> float:
-    """Share of an SM's blocks' shared memory, ``shared_bytes`` each, that lies beyond the first
-    ``near_bytes`` of it. ``held`` blocks are there, where that is fewer than it could hold: the
-    driver carves out what it would then need."""
+    """Share of the shared memory of an SM's blocks (``shared_bytes`` each) that lies beyond the
+    first ``near_bytes``. ``held`` is the number of blocks on the SM, if there are fewer than it
+    could hold; the size of its shared memory still is the one for as many blocks as it could
+    hold."""
     arrays = [m for m in machine.memories if m.detail.unified_bytes]
     if not arrays or not shared_bytes:
         return 0.0
@@ -42,8 +44,8 @@ def far_share(
 def with_far_stores(
     traffic: Traffic, machine: Machine, occupancy: Occupancy, shared_bytes: int, blocks: int
 ) -> Traffic:
-    """Traffic of a launch of ``blocks`` blocks with the extra wavefronts of stores to far shared
-    memory, where the machine's file states them."""
+    """Traffic of a launch of ``blocks`` blocks, with the additional wavefronts of stores beyond
+    ``near``, if the machine's file states them."""
     memory = shared_memory(machine)
     detail = memory.detail if memory else None
     if detail is None or not detail.near_bytes or not detail.far_stores:

@@ -1,5 +1,5 @@
-"""Filtered reads of textures: the executor records each texel of a read's footprint, one record
-after another; a GPU asks for them together."""
+"""Filtered reads of textures. The executor writes a record for each texel that a read needs, one
+after another; a GPU requests all of these texels together."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from placewise.memory.simulate.requests.line_requests import LAST, LINE_BIT, SEC
 from placewise.memory.simulate.simd.jit_helpers import bits, noinline
 
 _AXES = {"1d": 1, "layered-1d": 1, "3d": 3}
-"""Axes along which texels are filtered, of textures that have not two."""
+"""Number of axes along which a texture is filtered, for kinds of textures with another number than
+two."""
 _GATHERED_AXES = 2
-"""Filtered axes of TLD4, which returns the four texels themselves."""
+"""Number of filtered axes of TLD4, which returns the four texels themselves."""
 
 
 def filtered_axes(inputs: Inputs) -> dict[str, int]:
-    """Axes along which reads of a texture are filtered, by its name; 0 where they are not."""
+    """Number of axes along which reads of each texture are filtered, by the texture's name; 0 if
+    they are not filtered."""
     return {
         a.name: _AXES.get(a.geometry, 2)
         if a.sampler.filter == "linear" and a.geometry != "linear"
@@ -33,21 +35,22 @@ def filtered_axes(inputs: Inputs) -> dict[str, int]:
 
 
 def doublings(site: Site, array: str, axes: Mapping[str, int]) -> int:
-    """Base-two logarithm of the records of one read of ``array``; ``axes`` are of
-    :func:`filtered_axes`."""
+    """Base-two logarithm of the number of records of one read of ``array``; ``axes`` is the result
+    of :func:`filtered_axes`."""
     opcode = site.opcode.upper()
     if site.space != "texture" or site.kind != "load" or array not in axes:
         return 0
     if opcode.startswith("TLD4"):
         return _GATHERED_AXES
-    # Texels that are named by whole numbers are not filtered: TLD, tex.….s32.
+    # Reads with integer coordinates (TLD, tex.….s32) are not filtered.
     return 0 if opcode.startswith("TLD") or opcode.endswith(".S32") else axes[array]
 
 
 @noinline
 def join_requests(request: NDArray[np.int64], first: Int, begun: Int, n: Int) -> tuple[Int, Int]:
-    """Merge line requests ``begun`` to ``n`` into those of the same texture read, which start at
-    ``first``. Returns how many line requests there are then, and how many sectors were added."""
+    """Merge the line requests ``begun`` to ``n`` into the earlier ones of the same texture read,
+    which start at ``first``. Returns how many line requests there are then, and how many sectors
+    were added."""
     end, asked = begun, np.int64(0)
     request[np.uintp(begun - 1)] &= ~LAST
     for k in range(begun, n):

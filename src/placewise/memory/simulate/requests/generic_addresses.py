@@ -1,5 +1,5 @@
-"""Generic addresses: an instruction that uses them is split by the memory that they lead to,
-because a profiler counts its accesses to shared and to local memory separately."""
+"""Generic addresses. An instruction that uses them is split into one for each memory that it
+accesses, because a profiler counts accesses to shared and to local memory separately."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from placewise.executor.device_memory.address_space import WINDOW_OF_SPACE
 from placewise.executor.trace import Site
 
 OWN_COLUMNS = ("shared", "local")
-"""Memories that the executor's code addresses without an array: they stand after the arrays."""
+"""Memories that the executor's code addresses without an array: they are numbered after the
+arrays."""
 
 
 def with_own_columns(windows: NDArray[np.int32], arrays: int) -> NDArray[np.int32]:
-    """Number of the array of each window, where shared and local memory are numbered after the
+    """Number of the array of each address window; shared and local memory are numbered after the
     ``arrays``."""
     numbered = windows.copy()
     for n, memory in enumerate(OWN_COLUMNS):
@@ -27,7 +28,7 @@ def with_own_columns(windows: NDArray[np.int32], arrays: int) -> NDArray[np.int3
 
 
 def seen_in(site: Site, array: int, arrays: int) -> Site:
-    """The instruction as seen in the memory that number ``array`` stands for: shared and local
+    """The part of an instruction that accesses the memory with number ``array``; shared and local
     memory are numbered after the ``arrays``."""
     if site.space != "generic" or array < arrays:
         return site
@@ -36,7 +37,7 @@ def seen_in(site: Site, array: int, arrays: int) -> Site:
 
 def first_array(site: Site, number: NDArray[np.int32], arrays: Sequence[str]) -> str | None:
     """The array that an instruction accessed first; None for shared and local memory. ``number``
-    are its access streams' numbers, by array number + 1."""
+    has the numbers of its access streams, by array number + 1."""
     if site.space in OWN_COLUMNS:
         return None
     seen = np.flatnonzero(number[: 1 + len(arrays)] >= 0)
@@ -47,12 +48,12 @@ def first_array(site: Site, number: NDArray[np.int32], arrays: Sequence[str]) ->
 def told_apart(
     sites: Sequence[Site], number: NDArray[np.int32], rows: NDArray[Any]
 ) -> tuple[tuple[Site, ...], NDArray[np.intp]]:
-    """Split instructions with generic addresses by the memory that they access: the resulting
-    instructions, and which of ``sites`` each comes from.
+    """Split instructions with generic addresses by the memory that they access. Returns the
+    resulting instructions, and the index in ``sites`` that each comes from.
 
-    The first memory (arrays, shared, local) of an instruction keeps its place; further ones are
-    appended. The STREAM ``rows`` are renumbered; ``number`` has their numbers by instruction and
-    array.
+    The first memory (arrays, shared, local) of an instruction keeps the instruction's place;
+    further ones are appended. The ``rows`` (STREAM) are renumbered; ``number`` has their numbers by
+    instruction and array.
     """
     found, origin = list(sites), list(range(max(1, len(sites))))
     arrays = number.shape[1] - 1 - len(OWN_COLUMNS)

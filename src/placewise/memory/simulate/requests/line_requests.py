@@ -1,6 +1,7 @@
-"""Line requests: one cache line and the sectors of it that a warp access asks for, as one word.
+"""Line requests: each is a cache line and the sectors of it that a warp access requests, in one
+word.
 
-Also the buffer that holds the line requests of a wave, and the sizes that they are cut by.
+Also the buffer for the line requests of a wave, and the sizes of lines and sectors.
 """
 
 from __future__ import annotations
@@ -21,41 +22,43 @@ SECTORS = (1 << LINE_BIT - SECTOR_BIT) - 1
 MOST_STREAMS = (1 << SECTOR_BIT - STREAM_BIT) - 1
 MOST_LINES = 1 << 31
 MOST_REQUESTS = 128
-"""Lines that one warp access can touch: four words of local memory for each lane."""
+"""Most lines that one warp access can touch: four words of local memory for each lane."""
 MADE_AT_ONCE = 36
-"""Line requests that may be written without checking whether there is room."""
+"""Number of line requests that may be written without checking again whether there is room."""
 BUFFER_REQUESTS = 1 << 26
-"""Line requests kept at most (8 bytes each); a wave with more is run in pieces, block by block."""
+"""Most line requests that are kept (8 bytes each); a wave with more is simulated in pieces of whole
+blocks."""
 MARKS = 256
-"""Entries of the hash table that finds the lines of one access again: so many that two lines rarely
-share one."""
+"""Entries of the hash table of the lines of one access: so many that two lines rarely have the same
+entry."""
 OFFSET = (1 << WINDOW_SHIFT) - 1
-"""Bits of an address that are the offset in its array."""
+"""The bits of an address that are the offset in its array."""
 
 
 class Sizes(NamedTuple):
-    """Sizes that accesses are split by, and the launch's place on the SMs."""
+    """Sizes of lines and sectors, and numbers that say where the launch's blocks are on the SMs."""
 
     line_shift: int
     sector_shift: int
     """Base-two logarithms of the bytes of a line and of a sector."""
     period: int
-    """Bytes: an access shifted by a multiple of it takes as many transactions."""
+    """Bytes: an access whose addresses are shifted by a multiple of this takes the same number of
+    transactions."""
     sms: int
     resident: int
     """Blocks that an SM holds at a time."""
     warps: int
     """Warps of a block."""
     local_cache: int
-    """First cache of local memory, with ROUTE_PAST_L2."""
+    """Number of the first cache of local memory, plus ROUTE_PAST_L2 if it bypasses L2."""
     local_line: int
-    """Line where local memory starts."""
+    """First line of local memory."""
     frame_words: int
     """4-byte words of local memory of a thread."""
 
 
 def check_lines(sizes: Sizes) -> None:
-    """Raise CaseError where the arrays have more lines than a line request has numbers for."""
+    """Raise CaseError if the arrays have more lines than a line request has numbers for."""
     local = sizes.sms * sizes.resident * sizes.warps * sizes.frame_words * 128
     if sizes.local_line + (local >> sizes.line_shift) >= MOST_LINES:
         raise CaseError(
@@ -65,7 +68,7 @@ def check_lines(sizes: Sizes) -> None:
 
 
 class Buffer(NamedTuple):
-    """Line requests of one wave, and where each warp's lie."""
+    """Line requests of one wave, and where those of each warp are."""
 
     request: NDArray[np.int64]
     """(capacity,)"""
@@ -73,27 +76,27 @@ class Buffer(NamedTuple):
     """(segments, 3) SM slot of the warp, phase, first line request. A segment holds the accesses of
     one warp between barriers. Slots are numbered by SM, block on the SM, and warp."""
     seen: NDArray[np.bool_]
-    """(SMs * resident,) blocks of the wave that have had an access."""
+    """(SMs * resident,) whether the block of the wave has had an access."""
     used: NDArray[np.int64]
-    """(2,) line requests, segments."""
+    """(2,) number of line requests and of segments."""
     lines: NDArray[np.int32]
     sectors: NDArray[np.int64]
-    """Scratch for the lines of one access, and for the sectors of each."""
+    """Temporary room for the lines of one access, and for the sectors of each."""
     marks: NDArray[np.int64]
-    """(MARKS + 1,) where lines of the present gather lie, by the lowest bits of their numbers; the
-    last word numbers the gathers."""
+    """(MARKS + 1,) hash table of the lines of the current gather, by the lowest bits of their
+    numbers; the last word is the number of the gather."""
     place: NDArray[np.int64]
     """(SMs * resident,) place on the SMs of each block of the wave
     (:func:`placewise.memory.simulate.schedule.block_to_sm.block_slots`)."""
 
 
 _spare: list[NDArray[np.int64]] = []
-"""At most one array of line requests that nobody uses any more."""
+"""At most one array of line requests that is no longer used."""
 
 
 def new_buffer(blocks: int, requests: int = BUFFER_REQUESTS) -> Buffer:
-    """A buffer for waves of so many blocks and line requests. The system provides memory only when
-    it is written to, so the whole capacity is reserved from the start."""
+    """A buffer for waves of ``blocks`` blocks and ``requests`` line requests. The operating system
+    provides memory only when it is written to, so the whole capacity is reserved from the start."""
     size = requests + MOST_REQUESTS + MADE_AT_ONCE
     spare = _spare.pop() if _spare else None
     return Buffer(
@@ -109,14 +112,15 @@ def new_buffer(blocks: int, requests: int = BUFFER_REQUESTS) -> Buffer:
 
 
 def without_requests(buffer: Buffer) -> Buffer:
-    """The buffer without its line requests, whose memory the next buffer reuses: getting new memory
-    from the system would take a tenth of the time of a wave of millions of accesses."""
+    """The buffer without its line requests, whose memory is kept for the next buffer: getting new
+    memory from the operating system would take a tenth of the time of a wave of millions of
+    accesses."""
     _spare[:] = [buffer.request]
     return buffer._replace(request=np.empty(0, np.int64))
 
 
 def larger(buffer: Buffer) -> Buffer:
-    """The buffer with room for twice the segments."""
+    """The buffer with room for twice as many segments."""
     used = int(buffer.used[1])
     segment = np.empty((2 * len(buffer.segment), 3), np.int64)
     segment[:used] = buffer.segment[:used]

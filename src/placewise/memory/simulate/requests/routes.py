@@ -1,4 +1,5 @@
-"""Routes: the first cache of each memory instruction's accesses to each array; array addresses."""
+"""Routes: the first cache for each memory instruction's accesses to each array. Also the addresses
+of arrays."""
 
 from __future__ import annotations
 
@@ -35,18 +36,18 @@ from placewise.space import Hint, Priority, Way, hint_of
 
 KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 ALIGNMENT = 512
-"""Bytes; small allocations of device memory start at multiples of this."""
+"""Small allocations of device memory start at multiples of this many bytes."""
 _IN_L1: Mapping[Priority | None, int] = {
     Priority.NO_ALLOCATE: ROUTE_NOT_ALLOCATED,
     Priority.EVICT_FIRST: ROUTE_EVICTS_FIRST,
     Priority.EVICT_LAST: ROUTE_KEPT,
 }
 _CONSTANT_LOADS = ("LD", "ULDC")
-"""LDC, LDCU and ULDC of machine code, ``ld.const`` of PTX."""
+"""Starts of the opcodes LDC, LDCU and ULDC of machine code, and ``ld.const`` of PTX."""
 UNKNOWN_BYTES = 1 << 28
-"""Bytes reserved for an array of unknown size: more than nearly all have."""
+"""Bytes reserved for an array of unknown size; nearly all arrays are smaller."""
 LARGE, LARGE_ALIGNMENT = 1 << 20, 1 << 21
-"""Allocations from this size on start at multiples of 2 MiB, the page they are mapped by."""
+"""Allocations of at least 1 MiB start at multiples of 2 MiB, the size of their pages."""
 
 
 class Routes:
@@ -67,20 +68,21 @@ class Routes:
 
     @property
     def local_cache(self) -> int:
-        """Number of the first cache of local memory, that of plain pointers, with ROUTE_PAST_L2."""
+        """Number of the first cache of local memory (the one of plain pointers), plus ROUTE_PAST_L2
+        if it bypasses L2."""
         space = self._by_way[Way.DIRECT]
         return self._caches.first_cache(space) | self._past_last(space)
 
     def table(
         self, sites: Sequence[Site], arrays: Sequence[str], filtered: Mapping[str, int]
     ) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        """(sites, columns) routes, and whether a serialization condition gives the transactions.
-        Columns are array number + 1, then shared and local memory. ``filtered``: number of axes of
-        filtered textures, by name."""
+        """Two tables (sites, columns): the routes, and whether a serialization condition gives the
+        transactions. Columns are array number + 1, then shared and local memory. ``filtered`` has
+        the number of filtered axes of textures, by name."""
         columns = 1 + len(arrays) + len(OWN_COLUMNS)
         routes = np.full((max(1, len(sites)), columns), UNCACHED, np.int16)
         counted = np.zeros(routes.shape, np.bool_)
-        # What routes depend on; the thousands of sites of an unrolled loop share it.
+        # Routes depend only on this key; thousands of sites of an unrolled loop have the same one.
         like: dict[tuple[str, str, str], int] = {}
         for n, site in enumerate(sites):
             known = like.setdefault((site.space, site.opcode, site.kind), n)
@@ -88,8 +90,8 @@ class Routes:
                 routes[n], counted[n] = routes[known], counted[known]
                 continue
             if site.space == "local":
-                # A restored register is read for the last time: as evict-first (PTX ISA, "Cache
-                # Operators": .lu is .cs where the address is global).
+                # The load of a spilled register is the last use of its word: evict first (PTX ISA,
+                # "Cache Operators": .lu is the same as .cs for global addresses).
                 routes[n, [0, -1]] = LOCAL_LAST if ".LU" in site.opcode else LOCAL
             elif site.space == "generic":
                 routes[n, -1] = LOCAL
@@ -107,7 +109,7 @@ class Routes:
 
     def banked(self, site: Site, array: str | None) -> Memory | None:
         """The memory whose serialization condition gives an access's transactions; None for
-        accesses to cached arrays and to parameters."""
+        accesses to cached arrays and to kernel parameters."""
         if site.space == "shared":
             name = self._by_way.get(Way.KERNEL_BUFFER)
         elif array is not None and self._uncached(site, array):
@@ -120,7 +122,7 @@ class Routes:
         return self._ways[self._space(site, array)].has_own_memory
 
     def _space(self, site: Site, array: str) -> str:
-        """Space that the accesses of an instruction to an array belong to."""
+        """The space of an instruction's accesses to an array."""
         way = {"constant": Way.HOST_BUFFER, "texture": Way.BINDING}.get(site.space, Way.DIRECT)
         if ".nc" in site.opcode or ".CONSTANT" in site.opcode:
             way = Way.INTRINSIC
@@ -147,8 +149,8 @@ class Routes:
         return ROUTE_PAST_L2 if space in self._caches.past_last else 0
 
     def _hint(self, site: Site, array: str) -> Hint | None:
-        """Cache hint of an access, from its opcode. Loads of an array that is placed elsewhere have
-        the hint of that space, its stores none."""
+        """Cache hint of an access, from its opcode. If an array is moved to another space, its
+        loads have that space's hint, and its stores have none."""
         placed = self._placement.get(array)
         if site.kind == "atomic" or (placed is not None and site.kind == "store"):
             return None
@@ -156,17 +158,17 @@ class Routes:
 
 
 def is_constant_load(site: Site) -> bool:
-    """Whether an instruction loads from constant memory (LDC, ULDC, ld.const). Constants that are
-    operands of instructions are not loads: they are read at issue."""
+    """Whether an instruction loads from constant memory (LDC, ULDC, ld.const). Constant operands of
+    other instructions are not loads: they are read when the instruction is issued."""
     return site.space == "constant" and site.opcode.upper().startswith(_CONSTANT_LOADS)
 
 
 def array_lines(
     sizes: Sequence[int], line_bytes: int, period: int
 ) -> tuple[NDArray[np.int64], int]:
-    """(arrays + 1,) line that each array starts at, by array number + 1, and the first line after
-    all of them. Arrays follow one another, aligned as an allocator would have it and to the period
-    of patterns, which is then no smaller than a line."""
+    """(arrays + 1,) first line of each array, by array number + 1, and the first line after all
+    arrays. Arrays are placed one after another, with an allocator's alignment, and at multiples of
+    ``period``, the period of access patterns. The alignment is then at least one line."""
     lines = np.zeros(len(sizes) + 1, np.int64)
     at = LARGE_ALIGNMENT
     for n, size in enumerate(sizes):

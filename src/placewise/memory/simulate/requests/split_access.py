@@ -1,7 +1,8 @@
-"""Splits one warp access into line requests, whatever its lanes' addresses.
+"""Splits one warp access into line requests, for any addresses of its lanes.
 
-The lanes of nearly all accesses lie at a constant stride without gaps. These are ranges of bytes,
-whose lines and sectors follow from both ends. Other lanes are looked at one by one.
+In nearly all accesses the lanes' addresses have a constant stride and leave no gaps. Such an access
+is a range of bytes, whose lines and sectors follow from its two ends. In other accesses each lane
+is processed separately.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Access(NamedTuple):
     start: Int
     """First address of the array."""
     width: Int
-    """Bytes of a lane."""
+    """Bytes that each lane accesses."""
     head: Int
     """A line request for the array's first line without sectors."""
     frame: Int
@@ -50,7 +51,7 @@ class Access(NamedTuple):
 def add_requests(
     access: Access, offsets: Any, buffer: Buffer, n: Int, sizes: Sizes
 ) -> tuple[Int, Int]:
-    """Add the line requests of an access to the ``n`` of the buffer. Returns how many there are
+    """Add the line requests of an access to the ``n`` in the buffer. Returns how many there are
     then, and how many sectors were added."""
     begun = n
     n = np.int64(-1)
@@ -73,9 +74,9 @@ def add_requests(
 
 @inlined
 def _gather(access: Access, offsets: Any, buffer: Buffer, n: Int, sizes: Sizes) -> tuple[Int, Int]:
-    """Add the line requests of a gather, whose active lanes have their offsets in ``offsets`` from
-    the record's row on, in the order of lanes and without LAST. Returns how many line requests
-    there are then, -1 where a lane's bytes lie in two sectors, and how many sectors were added."""
+    """Add the line requests of a gather, in the order of lanes and without LAST. The offsets of its
+    active lanes start in ``offsets`` at the record's row. Returns how many line requests there are
+    then (-1 if the bytes of a lane lie in two sectors), and how many sectors were added."""
     request, marks = buffer.request, buffer.marks
     begun, head = n, access.head
     serial = marks[MARKS] + 1
@@ -118,15 +119,15 @@ def _gather(access: Access, offsets: Any, buffer: Buffer, n: Int, sizes: Sizes) 
 
 @inlined
 def follows(mask: Int) -> bool:
-    """Whether the ones of a mask are consecutive."""
+    """Whether the bits that are set in a mask are consecutive."""
     filled = mask | (mask - 1)
     return bool(filled & (filled + 1) == 0)
 
 
 @inlined
 def _ranges(access: Access, request: NDArray[np.int64], n: Int, sizes: Sizes) -> Int:
-    """Add the line requests of an access that is one or two ranges of bytes; how many there are
-    then, -1 where it is not."""
+    """Add the line requests of an access that is one or two ranges of bytes. Returns how many there
+    are then, or -1 if the access is something else."""
     record, start = access.record, access.start
     mask, stride = np.int64(record.mask), np.int64(record.stride)
     if stride < 0 or stride > (1 << sizes.sector_shift):
@@ -141,8 +142,8 @@ def _ranges(access: Access, request: NDArray[np.int64], n: Int, sizes: Sizes) ->
 
 @noinline
 def _two_ranges(access: Access, request: NDArray[np.int64], n: Int, sizes: Sizes) -> Int:
-    """Add the line requests of an access whose lanes 0 to 15 and 16 to 31 are a range each; how
-    many there are then, -1 where they are not."""
+    """Add the line requests of an access whose lanes 0 to 15 are one range and lanes 16 to 31
+    another. Returns how many there are then, or -1 if the lanes are not such ranges."""
     record, start = access.record, access.start
     mask, stride = np.int64(record.mask), np.int64(record.stride)
     lower, higher = mask & 0xFFFF, mask >> 16
@@ -164,8 +165,8 @@ def _two_ranges(access: Access, request: NDArray[np.int64], n: Int, sizes: Sizes
 def _add_range(
     request: NDArray[np.int64], begun: Int, n: Int, head: Int, low: Int, high: Int, sizes: Sizes
 ) -> Int:
-    """Add the line requests of bytes ``low`` to ``high`` of the array; how many there are then.
-    Those from ``begun`` to ``n`` belong to the same access."""
+    """Add the line requests of bytes ``low`` to ``high`` of the array. Returns how many there are
+    then. Those from ``begun`` to ``n`` belong to the same access."""
     first, last = low >> sizes.sector_shift, high >> sizes.sector_shift
     per_shift = sizes.line_shift - sizes.sector_shift
     whole = np.int64(1) << per_shift
@@ -190,10 +191,10 @@ def _add_range(
 
 @noinline
 def _lane_by_lane(access: Access, offsets: Any, buffer: Buffer, n: Int, sizes: Sizes) -> Int:
-    """Add the line requests of any access, in the order in which lanes first touch the lines; how
-    many there are then.
+    """Add the line requests of any access, in the order in which lanes first touch the lines.
+    Returns how many there are then.
 
-    Local memory is interleaved so that consecutive lanes' words are adjacent (CUDA C++ Programming
+    In local memory the words of consecutive lanes are next to each other (CUDA C++ Programming
     Guide, "Local Memory").
     """
     record, width, frame = access.record, access.width, access.frame
@@ -222,7 +223,8 @@ def _lane_by_lane(access: Access, offsets: Any, buffer: Buffer, n: Int, sizes: S
 
 @noinline
 def _add_bytes(buffer: Buffer, n: Int, low: Int, high: Int, sizes: Sizes) -> Int:
-    """Add bytes ``low`` to ``high`` to the buffer's ``n`` scratch lines; how many now."""
+    """Add bytes ``low`` to ``high`` to the ``n`` lines in the buffer's temporary room. Returns how
+    many lines there are then."""
     lines, sectors = buffer.lines, buffer.sectors
     per_shift = sizes.line_shift - sizes.sector_shift
     sector, end = low >> sizes.sector_shift, high >> sizes.sector_shift

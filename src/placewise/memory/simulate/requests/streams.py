@@ -21,33 +21,35 @@ from placewise.memory.simulate.simd.jit_helpers import noinline
 LOAD, STORE, ATOMIC = 0, 1, 2
 
 UNCACHED, LOCAL, CONSTANT, LOCAL_LAST = -1, -2, -3, -4
-"""Routes that are not the number of a first cache: accesses that go through no cache simulated
-here (shared memory, kernel parameters), local memory, loads through the caches of constant memory,
-and the last load of a word of local memory, whose line is evicted first."""
+"""Routes that are not the number of a first cache: accesses that go through no simulated cache
+(shared memory, kernel parameters), local memory, loads through the caches of constant memory, and
+the last load of a word of local memory, whose line is evicted first."""
 ROUTE_EVICTS_FIRST = 32
-"""Added to a first cache's number: lines that the access brings in are evicted first."""
+"""Added to a first cache's number: lines that the access brings into the cache are evicted
+first."""
 ROUTE_PAST_L2 = 64
 """Added to a first cache's number: the access bypasses L2."""
 ROUTE_NOT_ALLOCATED = 128
 """Added to a first cache's number: the access brings no line into that cache."""
 ROUTE_KEPT = 256
-"""Added to a first cache's number: lines that the access uses there are evicted last."""
+"""Added to a first cache's number: lines that the access uses in this cache are evicted last."""
 PREFETCHED, MOST_PREFETCHED = 9, 7
-"""From this bit of a route on: base-two logarithm of the sectors that L2 fetches together, at
-most this."""
+"""The bits of a route from ``PREFETCHED`` on hold the base-two logarithm of the number of sectors
+that L2 fetches together; ``MOST_PREFETCHED`` is the largest such logarithm."""
 DOUBLINGS = 12
-"""From this bit of a route on: base-two logarithm of the records of one access. A filtered texture
-read has a record for each texel."""
+"""The bits of a route from this one on hold the base-two logarithm of the number of records of one
+access. A filtered texture read has a record for each texel."""
 
 CACHED, IN_LOCAL, COUNTED, IN_BURST, EVICTED_FIRST, PAST_L2, NOT_ALLOCATED, KEPT = (
     1 << n for n in range(8)
 )
 """Flags of a stream: it goes through a cache; it accesses local memory; a serialization condition
-gives its transactions; it issues in a burst with the access before; its lines are evicted first; it
-bypasses L2; it brings no line into its first cache; its lines are evicted last there."""
+gives its transactions; it belongs to the same burst as the previous access; its lines are evicted
+first; it bypasses L2; it brings no line into its first cache; its lines are evicted last from its
+first cache."""
 L2_GROUP, FILTERED = 8, 11
-"""From these bits of a stream's flags on: what the route has from PREFETCHED and from DOUBLINGS
-on."""
+"""The bits of a stream's flags from ``L2_GROUP`` on hold the route's value at PREFETCHED; those
+from ``FILTERED`` on, the value at DOUBLINGS."""
 
 STREAM = np.dtype(
     [
@@ -65,26 +67,28 @@ STREAM = np.dtype(
     ]
 )
 """``head`` is a line request for the array's first line without sectors. ``accesses`` (of warps),
-``lanes`` (active), ``sectors`` and ``lines`` (asked of the first cache) are counts so far.
-``lane_bytes`` are the bytes that a lane accesses; ``site`` and ``array`` number the instruction and
-the array; ``cache`` is the first cache, or CONSTANT; ``kind`` is LOAD, STORE or ATOMIC."""
+``lanes`` (active), ``sectors`` and ``lines`` (requested from the first cache) are counts so far.
+``lane_bytes`` is the number of bytes that a lane accesses; ``site`` and ``array`` are the numbers
+of the instruction and the array; ``cache`` is the first cache, or CONSTANT; ``kind`` is LOAD, STORE
+or ATOMIC."""
 
 
 class Streams(NamedTuple):
-    """Access streams, numbered in the order in which they are first seen."""
+    """Access streams, numbered in the order of their first accesses."""
 
     number: NDArray[np.int32]
-    """(sites, arrays + 1) by array number + 1; -1 before the stream is seen."""
+    """(sites, arrays + 1) number of the stream, by array number + 1; -1 before its first access."""
     rows: NDArray[Any]
     """(streams,) STREAM."""
     used: NDArray[np.int64]
-    """(1,) streams seen."""
+    """(1,) number of streams so far."""
     templates: NDArray[Any]
     """(sites,) TEMPLATE of each instruction."""
 
 
 def new_streams(sites: int, arrays: int) -> Streams:
-    """No streams yet, with space for those of so many instructions and arrays."""
+    """An empty table of streams, with room for those of ``sites`` instructions and ``arrays``
+    arrays."""
     most = min(MOST_STREAMS, max(1, sites) * (arrays + 1))
     return Streams(
         np.full((max(1, sites), arrays + 1), -1, np.int32),
@@ -95,11 +99,11 @@ def new_streams(sites: int, arrays: int) -> Streams:
 
 
 class Sites(NamedTuple):
-    """What is fixed for each memory instruction."""
+    """The constant facts of each memory instruction."""
 
     route: NDArray[np.int16]
-    """(sites, arrays + 1) by array number + 1: first cache with what ROUTE_… add to it, PREFETCHED
-    and DOUBLINGS; or UNCACHED, LOCAL, LOCAL_LAST or CONSTANT."""
+    """(sites, arrays + 1) route, by array number + 1: the first cache, plus ROUTE_… values and the
+    bits of PREFETCHED and DOUBLINGS; or UNCACHED, LOCAL, LOCAL_LAST or CONSTANT."""
     counted: NDArray[np.bool_]
     """(sites, arrays + 1) whether a serialization condition gives the transactions."""
     array_line: NDArray[np.int64]
@@ -108,14 +112,15 @@ class Sites(NamedTuple):
     kind: NDArray[np.int32]
     """(sites,) LOAD, STORE or ATOMIC."""
     waits: NDArray[np.bool_]
-    """(sites,) whether the warp waits before it; else it issues in a burst with the one before."""
+    """(sites,) whether the warp waits before the instruction; else it belongs to the same burst as
+    the previous one."""
     windows: NDArray[np.int32]
     """Array number of each window of addresses, or -1."""
 
 
 @noinline
 def new_stream(streams: Streams, sites: Sites, sizes: Sizes, site: Int, array: Int) -> Int:
-    """Number a new stream; -1 where there is no space for one."""
+    """Add a stream and return its number; -1 if there is no room for it."""
     p = streams.used[0]
     if p == streams.rows.shape[0]:
         return np.int64(-1)

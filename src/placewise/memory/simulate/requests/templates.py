@@ -1,8 +1,8 @@
-"""A fast path for accesses that repeat: most accesses of an instruction have the active lanes, the
-stride and the array of its access before, and only start elsewhere.
+"""A fast path for repeated accesses: most accesses of an instruction have the same active lanes,
+stride and array as its previous access, and only start at another address.
 
-The template of an instruction keeps the ranges of bytes of its last access, relative to where that
-access starts, so that they are worked out once.
+The template of an instruction keeps the ranges of bytes of its last access, relative to the start
+of that access, so that they are calculated only once.
 """
 
 from __future__ import annotations
@@ -50,15 +50,17 @@ bit 32 on. ``head`` is a line request for address 0 without sectors, ``stream`` 
 from SECTORS_BIT on, line requests from REQUESTS_BIT on. ``spare`` fills two cache lines."""
 SECTORS_BIT, REQUESTS_BIT = 20, 42
 JOINS_BURST, TWO = 1, 2
-"""Flags of a template: the access issues in a burst with the one before; it has two ranges."""
+"""Flags of a template: the access belongs to the same burst as the previous one; it has two
+ranges."""
 NO_TEMPLATE = (1 << 32) - 2
-"""Row and mask where there is no template; no record has this row."""
+"""Row and mask that mean “no template”; no record has this row."""
 MOST_COUNTED = 1 << 18
-"""Accesses after which templates' counts must be moved to their streams, before they overflow."""
+"""Number of accesses after which the counts of templates must be added to their streams' before
+they overflow."""
 
 
 def new_templates(sites: int) -> NDArray[Any]:
-    """(sites,) TEMPLATE, all without one."""
+    """(sites,) TEMPLATE; no instruction has a template yet."""
     templates = aligned(sites * TEMPLATE.itemsize // 8, np.int64).view(TEMPLATE)
     templates["row_mask"] = NO_TEMPLATE
     return templates
@@ -66,19 +68,19 @@ def new_templates(sites: int) -> NDArray[Any]:
 
 @inlined
 def site_and_stride(record: Any) -> Int:
-    """A record's site and stride as one word."""
+    """A record's site and stride, in one word."""
     return np.int64(record.site) | (np.int64(record.stride) << 32)
 
 
 @inlined
 def row_and_mask(record: Any) -> Int:
-    """A record's row and mask as one word."""
+    """A record's row and mask, in one word."""
     return (np.int64(record.row) & 0xFFFFFFFF) | (np.int64(record.mask) << 32)
 
 
 @inlined
 def _flush_one(template: Any, streams: NDArray[Any]) -> None:
-    """Move a template's counts to its access stream."""
+    """Add a template's counts to those of its access stream, and set them to zero."""
     row = streams[np.uintp(template.stream)]
     count = template.count & ((1 << SECTORS_BIT) - 1)
     row.accesses += count
@@ -90,7 +92,8 @@ def _flush_one(template: Any, streams: NDArray[Any]) -> None:
 
 @noinline
 def flush_counts(templates: NDArray[Any], streams: NDArray[Any]) -> None:
-    """Move all templates' counts to their access streams; ``streams`` are STREAM rows."""
+    """Add all templates' counts to those of their access streams, and set them to zero; ``streams``
+    are STREAM rows."""
     for site in range(templates.shape[0]):
         template = templates[np.uintp(site)]
         if template.count:
@@ -101,9 +104,9 @@ def flush_counts(templates: NDArray[Any], streams: NDArray[Any]) -> None:
 def _place_range(
     low: Int, extent: Int, head: Int, last: Int, request: NDArray[np.int64], n: Int, sizes: Sizes
 ) -> tuple[Int, Int]:
-    """Write the one or two line requests of the range of bytes from address ``low`` on to
-    ``request[n:]``, the last with ``last``. Returns how many line requests there are then, and how
-    many sectors were added."""
+    """Write the one or two line requests of a range of bytes that starts at address ``low`` to
+    ``request[n:]``; add ``last`` to the last one. Returns how many line requests there are then,
+    and how many sectors were added."""
     per_line = sizes.line_shift - sizes.sector_shift
     first = low & ((np.int64(1) << sizes.line_shift) - 1)
     end = first + extent
@@ -113,7 +116,7 @@ def _place_range(
     own = sectors & ((np.int64(1) << (np.int64(1) << per_line)) - 1)
     next_line = sectors >> (np.int64(1) << per_line)
     head += (low >> sizes.line_shift) << LINE_BIT
-    # Without a branch: the second is overwritten where the range does not cross into a second line.
+    # No branch: if the range lies in one line, the second request is overwritten later.
     request[np.uintp(n)] = head + (own << SECTOR_BIT) + (last & ~crosses)
     request[np.uintp(n + 1)] = head + (next_line << SECTOR_BIT) + ((1 << LINE_BIT) + last)
     return n + 1 + crosses, end - first + 1
@@ -130,11 +133,13 @@ def take_templated(
     limit: Int,
     sizes: Sizes,
 ) -> tuple[Int, Int]:
-    """Add the line requests of records ``at`` to ``stop``, up to the first that differs from the
-    template of its instruction, to the ``n`` of the buffer, while these are at most ``limit``.
+    """Add the line requests of records ``at`` to ``stop`` to the ``n`` in the buffer. Stops at the
+    first record that differs from the template of its instruction, or when there are more than
+    ``limit`` line requests.
 
-    Returns the first record not taken, and how many line requests there are then. A record at
-    ``at`` may join the burst before it; the caller ends a burst that belongs to another warp."""
+    Returns the first record that was not processed, and how many line requests there are then. The
+    record ``at`` may continue the previous burst; if that burst belongs to another warp, the caller
+    must end it."""
     request = buffer.request
     while at < stop and n <= limit:
         record = records[np.uintp(at)]
@@ -170,9 +175,10 @@ def new_template(
     start: Int,
     sizes: Sizes,
 ) -> None:
-    """Make an access to the array at ``start`` the template of its instruction, if it is one or two
-    ranges of bytes, each shorter than a line, that have no line in common. ``streams`` are STREAM
-    rows, ``stream`` is the access's; ``joins``: it issues in a burst with the access before."""
+    """Make an access the template of its instruction, if it is one or two ranges of bytes that are
+    shorter than a line and have no line in common. The array starts at address ``start``.
+    ``streams`` are STREAM rows, ``stream`` is the number of the access's stream. ``joins`` says
+    whether the access belongs to the same burst as the previous one."""
     _flush_one(template, streams)
     width, head = np.int64(streams[np.uintp(stream)].lane_bytes), streams[np.uintp(stream)].head
     mask, stride = np.int64(record.mask), np.int64(record.stride)

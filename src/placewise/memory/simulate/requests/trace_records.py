@@ -1,4 +1,4 @@
-"""Converts a trace chunk to the records that the executor's compiled code hands over."""
+"""Converts a trace chunk to records like those of the executor's compiled code."""
 
 from __future__ import annotations
 

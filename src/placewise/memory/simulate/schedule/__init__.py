@@ -1,1 +1,1 @@
-"""Which blocks run when and where: SMs, waves, windows of waves."""
+"""When and on which SM each block runs."""

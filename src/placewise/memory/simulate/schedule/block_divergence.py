@@ -1,8 +1,8 @@
-"""How much the blocks of a launch differ from one to the next.
+"""How much neighbouring blocks of a launch differ in their work.
 
-SMs whose blocks take the same time stay in step, and so find one another's lines in a shared cache.
-Blocks at the far end of a grid, which often have less to do, come last and change nothing; those at
-the end of every row of the grid run among all others.
+SMs whose blocks take the same time advance together, so each finds lines in a shared cache that
+others have fetched. The last blocks of a grid, which often have less to do, run last and do not
+change this. But blocks at the end of each row of the grid run at the same time as other blocks.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import Inputs, Launch
 
 _LIMIT = 50_000_000
-"""Instructions of a block after which it is taken to wait for others, and so to differ."""
+"""If a block executes more instructions than this, it is assumed to wait for other blocks, and so
+to differ."""
 
 
 def block_divergence(kernel: Kernel, launch: Launch, inputs: Inputs) -> float:
-    """Relative difference between a mid-grid block and its neighbours, in instructions executed or
-    in words written to global memory, whichever is larger: 0 where all do the same, 1 where one
-    does nothing or waits for other blocks.
+    """Relative difference between a block in the middle of the grid and its neighbours, in executed
+    instructions or in words written to global memory, whichever is larger: 0 if all do the same, 1
+    if one does nothing or waits for other blocks.
 
-    Words written count because a block at the edge often computes as much as any other and drops
-    the result. Each block is run alone, on the initial inputs."""
+    Written words are compared because a block at the edge often computes as much as any other, but
+    does not write all results. Each block is run alone, on the initial inputs."""
     memory = DeviceMemory()
     arguments = fill(memory, kernel, inputs)
     seen = []
@@ -51,8 +52,8 @@ def block_divergence(kernel: Kernel, launch: Launch, inputs: Inputs) -> float:
 
 
 def neighbours(grid: tuple[int, int, int]) -> tuple[int, ...]:
-    """Linear numbers of blocks to compare: first, middle and last of the row of the grid in its
-    middle; three in the middle of a grid that is a single row."""
+    """Linear numbers of the blocks to compare: the first, middle and last block of the middle row
+    of the grid; if the grid is a single row, three blocks in its middle."""
     across, rows = grid[0], grid[1] * grid[2]
     if rows == 1:
         middle = across // 2

@@ -1,8 +1,9 @@
 """Which SM each block of a launch runs on.
 
-The blocks of the first wave go to SMs in turn. A later one goes wherever one ended before, which is
-as good as at random: recorded L2 reads of convolutions with small blocks are those of neighbours
-that meet on an SM now and then, while blocks dealt out in turn over and over never do, or always.
+The blocks of the first wave are assigned to the SMs in turn. A later block starts on an SM where
+another block has just ended, which is nearly random. This agrees with recorded L2 reads of
+convolutions with small blocks: neighbouring blocks sometimes run on the same SM. If all blocks were
+assigned in turn, neighbours would never be on the same SM, or always.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 @functools.lru_cache(maxsize=256)
 def block_slots(wave: int, sms: int, resident: int, seed: int) -> NDArray[np.int64]:
-    """(sms * resident,) SM slot of each block of a wave: SM * resident + place on the SM;
+    """(sms * resident,) SM slot of each block of a wave, which is SM * resident + place on the SM;
     read-only.
 
-    Cached, because launches that are compared have the same waves."""
+    The result is cached, because launches that are compared have the same waves."""
     blocks = np.arange(sms * resident)
     if wave:
         place = np.random.default_rng((seed, wave)).permutation(blocks)

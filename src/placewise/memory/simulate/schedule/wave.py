@@ -1,9 +1,9 @@
-"""The resident blocks of all SMs, run through the SMs' caches.
+"""Simulates the SMs' caches for one wave: the blocks that are resident on all SMs at one time.
 
 Scheduling is loose round robin. In each round every resident warp of an SM issues one access, or a
-burst of accesses between which it does not wait for data, in the order of its blocks and warps,
-unless it waits at a barrier for other warps of its block. All SMs advance in step, and what they
-miss meets in L2 round by round. Latencies do not hold warps back.
+burst of accesses between which it does not wait for data, in the order of blocks and warps; a warp
+that waits at a barrier for other warps of its block issues nothing. All SMs advance together, and
+in each round the misses of all SMs reach L2. Latencies do not delay warps.
 """
 
 from __future__ import annotations
@@ -37,29 +37,33 @@ from placewise.memory.simulate.simd.jit_helpers import (
 )
 
 AHEAD = 32
-"""Line requests by which a warp's own are prefetched ahead, with the cache line after them, as a
-burst may be longer than one."""
+"""A warp's line requests are prefetched into the processor's caches this many requests ahead,
+together with the next cache line, because a burst may be longer than one line."""
 NEVER = 1 << 60
 """Phase of a warp that has ended."""
 
 
 class Wave(NamedTuple):
-    """Line requests of one wave, by warp. A segment is what one warp requests between barriers."""
+    """Line requests of one wave, by warp. A segment is the line requests of one warp between
+    barriers."""
 
     request: NDArray[np.int64]
     slot_segment: NDArray[np.int64]
     """(SM slots + 1,) first segment of the warp in each slot."""
     segment: NDArray[np.int64]
-    """(segments, 3) phase, first line request, end of its line requests; by slot and time."""
+    """(segments, 3) phase, first line request, end of the line requests; sorted by slot and
+    time."""
     sm_requests: NDArray[np.int64]
-    """(SMs + 1,) line requests of the SMs before each: where its misses start."""
+    """(SMs + 1,) number of line requests of all SMs before each SM, which is where its misses
+    start."""
     issued: Issued
-    """The bursts of one SM, where they are wanted."""
+    """The bursts of one SM, if they are to be recorded."""
 
 
 @entry
 def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
-    """Fill a wave from a buffer's segments, all but ``request``; ``at`` (slots,) is scratch."""
+    """Fill all of a wave but ``request`` from a buffer's segments; ``at`` (slots,) is temporary
+    room."""
     segment, first, ordered = buffer.segment, wave.slot_segment, wave.segment
     sm_requests = wave.sm_requests
     requests, count = buffer.used[0], buffer.used[1]
@@ -79,7 +83,7 @@ def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
         ordered[to, 0] = segment[np.uintp(s), 1]
         ordered[to, 1] = segment[np.uintp(s), 2]
         ordered[to, 2] = end
-    # The slots of an SM follow one another, so its segments do, too.
+    # The slots of an SM are next to each other, and so are its segments.
     sm_requests[0] = 0
     for sm in range(sms):
         total = sm_requests[sm]
@@ -92,7 +96,7 @@ def sort_segments(buffer: Buffer, wave: Wave, at: NDArray[np.int64]) -> None:
 def run_sms(
     first_sm: int, last_sm: int, wave: Wave, streams: Streams, warps: int, run: SmCaches
 ) -> None:
-    """Run SMs ``first_sm`` to ``last_sm - 1`` through a wave, whose blocks have ``warps`` warps."""
+    """Simulate a wave on SMs ``first_sm`` to ``last_sm - 1``; each block has ``warps`` warps."""
     caches, work, missed = run.caches, run.work, run.missed
     route_streams(streams, caches, work)
     shards = missed.length.shape[0]
@@ -115,7 +119,7 @@ def run_sms(
 
 @inlined
 def _run_sm(sm: Int, wave: Wave, warps: Int, run: SmCaches) -> Int:
-    """Run one SM through a wave; how many rounds it takes."""
+    """Simulate a wave on one SM. Returns the number of rounds."""
     work, segments = run.work, wave.segment
     at, end, round_end = work.at, work.end, work.round_end
     per_sm = (wave.slot_segment.shape[0] - 1) // (wave.sm_requests.shape[0] - 1)
@@ -139,7 +143,7 @@ def _run_sm(sm: Int, wave: Wave, warps: Int, run: SmCaches) -> Int:
                 moved = True
                 k += 1
             else:
-                # The batch is full; the round goes on in the next one.
+                # The batch is full; the round continues in the next batch.
                 round_end[np.uintp(rounds)] = n
                 if sm == wave.issued.sm[0]:
                     note_bursts(work.order, round_end, turn - rounds, rounds + 1, wave.issued)
@@ -170,8 +174,8 @@ def _issue(
     n: Int,
 ) -> tuple[Int, Int]:
     """Append a burst of each of the warps ``ready[k:count]`` to the ``n`` line requests in
-    ``order``, up to the first warp that ends its segment or finds the batch full. Returns that
-    warp's index in ``ready``, and how many line requests there are then."""
+    ``order``, up to the first warp that ends its segment or for which the batch has no room.
+    Returns that warp's index in ``ready``, and how many line requests there are then."""
     while k < count:
         warp = np.uintp(ready[np.uintp(k)])
         i = at[warp]
@@ -185,7 +189,7 @@ def _issue(
             last = copy4(requests, i, order, n)
             i += 4
             n += 4
-        # Only afterwards, so that where the next words are read does not wait for these.
+        # This comes last, so that the addresses of the next reads do not depend on it.
         over = 3 - lowest(last)
         i -= over
         n -= over
@@ -200,7 +204,8 @@ def _issue(
 def _begin_segment(
     segments: NDArray[np.int64], slots: NDArray[np.int64], work: Workspace, warp: Int
 ) -> None:
-    """Go to the next segment of a warp; ``slots`` are the first segments of the SM's slots."""
+    """Start the next segment of a warp; ``slots`` has the first segment of each of the SM's
+    slots."""
     s = work.segment[warp] + 1
     if s == slots[warp + 1]:
         work.own_phase[warp] = NEVER
@@ -213,7 +218,7 @@ def _begin_segment(
 @noinline
 def _find_ready(work: Workspace, count: Int, warps: Int) -> Int:
     """Fill ``ready`` with those of an SM's first ``count`` warps that have requests left and do not
-    wait at a barrier; how many they are. ``warps`` make a block."""
+    wait at a barrier. Returns their number. Each block has ``warps`` warps."""
     own, ready = work.own_phase, np.int64(0)
     for first in range(0, count, warps):
         phase = np.int64(NEVER)

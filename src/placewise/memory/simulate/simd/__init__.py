@@ -1,1 +1,1 @@
-"""LLVM vector code that Numba has no words for."""
+"""LLVM vector code that cannot be written in Numba."""

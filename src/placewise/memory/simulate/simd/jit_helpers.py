@@ -15,20 +15,20 @@ from placewise.memory.simulate.simd.vector_code import BYTE, SHORT, WORD, Code, 
 
 _WORDS = ir.VectorType(SHORT, 16)
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-"""Without Numba's runtime a function can allocate nothing, and handing arrays on does not count
-references, which would take longer than all the rest."""
+"""Without Numba's runtime (``_nrt``) a function cannot allocate memory, and passing arrays does not
+count references, which would take longer than everything else."""
 noinline = njit(**_OPTIONS, forceinline=False)
-"""Compiles a function that compiled code calls, and keeps LLVM from inlining it."""
+"""Compiles a function that compiled code calls, and that LLVM must not inline."""
 inlined = njit(**_OPTIONS, forceinline=True)
-"""Compiles a function whose code is put into each function that calls it."""
+"""Compiles a function that is inlined into each function that calls it."""
 entry = compiled(**_OPTIONS, forceinline=False)
 """Compiles a function that Python calls, and keeps its machine code on disk."""
 
 
 @intrinsic
 def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG001
-    """A word whose bit n (0 to 15) says whether element ``at + n`` of a 32-bit array equals
-    ``value``."""
+    """A word whose bit n (0 to 15) says whether element ``at + n`` of an array of 32-bit integers
+    equals ``value``."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(target, builder, signature, arguments)
@@ -41,8 +41,8 @@ def equal16(_context: Any, array: Any, at: Any, value: Any) -> Any:  # noqa: ARG
 
 @intrinsic
 def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  # noqa: ARG001
-    """Insert a value at element ``at`` of an array of integers; elements ``at`` to ``at + upto -
-    1`` move on by one, element ``at + upto`` drops out. ``upto`` is at most 15."""
+    """Insert a value at element ``at`` of an array of integers: elements ``at`` to ``at + upto -
+    1`` move to the next place, and element ``at + upto`` is overwritten. ``upto`` is at most 15."""
     word = ir.IntType(array.dtype.bitwidth)
     words = ir.VectorType(word, 16)
 
@@ -50,7 +50,7 @@ def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  #
         code = Code(target, builder, signature, arguments)
         place = code.place(0, arguments[1], words)
         before = code.load(place)
-        # The value, then all lanes but the last.
+        # The value, followed by all lanes but the last.
         picks = ir.Constant(_WORDS, [16, *range(15)])
         moved = builder.shuffle_vector(before, code.alike(arguments[2], words), picks)
         number = ir.Constant(words, list(range(16)))
@@ -63,7 +63,7 @@ def push16(_context: Any, array: Any, at: Any, value: Any, upto: Any) -> Any:  #
 
 @intrinsic
 def bits(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads the name)
-    """Number of ones of an int64."""
+    """Number of bits that are set in an int64."""
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -73,14 +73,15 @@ def bits(_context: Any, value: Any) -> Any:  # noqa: ARG001  (Numba reads the na
 
 @inlined
 def product(a: Any, b: Any) -> Any:
-    """Product of two numbers below 2^32, uint64: SIMD units multiply several such at a time."""
+    """Product of two numbers below 2^32, as uint64; SIMD units multiply several such numbers at
+    once."""
     low = np.uint64(0xFFFFFFFF)
     return (np.uint64(a) & low) * (np.uint64(b) & low)
 
 
 @intrinsic
 def lowest(_context: Any, value: Any) -> Any:  # noqa: ARG001
-    """Number of the lowest one of an int64; 64 where there is none."""
+    """Number of the lowest bit that is set in an int64; 64 if none is."""
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -90,7 +91,7 @@ def lowest(_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def highest(_context: Any, value: Any) -> Any:  # noqa: ARG001
-    """Number of the highest one of an int64; -1 where there is none."""
+    """Number of the highest bit that is set in an int64; -1 if none is."""
 
     def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -101,7 +102,7 @@ def highest(_context: Any, value: Any) -> Any:  # noqa: ARG001
 
 @intrinsic
 def prefetch(_context: Any, array: Any, at: Any) -> Any:  # noqa: ARG001
-    """Prefetch element ``at`` of an array, which may lie beyond its end."""
+    """Prefetch element ``at`` of an array; ``at`` may be beyond the array's end."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = Code(target, builder, signature, arguments)

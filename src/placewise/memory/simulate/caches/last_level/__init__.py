@@ -1,1 +1,2 @@
-"""L2: what all SMs miss, its slices, windows and other sizes."""
+"""Simulates L2: the requests that all SMs miss, its slices, access policy windows and other
+sizes."""

@@ -1,4 +1,5 @@
-"""What all SMs miss, run through L2: round by round, within a round by SM."""
+"""Runs the requests that miss the SMs' caches through L2: round by round, and within a round SM by
+SM."""
 
 from __future__ import annotations
 
@@ -48,49 +49,50 @@ from placewise.memory.simulate.requests.streams import (
 from placewise.memory.simulate.simd.jit_helpers import bits, entry, inlined, noinline, prefetch
 
 SETS_AHEAD = 32
-"""Line requests by which L2's sets are prefetched ahead."""
+"""How many line requests ahead L2's sets are prefetched into the processor's caches."""
 ASKED_BIT = 32
-"""In a word of :attr:`Workspace.counted`: sectors asked for from this bit on, below it misses."""
+"""A word of :attr:`Workspace.counted` has the number of sectors asked for from this bit on, and the
+misses below it."""
 SMS_AHEAD = 2
-"""SMs by which what an SM missed in a round is prefetched ahead."""
+"""How many SMs ahead the queued requests of a round are prefetched into the processor's caches."""
 
 
 class L2Counts(NamedTuple):
-    """Counts of one L2 shard, by access stream where not stated otherwise."""
+    """Counts of one L2 shard, by access stream unless stated otherwise."""
 
     asked: NDArray[np.int64]
     misses: NDArray[np.int64]
     overfetch: NDArray[np.int64]
-    """(streams,) sectors asked for, those not found, and those fetched together with them; of no
-    meaning for stores."""
+    """(streams,) each: sectors asked for, sectors not found, and further sectors fetched together
+    with these. They have no meaning for stores."""
     written: NDArray[np.int64]
     """(1,) sectors written to DRAM."""
 
 
 class L2Shard(NamedTuple):
-    """The part of L2's sets that one thread simulates: lines whose numbers are ``number`` modulo
-    the number of shards."""
+    """The part of L2's sets that one thread simulates: the lines whose number modulo the number of
+    shards is ``number``."""
 
     number: int
     cache: Caches
     per_line: int
-    """Sectors of a line request's line."""
+    """Number of sectors in a line of line requests."""
     write: int
-    """What a store does: WRITE_BACK or WRITE_THROUGH, with or without BYPASS."""
+    """Kind of access of a store: WRITE_BACK or WRITE_THROUGH, with or without BYPASS."""
     streams: Streams
     missed: Missed
     counts: L2Counts
     log: Log
-    """What leaves the cache, if it has room."""
+    """Log of what the cache sends to DRAM; it has no entries where none is wanted."""
     work: Workspace
     window: PolicyWindow
-    """Lines with a priority of their own."""
+    """The access policy window, whose lines have their own priority."""
 
 
 @entry
 def run_l2(l2: L2Shard, first_round: int) -> None:
-    """Run what all SMs missed in a wave through a shard of L2. ``first_round`` is the wave's first
-    round in :attr:`L2Shard.log`."""
+    """Run all requests of a wave that missed the SMs' caches through a shard of L2. ``first_round``
+    is the number of the wave's first round in :attr:`L2Shard.log`."""
     fast = _is_fast(l2)
     count = _begin_queues(l2)
     turn = 0
@@ -124,7 +126,7 @@ def _is_fast(l2: L2Shard) -> bool:
 
 @inlined
 def _begin_queues(l2: L2Shard) -> Int:
-    """Go to the start of each SM's queue; how many SMs have something in it."""
+    """Go to the start of each SM's queue. Returns how many SMs have requests in it."""
     work, missed = l2.work, l2.missed
     count = 0
     for sm in range(missed.length.shape[1]):
@@ -155,7 +157,7 @@ def _run_round(
         i = at[source]
         stop = ended + missed.first_round[source] + turn
         stop = first[source] + np.int64(ends[np.uintp(stop)])
-        # What another SM missed in the round is about as long.
+        # Another SM has about as many requests in the round.
         for number in range(0, stop - i + SPARE, SPARE // 2):
             prefetch(requests, at[ahead] + number)
         while i < stop:
@@ -210,7 +212,7 @@ def _run_batch(l2: L2Shard, fast: bool, n: Int) -> None:
 
 @inlined
 def _unpack(n: Int, shift: Int, above: Int, work: Workspace) -> bool:
-    """Fill ``line`` and ``added`` from the batch; whether it has stores."""
+    """Fill ``line`` and ``added`` from the batch. Returns whether it has stores."""
     order, line, added = work.order, work.line, work.added
     some = np.int64(0)
     for k in range(n):
@@ -230,7 +232,8 @@ def _unpack(n: Int, shift: Int, above: Int, work: Workspace) -> bool:
 
 @inlined
 def _count(n: Int, above: Int, work: Workspace) -> Int:
-    """Count by stream what the batch asked for and missed; the dirty sectors that it evicted."""
+    """Count, by stream, the sectors that the batch asked for and missed. Returns the number of
+    dirty sectors that it evicted."""
     order, added, found = work.order, work.added, work.found
     word, counted = work.turn, work.counted
     out = np.int64(0)
@@ -252,7 +255,7 @@ def _count(n: Int, above: Int, work: Workspace) -> Int:
 
 @noinline
 def _run_slow_path(l2: L2Shard, n: Int) -> None:
-    """Run the batch through a cache of any kind, and log what leaves it."""
+    """Run the batch through a cache of any kind, and log what it sends to DRAM."""
     order, log = l2.work.order, l2.log
     shard_shift = l2.missed.length.shape[0] - 1
     g = shape_of(l2.cache.geometry, 0)
@@ -288,8 +291,8 @@ def _run_slow_path(l2: L2Shard, n: Int) -> None:
 def _access_lines(
     l2: L2Shard, g: Shape, request: Int, line: Int, sectors: Int, kind: Int, number: Int
 ) -> Int:
-    """Access the lines of the cache, from ``line`` on, that the request's line consists of; the
-    dirty sectors that leave it. ``number`` is the round for the log."""
+    """Access the lines of the cache, from ``line`` on, that the request's line consists of. Returns
+    the number of evicted dirty sectors. ``number`` is the round for the log."""
     counts, log = l2.counts, l2.log
     p = np.uintp((request >> STREAM_BIT) & MOST_STREAMS)
     own = l2.per_line // g.split
@@ -308,7 +311,7 @@ def _access_lines(
             if missing and group > own:
                 out += _fetch_neighbours(l2, g, p, line, group // own, kind, number)
             if l2.streams.rows[p].kind == ATOMIC:
-                # Unlike a store, an atomic reads what was there before.
+                # Unlike a store, an atomic reads the old value.
                 taken = missing
             passed = np.int64(0)
             if kind & WRITE_THROUGH or (kind & BYPASS and not present):
@@ -334,9 +337,10 @@ def _access_lines(
 def _fetch_neighbours(
     l2: L2Shard, g: Shape, p: Int, line: Int, lines: Int, kind: Int, number: Int
 ) -> Int:
-    """Fetch what is missing of the other lines of the aligned group of ``lines`` that a read of
-    stream ``p`` fetches together; the dirty sectors that leave the cache for them. ``line`` is the
-    one that missed. Where groups are longer than a line of line requests, there is one shard."""
+    """Fetch the missing sectors of the other lines of the aligned group of ``lines`` that a read of
+    stream ``p`` fetches together. Returns the number of dirty sectors that are evicted for them.
+    ``line`` is the line that missed. If groups are longer than a line of line requests, there is
+    only one shard."""
     log = l2.log
     own = l2.per_line // g.split
     whole = (np.int64(1) << own) - 1

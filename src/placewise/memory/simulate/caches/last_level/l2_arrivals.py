@@ -1,4 +1,5 @@
-"""What the SMs send to L2, in order: address translation, traffic by L2 slice, a record of lines.
+"""Requests that SMs send to L2, in order: runs them through address translation, counts them by L2
+slice, and records their lines.
 
 The order is by round, within a round by SM."""
 
@@ -18,16 +19,16 @@ from placewise.memory.simulate.simd.jit_helpers import entry
 
 
 class Arrived(NamedTuple):
-    """The first lines that L2 is asked for, in order."""
+    """Record of the first lines that L2 is asked for, in order."""
 
     line: NDArray[np.int64]
-    """(capacity,) line numbers; capacity 0 where none are wanted."""
+    """(capacity,) line numbers; capacity is 0 where no record is wanted."""
     used: NDArray[np.int64]
-    """(1,) how many are kept."""
+    """(1,) number of lines recorded so far."""
 
 
 def new_arrived(lines: int) -> Arrived:
-    """An empty record of so many lines."""
+    """An empty record with room for ``lines`` lines."""
     return Arrived(np.empty(lines, np.int64), np.zeros(1, np.int64))
 
 
@@ -40,8 +41,8 @@ def run_arrivals(
     arrived: Arrived,
     at: NDArray[np.int64],
 ) -> None:
-    """Run what all SMs missed in a wave through address translation, count it by slice, and record
-    its lines. ``at`` (shards * SMs,) is scratch."""
+    """Run all requests of a wave that missed the SMs' caches through address translation, count
+    them by slice, and record their lines. ``at`` (shards * SMs,) is scratch."""
     request, end, length = missed.request, missed.end, missed.length
     shards, sms = length.shape
     size = request.shape[0] // shards

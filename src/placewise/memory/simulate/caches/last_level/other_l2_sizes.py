@@ -1,5 +1,5 @@
-"""What an L2 of another size would miss: simulated for each size, and estimated from reuse
-distances for all sizes at once (:mod:`placewise.memory.reuse.miss_curves`)."""
+"""Misses of L2 caches of other sizes: simulated for each size, and estimated for all sizes at once
+from reuse distances (:mod:`placewise.memory.reuse.miss_curves`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from placewise.memory.simulate.caches.hierarchy import hierarchy
 from placewise.memory.simulate.launch import SimulatedLaunch
 
 LINES = 4_000_000
-"""Line requests of the SMs that are looked at: a second's work."""
+"""Number of line requests of the SMs that are used; they take about a second."""
 DOUBLINGS = range(-5, 4)
 
 
@@ -26,10 +26,11 @@ class OtherSize:
 
 
 def other_sizes(run: SimulatedLaunch) -> tuple[OtherSize, ...]:
-    """Misses of L2s of half, twice, … the size of the machine's, on the lines recorded of a launch.
+    """Misses of L2 caches of half, twice, … the size of the machine's L2, on the recorded lines of
+    a launch.
 
-    Loads, stores and atomics bring a whole line in, whatever sectors they are of. Raises CaseError
-    where the machine has no L2 of a known size, or no lines were recorded.
+    Loads, stores and atomics bring in whole lines here, whatever sectors they access. Raises
+    CaseError where the machine has no L2 of a known size, or no lines were recorded.
     """
     from placewise.memory.reuse.miss_curves import miss_curve, misses
 

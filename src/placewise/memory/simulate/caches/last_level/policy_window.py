@@ -3,9 +3,10 @@
 CUDA Programming Guide, "L2 Policy for Persisting Accesses": accesses in the window get the priority
 ``hitProp`` with the probability ``hitRatio``, the others ``missProp``; CUDA Runtime API,
 ``cudaAccessPolicyWindow``: the window is parted "into many segments" such that the hit segments
-make up about that ratio, fitted to what the hardware can do. Taken here: a segment is a line, a
-hash of its number says which it is, hit segments are persisting and the others streaming, and each
-set of L2 keeps as many persisting lines as its part of the set-aside has room for.
+make up about that ratio, adapted to the hardware. It is assumed here that a segment is a line, that
+a hash of the line's number decides whether it is a hit segment, that hit segments are persisting
+and the others streaming, and that each set of L2 keeps as many persisting lines as fit its part of
+the set-aside.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from placewise.memory.simulate.caches.geometry import Int
 from placewise.memory.simulate.simd.jit_helpers import inlined
 
 MIX = np.uint64(0xD6E8FEB86659FD93)
-"""An odd number whose multiples are spread evenly; not the one that sets and slices are mixed
-by."""
+"""An odd number whose multiples are spread evenly. It differs from the numbers that mix sets and
+slices."""
 
 
 class PolicyWindow(NamedTuple):
@@ -29,7 +30,7 @@ class PolicyWindow(NamedTuple):
 
     first: int
     end: int
-    """The first line, and the one behind the last."""
+    """The first line, and the line after the last."""
     kept: int
     """Share of the lines that are persisting, in parts of 2**32."""
 

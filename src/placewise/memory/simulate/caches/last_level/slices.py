@@ -1,11 +1,11 @@
 """Slices and partitions of L2.
 
-Every line belongs to a slice, which a hash of its address says; sectors of a line lie together.
-Some machines (GA100, GH100) have the slices in partitions, each near to a part of the SMs: what an
-SM asks of a line that belongs to another partition crosses over to it. Which hash real machines
-have is not published. The machine's file can give one, as it does for DRAM's banks; else lines are
-spread by :data:`MIX`, which puts neighbouring lines and those of any common stride evenly over any
-number of slices. Addresses are those of the simulated arrays, which lie one after another.
+A hash of its address decides which slice a line belongs to; all sectors of a line are in the same
+slice. On some machines (GA100, GH100) the slices are in partitions, each near to a part of the SMs.
+Requests of an SM for a line in another partition cross over to it. The hash of real machines is not
+published. The machine file can give one, as for DRAM's banks; else lines are spread by :data:`MIX`,
+which spreads neighbouring lines and lines of any common stride evenly over any number of slices.
+Addresses are those of the simulated arrays, which lie one after another.
 """
 
 from __future__ import annotations
@@ -49,28 +49,30 @@ SLICES, PARTITIONS, SMS_EACH, LINE_SHIFT, KEEPS = range(5)
 
 @dataclass(frozen=True, eq=False)
 class SliceTraffic:
-    """Sectors asked of the L2 slices in the part of the launch that was traced."""
+    """Sectors asked of each L2 slice in the traced part of the launch."""
 
     sectors: NDArray[np.int64]
     """(slices, 3) by loads, by stores, by atomics."""
     crossed: NDArray[np.int64] | None
-    """(3,) those that SMs of another partition asked for; None where there are no partitions."""
+    """(3,) sectors that SMs of another partition asked for, by loads, stores, atomics; None where
+    there are no partitions."""
 
 
 class Slices(NamedTuple):
-    """Where lines lie, and what was asked."""
+    """How lines are assigned to slices, and counts of the sectors asked for."""
 
     facts: NDArray[np.int64]
-    """(5,) slices, partitions (1 where there are none), SMs near each, base-two logarithm of a
-    line's bytes, whether far lines are kept near by."""
+    """(5,) number of slices, number of partitions (1 where there are none), number of SMs near
+    each, base-two logarithm of a line's bytes, whether partitions keep copies of far lines."""
     hashes: NDArray[np.int64]
-    """(bits,) of the slice's number, the lowest first; none: it is mixed."""
+    """(bits,) address mask for each bit of the slice's number, the lowest first; empty: lines are
+    spread by :data:`MIX`."""
     sectors: NDArray[np.int64]
     """(slices, 3)"""
     crossed: NDArray[np.int64]
     """(3,)"""
     near: Caches
-    """The partitions, each a cache of its own, where far lines are kept."""
+    """A cache for each partition, where partitions keep copies of far lines."""
 
 
 def new_slices(machine: Machine, hierarchy: Hierarchy | None, seed: int) -> Slices:
@@ -127,7 +129,7 @@ def slice_of(slices: Slices, line: Int) -> Int:
 
 @noinline
 def spread(slices: Slices, sm: Int, request: Int, streams: Streams) -> None:
-    """Count a line request from an SM by L2 slice; nothing where slices are not known."""
+    """Count a line request from an SM for its L2 slice. Does nothing where slices are not known."""
     if not slices.facts[SLICES]:
         return
     line = request >> LINE_BIT
@@ -146,8 +148,9 @@ def spread(slices: Slices, sm: Int, request: Int, streams: Streams) -> None:
 
 @noinline
 def _kept(slices: Slices, home: Int, near: Int, line: Int, sectors: Int, kind: Int) -> Int:
-    """Sectors that cross over where each partition keeps what its SMs load. Stores and atomics are
-    for the line's own partition, and others' copies of these sectors are given up."""
+    """Sectors that cross over if each partition keeps copies of lines that its SMs load. Stores and
+    atomics go to the line's own partition, and copies of these sectors in other partitions become
+    invalid."""
     caches = slices.near
     g = shape_of(caches.geometry, 0)
     if kind == LOAD:
