@@ -29,3 +29,23 @@ def test_a_struct_that_is_refused_keeps_its_remark():
     messages = [r.message for r in report.remarks if r.array == "p"]
     assert messages
     assert not any("placewise layout" in m for m in messages)
+
+
+GATHER = """__device__ float at(const float *q, int j) { return q[j]; }
+__global__ void gather(const float *x, const float *y, const float *z, const float *w,
+                       const int *near, float *sum, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { int j = near[i]; sum[i] = at(x, j) + y[j] * z[j] + w[i]; }
+}"""
+
+
+def test_separate_arrays_that_are_looked_up_have_joining_named():
+    n = 1 << 14
+    rng = np.random.default_rng(3)
+    given = [*(rng.random(n, np.float32) for _ in "xyzw"), rng.integers(0, n, n, np.int32),
+             np.zeros(n, np.float32), np.int32(n)]  # fmt: skip
+    report = lint(make_case("gather", GATHER, given, block=256, problem=n), "A100")
+    by_array = {r.array: r.message for r in report.remarks if "uncoalesced" in r.rule.value}
+    assert "y, z as one array of structs" in by_array["y"]
+    assert "times their traffic (`placewise layout --join y,z`" in by_array["z"]
+    assert "sum" not in by_array

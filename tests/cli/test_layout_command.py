@@ -115,3 +115,10 @@ def test_separate_arrays_are_joined(tmp_path):
         CliRunner().invoke(
             app, ["layout", str(case), "-m", "A100", "--join", "x"], catch_exceptions=False
         )
+
+
+def test_joining_goes_with_a_search_of_layouts():
+    with pytest.raises(CaseError, match="--join goes with --layouts"):
+        CliRunner().invoke(
+            app, ["advise", "spmv", "-m", "A100", "--join", "x,y"], catch_exceptions=False
+        )

@@ -6,7 +6,7 @@ searched, written, proven and timed anew, since a layout changes what a placemen
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from placewise.advisor.advice import Advice
 from placewise.advisor.advise import DEMAND, FINALISTS, advise
@@ -38,6 +38,7 @@ def advise_jointly(
     case: CaseLike,
     machine: MachineLike,
     *,
+    join: Sequence[str] = (),
     finalists: int = FINALISTS,
     demand: Demand = DEMAND,
     nvrtc: str | None = None,
@@ -47,12 +48,15 @@ def advise_jointly(
     """Advise where the arrays of ``case`` should live on ``machine`` and how they should be laid
     out, with both searched together.
 
-    ``finalists`` placements are written out under each layout. Raises UnsupportedError where the
-    kernel is not CUDA C++ or the machine's times are not predicted, and CaseError, CompileError,
-    MachineError or ExecutionError for bad input.
+    ``finalists`` placements are written out under each layout. ``join`` names separate arrays that
+    are tried as one array of structs, as in :func:`placewise.advise_layout`.
+
+    Raises UnsupportedError where the kernel is not CUDA C++, the machine's times are not predicted
+    or arrays cannot be joined, and CaseError, CompileError, MachineError or ExecutionError for bad
+    input.
     """
     layouts = advise_layout(
-        case, machine, demand=demand, nvrtc=nvrtc, progress=progress,
+        case, machine, join=join, demand=demand, nvrtc=nvrtc, progress=progress,
         instruction_limit=instruction_limit,
     )  # fmt: skip
     case, machine = layouts.case, layouts.machine

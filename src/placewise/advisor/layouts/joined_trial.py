@@ -54,8 +54,18 @@ def joined_trial(trial: Trial, arrays: Sequence[str]) -> JoinedTrial:
 
 
 def join_remarks(case: Case, view: SourceView) -> tuple[str, ...]:
-    """Names separate arrays that the kernel accesses at the same data-dependent index: they may
-    gain as one array of structs."""
+    """Which separate arrays are looked up by data, several at the same place: they may gain as one
+    array of structs."""
+    return tuple(
+        f"{', '.join(names)} are looked up at places that depend on data: --join "
+        f"{','.join(names)} tries them as one array of structs"
+        for names in looked_up_together(case, view)
+    )
+
+
+def looked_up_together(case: Case, view: SourceView) -> tuple[tuple[str, ...], ...]:
+    """Groups of separate arrays that can be joined, and that the kernel looks up at places that
+    depend on data."""
     try:
         groups = joinable(case, view)
         program = static_accesses(case) if groups else None
@@ -71,16 +81,8 @@ def join_remarks(case: Case, view: SourceView) -> tuple[str, ...]:
             todo += item.body
         elif item.index.opaque:
             scattered.add(item.array)
-    told = []
-    for group in groups:
-        looked_up = [name for name in group if name in scattered]
-        if len(looked_up) > 1:
-            names = ", ".join(looked_up)
-            told.append(
-                f"{names} are accessed at indices that depend on data: --join "
-                f"{','.join(looked_up)} tries them as one array of structs"
-            )
-    return tuple(told)
+    found = (tuple(name for name in group if name in scattered) for group in groups)
+    return tuple(names for names in found if len(names) > 1)
 
 
 def _same_bits(joined: JoinedArrays, apart: Case, together: Case) -> bool:

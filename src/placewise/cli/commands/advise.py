@@ -112,6 +112,14 @@ def advise(
             "three times as long.",
         ),
     ] = False,
+    join: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ARRAYS",
+            help="With --layouts: try these separate arrays of one length as one array of structs: "
+            "x,y,z.",
+        ),
+    ] = None,
     profile: ProfileName = ProfileKind.full,
     clock: Clock = None,
     nvrtc: CompilerVersion = None,
@@ -161,6 +169,8 @@ def advise(
             check_file(file)
     if place and model is None:
         raise CaseError("--place goes with --model", hint="`placewise rewrite` writes a placement")
+    if join is not None and (not layouts or holds_program(case)):
+        raise CaseError("--join goes with --layouts, of one launch")
     if model is not None:
         if layouts or any(given is not None for given in (sarif, html, out)):
             raise CaseError("--model goes with none of --layouts, --sarif, --html and --out")
@@ -228,6 +238,7 @@ def advise(
             joint = advise_jointly(
                 case,
                 machine_at(load_machine(machine), clock),
+                join=[name.strip() for name in join.split(",")] if join else (),
                 finalists=FINALISTS if finalists is None else finalists,
                 demand=Demand(probability, least_gain),
                 nvrtc=nvrtc,

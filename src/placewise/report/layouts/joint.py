@@ -92,8 +92,10 @@ def write_joint_files(advice: JointAdvice, folder: Path) -> tuple[Path, ...]:
             texts[f"{stem}-host.cu"] = best.option.rewritten.host
         match best.layout:
             case LayoutOption(relaid=relaid) if relaid is not None:
-                texts[f"{stem}-convert.cuh"] = cpp_conversion(relaid)
-                texts[f"{stem}_convert.py"] = numpy_conversion(relaid)
+                joined = next(s.joined for s in advice.layouts.structs if best.layout in s.options)
+                fields = () if joined is None else joined.fields
+                texts[f"{stem}-convert.cuh"] = cpp_conversion(relaid, fields)
+                texts[f"{stem}_convert.py"] = numpy_conversion(relaid, fields)
             case MatrixOption(reordered=reordered) if reordered is not None:
                 texts[f"{stem}-convert.cuh"] = cpp_matrix_conversion(reordered)
                 texts[f"{stem}_convert.py"] = numpy_matrix_conversion(reordered)
