@@ -472,7 +472,7 @@ def test_what_is_wrong_is_told(tmp_path):
     with pytest.raises(CaseError, match="neither an array nor a number"):
         tuned(1, 32, (x, "x", x))
     scale = "__global__ void scale(float *x, float a) { x[threadIdx.x] *= a; }"
-    with pytest.raises(CaseError, match="argument 2: a Python float is no value"):
+    with pytest.raises(CaseError, match="argument 2: a Python float does not fit a parameter"):
         placewise.tune(scale, "scale", machine="A100", cache=tmp_path)(1, 32, (x, 1.5))
     with pytest.raises(CaseError, match="not contiguous"):
         tuned(1, 32, (x, x.copy(), np.zeros(64, np.float32)[::2]))
