@@ -33,7 +33,9 @@ ARRAYS = (6, 12, 16)
 EXHAUSTIVE_UP_TO = 300_000
 GREEDY_MS = 0.36
 """Chen et al. 2017, section 5.3.4: greedy search for 16 arrays; branch and bound took 542 s."""
-_REPEATS = 20
+_REPEATS, _SEARCHES = 20, 3
+"""Greedy and branch-and-bound searches whose shortest time counts: other work on the computer only
+adds."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,9 @@ def decisions() -> Iterator[Decision]:
             )
             branch_and_bound(table, most_branches=1)
             found, seconds = _timed(lambda table=table: branch_and_bound(table))
+            for _ in range(_SEARCHES - 1):
+                again = _timed(lambda table=table: branch_and_bound(table))[1]
+                seconds = min(seconds, again)
             least = None
             if placements(table) <= EXHAUSTIVE_UP_TO:
                 least = float(exhaustive(table, 1, equals=True)[1][0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placewise.machine.machine import Machine
+from placewise.machine.machine import Machine, standard_memory
 from placewise.space import MemorySpace, Way
 
 
@@ -27,14 +27,6 @@ def space_in(machine: Machine, memory: str) -> MemorySpace:
         if space.levels[-1] == memory:
             return space
     raise KeyError(memory)
-
-
-def standard_memory(machine: Machine, way: Way) -> str | None:
-    """The memory that CUDA itself reaches in this way. Where a machine has several it is the one
-    with CUDA's name (``sharedMem``, ``constantMem``), else the first; None where it has none."""
-    homes = [s.levels[-1] for s in machine.spaces if s.way is way]
-    named = [h for h in homes if way.facts.implied.part in h.lower().replace("_", "")]
-    return next(iter((*named, *homes)), None)
 
 
 def bytes_per_block(machine: Machine, memory: str) -> int | None:

@@ -9,7 +9,6 @@ from placewise.choose.capacity import (
     bytes_per_block,
     resident_by,
     space_in,
-    standard_memory,
     way_of,
 )
 from placewise.executor.result import Execution
@@ -17,7 +16,7 @@ from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import ArrayArgument, Inputs, Launch
 from placewise.kernel.source import ArrayUse, SourceView, source_obstacle
 from placewise.kernel.view.elements import texel
-from placewise.machine.machine import Machine
+from placewise.machine.machine import Machine, standard_memory
 from placewise.memory.occupancy import Occupancy, occupancy
 from placewise.space import MemorySpace, Placement, Way
 

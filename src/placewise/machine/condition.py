@@ -41,8 +41,8 @@ array has 32 MB."""
 class SerialCondition:
     """A condition of an MSL file: scope (warp, block or grid) and expression.
 
-    The scope says which threads' accesses can be serialized. A warp's instruction is issued by
-    itself, so transactions are counted warp by warp in every scope.
+    The scope says which threads' accesses can be serialized: :meth:`transactions` counts for each
+    warp by itself, :meth:`together` for all warps of a block or grid.
     """
 
     scope: str
@@ -90,6 +90,51 @@ class SerialCondition:
         by_words = self._speaks_of_words
         for rows, part, part_mask in _passes(addresses, mask, element_bytes, by_words):
             result[rows] += self._count(part, part_mask, element_bytes, constants)
+        return result
+
+    # Those of :meth:`transactions`, and which warps go together.
+    def together(
+        self,
+        addresses: NDArray[np.int64],
+        mask: NDArray[np.uint32],
+        access: NDArray[np.int64],
+        count: int,
+        *,
+        element_bytes: int,
+        block_bytes: int | None = None,
+        banks: int | None = None,
+    ) -> NDArray[np.int64]:
+        """(count,) serialized transactions of accesses that several warps make together: ``access``
+        (n,) numbers the one that each warp access is part of, from 0 to ``count`` - 1.
+
+        The largest number of distinct keys in one group, over all active lanes. Where the condition
+        speaks of words, a wide lane brings each of its words. Raises MachineError for conditions of
+        another shape, and as :meth:`transactions` does.
+        """
+        self.check(block_bytes=block_bytes, banks=banks)
+        form = self.key_form
+        if form is None:
+            raise MachineError(
+                f"a condition of scope {self.scope} counts distinct keys in a group only",
+                where=self.where,
+                hint="write key(1) != key(2) && group(1) == group(2), or the scope warp",
+            )
+        row, lane = np.nonzero(_active(np.ascontiguousarray(mask, np.uint32)))
+        at = np.asarray(addresses, np.int64)[row, lane]
+        of = np.asarray(access, np.int64)[row]
+        words = max(1, element_bytes // WORD_BYTES) if self._speaks_of_words else 1
+        at = (at[:, None] + np.arange(words) * WORD_BYTES).reshape(-1)
+        of = np.repeat(of, words)
+        constants = {"blockSize": block_bytes or 0, "banks": banks or 0}
+        values: Values = {**constants, **_lane_values(at, element_bytes, "1")}
+        columns = [of.astype(np.float64)]
+        for expression in (*form.groups, form.key):
+            columns.append(np.broadcast_to(evaluate(expression, values), at.shape))
+        result = np.zeros(count, np.int64)
+        if len(at):
+            distinct = np.unique(np.stack(columns, axis=1), axis=0)
+            groups, keys = np.unique(distinct[:, :-1], axis=0, return_counts=True)
+            np.maximum.at(result, groups[:, 0].astype(np.int64), keys)
         return result
 
     def check(self, *, block_bytes: int | None, banks: int | None) -> None:

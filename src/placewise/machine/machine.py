@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placewise.errors import MachineError
-from placewise.space import MemorySpace
+from placewise.space import MemorySpace, Way
 
 if TYPE_CHECKING:
     from placewise.machine.condition import SerialCondition
@@ -278,3 +278,11 @@ class Machine:
     def levels(self, space: str) -> tuple[Memory, ...]:
         """Memories an access to ``space`` may reach, nearest first, the home memory last."""
         return tuple(self.memory(name) for name in self.space(space).levels)
+
+
+def standard_memory(machine: Machine, way: Way) -> str | None:
+    """The memory that CUDA itself reaches in this way. Where a machine has several it is the one
+    with CUDA's name (``sharedMem``, ``constantMem``), else the first; None where it has none."""
+    homes = [s.levels[-1] for s in machine.spaces if s.way is way]
+    named = [h for h in homes if way.facts.implied.part in h.lower().replace("_", "")]
+    return next(iter((*named, *homes)), None)

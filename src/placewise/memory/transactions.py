@@ -84,7 +84,7 @@ def _thinned(at: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
     return at[np.sort(drawn)], len(at) / IRREGULAR_ROWS
 
 
-def _one_by_one(
+def one_by_one(
     stream: ArrayStream, at: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """(n, 32) addresses and (n, TAGS) weights of the accesses ``at``; each is a separate
@@ -121,7 +121,7 @@ def patterns(stream: ArrayStream, period: int | None) -> Patterns:
     unit = period or _ARRAY_ALIGNMENT
     regular += unit * -(np.minimum(regular.min(axis=1, initial=0), 0) // unit)[:, None]
 
-    single, single_weight = _one_by_one(stream, irregular, scale)
+    single, single_weight = one_by_one(stream, irregular, scale)
     return Patterns(
         np.concatenate([regular, single]),
         np.concatenate([mask, stream.mask[irregular]]),
@@ -138,13 +138,19 @@ def tile_patterns(stream: ArrayStream, tile: Tile, element_bytes: int) -> Patter
     lanes by the same amount and is left out.
     """
     at, scale = _thinned(np.arange(len(stream)))
-    addresses, weight = _one_by_one(stream, at, scale)
-    if tile.pitch > 0 and not tile.whole:
-        addresses = np.maximum(addresses, 0)
-        index, within = addresses // element_bytes, addresses % element_bytes
-        index = (index // tile.pitch) * tile.width + index % tile.pitch
-        addresses = index * element_bytes + within
+    addresses, weight = one_by_one(stream, at, scale)
+    addresses = in_tile(addresses, tile, element_bytes)
     return Patterns(addresses, stream.mask[at], stream.lane_bytes[at], weight)
+
+
+def in_tile(addresses: NDArray[np.int64], tile: Tile, element_bytes: int) -> NDArray[np.int64]:
+    """Bytes in an array as bytes in a block's tile, less a constant of the block."""
+    if tile.pitch <= 0 or tile.whole:
+        return addresses
+    addresses = np.maximum(addresses, 0)
+    index, within = addresses // element_bytes, addresses % element_bytes
+    index = (index // tile.pitch) * tile.width + index % tile.pitch
+    return index * element_bytes + within
 
 
 def evaluate(

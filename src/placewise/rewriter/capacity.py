@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from placewise.choose.capacity import standard_memory
 from placewise.errors import UnsupportedError
 from placewise.kernel.source import ArrayUse
 from placewise.machine import Machine
+from placewise.machine.machine import standard_memory
 from placewise.rewriter.draft import Draft
 from placewise.space import MemorySpace, Way
 

@@ -12,7 +12,7 @@ from placewise.advisor.explain.hint_notes import fate_words
 from placewise.advisor.predictions.predicted_counters import CounterReport, predict_counters
 from placewise.cases import CaseLike, load_case
 from placewise.choose import in_words
-from placewise.choose.capacity import bytes_per_block, standard_memory
+from placewise.choose.capacity import bytes_per_block
 from placewise.dataframe import dataframe
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import DEFAULT_LIMIT
@@ -24,6 +24,7 @@ from placewise.kernel.launch import ArrayArgument
 from placewise.kernel.source import SourceView
 from placewise.kernel.target import target_for
 from placewise.machine import Machine, MachineLike, load_machine
+from placewise.machine.machine import standard_memory
 from placewise.machine.msl.located import nearest
 from placewise.memory.simulate.metrics.ncu_metrics import (
     LANES_PER_INSTRUCTION,

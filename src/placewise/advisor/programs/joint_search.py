@@ -11,8 +11,8 @@ from placewise.advisor.advice import Advice, Option
 from placewise.advisor.finalists import AS_GOOD, Demand, edit_size, untimed_misses
 from placewise.advisor.programs.chain import Step
 from placewise.advisor.programs.copies import Fill, fills
-from placewise.choose.capacity import standard_memory
 from placewise.machine import Machine
+from placewise.machine.machine import standard_memory
 from placewise.model import SAME, Ratio
 from placewise.model.uncertainty import ratio_of_sums
 from placewise.space import Placement, Way

@@ -31,7 +31,13 @@ from numpy.typing import NDArray
 from placewise.executor.trace import Site, TraceChunk
 from placewise.memory.reuse.distance_shares import profile_counts, shares_apart
 from placewise.memory.reuse.profile import Profiler
-from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Accesses, array_accesses
+from placewise.memory.reuse.record import (
+    ACCESS_BUDGET,
+    ROW_BUDGET,
+    Accesses,
+    array_accesses,
+    turns,
+)
 from placewise.memory.reuse.trace_sample import BlockSample
 
 MOST_OF_LAUNCH = 0.1
@@ -310,17 +316,6 @@ def occurrences(accesses: Accesses) -> NDArray[np.int64]:
     warps = int(accesses.warp.max()) + 1
     key = (accesses.block.astype(np.int64) * warps + accesses.warp) * sites + accesses.site
     return turns(key)
-
-
-def turns(key: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) how often the same value stands before each of the (n,) keys."""
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    fresh = np.r_[True, ordered[1:] != ordered[:-1]]
-    began = np.maximum.accumulate(np.where(fresh, np.arange(len(key)), 0))
-    turn = np.empty(len(key), np.int64)
-    turn[order] = np.arange(len(key)) - began
-    return turn
 
 
 def _spread(count: int) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ from placewise.memory.reuse.intensity import Intensity, instructions_per_cycle, 
 from placewise.memory.reuse.record import ACCESS_BUDGET, ROW_BUDGET, Recorded, Recorder
 from placewise.memory.reuse.stream import LOAD, STORE, TAGS, ArrayStream, array_streams
 from placewise.memory.reuse.trace_sample import WARPS_AT_FIRST, BlockSample, plan_sample
+from placewise.memory.served_together import beyond_warps, together_transactions
 from placewise.memory.transactions import (
     Patterns,
     address_period,
@@ -146,7 +147,13 @@ class Profile:
             array = self._by_name[name]
             if array.stream is None:
                 return np.zeros(TAGS)
-            self._transactions[key] = count_transactions(self._found(array, in_tile), memory)
+            if beyond_warps(self.machine, memory):
+                tile = array.tile if in_tile else None
+                self._transactions[key] = together_transactions(
+                    array.stream, memory, tile, array.element_bytes
+                )
+            else:
+                self._transactions[key] = count_transactions(self._found(array, in_tile), memory)
         return self._transactions[key]
 
     def lines(self, name: str, memory: Memory) -> tuple[LineTraffic, ...]:
@@ -159,13 +166,17 @@ class Profile:
         for site in np.unique(stream.site).tolist():
             part = stream.take(stream.site == site)
             sampled = len(part)
+            if beyond_warps(self.machine, memory):
+                counted = together_transactions(part, memory)
+            else:
+                counted = count_transactions(patterns(part, self._period), memory)
             result.append(
                 LineTraffic(
                     self._sites[site],
                     name,
                     float(sampled * self._site_scale[site]),
                     float(part.lanes().sum() / sampled),
-                    float(count_transactions(patterns(part, self._period), memory).sum() / sampled),
+                    float(counted.sum() / sampled),
                 )
             )
         return tuple(sorted(result, key=lambda line: -line.transactions))

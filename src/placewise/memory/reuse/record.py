@@ -131,6 +131,17 @@ def array_accesses(chunk: TraceChunk, traced: NDArray[np.bool_]) -> Accesses | N
     ).keep(wanted)
 
 
+def turns(key: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) how often the same value stands before each of the (n,) keys."""
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    fresh = np.r_[True, ordered[1:] != ordered[:-1]]
+    began = np.maximum.accumulate(np.where(fresh, np.arange(len(key)), 0))
+    turn = np.empty(len(key), np.int64)
+    turn[order] = np.arange(len(key)) - began
+    return turn
+
+
 class Recorded(Protocol):
     """A trace consumer that keeps the accesses of some blocks to arrays."""
 

@@ -41,6 +41,10 @@ class ArrayStream:
     """(n,) half of the sample and kind of access; atomics count as stores."""
     late: NDArray[np.uint8]
     """(n,) 1 where the block belongs to the later half of the launch, else 0."""
+    block: NDArray[np.int32] | None = None
+    """(n,) block of the launch that makes the access; None where it is not known."""
+    warp: NDArray[np.int32] | None = None
+    """(n,) warp of the block; None where it is not known."""
 
     def __len__(self) -> int:
         return len(self.base)
@@ -63,6 +67,8 @@ class ArrayStream:
             self.sm[kept],
             self.tag[kept],
             self.late[kept],
+            None if self.block is None else self.block[kept],
+            None if self.warp is None else self.warp[kept],
         )
 
     def requests(self) -> NDArray[np.int64]:
@@ -148,5 +154,7 @@ def array_streams(
             sm_of[mine],
             tag[at],
             late[at],
+            accesses.block[at],
+            accesses.warp[at],
         )
     return streams

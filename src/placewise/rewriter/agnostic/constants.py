@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from placewise.choose.capacity import standard_memory
 from placewise.kernel.source import SourceView
 from placewise.machine import Machine
+from placewise.machine.machine import standard_memory
 from placewise.rewriter.agnostic.fine_grained import FineGrained
 from placewise.rewriter.ways.host_buffer import ALIGNMENT, data_of
 from placewise.space import Placement, Way
