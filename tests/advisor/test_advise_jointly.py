@@ -37,6 +37,10 @@ def test_the_best_form_may_change_both():
     assert [f.ratio.ratio for f in advice.forms] == sorted(f.ratio.ratio for f in advice.forms)
     best = advice.recommended
     assert best is not None
+    frame = advice.to_dataframe()
+    assert len(frame) == len(advice.forms) + 1
+    assert frame["ratio"].iloc[-1] == 1.0
+    assert list(frame.loc[frame["recommended"], "milliseconds"]) == [best.timed.ms]
     assert best.layout is not None
     assert best.ratio.ratio <= advice.forms[0].ratio.ratio * 1.02
     # The form that is handed out computes what the kernel did.

@@ -37,6 +37,10 @@ def test_fields_that_are_read_alone_are_moved_apart():
     assert found.conversion.launches >= 1
     document = advice.to_dict()
     assert document["structs"][0]["recommended"] == found.best.layout.describe()
+    frame = advice.to_dataframe()
+    assert list(frame["layout"]) == [option.text for option in found.options]
+    assert frame["ratio"].is_monotonic_increasing
+    assert list(frame.loc[frame["recommended"], "layout"]) == [found.best.text]
 
 
 def test_layouts_can_be_named():

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from placewise.dataframe import dataframe
 from placewise.errors import CaseError
 from placewise.kernel.cases.case_file import read_case_family
 from placewise.machine import Machine, load_machine
@@ -27,6 +29,9 @@ from placewise.validate.figures import (
 from placewise.validate.predict import Answer, Answers, Predictor, Task
 from placewise.validate.sample import choose_rows
 from placewise.validate.search import Search, search
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +69,25 @@ class TableResult:
     def measured(self, result: ModelResult) -> NDArray[np.float64]:
         """(rows,) measured nanoseconds of the rows of ``result.predicted``."""
         return np.array([self.chosen[at].nanoseconds for at in result.rows])
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each measured configuration and each model that answers for it: the parameters
+        of the configuration, ``model``, ``measured_ns``, ``predicted`` (nanoseconds, or the model's
+        own measure) with ``low`` and ``high``. Raises UnsupportedError where pandas is not
+        installed."""
+        rows = [
+            {
+                **dict(self.chosen[at].configuration),
+                "model": one.model,
+                "measured_ns": self.chosen[at].nanoseconds,
+                "predicted": float(one.predicted[n]),
+                "low": float(one.low[n]),
+                "high": float(one.high[n]),
+            }
+            for one in self.models
+            for n, at in enumerate(one.rows)
+        ]
+        return dataframe(rows)
 
 
 # Keyword options of the command, one parameter each.

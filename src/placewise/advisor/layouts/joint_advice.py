@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from placewise.advisor.advice import Advice, Option
 from placewise.advisor.forms.timing import Timed
 from placewise.advisor.layouts.layout_advice import LayoutAdvice, TriedLayout
+from placewise.dataframe import dataframe
 from placewise.kernel.cases.case import Case
 from placewise.machine import Machine
-from placewise.model import Ratio
+from placewise.model import SAME, Ratio
 from placewise.notebook import ShownInNotebooks
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,3 +99,26 @@ class JointAdvice(ShownInNotebooks):
             "layouts": self.layouts.to_dict(),
             "notes": list(self.notes),
         }
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each form, the fastest first and the present one last: ``layout``,
+        ``placement``, ``milliseconds``, ``ratio`` to the present time with ``ratio_low`` and
+        ``ratio_high`` (80 % interval), ``probability_faster``, ``recommended``. Raises
+        UnsupportedError where pandas is not installed."""
+        rows = [
+            {
+                "layout": form.layout_text,
+                "placement": form.placement_text,
+                "milliseconds": form.timed.ms,
+                "ratio": form.ratio.ratio,
+                "ratio_low": form.ratio.low,
+                "ratio_high": form.ratio.high,
+                "probability_faster": form.ratio.faster,
+                "recommended": form is self.recommended,
+            }
+            for form in self.forms
+        ]
+        present = {"layout": "as it is", "placement": "as it is", "milliseconds": self.present.ms}
+        same = {"ratio": SAME.ratio, "ratio_low": SAME.low, "ratio_high": SAME.high}
+        chosen = {"probability_faster": SAME.faster, "recommended": self.recommended is None}
+        return dataframe([*rows, present | same | chosen])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from placewise.advisor.forms.timing import Timed
 from placewise.choose.matrix_orders import MatrixUse
+from placewise.dataframe import dataframe
 from placewise.kernel.cases.case import Case
 from placewise.kernel.matrix_arrays import StoredMatrix
 from placewise.kernel.struct_uses import StructArrays
@@ -17,6 +18,9 @@ from placewise.notebook import ShownInNotebooks
 from placewise.rewriter.layouts import Relaid, Reordered
 from placewise.rewriter.layouts.join_arrays import JoinedArrays
 from placewise.space.layout import Layout, structure_of_arrays
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,3 +206,34 @@ class LayoutAdvice(ShownInNotebooks):
             "matrices": None if self.matrices is None else self.matrices.to_dict(),
             "notes": list(self.notes),
         }
+
+    def to_dataframe(self) -> DataFrame:
+        """A row for each layout that was tried, struct types first, the fastest of each first:
+        ``arrays``, ``layout``, ``kind``, ``milliseconds``, ``ratio`` to the present time with
+        ``ratio_low`` and ``ratio_high`` (80 % interval), ``probability_faster``, ``proven``,
+        ``recommended``. Raises UnsupportedError where pandas is not installed."""
+        tried: list[tuple[str, TriedLayout, bool]] = [
+            (", ".join(s.names), o, o is s.best) for s in self.structs for o in s.options
+        ]
+        if (matrices := self.matrices) is not None:
+            for order in matrices.options:
+                names = ", ".join(one.matrix.name for one in order.stored)
+                tried.append((names, order, order is matrices.best))
+        rows = []
+        for arrays, option, recommended in tried:
+            ratio = option.ratio
+            rows.append(
+                {
+                    "arrays": arrays,
+                    "layout": option.text,
+                    "kind": option.kind,
+                    "milliseconds": None if option.timed is None else option.timed.ms,
+                    "ratio": None if ratio is None else ratio.ratio,
+                    "ratio_low": None if ratio is None else ratio.low,
+                    "ratio_high": None if ratio is None else ratio.high,
+                    "probability_faster": None if ratio is None else ratio.faster,
+                    "proven": option.proven,
+                    "recommended": recommended,
+                }
+            )
+        return dataframe(rows)

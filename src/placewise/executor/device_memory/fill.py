@@ -11,7 +11,10 @@ from placewise.errors import CaseError
 from placewise.executor.device_memory.device import Bytes
 from placewise.executor.device_memory.device_array import DeviceArray
 from placewise.executor.device_memory.device_memory import DeviceMemory
+from placewise.executor.device_memory.module_memory import find_variable
+from placewise.executor.lowering.module_variables import module_variables
 from placewise.executor.runtime.resolve import DeviceArgument
+from placewise.executor.translate import parsed
 from placewise.kernel.kernel import Kernel
 from placewise.kernel.launch import (
     ArrayArgument,
@@ -48,7 +51,7 @@ def fill(
         content = np.ascontiguousarray(data).reshape(-1).view(np.uint8).copy()
         own = [p for holder, p in inputs.constant_pointers if holder == name]
         _store(content, own, arrays, f"constant '{name}'")
-        memory.constant(kernel, name, content)
+        memory.constant(kernel, name, content, 0)
     for n, argument in enumerate(inputs.arguments):
         if isinstance(argument, ScalarArgument) and argument.pointers:
             where = f"argument '{argument.name}'"
@@ -59,6 +62,28 @@ def fill(
         where = f"argument '{holder.name}'"
         _store(arrays[holder.name].region.data, holder.pointers, arrays, where)
     return arguments
+
+
+def partly_filled(kernel: Kernel, inputs: Inputs) -> tuple[str, ...]:
+    """A note on each constant that ``inputs`` give fewer bytes than the kernel's variable has: the
+    others stay as the source initialises them, zero unless it says more, as after a
+    ``cudaMemcpyToSymbol`` of so many bytes."""
+    if not inputs.constants:
+        return ()
+    variables = module_variables(parsed(kernel))
+    found = []
+    for name, data in inputs.constants:
+        try:
+            size = find_variable(name, variables, "").size
+        except CaseError:
+            # What does not exist is an error where the launch is filled.
+            continue
+        if data.nbytes < size:
+            found.append(
+                f"constant '{name}' is given {data.nbytes:,} of its {size:,} bytes: the others "
+                "stay as the source initialises them"
+            )
+    return tuple(found)
 
 
 def _array(memory: DeviceMemory, argument: ArrayArgument, *, borrow: bool) -> DeviceArray:

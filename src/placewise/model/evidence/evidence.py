@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placewise.errors import CaseError, UnsupportedError
+from placewise.executor.device_memory.fill import partly_filled
 from placewise.executor.result import Execution
 from placewise.executor.runtime.gc_pause import collection_held
 from placewise.executor.slice_interpreter import WORK, PathTooLongError, SlicedTrace, slice_launch
@@ -155,9 +156,9 @@ def _sliced(
         alone, of_kinds[0], chunks[0], touched, seen, launch_facts, machine, placement
     )
     traffic = replace(traffic, instructions=fetched)
-    notes: tuple[str, ...] = ()
+    notes = partly_filled(kernel, inputs)
     if not blocks.sample.complete:
-        notes = (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
+        notes += (f"times rest on {len(blocks.numbers)} of the {launch.blocks} blocks",)
     run = SimulatedLaunch(kernel, launch, machine, resident, traffic, execution, notes)
     return Evidence(run=run, warp_paths=warp_paths_of(seen, blocks, of_kinds))
 
