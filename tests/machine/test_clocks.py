@@ -24,6 +24,12 @@ def test_a_sustained_clock_is_assumed_even_beyond_the_boost():
     assert clock_range(heir("clock_sustained = 1500 MHz;")) == ClockRange(765, 1500, 1500)
 
 
+def test_boards_may_run_beyond_the_boost():
+    found = clock_range(heir("clock_highest = 1600 MHz;"))
+    assert found == ClockRange(765, 1410, 1600)
+    assert clock_range(known_clock(heir("clock_highest = 1600 MHz;"), 1500)).is_known
+
+
 def test_without_a_base_clock_there_is_one_clock():
     assert clock_range(heir("clock_base = ?;")) == ClockRange(1410, 1410, 1410)
     assert clock_range(heir("clock_base = ?;")).is_known

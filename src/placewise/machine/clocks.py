@@ -19,7 +19,8 @@ class ClockRange:
     assumed: float
     """The one that times are given for: what was measured under load, else the highest."""
     high: float
-    """Highest that the maker promises for typical loads (boost clock)."""
+    """Highest that boards reach under load, or else that the maker promises for typical loads
+    (boost clock)."""
 
     @property
     def is_known(self) -> bool:
@@ -30,8 +31,8 @@ class ClockRange:
 def clock_range(machine: Machine) -> ClockRange | None:
     """Clocks that ``machine`` may run at; None where its file has none.
 
-    There is only one if the file states no base clock, for a machine made by :func:`known_clock`,
-    and for a calibrated one (``time_factor``), whose sustained clock it is.
+    There is but one where the file states no base clock and none beyond the boost, for a machine
+    of :func:`known_clock`, and for a calibrated one (``time_factor``): its sustained clock.
     """
     limits = machine.limits
     if limits.clock_mhz is None:
@@ -40,7 +41,8 @@ def clock_range(machine: Machine) -> ClockRange | None:
     if limits.time_factor is not None:
         return ClockRange(assumed, assumed, assumed)
     low = min(limits.clock_base_mhz or limits.clock_mhz, assumed)
-    return ClockRange(low, assumed, max(limits.clock_mhz, assumed))
+    high = max(limits.clock_mhz, limits.clock_highest_mhz or 0.0, assumed)
+    return ClockRange(low, assumed, high)
 
 
 def known_clock(machine: Machine, clock_mhz: float) -> Machine:
@@ -49,7 +51,9 @@ def known_clock(machine: Machine, clock_mhz: float) -> Machine:
     Raises MachineError for a clock that is not positive, or a machine whose own is not known.
     """
     found = at_clock(machine, clock_mhz)
-    limits = replace(found.limits, clock_base_mhz=None, clock_sustained_mhz=None)
+    limits = replace(
+        found.limits, clock_base_mhz=None, clock_sustained_mhz=None, clock_highest_mhz=None
+    )
     return replace(found, limits=limits)
 
 

@@ -52,6 +52,7 @@ _LIMITS = {
     "clock_mhz": ("clock", "MHz"),
     "clock_base_mhz": ("clock_base", "MHz"),
     "clock_sustained_mhz": ("clock_sustained", "MHz"),
+    "clock_highest_mhz": ("clock_highest", "MHz"),
     "shared_bytes_per_block": ("shared_memory_per_block", "B"),
     "shared_bytes_per_sm": ("shared_memory_per_sm", "B"),
     "copy_bandwidth_gb_per_s": ("copy_bandwidth", "GB/s"),

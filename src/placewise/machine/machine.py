@@ -157,6 +157,8 @@ class Limits:
     """Clock that the maker guarantees under any load."""
     clock_sustained_mhz: float | None = None
     """Clock that boards were measured to hold under load."""
+    clock_highest_mhz: float | None = None
+    """Highest clock that boards reach under load, where that is above the maker's boost clock."""
     time_factor: float | None = None
     """Measured over predicted time of a kernel on the very board, at its sustained clock; None
     where the board was not calibrated."""

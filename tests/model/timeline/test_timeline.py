@@ -18,10 +18,10 @@ from placewise.kernel.launch import (
 from placewise.machine import load_machine
 from placewise.model import Evidence, relative_times, timeline_model
 from placewise.model.evidence.evidence import evidence_of
-from placewise.model.evidence.warp_paths import WarpPaths, data_passes, lines
+from placewise.model.evidence.warp_paths import WarpPaths, data_passes, full_passes, lines
 from placewise.model.timeline.launch import course
 from placewise.model.timeline.pace import dram_bytes_per_cycle
-from placewise.model.timeline.schedule import COLUMNS, FETCHED, Row, tag_cycles
+from placewise.model.timeline.schedule import COLUMNS, FETCHED, Reach, Row, tag_cycles
 from placewise.model.timeline.warps import NOT_RECORDED, Pace, run
 
 A100 = load_machine("A100")
@@ -182,6 +182,18 @@ def test_wide_loads_take_a_pass_for_each_128_bytes():
     assert lines(wide, np.ones((1, 32), bool), 16)[0] == 4.0
     some = np.arange(32)[None, :] < 8
     assert data_passes(wide, some, 16)[0] == 1.0
+
+
+def test_a_turn_of_few_words_through_l1_takes_a_cycle():
+    """Where the array moves 64 bytes a cycle: full turns take two, those of a word do not."""
+    column = np.arange(32)[None, :] * 4096, np.ones((1, 32), bool), 4
+    assert full_passes(*column)[0] == 1.0
+    assert Reach(data_passes(*column)[0], 32.0, full=1.0).data_cycles(2.0) == 32.0
+    assert full_passes(*strided(1))[0] == 1.0
+    assert Reach(1.0, 1.0, full=1.0).data_cycles(2.0) == 2.0
+    assert full_passes(*strided(0))[0] == 1 / 32
+    # Recorded counters of shared memory say otherwise.
+    assert Reach(32.0, 0.0).data_cycles(2.0) == 64.0
 
 
 STREAM = """extern "C" __global__ void copy(const float4 *from, float4 *to, int n) {

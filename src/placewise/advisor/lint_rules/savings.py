@@ -137,4 +137,5 @@ def _passes(now: Passes, before: SiteTraffic, after: SiteTraffic, rule: Rule) ->
         return now
     share = after.sectors / before.sectors
     width = after.lanes / after.requests * after.site.lane_bytes / _WIDTH
-    return Passes(min(now.data, max(1.0, width, now.data * share)), now.lines * share)
+    data, full = (min(n, max(1.0, width, n * share)) for n in (now.data, now.full))
+    return Passes(data, now.lines * share, full)

@@ -24,9 +24,10 @@ from placewise.machine.msl.settings import (
 )
 from placewise.machine.msl.tree import DetailEntry, LimitEntry
 
-POLICIES = ("lru", "fifo", "random", "plru", "weighted")
-"""Replacement policies: least recently used, oldest, random, tree pseudo-LRU, and random
-with the probabilities of ``way_probabilities`` (Mei et al. 2014, Fermi's L1)."""
+POLICIES = ("lru", "aged", "fifo", "random", "plru", "weighted")
+"""Replacement policies: least recently used, any of the quarter of a set that was not used for
+longest, oldest, random, tree pseudo-LRU, and random with the probabilities of ``way_probabilities``
+(Mei et al. 2014, Fermi's L1)."""
 
 MOST_SECTORS = 16
 """Sectors that a line can have at most."""

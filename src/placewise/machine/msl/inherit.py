@@ -86,7 +86,7 @@ def as_inherited(base: Specification, name: str, filename: str) -> Specification
     )
 
 
-_OF_THE_CLOCK = ("clock_base", "clock_sustained", "time_factor")
+_OF_THE_CLOCK = ("clock_base", "clock_sustained", "clock_highest", "time_factor")
 """Limits that a machine with a clock of its own does not inherit."""
 
 

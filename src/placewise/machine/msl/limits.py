@@ -56,6 +56,7 @@ _LIMITS: Mapping[str, Kind] = {
     "clock": Kind("clock_mhz", megahertz, "clock = 1410 MHz;"),
     "clock_base": Kind("clock_base_mhz", megahertz, "clock_base = 765 MHz;"),
     "clock_sustained": Kind("clock_sustained_mhz", megahertz, "clock_sustained = 1275 MHz;"),
+    "clock_highest": Kind("clock_highest_mhz", megahertz, "clock_highest = 1900 MHz;"),
     "time_factor": Kind("time_factor", positive, "time_factor = 1.08;"),
     "max_threads_per_block": Kind(
         "max_threads_per_block", count, "max_threads_per_block = 1024;", 1024

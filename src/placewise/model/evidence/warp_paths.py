@@ -20,6 +20,7 @@ from placewise.kernel.binary.machine_code import machine_code
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import Traffic, total_traffic
 from placewise.model.evidence.block_kinds import BlockKinds
+from placewise.model.evidence.contention import Hottest, hottest_places
 from placewise.model.evidence.shorten import LONGEST, shortened
 
 LINE_BYTES = 128
@@ -36,9 +37,11 @@ class Passes(NamedTuple):
     """How one access of an instruction uses L1, on the average."""
 
     data: float
-    """Cycles of the data array."""
+    """Turns of the data array: different words of one bank, one after another."""
     lines: float
     """Number of lines whose tags are looked up."""
+    full: float
+    """Turns that its words would take if every turn moved a word of each bank."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +82,8 @@ class WarpPaths:
     scale: float
     """Instructions of the launch's average block over those of the paths that stand for it, which
     may be shortened."""
-    hottest: Mapping[int, float] = field(default_factory=dict)
-    """By offset of each global atomic: share of its lanes that access the same address."""
+    hottest: Mapping[int, Hottest] = field(default_factory=dict)
+    """By offset, of global atomics: how many of their lanes meet."""
     kinds: tuple[KindOfBlocks, ...] = (ONE_KIND,)
     kind: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """(blocks,) kind of each block; empty: all are of kind 0."""
@@ -143,7 +146,7 @@ def warp_paths_of(sliced: SlicedTrace, blocks: BlockKinds, traffic: Sequence[Tra
         warps,
         frozenset(b.places[-1] for b in program.blocks if _waits(b.terminator) and b.places),
         scale,
-        _hottest(sliced),
+        hottest_places(sliced, len(blocks.launch)),
         tuple(
             KindOfBlocks(
                 _passes(sliced, blocks.traced(k)),
@@ -222,26 +225,6 @@ def _waits(terminator: object) -> bool:
     return isinstance(terminator, Barrier) and not terminator.arrive_only
 
 
-def _hottest(sliced: SlicedTrace) -> dict[int, float]:
-    """By offset of each global atomic: share of its lanes that access the most frequent address,
-    minus two standard deviations of the share that would come there by chance."""
-    found: dict[int, list[NDArray[np.int64]]] = {}
-    for access in sliced.accesses:
-        site = sliced.sites[access.site]
-        if site.kind == "atomic" and site.space in _THROUGH_L1:
-            window = np.broadcast_to(access.window[:, None], access.mask.shape)
-            where = np.stack([window[access.mask], access.offset[access.mask]])
-            found.setdefault(site.ptx_line, []).append(where)
-    shares = {}
-    for place, pieces in found.items():
-        where = np.concatenate(pieces, axis=1)
-        count = np.unique(where, axis=1, return_counts=True)[1]
-        if len(count):
-            most = float(count.max())
-            shares[place] = max(1.0, most - 2.0 * most**0.5 * (len(count) > 1)) / where.shape[1]
-    return shares
-
-
 def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]:
     """Average use of L1 by each instruction's accesses, by its offset; ``traced`` (blocks,) says
     which blocks count."""
@@ -263,7 +246,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
         if site.space == "local":
             # Local memory interleaves the words of a warp's threads, so they lie side by side.
             words = max(1.0, site.lane_bytes / BANK_BYTES)
-            counted.setdefault(place, []).append(np.full((len(access.mask), 2), words))
+            counted.setdefault(place, []).append(np.full((len(access.mask), 3), words))
         else:
             kept.setdefault(site.lane_bytes, []).append(access)
     for lane_bytes, accesses in kept.items():
@@ -276,7 +259,7 @@ def _passes(sliced: SlicedTrace, traced: NDArray[np.bool_]) -> dict[int, Passes]
         for access, own in zip(accesses, np.split(each, ends), strict=True):
             site = sliced.sites[access.site]
             if site.kind == "store":
-                own[:, 0] = 0.0
+                own[:, [0, 2]] = 0.0
             counted.setdefault(site.ptx_line, []).append(own)
     found = {}
     for place, pieces in counted.items():
@@ -298,17 +281,17 @@ def _of_warps(access: Accesses, kept: NDArray[np.bool_]) -> Accesses:
 def _passes_of(
     offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
 ) -> NDArray[np.float64]:
-    """(n, 2) cycles of the data array and lines of each access. For full warps with a constant
-    stride these depend only on the stride and on the first byte within a line, so they are computed
-    once for each pair of these."""
+    """(n, 3) what :class:`Passes` has of each access. For full warps with a constant stride this
+    depends only on the stride and on the first byte within a line, so it is computed once for each
+    pair of these."""
     step = offsets[:, 1] - offsets[:, 0]
     even = (np.diff(offsets, axis=1) == step[:, None]).all(axis=1) & mask.all(axis=1)
     key = step[even] * LINE_BYTES + offsets[even, 0] % LINE_BYTES
     _, first, like = np.unique(key, return_index=True, return_inverse=True)
     some = np.concatenate([np.flatnonzero(even)[first], np.flatnonzero(~even)])
-    data = data_passes(offsets[some], mask[some], lane_bytes)
-    found = np.stack([data, lines(offsets[some], mask[some], lane_bytes)], axis=1)
-    each = np.empty((len(offsets), 2))
+    own = offsets[some], mask[some], lane_bytes
+    found = np.stack([data_passes(*own), lines(*own), full_passes(*own)], axis=1)
+    each = np.empty((len(offsets), 3))
     each[even] = found[: len(first)][like]
     each[~even] = found[len(first) :]
     return each
@@ -350,6 +333,16 @@ def data_passes(
         word = (own[:, :, None] + np.arange(words)).reshape(len(offsets), -1)
         total += _conflicts(word, active)
     return total
+
+
+def full_passes(
+    offsets: NDArray[np.int64], mask: NDArray[np.bool_], lane_bytes: int
+) -> NDArray[np.float64]:
+    """(n,) cycles of L1's data array if no words met in one bank; arguments as of
+    :func:`data_passes`."""
+    words = max(1, lane_bytes // BANK_BYTES)
+    word = (offsets[:, :, None] // BANK_BYTES + np.arange(words)).reshape(len(offsets), -1)
+    return _different(word, np.repeat(mask, words, axis=1)) / BANKS
 
 
 def _conflicts(word: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -11,8 +11,10 @@ from placewise.machine.machine import Machine
 from placewise.memory.simulate.launch import SimulatedLaunch
 from placewise.memory.simulate.metrics.traffic import SiteTraffic
 from placewise.model.base import PathTime, Term
+from placewise.model.evidence.contention import Hottest
 from placewise.model.timeline.pace import (
     SAME_ADDRESS_PER_CYCLE,
+    SAME_LINE_PER_CYCLE,
     dram_bytes_per_cycle,
     l2_bytes_per_cycle,
 )
@@ -21,6 +23,7 @@ from placewise.model.timeline.schedule import LOAD_STORE, TEXTURE, Row, partitio
 _LINES = 5
 """Most source lines that are named for each part."""
 CONTENTION = "atomics on one address"
+LINE_CONTENTION = "atomics in one line"
 NAMES = {LOAD_STORE: "load/store unit", TEXTURE: "texture unit"}
 
 
@@ -120,19 +123,29 @@ def written_share(run: SimulatedLaunch) -> float:
     return written / (written + fetched) if written else 0.0
 
 
-def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list[PathTime]:
-    """Time of global atomics on one address: they are served one after the other, whichever SM they
-    are from.
+def contention_limits(run: SimulatedLaunch, hottest: Mapping[int, Hottest]) -> list[PathTime]:
+    """Times of global atomics that meet at one address, and of those that meet in one line: they
+    are served one after the other, whichever SM they are from.
 
-    ``hottest`` is the share of each atomic's lanes that access the same address, by the
-    instruction's offset.
+    ``hottest`` has the shares of each atomic's lanes that meet, by the instruction's offset.
     """
+    address = {place: found.address for place, found in hottest.items()}
+    line = {place: found.line for place, found in hottest.items()}
+    return [
+        *_contention(run, address, CONTENTION, SAME_ADDRESS_PER_CYCLE),
+        *_contention(run, line, LINE_CONTENTION, SAME_LINE_PER_CYCLE),
+    ]
+
+
+def _contention(
+    run: SimulatedLaunch, shares: Mapping[int, float], name: str, per_cycle: float
+) -> list[PathTime]:
     terms = []
     lines: dict[str, float] = {}
     for t in run.traffic.sites:
-        share = hottest.get(t.site.ptx_line, 0.0)
+        share = shares.get(t.site.ptx_line, 0.0)
         if share:
-            cycles = t.lanes * share / SAME_ADDRESS_PER_CYCLE
+            cycles = t.lanes * share / per_cycle
             array = t.array or f"({t.site.space} memory)"
             terms.append(Term(array, "L2", False, t.lanes * share, cycles))
             if t.site.source_line is not None:
@@ -140,7 +153,7 @@ def contention_limit(run: SimulatedLaunch, hottest: Mapping[int, float]) -> list
                 lines[line] = lines.get(line, 0.0) + cycles
     if not terms:
         return []
-    return [PathTime(CONTENTION, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
+    return [PathTime(name, sum(t.cycles for t in terms), _joined(terms), _most(lines))]
 
 
 def bandwidth_limits(run: SimulatedLaunch, machine: Machine) -> list[PathTime]:

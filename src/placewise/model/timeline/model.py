@@ -26,7 +26,7 @@ from placewise.model.timeline.limits import (
     Work,
     bandwidth_limits,
     busiest,
-    contention_limit,
+    contention_limits,
     issue_limits,
     written_share,
 )
@@ -78,7 +78,7 @@ class TimelineModel:
         parts = [
             *issue_limits(code, work, run, busiest(work, busy)),
             *bandwidth_limits(run, machine),
-            *contention_limit(run, paths.hottest),
+            *contention_limits(run, paths.hottest),
             _latency(matrix, paths, offsets, run, busy, pace),
         ]
         # The launch takes at least as long as each part of the machine by itself.
@@ -192,7 +192,7 @@ def reach_of(
             found[place] = Reach(t.wavefronts / t.requests, 0.0, active=active)
             continue
         own = kind.passes.get(place)
-        data, lines = (own.data, own.lines) if own else (1.0, t.lines / t.requests)
+        data, lines, full = own or (1.0, t.lines / t.requests, 1.0)
         past = max(0.0, t.l2_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram = max(0.0, t.dram_sectors.value) / t.requests * kind.l2.get(place, 1.0)
         dram_bytes = dram * traffic.sector_bytes
@@ -207,5 +207,6 @@ def reach_of(
             min(1.0, past) * active if waits else 0.0,
             min(1.0, dram / past) if waits and past else 0.0,
             active,
+            full,
         )
     return found

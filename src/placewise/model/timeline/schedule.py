@@ -94,6 +94,21 @@ class Reach:
     active: float = 1.0
     """Share of executions in which some lane accesses. The others, whose predicate holds for no
     lane, take an issue slot and nothing else."""
+    full: float | None = None
+    """Turns of L1's data array that its words would take if every turn moved a word of each bank;
+    None for shared memory, where every turn takes as long as a full one."""
+
+    def data_cycles(self, full_turn: float) -> float:
+        """Cycles of the data array, which needs ``full_turn`` for a turn that moves a word of each
+        bank.
+
+        Turns of few words take as long in shared memory, by counters of an RTX 2080 Ti. Through L1
+        they do not: of a matrix and a vector with a thread to a row, where each of the 32 lanes has
+        a turn of its own, the RTX 2060 takes the time of one cycle each, as do GPUs whose full turn
+        is one cycle (benchmarks/breadth)."""
+        if self.full is None:
+            return self.passes * full_turn
+        return max(self.passes, self.full * full_turn)
 
 
 def partitions(machine: Machine) -> int:
@@ -197,7 +212,8 @@ def _row(
     least = WARP / width
     kind = group(i.opcode)
     reach = reach or Reach(least, 0.0)
-    passes = max(least, reach.passes * _pass_cycles(machine), tag_cycles(reach.lines, machine))
+    data = reach.data_cycles(_pass_cycles(machine))
+    passes = max(least, data, tag_cycles(reach.lines, machine))
     result = _latency(kind, machine) if i.parts[0][:2] not in _STORES else 0.0
     return Row(
         number, 1, server, passes * reach.active, (result or latency) * reach.active,

@@ -188,6 +188,9 @@ def _cache(memory: Memory) -> SimulatedCache:
         raise MachineError(f"size or line of {memory.name} are not known: it cannot be simulated")
     ways, sets = _shape(memory.size_bytes // line, detail.ways)
     policy = detail.policy or "lru"
+    if policy == "aged":
+        # What is drawn among old lines alone is not inferred from misses.
+        policy = "lru"
     if policy == "plru" and ways & (ways - 1):
         policy = "lru"
     weights = detail.way_probabilities if len(detail.way_probabilities) == ways else ()

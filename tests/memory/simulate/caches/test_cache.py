@@ -203,3 +203,38 @@ def test_write_policies_against_lists(sequence, ways, sets, policy, write):
         keeps_clean = fetch or write & WRITE_THROUGH
         expected = mine.access(line, sectors, keeps_clean)
         assert (missing, lost) == expected
+
+
+def missed_in_rounds(policy, lines, ways=16, rounds=300):
+    """Share of misses where ``lines`` are walked round and round in one set."""
+    cache = new_cache(1, 1, ways, policy=policy)
+    for line in range(lines):
+        access(cache, 0, line, 1, 1, True)
+    walked = [access(cache, 0, n % lines, 1, 1, True)[0] for n in range(lines * rounds)]
+    return sum(walked) / len(walked)
+
+
+def drawn_from_the_oldest(lines, ways=16, rounds=2000, seed=3):
+    """The share, with lists and Python's own random numbers."""
+    draw, used, missed = random.Random(seed), [], 0
+    for n in range(lines * (rounds + 1)):
+        line = n % lines
+        if line in used:
+            used.remove(line)
+        else:
+            missed += n >= lines
+            if len(used) == ways:
+                del used[draw.randrange(ways // 4)]
+        used.append(line)
+    return missed / lines / rounds
+
+
+@pytest.mark.parametrize("lines", [16, 17, 18, 20, 24])
+def test_aged_against_lists(lines):
+    assert missed_in_rounds("aged", lines) == pytest.approx(drawn_from_the_oldest(lines), abs=0.03)
+
+
+def test_aged_is_between_lru_and_random():
+    """As are latencies of an L40 whose L2 is a little too small for what is walked."""
+    assert missed_in_rounds("random", 18) < missed_in_rounds("aged", 18) < 1.0
+    assert missed_in_rounds("lru", 18) == 1.0

@@ -13,7 +13,7 @@ from placewise.memory.simulate.caches.fast_cache import (
     first_ways,
     is_fast,
 )
-from placewise.memory.simulate.caches.geometry import Geometry, shape_of
+from placewise.memory.simulate.caches.geometry import AGED, Geometry, shape_of
 
 accesses = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 15), st.booleans()), min_size=1, max_size=300
@@ -29,7 +29,11 @@ def in_detail(caches, instance, line, wanted, kind):
 def recent(caches, instance, line, wanted, dirty, first):
     g = shape_of(caches.geometry, 1)
     first_ways(g, instance, np.full(1, line), 1, 0, first)
-    missing, lost, turned = access_lru(caches, g, first[0], line, wanted, dirty)
+    seed = g.first_seed + instance
+    if g.policy == AGED:
+        caches.seed[seed] += GOLDEN
+    state = caches.seed[seed]
+    missing, lost, turned = access_lru(caches, g, first[0], line, wanted, dirty, state)
     return missing, lost, turned
 
 
@@ -59,11 +63,11 @@ def two_of(sets, ways, line_sectors=4, **more):
 @settings(max_examples=100, deadline=None)
 @given(
     accesses, st.sampled_from([1, 2, 7, 8, 16]), st.sampled_from([1, 3, 8]), st.booleans(),
-    st.sampled_from([4, 16]),
+    st.sampled_from([4, 16]), st.sampled_from(["lru", "aged"]),
 )  # fmt: skip
-def test_least_recently_used(sequence, ways, sets, hashed, line_sectors):
+def test_by_order_of_use(sequence, ways, sets, hashed, line_sectors, policy):
     """Whether what is known of a way takes a byte or a word."""
-    fast, slow = two_of(sets, ways, line_sectors, hashed=hashed)
+    fast, slow = two_of(sets, ways, line_sectors, hashed=hashed, policy=policy)
     first = np.zeros(1, np.int64)
     dirty = 0
     for line, wanted, write in sequence:

@@ -1,11 +1,12 @@
 """Sectored, set-associative caches, compiled: the state of several caches, and an access to one of
 them.
 
-A tag stands for a line of up to 16 sectors; a miss fetches only the requested sectors. The line to
-replace depends on the policy: ``lru``, ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways
-drawn with given probabilities (``weighted``, which Mei et al. 2014 found in Fermi's L1). An empty
-way is always taken first. The ways of a set are stored side by side and compared all at once. For
-``lru`` and ``fifo`` they are stored in the order of use or of arrival, the newest first.
+A tag stands for a line of up to 16 sectors; a miss fetches only the sectors asked for. What is
+replaced is up to the policy: ``lru``, ``aged`` (drawn from the quarter of the set that was not used
+for longest), ``fifo``, ``random``, tree pseudo-LRU (``plru``), or ways drawn with given
+probabilities (``weighted``, which Mei et al. 2014 found in Fermi's L1). An empty way is always
+taken first. The ways of a set lie side by side and are compared all at once; where the order of use
+or of arrival decides (``lru``, ``aged``, ``fifo``), they lie in it, the newest first.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from placewise.compiled_code import compiled
 from placewise.errors import MachineError
 from placewise.memory.simulate.caches.geometry import (
+    AGED,
     COLUMNS,
     FIFO,
-    LRU,
     PLRU,
     POLICY_NUMBERS,
     RANDOM,
@@ -33,6 +34,8 @@ from placewise.memory.simulate.caches.geometry import (
 )
 from placewise.memory.simulate.caches.kept_lines import order_kept, update_kept, way_not_kept
 from placewise.memory.simulate.caches.replacement import (
+    AGED_SHIFT,
+    aged_way,
     mark,
     marked_way,
     point,
@@ -202,6 +205,10 @@ def way_of(tags: NDArray[np.int32], first: Int, lanes: Int, line: Int) -> Int:
 @noinline
 def _replaced(c: Caches, g: Shape, instance: Int, row: Int, first: Int) -> Int:
     """Way of a set that a new line replaces."""
+    if g.policy == AGED and c.tags[np.uintp(first + g.ways - 1)] != EMPTY:
+        free = g.ways - (c.kept[np.uintp(row)] if g.kept_ways else 0)
+        random = random_bits(c.seed[np.uintp(g.first_seed + instance)])
+        return aged_way(random, g.ways, min(free, g.ways >> AGED_SHIFT))
     if g.policy <= FIFO:
         return np.int64(g.ways - 1)
     way = way_of(c.tags, first, g.lanes, EMPTY)
@@ -281,7 +288,7 @@ def access_line(
     out = np.int64(0)
     victim = np.int64(EMPTY)
     way = way_of(c.tags, first, g.lanes, line)
-    if g.policy == RANDOM or g.policy == WEIGHTED or g.kept_ways:
+    if g.policy == AGED or g.policy == RANDOM or g.policy == WEIGHTED or g.kept_ways:
         c.seed[np.uintp(g.first_seed + instance)] += GOLDEN
     found = way >= 0
     held = np.int64(0)
@@ -312,14 +319,14 @@ def access_line(
         c.dirty[0] += bits(wanted & ~(held >> dirty_bit(c)))
         held |= wanted | (wanted << dirty_bit(c))
     if g.kept_ways and g.policy <= FIFO:
-        moves = not kind & EVICT_FIRST and (g.policy == LRU or not found)
+        moves = not kind & EVICT_FIRST and (g.policy <= AGED or not found)
         way = order_kept(
             c.tags, c.held, c.kept, row, first, g.kept_ways, way, found, kind & KEEP != 0, moves
         )
         at = np.uintp(first + way)
         c.tags[at] = line
         c.held[at] = held
-    elif (g.policy == LRU or (g.policy == FIFO and not found)) and not kind & EVICT_FIRST:
+    elif (g.policy <= AGED or (g.policy == FIFO and not found)) and not kind & EVICT_FIRST:
         _push(c.tags, first, line, way)
         _push(c.held, first, held, way)
     else:

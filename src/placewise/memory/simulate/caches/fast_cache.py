@@ -1,5 +1,5 @@
-"""A fast path for common caches: up to 16 ways, LRU or random replacement, each sector fetched by
-itself.
+"""A fast path for common caches: up to 16 ways, replacement by LRU, by age or at random, sectors
+fetched one by one.
 
 Its results are those of :func:`placewise.memory.simulate.caches.cache.access_line`, which works for
 all caches."""
@@ -23,8 +23,13 @@ from placewise.memory.simulate.caches.cache import (
     mixed_set,
     set_of,
 )
-from placewise.memory.simulate.caches.geometry import LRU, RANDOM, Int, Shape
-from placewise.memory.simulate.caches.replacement import random_bits, random_way
+from placewise.memory.simulate.caches.geometry import AGED, LRU, RANDOM, Int, Shape
+from placewise.memory.simulate.caches.replacement import (
+    AGED_SHIFT,
+    aged_way,
+    random_bits,
+    random_way,
+)
 from placewise.memory.simulate.simd.jit_helpers import (
     equal16,
     inlined,
@@ -61,7 +66,7 @@ def first_ways(
 def is_fast(g: Shape) -> bool:
     """Whether :func:`access_lru` or :func:`find_random` can be used for a cache of this shape."""
     alone = g.split == 1 and g.grain == 1 and g.ways <= 16 and not g.marks
-    return bool(alone and (g.policy == LRU or g.policy == RANDOM))
+    return bool(alone and (g.policy <= AGED or g.policy == RANDOM))
 
 
 def _ways_of(code: Code, place: Any, line: Any) -> Any:
@@ -90,7 +95,7 @@ def use_lru(
     end: Any,  # noqa: ARG001
 ) -> Any:
     """Make a line the most recent of the set whose ways start at ``first``, and add the sectors
-    ``added`` to it. ``end`` is :func:`last_way`, the way that a missing line takes.
+    ``added`` to it. ``end`` is a word with the bit of the way that a missing line takes.
 
     Returns the former state of the way that the line took; 0 if that way did not contain the line.
     There is no branch, since no branch predictor can learn the order of hits and misses."""
@@ -125,24 +130,31 @@ def use_lru(
 
 
 @inlined
-def last_way(g: Shape) -> Int:
-    """A word in which the bit of a set's last way is set, for :func:`use_lru`."""
-    return np.int64(1) << (g.ways - 1)
+def way_out(c: Caches, g: Shape, first: Int, state: Any) -> Int:
+    """A word with the bit of the way set that a missing line takes, as :func:`use_lru` wants it:
+    the last one or, where old lines are drawn from and no way is empty, what the random number of
+    ``state`` chooses. ``first`` is the first way of the set."""
+    last = np.int64(1) << (g.ways - 1)
+    if g.policy == LRU or c.tags[np.uintp(first + g.ways - 1)] == EMPTY:
+        return last
+    return np.int64(1) << aged_way(random_bits(state), g.ways, g.ways >> AGED_SHIFT)
 
 
 @inlined
 def access_lru(
-    c: Caches, g: Shape, first: Int, line: Int, wanted: Int, dirty: Int
+    c: Caches, g: Shape, first: Int, line: Int, wanted: Int, dirty: Int, state: Any
 ) -> tuple[Int, Int, Int]:
-    """Access sectors of a line in a fast cache with LRU replacement.
+    """Access sectors of a line in a fast cache with replacement by LRU or by age.
 
-    ``first`` is the first way of the line's set. Of the sectors ``wanted``, those in ``dirty`` are
-    written, the others read. Returns the missing sectors, the evicted dirty sectors, and the
-    sectors that have become dirty; the caller adds these to :attr:`Caches.dirty`.
+    ``first`` is the first way of the line's set, ``state`` that of the cache's random numbers; of
+    the sectors ``wanted``, those in ``dirty`` are written, the others read. Returns the sectors
+    missing, the dirty sectors evicted, and those that have become dirty; the caller adds these to
+    :attr:`Caches.dirty`.
     """
     above = dirty_bit(c)
     added = wanted | (dirty << above)
-    before, found = use_lru(c.tags, c.held, first, line, added, last_way(g))
+    out = way_out(c, g, first, state)
+    before, found = use_lru(c.tags, c.held, first, line, added, out)
     hit = -np.int64(found != 0)
     held = before & hit
     return wanted & ~held, (before & ~hit) >> above, dirty & ~(held >> above)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from placewise.machine.msl.details import POLICIES
 from placewise.memory.simulate.simd.jit_helpers import inlined
 
-LRU, FIFO, RANDOM, PLRU, WEIGHTED = range(5)
+LRU, AGED, FIFO, RANDOM, PLRU, WEIGHTED = range(6)
 
 
-POLICY_NUMBERS = dict(zip(POLICIES, range(5), strict=True))
+POLICY_NUMBERS = dict(zip(POLICIES, range(6), strict=True))
 
 
 COLUMNS = 13

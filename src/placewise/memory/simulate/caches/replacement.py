@@ -29,6 +29,16 @@ def random_way(bits_: Any, ways: Int) -> Int:
     return np.int64(product(bits_ >> np.uint64(32), ways) >> np.uint64(32))
 
 
+AGED_SHIFT = 2
+"""Policy ``aged`` draws from 1 / 2**AGED_SHIFT of a set's ways."""
+
+
+@inlined
+def aged_way(bits_: Any, ways: Int, old: Int) -> Int:
+    """One of the last ``old`` of the ways, at least the last."""
+    return np.int64(ways - 1) - random_way(bits_, max(np.int64(1), np.int64(old)))
+
+
 @noinline
 def point(tree: NDArray[np.uint64], row: Int, way: Int, ways: Int, towards: Int) -> None:
     """Make each node on the path to leaf ``way`` point to the leaf (``towards`` 1) or away from it

@@ -27,7 +27,7 @@ from placewise.memory.simulate.caches.fast_cache import (
     first_ways,
     is_fast,
 )
-from placewise.memory.simulate.caches.geometry import LRU, RANDOM, Int, Shape, shape_of
+from placewise.memory.simulate.caches.geometry import AGED, RANDOM, Int, Shape, shape_of
 from placewise.memory.simulate.caches.miss_queue import Missed, emit_miss
 from placewise.memory.simulate.requests.line_requests import (
     LINE_BIT,
@@ -185,7 +185,7 @@ def run_requests(sm: Int, first_round: Int, rounds: Int, run: SmCaches) -> None:
         g = shape_of(run.caches.geometry, 0)
         if is_fast(g):
             policy = g.policy
-    if policy == LRU:
+    if 0 <= policy <= AGED:
         n = work.round_end[np.uintp(rounds - 1)]
         first_ways(g, sm, work.order, n, LINE_BIT, work.first_way)
     begin = np.int64(0)
@@ -242,10 +242,11 @@ def _run_random(begin: Int, end: Int, sm: Int, g: Shape, run: SmCaches) -> None:
 
 @noinline
 def _run_lru_or_other(begin: Int, end: Int, sm: Int, g: Shape, run: SmCaches) -> None:
-    """Run ``order[begin:end]`` through a fast cache with LRU replacement, or any other cache."""
+    """Run ``order[begin:end]`` through a fast cache that replaces by order of use, or any other."""
     work = run.work
     last, last_held = np.int64(-1), np.int64(0)
-    fast = g.policy == LRU and is_fast(g)
+    fast = g.policy <= AGED and is_fast(g)
+    seed = np.uintp(g.first_seed + sm)
     for k in range(begin, end):
         request = work.order[np.uintp(k)]
         if request & SLOW_PATH or not fast:
@@ -259,7 +260,9 @@ def _run_lru_or_other(begin: Int, end: Int, sm: Int, g: Shape, run: SmCaches) ->
         last_held = sectors if line != last else last_held | sectors
         last = line
         first_way = work.first_way[np.uintp(k)]
-        missing, _, _ = access_lru(run.caches, g, first_way, line, sectors, 0)
+        run.caches.seed[seed] += GOLDEN
+        state = run.caches.seed[seed]
+        missing, _, _ = access_lru(run.caches, g, first_way, line, sectors, 0, state)
         emit_miss(request, sectors & ~missing, missing, run.missed, work.out)
 
 

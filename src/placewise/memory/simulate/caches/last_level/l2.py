@@ -12,6 +12,7 @@ from placewise.memory.simulate.caches.cache import (
     BYPASS,
     EVICT_FIRST,
     FETCH_GROUP,
+    GOLDEN,
     KEEP,
     READ,
     SPARE,
@@ -23,8 +24,8 @@ from placewise.memory.simulate.caches.cache import (
     held_of,
     is_held,
 )
-from placewise.memory.simulate.caches.fast_cache import first_ways, is_fast, last_way, use_lru
-from placewise.memory.simulate.caches.geometry import LRU, Int, Shape, shape_of
+from placewise.memory.simulate.caches.fast_cache import first_ways, is_fast, use_lru, way_out
+from placewise.memory.simulate.caches.geometry import AGED, Int, Shape, shape_of
 from placewise.memory.simulate.caches.last_level.policy_window import PolicyWindow, priority_in
 from placewise.memory.simulate.caches.miss_queue import Missed
 from placewise.memory.simulate.caches.sm_caches import BATCH_REQUESTS, COUNT_COPIES, Workspace
@@ -112,11 +113,12 @@ def run_l2(l2: L2Shard, first_round: int) -> None:
 
 @inlined
 def _is_fast(l2: L2Shard) -> bool:
-    """Whether all requests can take the fast path: LRU replacement, write-back, no stream that
-    bypasses L2 or prefetches to it, and no log of what leaves it. Also notes which streams
-    store."""
+    """Whether all requests can take the fast path: replacement by LRU or by age, write-back, no
+    stream that bypasses L2 or prefetches to it, and no log of what leaves it. Also notes which
+    streams store."""
     g = shape_of(l2.cache.geometry, 0)
-    fast = is_fast(g) and g.policy == LRU and l2.write == WRITE_BACK and not l2.log.request.shape[0]
+    fast = is_fast(g) and g.policy <= AGED and l2.write == WRITE_BACK
+    fast = fast and not l2.log.request.shape[0]
     for p in range(l2.streams.used[0]):
         l2.work.stored[np.uintp(p)] = l2.streams.rows[p].kind != LOAD
         if l2.streams.rows[p].flags & (PAST_L2 | MOST_PREFETCHED << L2_GROUP):
@@ -190,15 +192,19 @@ def _run_batch(l2: L2Shard, fast: bool, n: Int) -> None:
     shift = LINE_BIT + l2.missed.length.shape[0] - 1
     g = shape_of(cache.geometry, 0)
     first_ways(g, 0, work.order, n, shift, first_way)
-    above, end = dirty_bit(cache), last_way(g)
+    above = dirty_bit(cache)
+    state = cache.seed[np.uintp(g.first_seed)]
     writes = _unpack(n, shift, above, work)
     for k in range(n):
         at = np.uintp(k)
         ahead = first_way[np.uintp(k + SETS_AHEAD)]
         prefetch(cache.tags, ahead)
         prefetch(cache.held, ahead)
+        state += GOLDEN
+        end = way_out(cache, g, first_way[at], state)
         before, hit = use_lru(cache.tags, cache.held, first_way[at], line[at], added[at], end)
         found[np.uintp(2 * k)], found[np.uintp(2 * k + 1)] = before, hit
+    cache.seed[np.uintp(g.first_seed)] = state
     written = _count(n, above, work)
     turned = np.int64(0)
     if writes:
