@@ -32,9 +32,10 @@ SAME_ADDRESS_PER_CYCLE = 1.0
 whitepaper: "one operation per clock"; no newer figure is documented)."""
 SAME_LINE_PER_CYCLE = 1.7
 """Atomic operations of all SMs together in one line of 128 bytes of global memory, whichever of its
-addresses they are on. No document says. Fitted: the histogram in shared memory of benchmarks/breadth, whose 32,768 blocks add 512 counts each to the
-same 16 lines, takes 361 to 369 us on RTX 3080 and RTX 3060 Ti, whatever their SMs, L2 and DRAM:
-1.70 and 1.71 at their rated clocks."""
+addresses they are on. No document says. Fitted: the histogram in shared memory of
+benchmarks/breadth, whose 32,768 blocks add 512 counts each to the same 16 lines, takes 361 to 369
+us on RTX 3080 and RTX 3060 Ti, whatever their SMs, L2 and DRAM: 1.70 and 1.71 at their rated
+clocks."""
 L2_PORT_BYTES = 64.0
 """Bytes that one SM can receive from L2 in a cycle (NVIDIA, A100 whitepaper: 5,120 B/clk in all for
 Ampere's L2; 64 per SM is what the request path of each is described with)."""
