@@ -13,7 +13,7 @@ from placewise.executor.ir.nodes import Access
 from placewise.executor.slice_interpreter.operations import Lanes
 from placewise.executor.slice_interpreter.storage import Storage
 
-MOST_LANES = 4096
+MOST_LANES = 16384
 """Most lanes that may update one address by one atomic; more are refused as too slow."""
 
 _Words = NDArray[Any]
