@@ -236,6 +236,25 @@ class ProgramStructAdvice(TypedDict):
     """Other layouts, the fastest first."""
 
 
+class ProgramLayoutsTogether(TypedDict):
+    """The recommended layouts of several struct types in one source."""
+
+    layouts: dict[str, str]
+    """The layout of each struct type, by the type's name."""
+    detail: str
+    """What the proof found."""
+    milliseconds: float
+    """Predicted time of the whole program, without conversion."""
+    conversion_milliseconds: float
+    """Predicted time of all conversions."""
+    ratio: float
+    """Time, conversions counted, over that of the program as it is."""
+    ratio_range: tuple[float, float]
+    """The ratio's 80 % interval."""
+    faster: float | None
+    """Probability that it is faster."""
+
+
 class LaunchAsItIs(TypedDict):
     """One launch of a program as it is."""
 
@@ -272,6 +291,9 @@ class ProgramLayoutDocument(TypedDict):
     """The launches, in their order."""
     structs: list[ProgramStructAdvice]
     """One for each struct type that the kernels have arrays of."""
+    together: ProgramLayoutsTogether | None
+    """The recommended layouts of several struct types at once; null: at most one is recommended, or
+    they cannot be written together."""
     notes: list[str]
     """Assumptions and what was left out, in sentences."""
 

@@ -21,6 +21,7 @@ from placewise.cli.main import app
 from placewise.errors import CaseError, UnsupportedError
 from placewise.executor import execute
 from placewise.kernel.cases.prepare_case import compile_case
+from placewise.report.layouts.program_layout import write_program_layout_files
 from placewise.rewriter.layouts import accessors
 from placewise.schemas import DOCUMENTS
 
@@ -283,3 +284,43 @@ def test_the_command_writes_the_program_and_its_conversions(tmp_path):
         CliRunner().invoke(
             app, ["layout", str(file), *options, "--html", "x.html"], catch_exceptions=False
         )
+
+
+PAIR = """struct P { float x, y; int cold[6]; };
+struct Q { float a, b; int cold[6]; };
+__global__ void step(const P *in, P *out, Q *q, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    out[i] = in[(i + 1) % n];
+    out[i].x += q[i].a;
+    q[i].b += in[i].y;
+}
+"""
+
+
+def test_two_struct_types_and_two_arrays_in_turns_are_laid_out_together(tmp_path):
+    n = 2048
+    first = np.zeros(n, np.dtype([("x", "f4"), ("y", "f4"), ("cold", "i4", 6)]))
+    first["x"], first["cold"] = np.arange(n), 3
+    values = {"one": first, "other": np.zeros_like(first), "n": np.int32(n)}
+    values["q"] = np.ones(n, np.dtype([("a", "f4"), ("b", "f4"), ("cold", "i4", 6)]))
+    made = make_program(
+        PAIR,
+        values,
+        [
+            KernelLaunch("step", ["one", "other", "q", "n"], problem=n, block=128),
+            KernelLaunch("step", ["other", "one", "q", "n"], problem=n, block=128),
+        ],
+        rounds=50,
+    )
+    advice = advise_program_layout(made, "A100", layouts=["soa"], demand=Demand(0.5, -1.0))
+    assert [s.structs.names for s in advice.structs] == [("one", "other"), ("q",)]
+    together = advice.together
+    assert together is not None
+    assert together.detail == "bit-identical in sequence over 2 rounds"
+    assert "P_layout" in together.source
+    assert "Q_layout" in together.source
+    files = write_program_layout_files(advice, tmp_path / "out")
+    conversions = {f"step-{t}{end}" for t in "PQ" for end in ("-convert.cuh", "_convert.py")}
+    assert {f.name for f in files} == {"layout.json", "step.cu"} | conversions
+    TypeAdapter(DOCUMENTS["placewise-program-layout"]).validate_python(advice.to_dict())

@@ -15,6 +15,7 @@ from placewise.advisor.programs.program_layout_advice import (
     ProgramConversion,
     ProgramLayoutAdvice,
     ProgramLayoutOption,
+    ProgramLayoutsTogether,
     ProgramStructAdvice,
     TimedStep,
 )
@@ -98,10 +99,15 @@ def advise_program_layout(
     trial = ProgramTrial(program, machine, launches, reads, nvrtc, instruction_limit, progress)
     advice = tuple(_struct_advice(trial, s, wanted.get(s.arrays.type_name, []), demand)
                    for s in found)  # fmt: skip
+    chosen = [one.best for one in advice if one.best is not None]
+    together = _together(trial, chosen) if len(chosen) > 1 else None
     notes = [*machine.warnings, *dict.fromkeys(n for read in reads for n in read.notes)]
     if program.rounds > 1:
         notes.append(f"all {program.rounds} rounds are taken to be as long as the first one")
-    return ProgramLayoutAdvice(program, machine, launches, advice, tuple(notes))
+    if isinstance(together, str):
+        notes.append(f"the recommended layouts are not written into one source: {together}")
+        together = None
+    return ProgramLayoutAdvice(program, machine, launches, advice, together, tuple(notes))
 
 
 def _timed_step(step: Step, program: Program, machine: Machine, progress: Progress) -> TimedStep:
@@ -176,27 +182,78 @@ def _option(trial: ProgramTrial, structs: ProgramStructs, layout: Layout) -> Pro
     except PlacewiseError as error:
         return unproven(error.message)
     proof = prove_relaid(
-        trial.steps, steps, relaid.relaid, trial.program.rounds, trial.instruction_limit
+        trial.steps, steps, [relaid.relaid], trial.program.rounds, trial.instruction_limit
     )
     if not proof.identical:
         return unproven(proof.detail)
-    times = tuple(
-        time_form(compile_case(step.case), step.case, trial.machine)
-        if step.number in relaid.relaid
-        else one.timed
-        for one, step in zip(trial.launches, steps, strict=True)
-    )
+    times = _times(trial, steps, set(relaid.relaid))
     missing = next((t.why_not for t in times if t.ms is None), None)
     if missing is not None:
         return unproven(f"{proof.detail}; no time: {missing}")
+    total = _total_ms(trial, times)
     present = sum(one.total_ms for one in trial.launches)
-    total = sum(one.launches * (t.ms or 0.0) for one, t in zip(trial.launches, times, strict=True))
     conversion = _conversion(trial, structs, relaid, present - total)
     return ProgramLayoutOption(
         layout.describe(), layout.kind(), True, proof.detail, None,
         ratio_of_program(trial.launches, times, conversion.milliseconds or 0.0),
         structs, layout, relaid, times, total, ratio_of_program(trial.launches, times), conversion,
     )  # fmt: skip
+
+
+def _times(trial: ProgramTrial, steps: Sequence[Step], changed: set[int]) -> tuple[Timed, ...]:
+    """Time of each launch of a written program; those whose numbers are not in ``changed`` take
+    what they take now."""
+    return tuple(
+        time_form(compile_case(step.case), step.case, trial.machine)
+        if step.number in changed
+        else one.timed
+        for one, step in zip(trial.launches, steps, strict=True)
+    )
+
+
+def _total_ms(trial: ProgramTrial, times: Sequence[Timed]) -> float:
+    """Time of the whole program, all rounds."""
+    pairs = zip(trial.launches, times, strict=True)
+    return sum(one.launches * (timed.ms or 0.0) for one, timed in pairs)
+
+
+def _together(
+    trial: ProgramTrial, chosen: Sequence[ProgramLayoutOption]
+) -> ProgramLayoutsTogether | str:
+    """The recommended layouts of several struct types in one source, proven; or why there is
+    none."""
+    program, written = trial.program, []
+    try:
+        for option in chosen:
+            reads = [read_launch(one, trial.machine, trial.nvrtc) for one in program.launches]
+            wanted = option.structs.arrays.type_name
+            found = find_program_structs(program, reads)
+            structs = next(s for s in found if s.arrays.type_name == wanted)
+            if structs.obstacle is not None:
+                return structs.obstacle
+            written.append(relay_program(program, reads, structs, option.layout))
+            program = written[-1].program
+        steps = run_chain(program, trial.machine, trial.nvrtc, trial.instruction_limit)
+    except PlacewiseError as error:
+        return error.message
+    proof = prove_relaid(
+        trial.steps, steps, [w.relaid for w in written], program.rounds, trial.instruction_limit
+    )
+    times = _times(trial, steps, {number for w in written for number in w.relaid})
+    missing = next((t.why_not for t in times if t.ms is None), None)
+    if not proof.identical or missing is not None:
+        return missing or proof.detail
+    total = _total_ms(trial, times)
+    found_costs = [o.conversion for o in chosen if o.conversion is not None]
+    converted = sum(c.milliseconds or 0.0 for c in found_costs)
+    return ProgramLayoutsTogether(
+        chosen=tuple(chosen),
+        written=tuple(written),
+        detail=proof.detail,
+        total_ms=total,
+        conversion_ms=converted,
+        ratio=ratio_of_program(trial.launches, times, converted),
+    )
 
 
 def ratio_of_program(

@@ -109,6 +109,41 @@ class ProgramStructAdvice:
 
 
 @dataclass(frozen=True, eq=False)
+class ProgramLayoutsTogether:
+    """The recommended layouts of several struct types, written into one source and proven."""
+
+    chosen: tuple[ProgramLayoutOption, ...]
+    """The layout of each struct type."""
+    written: tuple[RelaidProgram, ...]
+    """The program after each of them; the last one has all."""
+    detail: str
+    """What the proof found."""
+    total_ms: float
+    """Predicted time of the whole program, without conversion."""
+    conversion_ms: float
+    """Predicted time of all conversions."""
+    ratio: Ratio
+    """Time, conversions counted, over that of the program as it is."""
+
+    @property
+    def source(self) -> str:
+        """All kernels with all these layouts."""
+        return self.written[-1].program.source
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON types."""
+        return {
+            "layouts": {o.structs.arrays.type_name: o.text for o in self.chosen},
+            "detail": self.detail,
+            "milliseconds": self.total_ms,
+            "conversion_milliseconds": self.conversion_ms,
+            "ratio": self.ratio.ratio,
+            "ratio_range": [self.ratio.low, self.ratio.high],
+            "faster": self.ratio.faster,
+        }
+
+
+@dataclass(frozen=True, eq=False)
 class ProgramLayoutAdvice:
     """The answer to how the arrays of a program should be laid out, in all its kernels."""
 
@@ -118,6 +153,8 @@ class ProgramLayoutAdvice:
     """The program as it is."""
     structs: tuple[ProgramStructAdvice, ...]
     """One for each struct type; empty: no kernel has an array of structs."""
+    together: ProgramLayoutsTogether | None
+    """The recommended layouts of several struct types at once; None: there is at most one."""
     notes: tuple[str, ...]
 
     @property
@@ -146,6 +183,7 @@ class ProgramLayoutAdvice:
                 for one in self.launches
             ],
             "structs": [one.to_dict() for one in self.structs],
+            "together": None if self.together is None else self.together.to_dict(),
             "notes": list(self.notes),
         }
 

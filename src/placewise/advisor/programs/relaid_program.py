@@ -133,8 +133,8 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def prove_relaid(
-    steps: Sequence[Step], new_steps: Sequence[Step], relaid: Mapping[int, Relaid], rounds: int,
-    instruction_limit: int,
+    steps: Sequence[Step], new_steps: Sequence[Step], relaid: Sequence[Mapping[int, Relaid]],
+    rounds: int, instruction_limit: int,
 ) -> Verification:  # fmt: skip
     """Run the program as it is (``steps``) and in its new layout (``new_steps``), each launch on
     what the ones before it left in its own program, and compare all arrays bit for bit behind each
@@ -160,8 +160,8 @@ def prove_relaid(
 
 
 def _unlike(
-    steps: Sequence[Step], new_steps: Sequence[Step], relaid: Mapping[int, Relaid], rounds: int,
-    instruction_limit: int,
+    steps: Sequence[Step], new_steps: Sequence[Step], relaid: Sequence[Mapping[int, Relaid]],
+    rounds: int, instruction_limit: int,
 ) -> str | None:  # fmt: skip
     """What differs first, in words; None where nothing does."""
     state: State = {}
@@ -170,8 +170,10 @@ def _unlike(
         for step, new_step in zip(steps, new_steps, strict=True):
             truth = _run(with_arrays(step.case, step.arrays, state), instruction_limit)
             run = _run(with_arrays(new_step.case, new_step.arrays, new), instruction_limit)
-            form = relaid.get(step.number)
-            name = first_unlike(form, truth, run) if form else _first_unlike(truth, run)
+            forms = [one[step.number] for one in relaid if step.number in one]
+            unlike = [first_unlike(form, truth, run) for form in forms]
+            unlike = unlike or [_first_unlike(truth, run)]
+            name = next((n for n in unlike if n is not None), None)
             if name is not None:
                 return f"{name} differs behind launch {step.title}"
             keep(state, truth, step.arrays)

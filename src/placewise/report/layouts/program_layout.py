@@ -36,6 +36,11 @@ def render_program_layout(advice: ProgramLayoutAdvice) -> RenderableType:
         parts.append(Text(NOTHING))
     for structs in advice.structs:
         parts += _struct(advice, structs)
+    if advice.together is not None:
+        both = " and ".join(o.structs.arrays.type_name for o in advice.together.chosen)
+        verdict = f"{both} laid out so: the program is {_gain(advice.together.ratio)}, all "
+        verdict += f"conversions counted ({advice.together.detail})."
+        parts += [Text(verdict, style="bold"), Text()]
     parts += [Text(note, style="dim") for note in advice.notes]
     return Group(*parts)
 
@@ -155,15 +160,22 @@ def _lines(advice: ProgramLayoutAdvice, structs: ProgramStructAdvice) -> Table:
 
 
 def write_program_layout_files(advice: ProgramLayoutAdvice, folder: Path) -> tuple[Path, ...]:
-    """Write the report as JSON and, for each struct type with a recommended layout, the source with
-    all kernels and the host's conversions. Returns the files written."""
+    """Write the report as JSON and, where layouts are recommended, the source with all kernels and
+    the host's conversions. Returns the files written.
+
+    Layouts of several struct types are in one source; where they cannot be written together, each
+    source has one of them.
+    """
     texts = {"layout.json": json_text(advice.to_dict()) + "\n"}
+    stem = Path(advice.program.filename).stem
     recommended = [s.best for s in advice.structs if s.best is not None]
     for best in recommended:
-        stem = Path(advice.program.filename).stem
-        if len(recommended) > 1:
-            stem += f"-{best.structs.arrays.type_name}"
-        texts |= _written(best, stem)
+        named = f"{stem}-{best.structs.arrays.type_name}" if len(recommended) > 1 else stem
+        texts |= _written(best, named)
+        if advice.together is not None:
+            del texts[f"{named}.cu"]
+    if advice.together is not None:
+        texts[f"{stem}.cu"] = advice.together.source
     return write_together(folder, texts)
 
 
