@@ -109,7 +109,7 @@ def load_case(name_or_path: CaseLike) -> Case:
             "a kernel's source is no case: it does not say what is launched, and on what",
             where=f"'{name_or_path}'",
             hint=f'write a .toml file with source = "{path.name}", the kernel and its launch and '
-            "arguments, as docs/reference/cases.md has it",
+            "arguments, as docs/start/your-own-kernel.md shows; `placewise studio` drafts them",
         )
     if path.suffix in (".toml", ".json") or (name and path.exists()):
         return read_case_file(path)
