@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.rewrites.draw import Draw
-from benchmarks.rewrites.program import HALO, Program, Sizes, Statement
+from benchmarks.rewrites.program import HALO, TABLE, Program, Sizes, Statement
 
 
 def plain(draw: Draw) -> Statement:
@@ -218,9 +218,47 @@ def odd(draw: Draw) -> Statement:
     return draw.statement(draw.pick(forms))
 
 
+_WIDER = {
+    "float": ("float4", 4), "int": ("int4", 4), "unsigned int": ("uint2", 2),
+    "unsigned": ("uint4", 4), "double": ("double2", 2), "short": ("short4", 4),
+    "unsigned char": ("uchar4", 4), "long long": ("longlong2", 2), "float2": ("float4", 2),
+    "float4": ("float2", 0.5), "int2": ("int4", 2), "double2": ("int4", 1), "Cell": ("int2", 1),
+}  # fmt: skip
+"""A type as which an array is read, and how many of its elements that takes."""
+
+
+def vectors(draw: Draw) -> Statement:
+    """Reads of an array as elements of another type, all of them or beside plain ones."""
+    a, v = draw.array("table"), draw.local("v")
+    name, (kind, takes) = a.name, _WIDER[a.element.text]
+    count = int(TABLE / takes)
+    places = ("i", "i * 3", "threadIdx.x", "i / 2", "(unsigned)i * 5u", "i - i % 4")
+    at, other = (f"({draw.pick(places)}) & {count - 1}" for _ in range(2))
+    pointer = f"reinterpret_cast<const {kind} *>({name})"
+    first = f"&{name}[{int(takes)} * ({at})]" if takes >= 1 else f"{name} + ({at}) / 2"
+    moved = f"reinterpret_cast<const {kind} *>({first})"
+    forms = [
+        [f"s += {pointer}[{at}].x;"],
+        [f"s += (*((const {kind} *){name} + ({at}))).y;"],
+        [f"const {kind} *{v} = {pointer};", f"s += {v}[{at}].x + {v}[{other}].y;"],
+        [f"const {kind} *const {v} = {pointer} + ({at});", f"s += {v}->x + (*{v}).y;"],
+        [f"const {kind} *{v} = {pointer};", f"{v} += {at};", f"s += {v}->y;"],
+        [f"const {kind} {v} = *{moved};", f"s += {v}.x + {v}.y;"],
+        [f"const {kind} *{v} = {moved};", f"s += {v}[0].y;"],
+        [f"int {v} = {at};", f"s += {pointer}[{v}++].x + {pointer}[({v} + 1) & {count - 1}].x;"],
+        [f"s += reinterpret_cast<const {kind} &>({name}[{int(takes * 2) & 7}]).x;"],
+        [f"s += {moved}->x;", f"s += {name}[i & {TABLE - 1}]{a.element.member};"],
+        [f"s += reinterpret_cast<const unsigned char *>({name})[(i * 3) & {TABLE - 1}];"],
+    ]
+    if "const" in a.declared:
+        forms.append([f"const {kind} {v} = __ldg({pointer} + ({at}));", f"s += {v}.y;"])
+        forms.append([f"s += __ldg(&{pointer}[{at}].x) + __ldg(&{pointer}[{other}]).y;"])
+    return draw.statement(draw.pick(forms))
+
+
 KINDS: tuple[Callable[[Draw], Statement], ...] = (
     plain, plain, loop, loop, loop, loop, row_pointer, row_pointer, guarded, guarded, window,
-    atomic, extreme, in_place, leave, staged, odd, odd,
+    atomic, extreme, in_place, leave, staged, odd, odd, vectors,
 )  # fmt: skip
 
 

@@ -10,9 +10,6 @@ from placewise.kernel.view import analyse_source
 from placewise.rewriter import rewrite
 from placewise.space import Placement
 
-NARROW_TEXELS = {"src", "s"}
-"""Arrays of 8- and 16-bit elements: the executor reads 32-bit texels only."""
-
 
 def run(case):
     kernel = compile_kernel(case.source, case.filename, case.kernel, case.options)
@@ -46,8 +43,6 @@ def test_every_single_move_computes_the_same_bits(ran, machine):
     sample, case, view, original = ran
     for array, spaces in sample.reachable.items():
         for space in spaces.split():
-            if space == "texture" and array in NARROW_TEXELS:
-                continue
             assert_same_bits(rewrite(case, Placement.of({array: space}), machine, view), original)
 
 
@@ -55,6 +50,4 @@ def test_every_single_move_computes_the_same_bits(ran, machine):
 def test_all_arrays_moved_together_compute_the_same_bits(ran, space, machine):
     sample, case, view, original = ran
     moved = {a: space for a, spaces in sample.reachable.items() if space in spaces.split()}
-    if space == "texture":
-        moved = {a: s for a, s in moved.items() if a not in NARROW_TEXELS}
     assert_same_bits(rewrite(case, Placement.of(moved), machine, view), original)

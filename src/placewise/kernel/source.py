@@ -219,10 +219,25 @@ class ArrayUse:
     inlined: bool = False
     """Whether offsets are those of the source in :attr:`SourceView.inlined`, where calls of device
     functions are written out."""
+    as_written: ArrayUse | None = None
+    """Where ``inlined``: the use in the source as it is, which does for the ways that nothing
+    obstructs there."""
+    read_as: str = ""
+    """Type of the elements as which the whole body reads the array, where its parameter is declared
+    with another: ``float4`` of an array of floats. ``parameter`` has this element type."""
+    reinterpreted: bool = False
+    """Some accesses, but not all, read elements of another type than the parameter's."""
 
     @property
     def name(self) -> str:
         return self.parameter.name
+
+    @property
+    def pointer_text(self) -> str:
+        """The array as a pointer to its elements, in C++: its name, cast where it is read as
+        elements of another type."""
+        cast = f"reinterpret_cast<const {self.read_as} *>"
+        return f"{cast}({self.name})" if self.read_as else self.name
 
     def obstacle(self, way: Way) -> str | None:
         """Why ``way`` is impossible in the source, or None."""

@@ -84,7 +84,9 @@ def draft_placement(
         )
     case = bind_names(case, view)
     moved = (
-        a for a, space in placement if not _is_there(_use(view, a, case), machine.space(space))
+        (a, machine.space(space).way)
+        for a, space in placement
+        if not _is_there(_use(view, a, case), machine.space(space))
     )
     case, view = editable(case, view, moved)
     draft = Draft.start(case, view)
@@ -139,13 +141,23 @@ def draft_placement(
     return draft
 
 
-def editable(case: Case, view: SourceView, arrays: Iterable[str]) -> tuple[Case, SourceView]:
-    """The source to edit, and its view. Device functions are inlined in it if this is the only way
-    to follow the uses of one of ``arrays``."""
-    inlined = {use.name for use in view.arrays if use.inlined}
-    if view.inlined is None or not inlined & set(arrays):
+def editable(
+    case: Case, view: SourceView, moves: Iterable[tuple[str, Way]]
+) -> tuple[Case, SourceView]:
+    """The source to edit, and its view. Device functions are inlined in it, and loads of vectors
+    written out, if one of ``moves``, arrays and their new ways of access, can only so be made."""
+    if view.inlined is None:
         return case, view
-    return replace(case, source=view.inlined.source), view.inlined.view
+    uses = {use.name: use for use in view.arrays if use.inlined}
+    if any(_needs_inlined(uses[array], way) for array, way in moves if array in uses):
+        return replace(case, source=view.inlined.source), view.inlined.view
+    return case, replace(view, arrays=tuple(use.as_written or use for use in view.arrays))
+
+
+def _needs_inlined(use: ArrayUse, way: Way) -> bool:
+    """Whether the source as it is obstructs a way of access that the written-out one allows."""
+    written = use.as_written
+    return written is None or way.facts.per_block or written.obstacle(way) is not None
 
 
 def _chunked_arrays(

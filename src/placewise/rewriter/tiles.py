@@ -99,6 +99,8 @@ def rest_on(draft: Draft, tile: Tile) -> None:
 def element_text(draft: Draft, use: ArrayUse) -> str:
     """Element type as the source writes it (``T`` in a template), else the canonical one."""
     parameter = use.parameter
+    if use.read_as:
+        return use.read_as
     declared = draft.text.text[parameter.start : parameter.end].decode()
     head, mark, _ = re.sub(r"/\*.*?\*/|//[^\n]*", " ", declared).partition("*")
     if not mark:
@@ -176,7 +178,8 @@ def _by_vectors(placed: PlacedTile) -> list[str]:
     if tile.rows == 1:
         row, column = "0", f"{names.at} * {vector}"
     target = f"{placed.name}[{_in_tile(row, column, tile, vector, names.at)}]"
-    source = f"{placed.use.name}[{_position(placed, names.row, _plus(placed.column0, column))}]"
+    position = _position(placed, names.row, _plus(placed.column0, column))
+    source = f"{placed.use.pointer_text}[{position}]"
     value = f"*reinterpret_cast<const {kind} *>(&{source})"
     lines = [_head(placed, tile.rows * across)]
     if tile.rows > 1:
@@ -242,7 +245,7 @@ def _each(
         if back and tile.rows > 1:
             pitch = _factor(tile.pitch_text)
             conditions.append(f"{names.column} >= 0 && {names.column} < {pitch}")
-    array = f"{use.name}[{position}]"
+    array = f"{use.pointer_text}[{position}]"
     if conditions and zeros and is_number(use.parameter.element_type):
         return [*lines, f"    {element} = {' && '.join(conditions)} ? {array} : 0;", "}"]
     lines.append(f"    {_under(conditions, move(array, element))}")

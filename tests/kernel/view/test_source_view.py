@@ -101,9 +101,9 @@ def test_a_whole_struct_has_no_load_function():
     ("statement", "reason"),
     [
         ("float x = f(A, n);", "passed to function 'f' (line 3)"),
-        ("float x = ((const int *)A)[n];", "reinterpreted as 'const int *' (line 3)"),
+        ("int x = ((const int3 *)A)[n].x;", "reinterpreted as 'const int3 *' (line 3)"),
         ("const float *p = n ? A : B; float x = p[0];", "a condition chooses (line 3)"),
-        ("const char *p = (const char *)A;", "reinterpreted as 'const char *' (line 3)"),
+        ("const int3 *p = (const int3 *)A;", "reinterpreted as 'const int3 *' (line 3)"),
         ("const float *p = B; p = A; float x = *p;", "assigned to 'p', which is more"),
         ("if (A) return;", "used as a truth value (line 3)"),
         ("float x = PASTE(n);", "used inside a macro (line 3)"),

@@ -21,14 +21,21 @@ from placewise.kernel.source import (
 )
 from placewise.kernel.view.elements import dtype_of, loads_by_intrinsic, texel, unqualified
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.pointers import MOVES, Uses, element_type, follow
+from placewise.kernel.view.pointer_uses import Uses, element_type
+from placewise.kernel.view.pointers import MOVES, follow
+from placewise.kernel.view.read_as import read_as
 from placewise.kernel.view.tiles.chunks import ReadArray, find_chunk_plans
 from placewise.kernel.view.tiles.merging import merging_function
 from placewise.kernel.view.tiles.tile import TileResult, find_tile, make_bounder
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel, parse_parameters
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.template import template_parameters
-from placewise.kernel.view.written_out import expand_macros, inline_calls, write_indices
+from placewise.kernel.view.written_out import (
+    expand_macros,
+    inline_calls,
+    write_indices,
+    write_vectors,
+)
 from placewise.space import Way
 
 _BY_LOAD_FUNCTION = tuple(way for way in Way if way.facts.by_load_function)
@@ -69,7 +76,7 @@ def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
     inputs = bind_parameters(case, parameters).inputs
     values = Values(kernel, make_bounder(case.launch, inputs))
     pointers = [
-        (parameter, follow(kernel, node))
+        _followed(kernel, node, parameter, inputs)
         for node, parameter in zip(kernel.parameters, parameters, strict=True)
         if parameter.is_pointer
     ]
@@ -81,6 +88,25 @@ def _analysed(case: Case, kernel: ParsedKernel) -> SourceView:
     return replace(_view(case, kernel, parameters, arrays), chunk_plans=plans)
 
 
+def _followed(
+    kernel: ParsedKernel, node: Node, parameter: Parameter, inputs: Inputs
+) -> tuple[Parameter, Uses]:
+    """A pointer parameter and what the body does with it: of an array that is read only as elements
+    of another type, as an array of those."""
+    uses = follow(kernel, node)
+    other = read_as(kernel, node) if uses.reinterpreted else None
+    bytes_ = next((a.data.nbytes for a in inputs.arrays if a.name == parameter.name), 0)
+    if other is None or bytes_ % other[1]:
+        return parameter, uses
+    element, size = other
+    seen = replace(
+        parameter, element_type=element, element_bytes=size, element_dtype=dtype_of(element),
+        fields=(),
+    )  # fmt: skip
+    found = follow(kernel, node, element)
+    return (parameter, uses) if found.reinterpreted else (seen, found)
+
+
 def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
     """The source with what hides arrays written out, one level at a time: macros and calls
     that take them, and pointers into them; None where there is nothing of it."""
@@ -88,7 +114,12 @@ def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
     source, parsed = None, kernel
     wide = any(a.data.size >= _WIDE for a in case.inputs.arrays)
     for _ in range(_CALL_LEVELS):
-        found = expand_macros(parsed) or inline_calls(parsed) or write_indices(parsed, wide=wide)
+        found = (
+            expand_macros(parsed)
+            or inline_calls(parsed)
+            or write_vectors(parsed, wide=wide)
+            or write_indices(parsed, wide=wide)
+        )
         if found is None:
             break
         inner = replace(case, source=found.source)
@@ -108,7 +139,9 @@ def _inlined(case: Case, kernel: ParsedKernel) -> InlinedView | None:
 def _joined(view: SourceView, inlined: InlinedView) -> SourceView:
     """``view`` with those of its arrays that the source with calls written out tells more of."""
     arrays = tuple(
-        replace(there, inlined=True) if len(there.obstacles) < len(here.obstacles) else here
+        replace(there, inlined=True, as_written=here)
+        if len(there.obstacles) < len(here.obstacles)
+        else here
         for here, there in zip(view.arrays, inlined.view.arrays, strict=True)
     )
     further = {a.name for a in arrays if a.inlined}
@@ -189,6 +222,7 @@ def _array_use(
     launch: Launch,
 ) -> ArrayUse:  # fmt: skip
     places = tuple(a.place for a in uses.accesses)
+    declared = element_type(uses.variables[0].declaration)
     loads = [p for p in places if p.kind == "load"]
     argument = next((a for a in inputs.arguments if a.name == parameter.name), None)
     bytes_ = argument.data.nbytes if isinstance(argument, ArrayArgument) else 0
@@ -212,6 +246,8 @@ def _array_use(
         aliases=uses.aliases(),
         reassigned=uses.variables[0].changed is not None,
         elements=elements,
+        read_as=parameter.element_type if parameter.element_type != declared else "",
+        reinterpreted=uses.reinterpreted,
     )
 
 

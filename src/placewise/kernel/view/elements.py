@@ -75,6 +75,21 @@ def loads_by_intrinsic(type_text: str) -> bool:
     return lanes == "2" or (lanes == "4" and base in ("char", "short", "int", "float"))
 
 
+def vector_parts(type_text: str) -> tuple[str, int] | None:
+    """NumPy dtype of the numbers of a number or vector, and how many they are; None for other
+    types."""
+    dtype = _DTYPES.get(type_text)
+    if dtype is not None:
+        return dtype, 1
+    vector = _VECTOR.match(type_text)
+    if vector is None:
+        return None
+    base, lanes = vector.groups()
+    base = "long long" if base == "longlong" else "signed char" if base == "char" else base
+    known = _DTYPES.get(f"unsigned {base.removeprefix('signed ')}" if type_text[0] == "u" else base)
+    return None if known is None else (known, int(lanes))
+
+
 def texel(type_text: str) -> tuple[str, int] | None:
     """(texel type, lanes) to read an element of ``type_text`` from a linear texture.
 

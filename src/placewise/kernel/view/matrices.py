@@ -14,7 +14,8 @@ from placewise.kernel.view.indices.interval import Bounder, Facts, Unbounded, ke
 from placewise.kernel.view.indices.split import IndexSplit, Pitch, pitches, split_index
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.pointers import Uses, follow
+from placewise.kernel.view.pointer_uses import Uses
+from placewise.kernel.view.pointers import follow
 from placewise.kernel.view.tiles.tile import index_of, make_bounder
 from placewise.kernel.view.tiles.tile_axes import Index, has_wide_index, named_dependence
 from placewise.kernel.view.tree.clang import ParsedKernel, parse_kernel

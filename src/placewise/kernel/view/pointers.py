@@ -9,10 +9,11 @@ parser missed can never be left behind by a rewrite.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 
-from placewise.kernel.source import AccessPlace, Alias, Term
+from placewise.kernel.source import AccessPlace, Term
+from placewise.kernel.view.elements import loads_by_intrinsic
+from placewise.kernel.view.pointer_uses import Access, PointerVariable, Uses, element_type
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place
@@ -23,11 +24,13 @@ MOVES = tuple(way for way in Way if not way.is_plain)
 BY_INDEX = tuple(way for way in Way if way.facts.indexed)
 """Ways that need an element's index, because they cannot use a pointer to it."""
 
-_CASTS = frozenset(
+READ_AS = "read as"
+"""How a reason begins that names the type of elements to which a pointer is cast."""
+CASTS = frozenset(
     {"CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_CONST_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR",
      "CXX_REINTERPRET_CAST_EXPR"}
 )  # fmt: skip
-_TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
+TRANSPARENT = frozenset({"UNEXPOSED_EXPR", "PAREN_EXPR"})
 _STEPS = frozenset({"++", "--", "p++", "p--"})
 _STATEMENTS = frozenset({"COMPOUND_STMT", "FOR_STMT", "IF_STMT", "WHILE_STMT", "DO_STMT"})
 _COMPARISONS = frozenset({"<", ">", "<=", ">=", "==", "!="})
@@ -36,65 +39,17 @@ _ASSIGNMENT_CALLS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Access:
-    """An access with the nodes behind its text."""
-
-    place: AccessPlace
-    node: Node
-    pointer: Node
-    """The pointer that the terms are added to."""
-    terms: tuple[IndexTerm, ...]
-    variable: PointerVariable
-    """The parameter, or the alias of it, that the access goes through."""
-
-
-@dataclass(eq=False)
-class PointerVariable:
-    """The parameter or an alias of it. Aliases in different blocks may have the same name."""
-
-    name: str
-    id: int
-    declaration: Node
-    base: PointerVariable | None = None
-    """The parameter or alias that it starts from."""
-    pointer: Node | None = None
-    """The pointer that it starts from, as its initialiser has it."""
-    terms: tuple[IndexTerm, ...] = ()
-    places: tuple[Term, ...] = ()
-    changed: int | None = None
-    """Line where it is changed after its declaration."""
-    tokens: list[int] = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class Uses:
-    """All that was found on one parameter."""
-
-    accesses: list[Access]
-    variables: list[PointerVariable]
-    """The parameter first, then its aliases in order."""
-    obstacles: dict[Way, str]
-
-    def aliases(self) -> tuple[Alias, ...]:
-        """The aliases as the view shows them."""
-        return tuple(_alias(v) for v in self.variables[1:])
-
-
-def follow(kernel: ParsedKernel, parameter: Node) -> Uses:
-    """Everything the kernel's body does with ``parameter``."""
-    follower = _Follower(kernel, parameter)
+def follow(kernel: ParsedKernel, parameter: Node, read_as: str = "") -> Uses:
+    """Everything the kernel's body does with ``parameter``. ``read_as``: the type of elements to
+    which all of the body's uses cast it, so that indices count those."""
+    follower = _Follower(kernel, parameter, read_as)
     follower.run()
-    return Uses(_merged(follower.accesses), list(follower.variables.values()), follower.obstacles)
-
-
-def element_type(node: Node) -> str:
-    """Pointee of a pointer's canonical type, without qualifiers."""
-    text = node.type.strip()
-    if text.endswith("__restrict"):
-        text = text.removesuffix("__restrict").strip()
-    text = re.sub(r"\s*\*\s*(const)?$", "", text)
-    return re.sub(r"\b(const|volatile)\b\s*", "", text).strip()
+    return Uses(
+        _merged(follower.accesses),
+        list(follower.variables.values()),
+        follower.obstacles,
+        follower.reinterpreted,
+    )
 
 
 @dataclass(eq=False)
@@ -103,22 +58,27 @@ class _Reach:
 
     variable: PointerVariable
     pointer: Node
+    element: str
+    """Type of what it points to."""
     terms: list[IndexTerm] = field(default_factory=list)
 
 
 class _Follower:
-    def __init__(self, kernel: ParsedKernel, parameter: Node) -> None:
+    def __init__(self, kernel: ParsedKernel, parameter: Node, read_as: str) -> None:
         self.kernel = kernel
         self.text = kernel.text
-        self.element = element_type(parameter)
-        self.variables = {parameter.id: PointerVariable(parameter.name, parameter.id, parameter)}
+        element = read_as or element_type(parameter)
+        self.variables = {
+            parameter.id: PointerVariable(parameter.name, parameter.id, parameter, element=element)
+        }
+        self.reinterpreted = False
         self.pending = [parameter.id]
         """Variables to follow; it grows as aliases are found."""
         self.accesses: list[Access] = []
         self.obstacles: dict[Way, str] = {}
         if "volatile" in parameter.type:
             self.obstruct("declared volatile", parameter)
-        if "[" in self.element or "(" in self.element:
+        if "[" in element or "(" in element:
             self.obstruct(f"points to arrays or functions, '{parameter.type}'", parameter)
 
     def run(self) -> None:
@@ -162,16 +122,16 @@ class _Follower:
 
     def climb(self, node: Node, variable: PointerVariable) -> None:
         """Follow a pointer's value outwards."""
-        self.follow_pointer(node, _Reach(variable, node))
+        self.follow_pointer(node, _Reach(variable, node, variable.element))
 
     # One branch for each kind of expression that a pointer can stand in.
     def follow_pointer(self, node: Node, reach: _Reach) -> None:
         while (parent := node.parent) is not None:
-            if parent.kind in _TRANSPARENT:
+            if parent.kind in TRANSPARENT:
                 if parent.type_kind != "POINTER":
                     return self.obstruct("used as a truth value", parent)
-            elif parent.kind in _CASTS:
-                if parent.type_kind != "POINTER" or element_type(parent) != self.element:
+            elif parent.kind in CASTS:
+                if not self.can_cast(parent, reach):
                     return self.obstruct(f"reinterpreted as '{parent.type}'", parent)
             elif parent.kind == "BINARY_OPERATOR" and parent.operator in ("+", "-"):
                 left, right = parent.children
@@ -214,8 +174,22 @@ class _Follower:
                 reach.pointer = node
         return None
 
+    def can_cast(self, cast: Node, reach: _Reach) -> bool:
+        """Whether a pointer's cast can be followed: to its own type, or to numbers and vectors that
+        load functions read, which leaves the ways that keep pointers."""
+        if cast.type_kind != "POINTER" or "volatile" in cast.type:
+            return False
+        element = element_type(cast)
+        if element != reach.element:
+            if not loads_by_intrinsic(element):
+                return False
+            self.obstruct(f"{READ_AS} '{element}'", cast, BY_INDEX)
+            self.reinterpreted = True
+            reach.element = element
+        return True
+
     def alias(self, declaration: Node, reach: _Reach) -> None:
-        if declaration.type_kind != "POINTER" or element_type(declaration) != self.element:
+        if declaration.type_kind != "POINTER" or element_type(declaration) != reach.element:
             return self.obstruct(f"becomes '{declaration.type}'", declaration)
         places = self.places(reach)
         statement = declaration.parent
@@ -236,6 +210,7 @@ class _Follower:
                 reach.pointer,
                 tuple(reach.terms),
                 places or (),
+                reach.element,
             )
         return None
 
@@ -261,7 +236,9 @@ class _Follower:
                 member = parent
             elif parent.kind == "UNARY_OPERATOR" and parent.operator == "&":
                 return self.address(access, member, parent, reach)
-            elif parent.kind not in _TRANSPARENT:
+            elif parent.kind in CASTS and b"&" in self.text[parent.start : node.start]:
+                return self.obstruct(f"reinterpreted as '{parent.type} &'", parent)
+            elif parent.kind not in TRANSPARENT:
                 break
             node = parent
         kind = self.kind(node)
@@ -286,7 +263,7 @@ class _Follower:
             return "store" if parent.name == "operator=" else "update"
         if "const" in node.type:
             return "load"
-        bare = node.kind not in _TRANSPARENT or node.kind == "PAREN_EXPR"
+        bare = node.kind not in TRANSPARENT or node.kind == "PAREN_EXPR"
         if parent.kind == "VAR_DECL" and parent.type_kind == "LVALUEREFERENCE" and bare:
             self.obstruct(f"bound to the reference '{parent.name}'", parent)
             return None
@@ -298,7 +275,7 @@ class _Follower:
     def address(self, access: Node, member: Node, node: Node, reach: _Reach) -> None:
         if member is access:
             return self.follow_pointer(node, reach)
-        while node.parent is not None and node.parent.kind in _TRANSPARENT:
+        while node.parent is not None and node.parent.kind in TRANSPARENT:
             node = node.parent
         call = node.parent
         if call is not None and call.kind == "CALL_EXPR" and call.children[1:2] == [node]:
@@ -334,7 +311,7 @@ class _Follower:
             outer_end=whole.end,
             intrinsic=outer.name if outer else None,
             member_end=member.end if with_member else access.end,
-            member_type=member.type if with_member else self.element,
+            member_type=member.type if with_member else reach.element,
         )
         self.accesses.append(
             Access(place, access, reach.pointer, tuple(reach.terms), reach.variable)
@@ -361,24 +338,6 @@ class _Follower:
 
 def _form(access: Node) -> str:
     return "element" if access.kind == "ARRAY_SUBSCRIPT_EXPR" else "dereference"
-
-
-def _alias(variable: PointerVariable) -> Alias:
-    declaration = variable.declaration
-    statement = declaration.parent or declaration
-    pointer = variable.pointer or declaration
-    return Alias(
-        name=variable.name,
-        pointer=variable.base.name if variable.base else "",
-        pointer_start=pointer.start,
-        pointer_end=pointer.end,
-        terms=variable.places,
-        line=declaration.line,
-        start=statement.start,
-        end=statement.end,
-        fixed=variable.changed is None,
-        tokens=tuple(sorted(variable.tokens)),
-    )
 
 
 def _merged(accesses: list[Access]) -> list[Access]:

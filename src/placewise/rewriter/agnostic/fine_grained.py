@@ -93,7 +93,7 @@ def fine_grained(
 
     Raises UnsupportedError, with the reason, where no array has a choice that can be switched.
     """
-    case, view = editable(case, view, spaces)
+    case, view = editable(case, view, ((a, s.way) for a, some in spaces.items() for s in some))
     draft = Draft.start(case, view)
     arrays = tuple(
         chosen
@@ -130,6 +130,8 @@ def fine_grained(
 def _chosen(draft: Draft, use: ArrayUse, spaces: tuple[MemorySpace, ...]) -> ChosenArray | None:
     """The array with those of its ``spaces`` that one kernel can switch between; None where fewer
     than two are left."""
+    if use.read_as or use.reinterpreted:
+        return None
     ways = {s.way for s in spaces}
     by_index = Way.BINDING in ways or Way.KERNEL_BUFFER in ways
     by_index = by_index or use.obstacle(Way.KERNEL_BUFFER) is None

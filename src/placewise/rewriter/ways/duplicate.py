@@ -68,7 +68,7 @@ def duplicate_for_readers(case: Case, view: SourceView, array: str) -> Duplicate
 def _obstacle(use: ArrayUse, view: SourceView) -> str | None:
     """The use of the array that rules out a copy for its readers, in words; None where there is
     none."""
-    if use.inlined or use.aliases or use.reassigned:
+    if use.inlined or use.aliases or use.reassigned or use.read_as or use.reinterpreted:
         return "it is reached through other pointers"
     other = next((a for a in use.accesses if a.kind not in ("load", "store")), None)
     if other is not None:

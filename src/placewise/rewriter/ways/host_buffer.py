@@ -70,7 +70,9 @@ def _place_alone(draft: Draft, use: ArrayUse, space: MemorySpace) -> None:
     declaration = space.declaration or _DECLARATION
     element = use.parameter.element_type
     name = draft.unique(f"{use.name}_const")
-    _declare(draft, f"{declaration} {element} {name}[{use.elements}];")
+    # Wider loads of it must be aligned as they are in global memory.
+    aligned = f"__align__({ALIGNMENT}) " if use.reinterpreted else ""
+    _declare(draft, f"{declaration} {aligned}{element} {name}[{use.elements}];")
     draft.constants.append((name, data_of(draft, use)))
     draft.renamed.append((use.name, name))
     draft.filled.append((name, 0, use.name))

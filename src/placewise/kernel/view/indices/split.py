@@ -11,7 +11,7 @@ from placewise.kernel.view.indices.interval import Unbounded
 from placewise.kernel.view.indices.loops import loop_of
 from placewise.kernel.view.indices.symbolic import Monomial, Poly
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.pointers import Access, PointerVariable
+from placewise.kernel.view.pointer_uses import Access, PointerVariable
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, term_place
 

@@ -17,12 +17,20 @@ from placewise.kernel.view.indices.flow import Flow, changes
 from placewise.kernel.view.indices.interval import Bounder, Unbounded
 from placewise.kernel.view.indices.loops import STEPS, loop_of, loop_variable
 from placewise.kernel.view.indices.symbolic import Poly, compound, ranged, uniform, unknown
+from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
 BUILTINS = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _CASTS = frozenset(
-    {"UNEXPOSED_EXPR", "CSTYLE_CAST_EXPR", "CXX_STATIC_CAST_EXPR", "CXX_FUNCTIONAL_CAST_EXPR"}
+    {
+        "UNEXPOSED_EXPR",
+        "CSTYLE_CAST_EXPR",
+        "CXX_STATIC_CAST_EXPR",
+        "CXX_FUNCTIONAL_CAST_EXPR",
+        "CXX_CONST_CAST_EXPR",
+        "CXX_REINTERPRET_CAST_EXPR",
+    }
 )
 _WARP_SIZE = 32
 _ONE = Poly.constant(1)
@@ -99,7 +107,10 @@ class Values:
 
     def _cast(self, node: Node, inner: Node, given: Mapping[int, Poly] | None) -> Poly:
         if node.type_kind == inner.type_kind == "POINTER":
-            return self.value(inner, given)
+            value = self.value(inner, given)
+            if element_type(node) == element_type(inner) or value == Poly():
+                return value
+            return unknown_at(node, f"it counts elements that are read as {element_type(node)}")
         target, source = unqualified(node.type), unqualified(inner.type)
         if not is_integer(target):
             return unknown_at(node, f"it is of type {node.type}")

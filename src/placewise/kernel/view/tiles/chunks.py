@@ -16,7 +16,7 @@ from placewise.kernel.view.indices.loops import Count, count_of
 from placewise.kernel.view.indices.split import all_in_columns
 from placewise.kernel.view.indices.symbolic import Poly, ranged, uniform
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.pointers import Access, Uses
+from placewise.kernel.view.pointer_uses import Access, Uses
 from placewise.kernel.view.tiles.loop_guards import Unreachable, leaves_loop, loop_guards
 from placewise.kernel.view.tiles.tile import index_of, tiles_of
 from placewise.kernel.view.tiles.tile_axes import AROUND, FIRST_OF, GRID

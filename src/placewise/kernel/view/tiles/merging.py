@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placewise.kernel.view.elements import is_integer
-from placewise.kernel.view.pointers import Access
+from placewise.kernel.view.pointer_uses import Access
 from placewise.kernel.view.tree.node import Node
 
 MERGED_BY = {

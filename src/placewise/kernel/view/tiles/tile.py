@@ -20,7 +20,7 @@ from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, Unbo
 from placewise.kernel.view.indices.split import Pitch, pitches, split_index
 from placewise.kernel.view.indices.symbolic import Poly
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.pointers import Access
+from placewise.kernel.view.pointer_uses import Access
 from placewise.kernel.view.tiles.tile_axes import (
     Index,
     axis_of,

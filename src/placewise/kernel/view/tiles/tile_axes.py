@@ -15,7 +15,7 @@ from placewise.kernel.view.indices.conditions import conditions_at, facts_of
 from placewise.kernel.view.indices.interval import Bounder, Facts, Numbers, keys_of
 from placewise.kernel.view.indices.symbolic import Atom, AtomKind, Poly
 from placewise.kernel.view.indices.values import Values
-from placewise.kernel.view.pointers import Access
+from placewise.kernel.view.pointer_uses import Access
 from placewise.kernel.view.tree.node import Node
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from placewise.kernel.view.pointers import element_type, follow
+from placewise.kernel.view.pointer_uses import element_type
+from placewise.kernel.view.pointers import follow
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 from placewise.kernel.view.tree.places import IndexTerm, balanced, term_place

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from placewise.kernel.view.pointers import element_type
+from placewise.kernel.view.pointer_uses import element_type
 from placewise.kernel.view.tree.clang import ParsedKernel
 from placewise.kernel.view.tree.node import Node
 
