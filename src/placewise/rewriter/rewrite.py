@@ -83,19 +83,18 @@ def draft_placement(
             f"the kernel is {case.language}, only CUDA C++ is rewritten", where=case.filename
         )
     case = bind_names(case, view)
-    moved = (
-        (a, machine.space(space).way)
+    moves = [
+        (a, machine.space(space))
         for a, space in placement
         if not _is_there(_use(view, a, case), machine.space(space))
-    )
-    case, view = editable(case, view, moved)
+    ]
+    case, view = editable(case, view, ((a, space.way) for a, space in moves))
     draft = Draft.start(case, view)
     tiled: list[tuple[ArrayUse, MemorySpace]] = []
     filled: dict[str, list[ArrayUse]] = {}
     chunked = _chunked_arrays(placement, machine, view, case)
-    for array, space_name in placement:
-        space = machine.space(space_name)
-        use = _use(view, array, case)
+    for array, space in moves:
+        space_name, use = space.name, _use(view, array, case)
         if _is_there(use, space):
             continue
         _check_pointers(case, array, space_name)
